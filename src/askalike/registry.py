@@ -1,0 +1,40 @@
+"""Finds classes by kind and name: a file's name is its registered name, imported on first use.
+
+`load("similarity", "bm25")` imports `askalike.similarities.bm25` and returns its class `Bm25`. A file whose name
+begins with an underscore is a shared part, not an entry.
+"""
+
+import importlib
+import importlib.resources
+from functools import cache
+from typing import Any
+
+from askalike.errors import SettingsError
+
+PACKAGES = {
+    "reader": "askalike.readers",
+    "similarity": "askalike.similarities",
+    "encoder": "askalike.encoders",
+    "ranker": "askalike.rankers",
+    "loss": "askalike.training.losses",
+    "engine": "askalike.engines",
+}
+
+
+@cache
+def names(kind: str) -> tuple[str, ...]:
+    """The registered names of one kind, sorted. Nothing is imported but the kind's package."""
+    files = importlib.resources.files(PACKAGES[kind]).iterdir()
+    stems = (f.name.removesuffix(".py") for f in files if f.name.endswith(".py"))
+    return tuple(sorted(s for s in stems if not s.startswith("_")))
+
+
+def load(kind: str, name: str) -> type[Any]:
+    """The class registered under a name: `lm_dirichlet` is `LmDirichlet` in `lm_dirichlet.py`.
+
+    Raises SettingsError for a name that is not there, with those that are.
+    """
+    if name not in names(kind):
+        raise SettingsError(f"no {kind} is called {name!r}; there are: {', '.join(names(kind))}")
+    module = importlib.import_module(f"{PACKAGES[kind]}.{name}")
+    return getattr(module, "".join(part.capitalize() for part in name.split("_")))  # type: ignore[no-any-return]

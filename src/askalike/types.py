@@ -1,0 +1,174 @@
+"""The few shapes that everything agrees on. Imports nothing of askalike."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Markup = Literal["text", "html"]
+LinkKind = Literal["duplicate", "related"]
+
+Qrels = Mapping[str, Mapping[str, int]]
+"""Query id → document id → relevance (0 = judged not relevant)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as it was asked. Dates are ISO 8601 in UTC; `language` is an ISO 639-1 code or None (not known)."""
+
+    id: str
+    title: str
+    body: str = ""
+    markup: Markup = "text"
+    tags: tuple[str, ...] = ()
+    category: str | None = None
+    language: str | None = None
+    created_at: str | None = None
+    closed_at: str | None = None
+    author: str | None = None
+    url: str | None = None
+    license: str | None = None
+    votes: int | None = None
+    rephrasings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to the question `question_id`. `label` is a data set's own judgement (SemEval: Good, Bad, …)."""
+
+    id: str
+    question_id: str
+    body: str
+    markup: Markup = "text"
+    accepted: bool = False
+    created_at: str | None = None
+    author: str | None = None
+    url: str | None = None
+    license: str | None = None
+    votes: int | None = None
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """`source` was linked to `target`: the duplicate to its original, or a question to a related one."""
+
+    source: str
+    target: str
+    kind: LinkKind = "duplicate"
+    created_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One line of a given evaluation set: in `split`, `document_id` is offered for `query_id` at `position`.
+
+    `relevance` is None where the candidate is not judged (a test set without labels). `position` is None where the
+    line is a judgement only, without the document being one of the query's candidates (BEIR).
+    """
+
+    split: str
+    query_id: str
+    document_id: str
+    relevance: int | None
+    position: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Queries with what is known of their answers. `candidates` is None where every question is to be ranked."""
+
+    queries: Mapping[str, Question]
+    qrels: Qrels
+    candidates: Mapping[str, Sequence[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A document found, with its score; higher is better, everywhere."""
+
+    id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a hit must satisfy: every tag of `tags`, and created in [after, before)."""
+
+    tags: tuple[str, ...] = ()
+    after: str | None = None
+    before: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.tags or self.after or self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one word of the query adds to a score: the word as typed, where it matched, and how much it counted."""
+
+    word: str
+    fields: tuple[str, ...]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A matched stretch of a field's plain text, as character offsets, for highlighting."""
+
+    field: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a document has its score. Where the ranker is additive the contributions add up to it."""
+
+    score: float
+    contributions: tuple[Contribution, ...] = ()
+    spans: tuple[Span, ...] = ()
+    text: Mapping[str, str] = field(default_factory=dict)
+    """The plain text of each field that `spans` refers to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A similar question as it is shown to a person."""
+
+    question: Question
+    score: float
+    snippet: str
+    probability: float | None = None
+    explanation: Explanation | None = None
+
+
+class Run(Mapping[str, Sequence[Hit]]):
+    """Ranked documents of many queries: query id → hits, best first. Kept as columns, handed out as `Hit`s.
+
+    `columns` maps each query id to its document ids and their scores (float64), both best first and of one length.
+    """
+
+    def __init__(self, columns: Mapping[str, tuple[Sequence[str], NDArray[np.float64]]]) -> None:
+        self._columns = dict(columns)
+
+    @classmethod
+    def of(cls, hits: Mapping[str, Sequence[Hit]]) -> "Run":
+        """A run from lists of hits."""
+        return cls({q: ([h.id for h in hs], np.array([h.score for h in hs], np.float64)) for q, hs in hits.items()})
+
+    def columns(self, query_id: str) -> tuple[Sequence[str], NDArray[np.float64]]:
+        """The document ids and scores of one query, best first."""
+        return self._columns[query_id]
+
+    def __getitem__(self, query_id: str) -> Sequence[Hit]:
+        ids, scores = self._columns[query_id]
+        return [Hit(i, s) for i, s in zip(ids, scores.tolist(), strict=True)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
