@@ -31,12 +31,16 @@ class Question:
     url: str | None = None
     license: str | None = None
     votes: int | None = None
+    accepted_answer_id: str | None = None
     rephrasings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to the question `question_id`. `label` is a data set's own judgement (SemEval: Good, Bad, …)."""
+    """An answer to the question `question_id`. `label` is a data set's own judgement (SemEval: Good, Bad, …).
+
+    `accepted` is read from the question's `accepted_answer_id`; when an answer is stored, the question decides.
+    """
 
     id: str
     question_id: str
@@ -62,11 +66,20 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Query:
+    """A question that an evaluation set asks in `split` (train, dev or test), with that set's id for it."""
+
+    split: str
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
-    """One line of a given evaluation set: in `split`, `document_id` is offered for `query_id` at `position`.
+    """One line of a given evaluation set: in `split`, the document is offered for, or judged against, the query.
 
     `relevance` is None where the candidate is not judged (a test set without labels). `position` is None where the
-    line is a judgement only, without the document being one of the query's candidates (BEIR).
+    line is a judgement only, without the document being one of the query's candidates (BEIR). `of` says whether the
+    document is a question or an answer.
     """
 
     split: str
@@ -74,6 +87,21 @@ class Judgement:
     document_id: str
     relevance: int | None
     position: int | None = None
+    of: Literal["questions", "answers"] = "questions"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A row that a reader could not take: the file, the line (or its row number), why, and the row as it stood."""
+
+    where: str
+    line: int
+    reason: str
+    row: str = ""
+
+
+Record = Question | Answer | Link | Query | Judgement | Rejected
+"""What readers yield."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,68 @@
+"""The archive's SQL schema as numbered migrations: `PRAGMA user_version` counts those that were applied.
+
+Add a migration at the end; never edit one that was released.
+"""
+
+import sqlite3
+
+from askalike.errors import ArchiveError
+
+MIGRATIONS = (
+    """
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE imports (
+        number INTEGER PRIMARY KEY, reader TEXT NOT NULL, source TEXT NOT NULL, started_at TEXT NOT NULL,
+        finished_at TEXT, rejected INTEGER NOT NULL DEFAULT 0, notes TEXT NOT NULL DEFAULT '{}'
+    );
+    CREATE TABLE questions (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, body TEXT NOT NULL,
+        markup TEXT NOT NULL, tags TEXT NOT NULL, category TEXT, language TEXT, created_at TEXT, closed_at TEXT,
+        author TEXT, url TEXT, license TEXT, votes INTEGER, accepted_answer_id TEXT, rephrasings TEXT NOT NULL,
+        import INTEGER, change INTEGER NOT NULL
+    );
+    CREATE INDEX questions_by_change ON questions (change);
+    CREATE INDEX questions_by_creation ON questions (created_at);
+    CREATE TABLE question_tags (
+        tag TEXT NOT NULL, question INTEGER NOT NULL REFERENCES questions ON DELETE CASCADE, PRIMARY KEY (tag, question)
+    ) WITHOUT ROWID;
+    CREATE TABLE answers (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, question_id TEXT NOT NULL,
+        body TEXT NOT NULL, markup TEXT NOT NULL, created_at TEXT, author TEXT, url TEXT, license TEXT, votes INTEGER, label TEXT,
+        import INTEGER, change INTEGER NOT NULL
+    );
+    CREATE INDEX answers_by_question ON answers (question_id);
+    CREATE INDEX answers_by_change ON answers (change);
+    CREATE TABLE links (
+        source TEXT NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL, created_at TEXT,
+        PRIMARY KEY (source, target, kind)
+    ) WITHOUT ROWID;
+    CREATE INDEX links_by_target ON links (target);
+    CREATE TABLE queries (
+        split TEXT NOT NULL, id TEXT NOT NULL, title TEXT NOT NULL, body TEXT NOT NULL, markup TEXT NOT NULL,
+        language TEXT, category TEXT, created_at TEXT, PRIMARY KEY (split, id)
+    );
+    CREATE TABLE judgements (
+        split TEXT NOT NULL, query_id TEXT NOT NULL, document_id TEXT NOT NULL, relevance INTEGER, position INTEGER,
+        of TEXT NOT NULL, PRIMARY KEY (split, of, query_id, document_id)
+    ) WITHOUT ROWID;
+    CREATE TABLE deletions (change INTEGER NOT NULL, of TEXT NOT NULL, number INTEGER NOT NULL);
+    CREATE INDEX deletions_by_change ON deletions (change);
+    CREATE TABLE changes (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, made_at TEXT NOT NULL
+    );
+    """,
+)
+
+
+def migrate(connection: sqlite3.Connection, where: str) -> None:
+    """Brings the schema up to date, each migration in a transaction of its own.
+
+    Raises ArchiveError where a newer askalike wrote the archive.
+    """
+    done = connection.execute("PRAGMA user_version").fetchone()[0]
+    if done > len(MIGRATIONS):
+        raise ArchiveError(
+            f"{where}: written by a newer askalike (schema {done}; this one knows {len(MIGRATIONS)}); upgrade askalike"
+        )
+    for number, script in enumerate(MIGRATIONS[done:], done + 1):
+        connection.executescript(f"BEGIN IMMEDIATE; {script}; PRAGMA user_version = {number}; COMMIT")

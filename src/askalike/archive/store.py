@@ -1,0 +1,119 @@
+"""An archive is a directory: `archive.sqlite` is the only truth, `index/` and `models/` follow it."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from askalike.archive.migrations import migrate
+from askalike.archive.view import View
+from askalike.archive.writer import Writer
+from askalike.errors import ArchiveError
+from askalike.types import Answer, Judgement, Link, Query, Question
+
+FILE = "archive.sqlite"
+
+
+class Archive:
+    """A Q&A archive on disk. Many readers and one writer at a time, in any number of processes (SQLite, WAL)."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self.connection = connection
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """An archive that is there. Raises ArchiveError where the directory is none."""
+        path = Path(path)
+        if not (path / FILE).is_file():
+            raise ArchiveError(
+                f"{path}: not an archive (no {FILE} in it); make one with: askalike import READER PATH -o {path}"
+            )
+        return cls(path, _connect(path))
+
+    @classmethod
+    def create(cls, path: str | Path) -> Self:
+        """The archive at `path`, made if it is not there. An existing one is opened as it is."""
+        path = Path(path)
+        if path.exists() and not path.is_dir():
+            raise ArchiveError(f"{path}: is a file; expected a directory, or a new name, for the archive")
+        if path.is_dir() and not (path / FILE).exists() and any(path.iterdir()):
+            raise ArchiveError(f"{path}: holds other files and no {FILE}; choose a new or empty directory")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ArchiveError(f"{path}: cannot be made ({error.strerror}); choose another place") from None
+        return cls(path, _connect(path))
+
+    def close(self) -> None:
+        """Closes the database. The archive must not be used afterwards."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def view(self, of: Literal["questions", "answers"] = "questions", *, before: str | None = None) -> View:
+        """What a ranker may see: the questions (or answers), those created before a date if one is given."""
+        return View(self.connection, str(self.path), of, before)
+
+    @contextmanager
+    def writing(self, import_number: int | None = None) -> Iterator[Writer]:
+        """A writer that commits in batches; what it was given is on disk once the block ends without an error."""
+        writer = Writer(self.connection, import_number)
+        with storage_errors(self.path):
+            yield writer
+            writer.flush()
+
+    def upsert(self, records: Iterable[Question | Answer | Link | Query | Judgement]) -> int:
+        """Adds records, or replaces those with the same id. Returns the number of the last change."""
+        with self.writing() as writer:
+            for record in records:
+                writer.put(record)
+        return self.view().change
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Deletes questions with their answers and links; returns how many there were."""
+        with storage_errors(self.path):
+            return Writer(self.connection).delete(list(ids))
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """What is known of the archive as a whole: name, language, licence, source."""
+        return {k: json.loads(v) for k, v in self.connection.execute("SELECT key, value FROM meta")}
+
+    def set_meta(self, **values: Any) -> None:
+        """Keeps facts about the archive as a whole; any JSON value."""
+        rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
+        with storage_errors(self.path):
+            self.connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turns what SQLite says of disks, locks and damage into an ArchiveError that says what to do."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        advice = {
+            "database or disk is full": "free some space and repeat; what was committed before is safe",
+            "database is locked": "another process is writing; wait for it and repeat",
+            "attempt to write a readonly database": "the directory is read-only; change its permissions",
+        }
+        raise ArchiveError(f"{path}: {error}; {advice.get(str(error), 'repeat, or restore a backup')}") from None
+    except sqlite3.DatabaseError as error:
+        raise ArchiveError(f"{path / FILE}: {error}; it is damaged or no SQLite file; restore a backup") from None
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    with storage_errors(path):
+        connection = sqlite3.connect(path / FILE, timeout=30, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -65536")
+        migrate(connection, str(path))
+    return connection

@@ -1,0 +1,148 @@
+"""All that a ranker may see of an archive: texts, and the links inside the view."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.archive.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, split_tags
+from askalike.types import Answer, Filter, Link, LinkKind, Question
+
+CHUNK = 10_000
+
+QUESTION_SQL = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)} FROM questions"
+ANSWER_SQL = (
+    f"SELECT a.number, a.id, {', '.join('a.' + c for c in ANSWER_COLUMNS)}, q.accepted_answer_id IS a.id "
+    "FROM answers a LEFT JOIN questions q ON q.id = a.question_id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The questions (or answers) of an archive, those created before a date if one is given.
+
+    Every row has a number, given once and never reused: rows are handed out, and ties are broken, in its order.
+    """
+
+    connection: sqlite3.Connection
+    archive: str
+    of: Literal["questions", "answers"] = "questions"
+    before: str | None = None
+
+    @property
+    def change(self) -> int:
+        """The number of the archive's last change; 0 for an empty archive."""
+        return int(self.connection.execute("SELECT COALESCE(MAX(number), 0) FROM changes").fetchone()[0])
+
+    @property
+    def language(self) -> str | None:
+        """The language of the whole archive where it has one."""
+        row = self.connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
+        return json.loads(row[0]) if row else None
+
+    def __len__(self) -> int:
+        where, values = self._clauses()
+        return int(self.connection.execute(f"SELECT COUNT(*) FROM {self.of}{where}", values).fetchone()[0])
+
+    def questions(self, since: int = 0) -> Iterator[tuple[int, Question]]:
+        """Numbers and questions changed after change `since`, by rising number. Holds a few at a time."""
+        for row in self._rows(QUESTION_SQL, since):
+            yield row[0], question_of(row)
+
+    def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
+        """Numbers and answers changed after change `since`, by rising number. Holds a few at a time."""
+        for row in self._rows(ANSWER_SQL, since, "a."):
+            yield row[0], answer_of(row)
+
+    def deleted(self, since: int = 0) -> list[int]:
+        """Numbers of the rows deleted after change `since`."""
+        sql = "SELECT number FROM deletions WHERE of = ? AND change > ?"
+        return [n for (n,) in self.connection.execute(sql, (self.of, since))]
+
+    def ids(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The id of each number that is there."""
+        sql = f"SELECT number, id FROM {self.of} WHERE number IN (SELECT value FROM json_each(?))"
+        return dict(self._among(sql, [int(n) for n in numbers]))
+
+    def numbers(self, ids: Iterable[str]) -> dict[str, int]:
+        """The number of each id that is there."""
+        sql = f"SELECT id, number FROM {self.of} WHERE id IN (SELECT value FROM json_each(?))"
+        return dict(self._among(sql, list(ids)))
+
+    def get(self, ids: Iterable[str]) -> dict[str, Question]:
+        """The questions with these ids, as far as they are there."""
+        sql = f"{QUESTION_SQL} WHERE id IN (SELECT value FROM json_each(?))"
+        return {row[1]: question_of(row) for row in self._among(sql, list(ids))}
+
+    def answers_to(self, ids: Iterable[str]) -> dict[str, list[Answer]]:
+        """The answers to each of these questions: the accepted one first, then by votes, then as they came."""
+        sql = f"{ANSWER_SQL} WHERE a.question_id IN (SELECT value FROM json_each(?))"
+        found: dict[str, list[Answer]] = {id: [] for id in ids}
+        for row in self._among(sql, list(found)):
+            found[row[2]].append(answer_of(row))
+        for answers in found.values():
+            answers.sort(key=lambda a: (not a.accepted, -(a.votes or 0)))
+        return found
+
+    def links(self, kind: LinkKind = "duplicate") -> Iterator[Link]:
+        """The links of one kind that have both their ends in the view, ordered by their ends."""
+        sql = (
+            "SELECT l.source, l.target, l.kind, l.created_at FROM links l "
+            "JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target WHERE l.kind = ? "
+            "AND (?2 IS NULL OR (s.created_at < ?2 AND t.created_at < ?2)) ORDER BY s.number, t.number"
+        )
+        for row in self.connection.execute(sql, (kind, self.before)):
+            yield Link(*row)
+
+    def matching(self, where: Filter) -> NDArray[np.int64]:
+        """The numbers of the questions that satisfy a filter, rising."""
+        values: list[Any] = []
+        sql = "SELECT number FROM questions WHERE 1"
+        for tag in where.tags:
+            sql += " AND number IN (SELECT question FROM question_tags WHERE tag = ?)"
+            values.append(tag)
+        for sign, date in ((">=", where.after), ("<", where.before)):
+            if date:
+                sql += f" AND created_at {sign} ?"
+                values.append(date)
+        rows = self.connection.execute(f"{sql} ORDER BY number", values)
+        return np.fromiter((n for (n,) in rows), np.int64)
+
+    def _clauses(self, since: int = 0, prefix: str = "") -> tuple[str, list[Any]]:
+        where, values = [], []
+        if since:
+            where.append(f"{prefix}change > ?")
+            values.append(since)
+        if self.before:
+            where.append(f"{prefix}created_at < ?")
+            values.append(self.before)
+        return (f" WHERE {' AND '.join(where)}" if where else "", values)
+
+    def _rows(self, sql: str, since: int, prefix: str = "") -> Iterator[tuple[Any, ...]]:
+        where, values = self._clauses(since, prefix)
+        cursor = self.connection.execute(f"{sql}{where} ORDER BY {prefix}number", values)
+        while rows := cursor.fetchmany(CHUNK):
+            yield from rows
+
+    def _among(self, sql: str, wanted: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(wanted), CHUNK):
+            yield from self.connection.execute(sql, (json.dumps(wanted[start : start + CHUNK]),))
+
+
+def question_of(row: Sequence[Any]) -> Question:
+    """A question from a row of QUESTION_SQL."""
+    rephrasings = tuple(json.loads(row[15])) if row[15] != "[]" else ()
+    return Question(
+        row[1], row[2], row[3], row[4], split_tags(row[5]), row[6], row[7], row[8], row[9], row[10], row[11], row[12],
+        row[13], row[14], rephrasings,
+    )  # fmt: skip
+
+
+def answer_of(row: Sequence[Any]) -> Answer:
+    """An answer from a row of ANSWER_SQL."""
+    id, question_id, body, markup, created_at, author, url, license, votes, label, accepted = row[1:]
+    return Answer(id, question_id, body, markup, bool(accepted), created_at, author, url, license, votes, label)
