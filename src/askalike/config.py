@@ -12,7 +12,7 @@ from askalike.errors import SettingsError
 class Settings(BaseModel):
     """The base of everything configurable: frozen, typed, and unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_by_name=True)
 
 
 S = TypeVar("S", bound=Settings)
@@ -23,7 +23,7 @@ def validated(model: type[S], values: Mapping[str, Any], where: str) -> S:
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        known = ", ".join(model.model_fields)
+        known = ", ".join(field.alias or name for name, field in model.model_fields.items())
         problems = "; ".join(_problem(e, known) for e in error.errors())
         raise SettingsError(f"{where}: {problems}") from None
 

@@ -1,0 +1,1 @@
+"""Search structures over terms: no text, no models."""

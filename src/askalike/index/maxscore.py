@@ -1,0 +1,516 @@
+"""The k best documents of a query, without scoring those that cannot be among them.
+
+MaxScore (Turtle and Flood 1995) over windows of documents that fit into the first-level cache: the postings of the
+query's telling ("essential") terms are added up in an array; only documents whose sum, with the most that the other
+terms could add, reaches the k-th best score so far are looked up in the others' long lists, which cost one bit test.
+
+Scores are whole numbers here (a fixed-point scale per query, chosen by the caller), so that the sum does not depend
+on the order of addition, and skipping changes nothing: the result is exactly that of scoring everything.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from askalike.index.segment import Array
+
+WINDOW = 16_384  # documents: 64 KiB of sums
+BLOCK = 16  # sums that are looked at together
+SPARSE = 8  # a window in which less than a share of 1/8 was touched is not scanned
+LOOKUP = 2  # looking up one document costs as much as adding two postings
+SEED = 64  # documents that are scored first, for a first idea of the k-th best score
+
+
+class Postings(NamedTuple):
+    """The arrays of a segment that the search touches (segment.py describes them)."""
+
+    numbers: Array
+    phrasings: Array
+    starts: Array
+    docs: Array
+    codes: Array
+    bitmap_of: Array
+    bitmaps: Array
+    ranks: Array
+
+
+class Terms(NamedTuple):
+    """The query's terms in one segment, T of them, by rising highest score."""
+
+    ids: Array
+    """int64 (T): position in the segment's dictionary."""
+    tables: Array
+    """int64 (T): where the term's scores begin in `scores`."""
+    by_code: Array
+    """bool (T): scores are looked up by the posting's code, else by its position in the list."""
+    peaks: Array
+    """int64 (T): the term's highest score in this segment."""
+    grouped: Array
+    """bool (T): one of the completions of an unfinished word, of which the best alone counts."""
+    scores: Array
+    """int32: the score tables of all terms, one after the other."""
+
+
+class Query(NamedTuple):
+    """What else a search in one segment must know."""
+
+    segment: int
+    allowed: Array
+    """bool (D): documents that may be found; empty where all may."""
+    skip_number: int
+    """A question that must not be found, −1 for none."""
+    skip_phrasing: int
+    """The one phrasing of it that must not be used, −1 for the question and all of them."""
+    repeats: bool
+    """Whether a number may have several documents."""
+
+
+class Buffers(NamedTuple):
+    """Space to work in. The window and the group hold zeros between searches."""
+
+    window: Array
+    """int32 (WINDOW): the sums of the documents of one window."""
+    group: Array
+    """int32 (WINDOW): the best completion of an unfinished word for each."""
+    docs: Array
+    sums: Array
+    """int64 (WINDOW): documents that may be among the best, and their sums so far."""
+
+
+class Best(NamedTuple):
+    """The best documents so far of one query: a heap whose first entry is the worst, `size[0]` of them."""
+
+    scores: Array
+    numbers: Array
+    docs: Array
+    segments: Array
+    size: Array
+
+
+@njit(inline="always")
+def _worse(best: Best, a: int, b: int) -> bool:
+    if best.scores[a] != best.scores[b]:
+        return best.scores[a] < best.scores[b]
+    return best.numbers[a] > best.numbers[b]
+
+
+@njit(inline="always")
+def _swap(best: Best, a: int, b: int) -> None:
+    best.scores[a], best.scores[b] = best.scores[b], best.scores[a]
+    best.numbers[a], best.numbers[b] = best.numbers[b], best.numbers[a]
+    best.docs[a], best.docs[b] = best.docs[b], best.docs[a]
+    best.segments[a], best.segments[b] = best.segments[b], best.segments[a]
+
+
+@njit(cache=True)
+def _sift_down(best: Best, at: int) -> None:
+    while True:
+        least, left = at, 2 * at + 1
+        if left < best.size[0] and _worse(best, left, least):
+            least = left
+        if left + 1 < best.size[0] and _worse(best, left + 1, least):
+            least = left + 1
+        if least == at:
+            return
+        _swap(best, at, least)
+        at = least
+
+
+@njit(cache=True)
+def _sift_up(best: Best, at: int) -> None:
+    while at and _worse(best, at, (at - 1) // 2):
+        _swap(best, at, (at - 1) // 2)
+        at = (at - 1) // 2
+
+
+@njit(cache=True)
+def _set(best: Best, at: int, score: int, number: int, doc: int, segment: int) -> None:
+    best.scores[at], best.numbers[at], best.docs[at], best.segments[at] = score, number, doc, segment
+
+
+@njit(cache=True)
+def offer(best: Best, score: int, number: int, doc: int, segment: int, repeats: bool) -> None:
+    """Takes a document if it is among the best. With `repeats`, a number may be offered twice: its best counts."""
+    if repeats:
+        for i in range(best.size[0]):
+            if best.numbers[i] == number:
+                if score > best.scores[i]:
+                    _set(best, i, score, number, doc, segment)
+                    _sift_down(best, i)
+                return
+    if best.size[0] < len(best.scores):
+        at = best.size[0]
+        _set(best, at, score, number, doc, segment)
+        best.size[0] += 1
+        _sift_up(best, at)
+    elif score > best.scores[0] or (score == best.scores[0] and number < best.numbers[0]):
+        _set(best, 0, score, number, doc, segment)
+        _sift_down(best, 0)
+
+
+@njit(inline="always")
+def _ones(word: np.uint64) -> int:
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(cache=True)
+def before(docs: Array, low: int, end: int, doc: int) -> int:
+    """The first position in docs[low:end] that holds `doc` or a later one; `end` if there is none."""
+    step = 64
+    while low + step < end and docs[low + step] < doc:
+        low += step
+        step *= 2
+    high = min(low + step, end)
+    while low < high:
+        middle = (low + high) >> 1
+        if docs[middle] < doc:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def posting(p: Postings, term: int, doc: int) -> int:
+    """The position of a document in a term's list, −1 if it is not there."""
+    row, start, end = p.bitmap_of[term], p.starts[term], p.starts[term + 1]
+    if row >= 0:
+        word = p.bitmaps[row, doc >> 6]
+        bit = np.uint64(1) << np.uint64(doc & 63)
+        return start + p.ranks[row, doc >> 6] + _ones(word & (bit - np.uint64(1))) if word & bit else -1
+    at = before(p.docs, start, end, doc)
+    return at if at < end and p.docs[at] == doc else -1
+
+
+@njit(cache=True)
+def wanted(p: Postings, query: Query, doc: int) -> bool:
+    """Whether a document may be found by a query."""
+    if len(query.allowed) and not query.allowed[doc]:
+        return False
+    if p.numbers[doc] != query.skip_number:
+        return True
+    return query.skip_phrasing >= 0 and p.phrasings[doc] != query.skip_phrasing
+
+
+@njit(cache=True)
+def _refine_long(p: Postings, t: Terms, i: int, docs: Array, sums: Array, n: int, least: int) -> int:
+    """Adds term i, which has a bitmap, to the candidates' sums; drops those below `least`. Returns how many stay."""
+    row, table, by_code = p.bitmap_of[t.ids[i]], t.tables[i], t.by_code[i]
+    bits, ranks = p.bitmaps[row], p.ranks[row]
+    start = p.starts[t.ids[i]]
+    codes, scores = p.codes[start:], t.scores[table:]
+    kept = 0
+    for c in range(n):
+        if sums[c] < least:
+            continue
+        doc, total = docs[c], sums[c]
+        bit = np.uint64(1) << np.uint64(doc & 63)
+        word = bits[doc >> 6]
+        if word & bit:
+            at = ranks[doc >> 6] + _ones(word & (bit - np.uint64(1)))
+            total += scores[codes[at]] if by_code else scores[at]
+        docs[kept], sums[kept] = doc, total
+        kept += 1
+    return kept
+
+
+@njit(cache=True)
+def _refine_short(p: Postings, t: Terms, i: int, docs: Array, sums: Array, n: int, least: int) -> int:
+    """As `_refine_long` for a list without a bitmap; where both rise, a search begins where the last one ended."""
+    start, end, table, by_code = p.starts[t.ids[i]], p.starts[t.ids[i] + 1], t.tables[i], t.by_code[i]
+    held, codes, scores = p.docs[start:end], p.codes[start:end], t.scores[table:]
+    at = kept = 0
+    for c in range(n):
+        if sums[c] < least:
+            continue
+        doc, total = docs[c], sums[c]
+        at = before(held, 0 if at and held[at - 1] >= doc else at, len(held), doc)
+        if at < len(held) and held[at] == doc:
+            total += scores[codes[at]] if by_code else scores[at]
+        docs[kept], sums[kept] = doc, total
+        kept += 1
+    return kept
+
+
+@njit(cache=True)
+def _refine(p: Postings, t: Terms, i: int, docs: Array, sums: Array, n: int, least: int) -> int:
+    if p.bitmap_of[t.ids[i]] >= 0:
+        return _refine_long(p, t, i, docs, sums, n, least)
+    return _refine_short(p, t, i, docs, sums, n, least)
+
+
+@njit(cache=True)
+def _seed_docs(p: Postings, t: Terms) -> Array:
+    """Up to SEED documents from the shortest lists, rising."""
+    docs = np.empty(SEED, np.int64)
+    found = 0
+    sizes = p.starts[t.ids + 1] - p.starts[t.ids]
+    for i in np.argsort(sizes):
+        first = p.starts[t.ids[i]]
+        for at in range(first, first + min(sizes[i], SEED - found)):
+            docs[found] = p.docs[at]
+            found += 1
+        if found == SEED:
+            break
+    return np.sort(docs[:found])
+
+
+@njit(cache=True)
+def _seed(p: Postings, t: Terms, query: Query, k: int) -> int:
+    """A score that at least k different numbers reach, 0 if none is found quickly."""
+    docs = _seed_docs(p, t)
+    sums = np.zeros(len(docs), np.int64)
+    n = 0
+    for c in range(len(docs)):
+        if (c == 0 or p.numbers[docs[c]] != p.numbers[docs[c - 1]]) and wanted(p, query, docs[c]):
+            docs[n] = docs[c]
+            n += 1
+    for i in range(len(t.ids)):
+        if not t.grouped[i]:
+            n = _refine(p, t, i, docs, sums, n, 0)
+    return np.sort(sums[:n])[n - k] if n >= k else 0
+
+
+@njit(cache=True)
+def _add(p: Postings, t: Terms, i: int, first: int, last: int, low: int, window: Array) -> None:
+    """Adds term i's scores in postings first:last, which lie in the window that begins at document `low`."""
+    docs, codes, offset = p.docs[first:last], p.codes[first:last], np.uint32(low)
+    if t.by_code[i]:
+        scores = t.scores[t.tables[i] :]
+        for j in range(len(docs)):
+            window[np.uint32(docs[j]) - offset] += scores[codes[j]]
+    else:
+        scores = t.scores[t.tables[i] + first - p.starts[t.ids[i]] :]
+        for j in range(len(docs)):
+            window[np.uint32(docs[j]) - offset] += scores[j]
+
+
+@njit(cache=True)
+def _raise(p: Postings, t: Terms, i: int, first: int, last: int, low: int, group: Array) -> None:
+    """As `_add` for a completion of an unfinished word: the best one counts, not the sum."""
+    scores, position = t.scores[t.tables[i] :], first - p.starts[t.ids[i]]
+    for j in range(first, last):
+        score = scores[p.codes[j] if t.by_code[i] else position + j - first]
+        group[p.docs[j] - low] = max(group[p.docs[j] - low], score)
+
+
+@njit(cache=True)
+def _limit(best: Best, seed: int, number: int) -> int:
+    """The least score that still counts for documents whose numbers are not below `number`."""
+    if best.size[0] < len(best.scores):
+        return max(seed, 1)
+    worst = best.scores[0]
+    return max(seed, worst if number < best.numbers[0] else worst + 1)
+
+
+@njit(cache=True)
+def _gather(window: Array, low: int, need: int, docs: Array, sums: Array) -> int:
+    """Moves the documents of a window whose sums are at least `need` into a list, and clears the window."""
+    n, least = 0, np.int32(need)
+    for block in range(0, WINDOW, BLOCK):
+        part = window[block : block + BLOCK]
+        hit = False
+        for x in range(BLOCK):
+            hit |= part[np.uint32(x)] >= least
+        if hit:
+            for x in range(BLOCK):
+                score = part[np.uint32(x)]
+                if score >= least:
+                    docs[n], sums[n] = low + block + x, score
+                    n += 1
+    window[:] = 0
+    return n
+
+
+@njit(cache=True)
+def _gather_touched(touched: Array, window: Array, low: int, need: int, docs: Array, sums: Array, n: int) -> int:
+    """As `_gather`, but looks only at the documents of one list."""
+    for doc in touched:
+        score = window[doc - low]
+        window[doc - low] = 0
+        if score >= need:
+            docs[n], sums[n] = doc, score
+            n += 1
+    return n
+
+
+@njit(cache=True)
+def _offer_all(p: Postings, query: Query, best: Best, docs: Array, sums: Array, n: int, limit: int) -> None:
+    for c in range(n):
+        if sums[c] >= limit and wanted(p, query, docs[c]):
+            offer(best, sums[c], p.numbers[docs[c]], docs[c], query.segment, query.repeats)
+
+
+@njit(cache=True)
+def search(p: Postings, t: Terms, query: Query, best: Best, buffers: Buffers) -> None:
+    """Offers the segment's documents to `best`.
+
+    Terms from `essential` on find documents. Of the others, those from `added` on are added to the sums all the same,
+    since there are so many candidates that this is cheaper than looking each up; the rest is looked up.
+    """
+    terms, documents = len(t.ids), len(p.numbers)
+    rest = np.zeros(terms + 1, np.int64)
+    loose = 0  # terms that may become inessential: all but the completions, which come last
+    while loose < terms and not t.grouped[loose]:
+        rest[loose + 1] = rest[loose] + t.peaks[loose]
+        loose += 1
+    starts, ends = p.starts[t.ids], p.starts[t.ids + 1]
+    firsts, lasts = starts.copy(), starts.copy()
+    seed = _seed(p, t, query, len(best.scores)) if best.size[0] < len(best.scores) else 0
+    docs, sums = buffers.docs, buffers.sums
+    essential = low = 0
+    while True:
+        limit = _limit(best, seed, p.numbers[low])
+        while essential < loose and rest[essential + 1] < limit:
+            essential += 1
+        nearest = documents
+        for i in range(essential, terms):
+            if lasts[i] < ends[i]:
+                nearest = min(nearest, p.docs[lasts[i]])
+        if nearest == documents:
+            return
+        low = nearest - nearest % WINDOW
+        touched, added = 0, terms
+        for i in range(terms - 1, -1, -1):
+            if i < essential and (ends[i] - starts[i]) * WINDOW > LOOKUP * touched * documents:
+                break
+            firsts[i] = before(p.docs, lasts[i], ends[i], low) if i < essential else lasts[i]
+            lasts[i] = before(p.docs, firsts[i], ends[i], low + WINDOW)
+            if i >= essential:
+                touched += lasts[i] - firsts[i]
+            added = i
+        for i in range(added, loose):
+            _add(p, t, i, firsts[i], lasts[i], low, buffers.window)
+        if loose < terms:
+            for i in range(loose, terms):
+                _raise(p, t, i, firsts[i], lasts[i], low, buffers.group)
+            buffers.window[:] += buffers.group
+            buffers.group[:] = 0
+        limit = _limit(best, seed, p.numbers[low])
+        need = max(1, limit - rest[added])
+        n = 0
+        if added == essential and touched < WINDOW // SPARSE:
+            for i in range(added, terms):
+                n = _gather_touched(p.docs[firsts[i] : lasts[i]], buffers.window, low, need, docs, sums, n)
+        else:
+            n = _gather(buffers.window, low, need, docs, sums)
+        for i in range(added - 1, -1, -1):
+            n = _refine(p, t, i, docs, sums, n, limit - rest[i + 1])
+        _offer_all(p, query, best, docs, sums, n, limit)
+
+
+class Tables(NamedTuple):
+    """Scores of terms in one segment, computed once and kept. A: terms asked for so far, E: entries."""
+
+    ids: Array
+    """int64 (A): position in the segment's dictionary, −1 where the segment lacks the term."""
+    starts: Array
+    """int64 (A): where the term's entries begin."""
+    entries: Array
+    """float32 (E): per code for a list longer than there are codes, else per posting."""
+    codes: int
+    """How many codes the segment has."""
+    peak_starts: Array
+    peaks: Array
+    """As in the segment."""
+
+
+class Batch(NamedTuple):
+    """Q queries as columns. Terms are positions in A, each once per query, M in all."""
+
+    offsets: Array
+    """int64 (Q + 1): where each query's terms begin."""
+    terms: Array
+    """int64 (M)."""
+    weights: Array
+    """float64 (M): how often the query holds the term."""
+    grouped: Array
+    """bool (M)."""
+    scales: Array
+    """float64 (Q): whole-number scores are scores times this."""
+    skip_numbers: Array
+    skip_phrasings: Array
+    """int64 (Q): as in Query."""
+
+
+@njit(cache=True)
+def _terms(p: Postings, tables: Tables, batch: Batch, q: int) -> Terms:
+    """The terms of query q that the segment has, with their scores as whole numbers."""
+    first, last = batch.offsets[q], batch.offsets[q + 1]
+    ids = np.empty(last - first, np.int64)
+    places = np.empty(last - first, np.int64)
+    by_code = np.empty(last - first, np.bool_)
+    peaks = np.empty(last - first, np.int64)
+    grouped = np.empty(last - first, np.bool_)
+    size = 0
+    for m in range(first, last):
+        term = tables.ids[batch.terms[m]]
+        if term >= 0:
+            size += min(p.starts[term + 1] - p.starts[term], tables.codes)
+    scores = np.empty(size, np.int32)
+    n = at = 0
+    for m in range(first, last):
+        term = tables.ids[batch.terms[m]]
+        if term < 0:
+            continue
+        length = p.starts[term + 1] - p.starts[term]
+        factor = np.float32(batch.weights[m] * batch.scales[q])
+        source = tables.starts[batch.terms[m]]
+        ids[n], places[n], by_code[n], grouped[n] = term, at, length > tables.codes, batch.grouped[m]
+        for j in range(min(length, tables.codes)):
+            scores[at + j] = np.int32(tables.entries[source + j] * factor + np.float32(0.5))
+        peaks[n] = 0
+        if by_code[n]:
+            for j in range(tables.peak_starts[term], tables.peak_starts[term + 1]):
+                peaks[n] = max(peaks[n], np.int64(scores[at + tables.peaks[j]]))
+            at += tables.codes
+        else:
+            for j in range(at, at + length):
+                peaks[n] = max(peaks[n], np.int64(scores[j]))
+            at += length
+        n += 1
+    order = np.argsort(np.where(grouped[:n], np.int64(1) << 40, peaks[:n]), kind="mergesort")
+    return Terms(ids[order], places[order], by_code[order], peaks[order], grouped[order], scores)
+
+
+@njit(cache=True, nogil=True)
+def search_all(
+    p: Postings, tables: Tables, batch: Batch, best: Best, segment: int, allowed: Array, repeats: bool
+) -> None:
+    """Searches one segment for every query; row q of `best` is the heap of query q."""
+    buffers = Buffers(
+        np.zeros(WINDOW, np.int32), np.zeros(WINDOW, np.int32), np.empty(WINDOW, np.int64), np.empty(WINDOW, np.int64)
+    )
+    for q in range(len(batch.scales)):
+        terms = _terms(p, tables, batch, q)
+        if len(terms.ids):
+            query = Query(segment, allowed, batch.skip_numbers[q], batch.skip_phrasings[q], repeats)
+            heap = Best(best.scores[q], best.numbers[q], best.docs[q], best.segments[q], best.size[q : q + 1])
+            search(p, terms, query, heap, buffers)
+
+
+@njit(cache=True, nogil=True)
+def matches(p: Postings, ids: Array, batch: Batch, queries: Array, docs: Array) -> tuple[Array, Array, Array]:
+    """Every term that a query and a document share: (pair, position m in the batch, code of the posting).
+
+    queries, docs: int64 (n), the pairs; the documents are the segment's.
+    """
+    most = 0
+    for q in queries:
+        most += batch.offsets[q + 1] - batch.offsets[q]
+    pairs = np.empty(most, np.int64)
+    shared = np.empty(most, np.int64)
+    codes = np.empty(most, np.int64)
+    n = 0
+    for i in range(len(docs)):
+        for m in range(batch.offsets[queries[i]], batch.offsets[queries[i] + 1]):
+            term = ids[batch.terms[m]]
+            at = posting(p, term, docs[i]) if term >= 0 else -1
+            if at >= 0:
+                pairs[n], shared[n], codes[n] = i, m, p.codes[at]
+                n += 1
+    return pairs[:n], shared[:n], codes[:n]

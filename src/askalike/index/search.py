@@ -1,0 +1,400 @@
+"""Searches a fixed state of an index: the same segments, deletions and statistics for as long as it is held."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from askalike.index.maxscore import Batch, Best, Postings, Tables, matches, search_all
+from askalike.index.segment import Array, Segment
+from askalike.index.terms import completions, find, term
+
+KEPT_ENTRIES = 1 << 24  # table entries kept per segment and similarity: 64 MiB
+KEPT_TERMS = 1 << 18
+KEPT_SIMILARITIES = 8
+BATCH = 512
+LARGEST = 2.0**29  # whole-number scores stay below this, so that four times as much still fits into 32 bits
+MOST_COMPLETIONS = 50
+
+
+class Collection(NamedTuple):
+    """How many documents there are, and the sum of their lengths."""
+
+    documents: int
+    total: float
+
+    @property
+    def average(self) -> float:
+        """The average length."""
+        return self.total / max(self.documents, 1)
+
+
+class TermScore(Hashable, Protocol):
+    """What the search needs of a similarity (askalike.similarities has six)."""
+
+    def score(
+        self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection
+    ) -> NDArray[np.float64]:
+        """Scores of one term in one document; see Similarity.score."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerms:
+    """A query: its terms, the first characters of a word still being typed, and what it must not find.
+
+    skip_number: a question that is not to be found, −1 for none. skip_phrasing: the one phrasing of it that is not to
+    be used, −1 for the question as a whole.
+    """
+
+    terms: Sequence[str]
+    prefix: str | None = None
+    skip_number: int = -1
+    skip_phrasing: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found for one query: numbers and scores, best first, ties by number."""
+
+    numbers: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LiveSegment:
+    """A segment with what was deleted from it since it was written."""
+
+    segment: Segment
+    deleted: Array
+    """int32: positions of deleted documents, rising."""
+    changed: Array
+    """int64 (n, 3): term, and what its df and ttf have lost by the deletions."""
+
+    @cached_property
+    def postings(self) -> Postings:
+        """The arrays that the search touches."""
+        s = self.segment
+        return Postings(s.numbers, s.phrasings, s.starts, s.docs, s.codes, s.bitmap_of, s.bitmaps, s.ranks)
+
+    @cached_property
+    def live(self) -> Array:
+        """bool (D), or empty where nothing was deleted."""
+        if not len(self.deleted):
+            return np.empty(0, np.bool_)
+        live = np.ones(len(self.segment.numbers), np.bool_)
+        live[self.deleted] = False
+        return live
+
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether a question may have several documents."""
+        return bool(self.segment.phrasings.any())
+
+    @cached_property
+    def collection(self) -> tuple[int, int]:
+        """How many live questions there are, and the tokens of their own texts."""
+        gone = self.deleted[self.segment.phrasings[self.deleted] == 0]
+        lost = int(self.segment.lengths[gone].sum(dtype=np.int64))
+        return self.segment.documents - len(gone), self.segment.total - lost
+
+    def statistics(self, ids: Array) -> tuple[Array, Array]:
+        """(df, ttf) of terms by their positions in the dictionary; 0 where a position is −1."""
+        known = ids >= 0
+        df, ttf = np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64)
+        df[known], ttf[known] = self.segment.df[ids[known]], self.segment.ttf[ids[known]]
+        if len(self.changed):
+            at = np.searchsorted(self.changed[:, 0], ids)
+            at[at == len(self.changed)] = 0
+            hit = self.changed[at, 0] == ids
+            df[hit] -= self.changed[at[hit], 1]
+            ttf[hit] -= self.changed[at[hit], 2]
+        return df, ttf
+
+    def allowed(self, numbers: Array | None) -> Array:
+        """bool (D): the live documents whose numbers are among the (rising) ones given; empty where all may be found."""
+        if numbers is None:
+            return self.live
+        at = np.searchsorted(numbers, self.segment.numbers)
+        at[at == len(numbers)] = 0
+        kept = numbers[at] == self.segment.numbers if len(numbers) else np.zeros(len(at), np.bool_)
+        return kept & self.live if len(self.live) else kept
+
+
+class Searcher:
+    """Searches some segments as one collection. Not for several threads at a time."""
+
+    def __init__(self, segments: Sequence[LiveSegment], scale: int = 1) -> None:
+        self.segments = sorted(segments, key=lambda s: -len(s.segment.numbers))
+        self._scale = scale
+        documents = sum(s.collection[0] for s in segments)
+        self.collection = Collection(documents, sum(s.collection[1] for s in segments) / scale)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._known: dict[str, int] = {}
+        self._ids = [np.empty(0, np.int64) for _ in self.segments]
+        self._df = np.empty(0, np.float64)
+        self._ttf = np.empty(0, np.float64)
+        self._scores: dict[TermScore, _Scores] = {}
+
+    def search(
+        self, queries: Sequence[QueryTerms], similarity: TermScore, k: int, allowed: Array | None = None
+    ) -> list[Found]:
+        """The k best questions of each query. allowed: the numbers that may be found, rising; None for all."""
+        masks = [s.allowed(allowed) for s in self.segments]
+        found: list[Found] = []
+        for start in range(0, len(queries), BATCH):
+            found += self._search(queries[start : start + BATCH], similarity, k, masks)
+        return found
+
+    def score(
+        self, queries: Sequence[QueryTerms], similarity: TermScore, candidates: Sequence[Array]
+    ) -> list[NDArray[np.float64]]:
+        """The score of each query's candidates (numbers, in any order); 0 where nothing matches or nothing is there."""
+        batch = self._batch(queries, similarity)
+        sizes = [len(c) for c in candidates]
+        query = np.repeat(np.arange(len(queries)), sizes)
+        number = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64)
+        best = np.zeros(len(number))
+        for at, live in enumerate(self.segments):
+            pair, doc = _documents(live, number, batch.skip_numbers[query], batch.skip_phrasings[query])
+            scores = self._exact(at, batch, similarity, query[pair], doc)
+            np.maximum.at(best, pair, scores)
+        return np.split(best, np.cumsum(sizes)[:-1]) if len(sizes) else []
+
+    def contributions(
+        self, query: QueryTerms, similarity: TermScore, numbers: Sequence[int]
+    ) -> list[list[tuple[str, float]]]:
+        """For each number the terms of its best phrasing that match, with what each adds to the score."""
+        batch = self._batch([query], similarity)
+        names = list(self._known)
+        result: list[list[tuple[str, float]]] = [[] for _ in numbers]
+        top = np.zeros(len(numbers))
+        for at, live in enumerate(self.segments):
+            skips = (np.repeat(x, len(numbers)) for x in (batch.skip_numbers, batch.skip_phrasings))
+            pair, doc = _documents(live, np.array(numbers, np.int64), *skips)
+            rows, shared, scores = self._matched(at, batch, similarity, np.zeros(len(doc), np.int64), doc)
+            sums = self._summed(batch, rows, shared, scores, len(doc))
+            for i in range(len(doc)):
+                if sums[i] > top[pair[i]]:
+                    top[pair[i]] = sums[i]
+                    own = rows == i
+                    result[pair[i]] = _named(names, batch, shared[own], scores[own])
+        return result
+
+    def completions(self, prefix: str) -> list[str]:
+        """The terms that begin with a prefix, the most frequent first, at most 50."""
+        counts: dict[str, int] = {}
+        for live in self.segments:
+            s = live.segment
+            ids = np.array(completions(s.term_bytes, s.term_offsets, prefix), np.int64)
+            df, _ = live.statistics(ids)
+            for i in np.argsort(-df, kind="stable")[: MOST_COMPLETIONS * 2]:
+                name = term(s.term_bytes, s.term_offsets, int(ids[i]))
+                counts[name] = counts.get(name, 0) + int(df[i])
+        return sorted(counts, key=lambda t: (-counts[t], t))[:MOST_COMPLETIONS]
+
+    def _search(
+        self, queries: Sequence[QueryTerms], similarity: TermScore, k: int, masks: Sequence[Array]
+    ) -> list[Found]:
+        batch = self._batch(queries, similarity)
+        tables = self._scores[similarity]
+        n = len(queries)
+        best = Best(
+            np.zeros((n, k), np.int64), np.zeros((n, k), np.int64), np.zeros((n, k), np.int64),
+            np.zeros((n, k), np.int64), np.zeros(n, np.int64),
+        )  # fmt: skip
+        for at, live in enumerate(self.segments):
+            segment = live.segment
+            t = Tables(
+                self._ids[at], tables.starts[at], tables.entries[at].values, len(segment.code_tf),
+                segment.peak_starts, segment.peaks,
+            )  # fmt: skip
+            search_all(live.postings, t, batch, best, at, masks[at], live.repeats)
+        return self._found(batch, similarity, best)
+
+    def _found(self, batch: Batch, similarity: TermScore, best: Best) -> list[Found]:
+        """The heaps' documents with their scores in double precision, best first."""
+        filled = np.arange(best.scores.shape[1]) < best.size[:, None]
+        query, slot = np.nonzero(filled)
+        scores = np.zeros(len(query))
+        for at in range(len(self.segments)):
+            own = best.segments[query, slot] == at
+            scores[own] = self._exact(at, batch, similarity, query[own], best.docs[query[own], slot[own]])
+        numbers = best.numbers[query, slot]
+        order = np.lexsort((numbers, -scores, query))
+        ends = np.cumsum(best.size)[:-1]
+        return [
+            Found(*pair)
+            for pair in zip(np.split(numbers[order], ends), np.split(scores[order], ends), strict=True)
+        ]
+
+    def _exact(self, at: int, batch: Batch, similarity: TermScore, query: Array, doc: Array) -> NDArray[np.float64]:
+        rows, shared, scores = self._matched(at, batch, similarity, query, doc)
+        return self._summed(batch, rows, shared, scores, len(doc))
+
+    def _matched(
+        self, at: int, batch: Batch, similarity: TermScore, query: Array, doc: Array
+    ) -> tuple[Array, Array, NDArray[np.float64]]:
+        live = self.segments[at]
+        rows, shared, codes = matches(live.postings, self._ids[at], batch, query, doc)
+        scores = self._formula(similarity, live.segment, codes, batch.terms[shared]) * batch.weights[shared]
+        return rows, shared, scores
+
+    def _summed(self, batch: Batch, rows: Array, shared: Array, scores: Array, n: int) -> NDArray[np.float64]:
+        grouped = batch.grouped[shared]
+        sums = np.bincount(rows[~grouped], scores[~grouped], n)
+        if grouped.any():
+            best = np.zeros(n)
+            np.maximum.at(best, rows[grouped], scores[grouped])
+            sums = sums + best
+        return sums
+
+    def _formula(self, similarity: TermScore, segment: Segment, codes: Array, terms: Array) -> NDArray[np.float64]:
+        tf = segment.code_tf[codes] / self._scale
+        length = segment.code_length[codes] / self._scale
+        return similarity.score(tf, length, self._df[terms], self._ttf[terms], self.collection)
+
+    def _batch(self, queries: Sequence[QueryTerms], similarity: TermScore) -> Batch:
+        offsets, terms, weights, grouped = [0], [], [], []
+        for query in queries:
+            counts: dict[str, int] = {}
+            for t in query.terms:
+                counts[t] = counts.get(t, 0) + 1
+            group = self._group(query, counts)
+            terms += [*counts, *group]
+            weights += [*counts.values(), *([1] * len(group))]
+            grouped += [False] * len(counts) + [True] * len(group)
+            offsets.append(len(terms))
+        ids = self._resolve(terms)
+        tables = self._tables(similarity, np.unique(ids))
+        bounds = np.bincount(
+            np.repeat(np.arange(len(queries)), np.diff(offsets)), np.array(weights) * tables.bounds[ids], len(queries)
+        )
+        scales = 2.0 ** np.floor(np.log2(LARGEST / np.maximum(bounds, 1e-9)))
+        return Batch(
+            np.array(offsets, np.int64), ids, np.array(weights, np.float64), np.array(grouped, np.bool_), scales,
+            np.array([q.skip_number for q in queries], np.int64),
+            np.array([q.skip_phrasing for q in queries], np.int64),
+        )  # fmt: skip
+
+    def _group(self, query: QueryTerms, counts: dict[str, int]) -> list[str]:
+        if not query.prefix:
+            return []
+        return [t for t in self.completions(query.prefix) if t not in counts]
+
+    def _resolve(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """The position of each term among those known here; new ones are looked up in every segment."""
+        if len(self._known) > KEPT_TERMS:
+            self._forget()
+        new = [t for t in dict.fromkeys(terms) if t not in self._known]
+        if new:
+            self._known.update(zip(new, range(len(self._known), len(self._known) + len(new)), strict=True))
+            df, ttf = np.zeros(len(new), np.int64), np.zeros(len(new), np.int64)
+            for at, live in enumerate(self.segments):
+                ids = find(live.segment.term_bytes, live.segment.term_offsets, new)
+                self._ids[at] = np.append(self._ids[at], ids)
+                here = live.statistics(ids)
+                df += here[0]
+                ttf += here[1]
+            self._df = np.append(self._df, df)
+            self._ttf = np.append(self._ttf, ttf / self._scale)
+        return np.array([self._known[t] for t in terms], np.int64)
+
+    def _tables(self, similarity: TermScore, terms: NDArray[np.int64]) -> "_Scores":
+        """The score tables of a similarity, with those of these terms in them."""
+        tables = self._scores.get(similarity)
+        if tables is None or any(e.size > KEPT_ENTRIES for e in tables.entries):
+            if len(self._scores) >= KEPT_SIMILARITIES:
+                self._scores.clear()
+            tables = self._scores[similarity] = _Scores(len(self.segments))
+        tables.reserve(len(self._known))
+        new = terms[~tables.done[terms]]
+        if len(new):
+            self._fill(tables, similarity, new)
+        return tables
+
+    def _fill(self, tables: "_Scores", similarity: TermScore, new: NDArray[np.int64]) -> None:
+        highest_tf = np.maximum(self._ttf[new] - self._df[new] + 1.0, 1.0)
+        tables.bounds[new] = similarity.score(
+            highest_tf, 1.0 / self._scale, self._df[new], self._ttf[new], self.collection
+        )
+        for at, live in enumerate(self.segments):
+            here = new[self._ids[at][new] >= 0]
+            codes, sizes = _entries(live.segment, self._ids[at][here])
+            values = self._formula(similarity, live.segment, codes, np.repeat(here, sizes))
+            start = tables.entries[at].append(values.astype(np.float32))
+            tables.starts[at][here] = start + np.cumsum(sizes) - sizes
+        tables.done[new] = True
+
+
+class _Scores:
+    """The score tables of one similarity: per segment where each term's entries begin, and the entries."""
+
+    def __init__(self, segments: int) -> None:
+        self.done = np.empty(0, np.bool_)
+        self.bounds = np.empty(0, np.float64)
+        self.starts = [np.empty(0, np.int64) for _ in range(segments)]
+        self.entries = [_Growing() for _ in range(segments)]
+
+    def reserve(self, terms: int) -> None:
+        """Makes room for as many terms."""
+        if (more := terms - len(self.done)) > 0:
+            self.done = np.append(self.done, np.zeros(more, np.bool_))
+            self.bounds = np.append(self.bounds, np.zeros(more))
+            self.starts = [np.append(s, np.full(more, -1)) for s in self.starts]
+
+
+class _Growing:
+    """A float32 array with room to grow."""
+
+    def __init__(self) -> None:
+        self.values = np.empty(1 << 12, np.float32)
+        self.size = 0
+
+    def append(self, values: NDArray[np.float32]) -> int:
+        """Takes values in; returns where they begin."""
+        start, self.size = self.size, self.size + len(values)
+        if self.size > len(self.values):
+            grown = np.empty(max(self.size, 2 * len(self.values)), np.float32)
+            grown[:start] = self.values[:start]
+            self.values = grown
+        self.values[start : self.size] = values
+        return start
+
+
+def _entries(segment: Segment, ids: Array) -> tuple[Array, Array]:
+    """The codes that the tables of these terms have entries for, one after the other, and how many each has."""
+    codes = len(segment.code_tf)
+    lists = [
+        segment.codes[segment.starts[i] : segment.starts[i + 1]]
+        if segment.starts[i + 1] - segment.starts[i] <= codes
+        else np.arange(codes)
+        for i in ids
+    ]
+    sizes = np.array([len(x) for x in lists], np.int64)
+    return np.concatenate([*lists, np.empty(0, np.int64)]).astype(np.int64), sizes
+
+
+def _documents(live: LiveSegment, numbers: Array, skip_numbers: Array, skip_phrasings: Array) -> tuple[Array, Array]:
+    """(position in `numbers`, document) for every live document of a number that its query may use."""
+    s = live.segment
+    first = np.searchsorted(s.numbers, numbers, "left")
+    sizes = np.searchsorted(s.numbers, numbers, "right") - first
+    pair = np.repeat(np.arange(len(numbers)), sizes)
+    doc = np.repeat(first, sizes) + np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    skipped = (numbers[pair] == skip_numbers[pair]) & (
+        (skip_phrasings[pair] < 0) | (s.phrasings[doc] == skip_phrasings[pair])
+    )
+    kept = ~skipped & live.live[doc] if len(live.live) else ~skipped
+    return pair[kept], doc[kept]
+
+
+def _named(names: Sequence[str], batch: Batch, shared: Array, scores: Array) -> list[tuple[str, float]]:
+    """Terms with their scores; of the completions of an unfinished word the best alone."""
+    rows = [(names[batch.terms[m]], float(s), bool(batch.grouped[m])) for m, s in zip(shared, scores, strict=True)]
+    best = max((r for r in rows if r[2]), key=lambda r: r[1], default=None)
+    return [(name, score) for name, score, grouped in rows if not grouped or (best and name == best[0])]

@@ -1,0 +1,1 @@
+"""Term-weighting formulas, one per file: the score of one term in one document, as Lucene 9 computes it."""

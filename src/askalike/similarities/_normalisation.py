@@ -1,0 +1,26 @@
+"""Term-frequency normalisations of the IB and DFR families (Amati and van Rijsbergen 2002; Lucene's Normalization*)."""
+
+import math
+from typing import Literal
+
+from numba import njit
+
+Normalisation = Literal["none", "h1", "h2", "h3", "z"]
+NORMALISATIONS = ("none", "h1", "h2", "h3", "z")
+
+
+@njit("float64(int64, float64, float64, float64, float64, float64, float64)", cache=True)
+def normalised(kind: int, c: float, tf: float, length: float, ttf: float, total: float, average: float) -> float:
+    """The frequency that the term would have in a document of average length.
+
+    kind: position in NORMALISATIONS. c: the parameter of that normalisation (c of H1 and H2, μ of H3, z of Z).
+    """
+    if kind == 1:
+        return tf * c * average / length
+    if kind == 2:
+        return tf * math.log2(1.0 + c * average / length)
+    if kind == 3:
+        return c * (tf + c * (ttf + 1.0) / (total + 1.0)) / (length + c)
+    if kind == 4:
+        return tf * (average / length) ** c
+    return tf

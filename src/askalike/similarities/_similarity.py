@@ -1,0 +1,40 @@
+"""What every similarity is: settings, and one formula over a term's and the collection's statistics."""
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from askalike.config import Settings
+
+Floats = NDArray[np.float64]
+
+
+class Collection(NamedTuple):
+    """Statistics of the collection: how many documents have the field, and the sum of all term frequencies."""
+
+    documents: int
+    total: float
+
+    @property
+    def average(self) -> float:
+        """The average document length."""
+        return self.total / max(self.documents, 1)
+
+
+class Similarity(Settings):
+    """A term-weighting formula. Every score is ≥ 0, rises with the frequency and falls with the length."""
+
+    @abstractmethod
+    def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
+        """The score of one term in one document, for arrays that broadcast together.
+
+        tf: frequency of the term in the document. length: the document's length. df: documents that hold the term.
+        ttf: the term's frequency in the whole collection.
+        """
+
+
+def signature(parameters: int) -> list[Any]:
+    """The compiled signature of a formula: that many float64 in, one out."""
+    return [f"float64({', '.join(['float64'] * parameters)})"]

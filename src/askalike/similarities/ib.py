@@ -1,0 +1,48 @@
+"""Information-based models (Clinchant and Gaussier 2010; Lucene's IBSimilarity)."""
+
+import math
+from typing import Literal
+
+from numba import vectorize
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from askalike.similarities._normalisation import NORMALISATIONS, Normalisation, normalised
+from askalike.similarities._similarity import Collection, Floats, Similarity, signature
+
+BELOW_ONE = 1.0 - 2.0**-24  # the float before 1, which Lucene takes where λ would be 1
+
+
+@vectorize(signature(10), cache=True)
+def ib(
+    tf: float, length: float, df: float, ttf: float, documents: float, total: float,
+    spl: float, by_ttf: float, kind: float, c: float,
+) -> float:  # fmt: skip
+    """−ln of the probability of a frequency at least as high: log-logistic, or smoothed power law."""
+    lam = ((ttf if by_ttf else df) + 1.0) / (documents + 1.0)
+    if lam == 1.0:
+        lam = BELOW_ONE
+    tfn = normalised(int(kind), c, tf, length, ttf, total, total / documents)
+    if spl:
+        return -math.log((lam ** (tfn / (tfn + 1.0)) - lam) / (1.0 - lam))
+    return -math.log(lam / (tfn + lam))
+
+
+class Ib(Similarity):
+    """Information-based model: a distribution, the statistic λ that it is fitted with, a normalisation."""
+
+    distribution: Literal["ll", "spl"] = Field("ll", description="log-logistic, or smoothed power law")
+    lam: Literal["df", "ttf"] = Field("df", alias="lambda", description="λ from document or total frequency")
+    normalisation: Normalisation = Field("h2", description="term frequency normalisation")
+    c: float = Field(1.0, gt=0, description="parameter of h1 and h2")
+    mu: float = Field(800.0, gt=0, description="parameter of h3")
+    z: float = Field(0.3, gt=0, lt=0.5, description="parameter of z")
+
+    def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
+        """Information of the normalised frequency."""
+        kind = NORMALISATIONS.index(self.normalisation)
+        c = {"h3": self.mu, "z": self.z}.get(self.normalisation, self.c)
+        return ib(
+            tf, length, df, ttf, collection.documents, collection.total,
+            self.distribution == "spl", self.lam == "ttf", kind, c,
+        )  # fmt: skip

@@ -1,0 +1,26 @@
+"""Language model with Dirichlet smoothing (Zhai and Lafferty 2001; Lucene's LMDirichletSimilarity)."""
+
+import math
+
+from numba import vectorize
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from askalike.similarities._similarity import Collection, Floats, Similarity, signature
+
+
+@vectorize(signature(5), cache=True)
+def lm_dirichlet(tf: float, length: float, ttf: float, total: float, mu: float) -> float:
+    """max(0, ln(1 + tf/(μp)) + ln(μ/(L+μ))), p = (F+1)/(T+1)."""
+    p = (ttf + 1.0) / (total + 1.0)
+    return max(0.0, math.log(1.0 + tf / (mu * p)) + math.log(mu / (length + mu)))
+
+
+class LmDirichlet(Similarity):
+    """Language model with Dirichlet smoothing. Short texts like a small μ."""
+
+    mu: float = Field(2000.0, gt=0, description="weight of the collection's model, in words")
+
+    def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
+        """max(0, ln(1 + tf/(μp)) + ln(μ/(length+μ)))."""
+        return lm_dirichlet(tf, length, ttf, collection.total, self.mu)

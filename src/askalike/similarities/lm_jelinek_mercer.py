@@ -1,0 +1,26 @@
+"""Language model with Jelinek-Mercer smoothing (Zhai and Lafferty 2001; Lucene's LMJelinekMercerSimilarity)."""
+
+import math
+
+from numba import vectorize
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from askalike.similarities._similarity import Collection, Floats, Similarity, signature
+
+
+@vectorize(signature(5), cache=True)
+def lm_jelinek_mercer(tf: float, length: float, ttf: float, total: float, lam: float) -> float:
+    """ln(1 + ((1−λ)·tf/L) / (λp)), p = (F+1)/(T+1)."""
+    p = (ttf + 1.0) / (total + 1.0)
+    return math.log(1.0 + ((1.0 - lam) * tf / length) / (lam * p))
+
+
+class LmJelinekMercer(Similarity):
+    """Language model with Jelinek-Mercer smoothing."""
+
+    lam: float = Field(0.7, gt=0, lt=1, alias="lambda", description="weight of the collection's model")
+
+    def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
+        """ln(1 + ((1−λ)·tf/length) / (λp))."""
+        return lm_jelinek_mercer(tf, length, ttf, collection.total, self.lam)

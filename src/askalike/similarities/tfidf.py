@@ -1,0 +1,26 @@
+"""TF-IDF as Lucene's ClassicSimilarity computes it since version 7 (the idf counts once, no coordination factor)."""
+
+import math
+
+from numba import vectorize
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from askalike.similarities._similarity import Collection, Floats, Similarity, signature
+
+
+@vectorize(signature(5), cache=True)
+def tfidf(tf: float, length: float, df: float, documents: float, idf_power: float) -> float:
+    """√tf · idf^power / √length, idf = ln((N+1)/(n+1)) + 1."""
+    idf = math.log((documents + 1.0) / (df + 1.0)) + 1.0
+    return math.sqrt(tf) * idf**idf_power / math.sqrt(length)
+
+
+class Tfidf(Similarity):
+    """TF-IDF with Lucene's length normalisation."""
+
+    idf_power: float = Field(1.0, ge=0, description="exponent of the idf; Lucene 4 and before counted it twice (2)")
+
+    def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
+        """√tf · idf / √length."""
+        return tfidf(tf, length, df, collection.documents, self.idf_power)
