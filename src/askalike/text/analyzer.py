@@ -16,7 +16,7 @@ from askalike.text.clean import plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import language_of, stem
 from askalike.text.stop_words import stop_words
-from askalike.text.words import Tokenizer, cjk_run, word_pattern
+from askalike.text.words import Tokenizer, cjk_run, is_plain, word_pattern
 from askalike.types import Markup
 
 VERSION: Final = 1
@@ -68,7 +68,7 @@ class Analyzer:
     def __init__(self, settings: AnalyzerSettings | None = None) -> None:
         self.settings = settings or AnalyzerSettings()
         self._languages: dict[str, _Terms] = {}
-        self._ascii = word_pattern(self.settings.tokenizer, ascii_only=True)
+        self._plain = word_pattern(self.settings.tokenizer, plain=True)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -82,10 +82,9 @@ class Analyzer:
 
     def tokens(self, text: str, language: str | None = None) -> list[str]:
         """The terms of a plain text, in its order."""
-        if not text.isascii() and self._has_cjk(text):
+        if not is_plain(text):
             return [term for term, _, _ in self._spans(text, language)]
-        terms = self._terms(language)
-        found = list(map(terms.__getitem__, self._pattern(text).findall(text)))
+        found = list(map(self._terms(language).__getitem__, self._plain.findall(text)))
         return list(filter(None, found)) if self.settings.stop_words else found
 
     def spans(self, text: str, language: str | None = None) -> list[tuple[str, int, int]]:
@@ -99,12 +98,10 @@ class Analyzer:
         space or punctuation. Of Chinese, Japanese or Korean script the last character is what is unfinished: the
         pairs before it are terms.
         """
-        last = None
-        for last in self._pattern(text).finditer(text):
-            pass
-        if not last or last.end() < len(text) or not self._unfinished(text[-1]):
+        *_, last = (None, *self._pattern(text).finditer(text))
+        if not last or last.end() < len(text) or self._is_sign(text[-1]):
             return self.tokens(text, language), None
-        if not self._has_cjk(last[0]):
+        if not self._is_cjk(last[0]):
             return self.tokens(text[: last.start()], language), self._folded(last[0])
         pairs = self.tokens(last[0], language) if len(last[0]) > 1 else []
         return self.tokens(text[: last.start()], language) + pairs, text[-1]
@@ -113,7 +110,7 @@ class Analyzer:
         terms = self._terms(language)
         for found in self._pattern(text).finditer(text):
             word, start = found[0], found.start()
-            if not word.isascii() and self._has_cjk(word):
+            if self._is_cjk(word):
                 yield from ((word[i : i + 2], start + i, start + i + 2) for i in range(len(word) - 1))
                 if len(word) == 1:
                     yield word, start, start + 1
@@ -121,13 +118,13 @@ class Analyzer:
                 yield term, start, found.end()
 
     def _pattern(self, text: str) -> re.Pattern[str]:
-        return self._ascii if text.isascii() else word_pattern(self.settings.tokenizer, ascii_only=False)
+        return word_pattern(self.settings.tokenizer, is_plain(text))
 
-    def _has_cjk(self, text: str) -> bool:
-        return self.settings.tokenizer != "whitespace" and cjk_run().search(text) is not None
+    def _is_cjk(self, word: str) -> bool:
+        return not word.isascii() and self.settings.tokenizer != "whitespace" and cjk_run().match(word) is not None
 
-    def _unfinished(self, character: str) -> bool:
-        return self.settings.tokenizer == "whitespace" or unicodedata.category(character)[0] in "LMN"
+    def _is_sign(self, character: str) -> bool:
+        return self.settings.tokenizer == "ptb" and unicodedata.category(character)[0] not in "LMN"
 
     def _folded(self, word: str) -> str:
         if self.settings.tokenizer == "whitespace":

@@ -1,4 +1,4 @@
-"""Markup to plain text: tags, entities, links, code and invisible characters; and the label leak at a body's opening."""
+"""Markup to plain text: tags, entities, links, code, invisible characters; and the label leak that opens a body."""
 
 import html
 import re
@@ -25,7 +25,10 @@ _CODE = re.compile(r"<(/?)(?:pre|code)(?=[\s/>])", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-_URL = re.compile(r"""\b(?:https?://|ftp://|www\.)(?:[^\s<>"()]|\([^\s<>"()]*\))+(?<![.,;:!?'*\]}])""", re.IGNORECASE)
+_URL_PART = r"""[^\s<>"()\u3000-\u9fff\uac00-\ud7a3]"""  # Chinese, Japanese and Korean write on without a space
+_URL = re.compile(
+    rf"(?<![a-z0-9])(?:https?://|ftp://|www\.)(?:{_URL_PART}|\({_URL_PART}*\))+(?<![.,;:!?'*\]}}])", re.IGNORECASE
+)
 
 
 def plain_text(
@@ -61,12 +64,12 @@ def _without_tags(text: str, code: Literal["drop", "keep"]) -> str:
     text = text.replace("\n", " ").replace("\0", " ")
     if "<" in text:
         text = _BLOCK.sub("\n", text)
-    if "<" in text:
         text = _CODE.sub(r" <\1code", text) if code == "drop" else _PRE.sub("\n", text)
-        tree = LexborHTMLParser(text)
-        tree.strip_tags(["script", "style", "code"] if code == "drop" else ["script", "style"], recursive=True)
-        return tree.text()
-    return html.unescape(text) if "&" in text else text
+    if "<" not in text and "&#" not in text:
+        return html.unescape(text) if "&" in text else text
+    tree = LexborHTMLParser(text)
+    tree.strip_tags(["script", "style", "code"] if code == "drop" else ["script", "style"], recursive=True)
+    return tree.text()
 
 
 _PHRASES = (

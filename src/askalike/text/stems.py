@@ -1,7 +1,7 @@
 """Stems of words: which language's stemmer a word gets, and the stemmers themselves."""
 
 import threading
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 import Stemmer
@@ -27,7 +27,11 @@ _NOT_LATIN: Final = {
     **dict.fromkeys(("bg", "ru", "sr", "uk"), "cyrillic"),
     **dict.fromkeys(("hi", "ne"), "devanagari"),
     **dict.fromkeys(("ar", "fa"), "arabic"),
-    **{"el": "greek", "hy": "armenian", "he": "hebrew", "ta": "tamil", "th": "thai"},
+    "el": "greek",
+    "hy": "armenian",
+    "he": "hebrew",
+    "ta": "tamil",
+    "th": "thai",
     **dict.fromkeys(("ja", "ko", "zh"), "cjk"),
 }
 _USUAL: Final = {
@@ -41,6 +45,9 @@ _USUAL: Final = {
 }
 """The language that a word is taken to be in where the text's language is written in another alphabet."""
 
+_LETTERS: Final = 30
+"""Of a word that are looked at."""
+
 
 def language_of(word: str, language: str) -> str | None:
     """The language of one lower-case word in a text in `language`: a Russian text's Latin words are English ones.
@@ -48,10 +55,13 @@ def language_of(word: str, language: str) -> str | None:
     A word with a letter of the text's own alphabet, or without a letter at all, is in its language; any other in the
     usual one of its alphabet, None where there is none.
     """
-    alphabets = [name for letter in word for name, (first, last) in _ALPHABETS if first <= letter <= last]
-    if not alphabets or _NOT_LATIN.get(language, "latin") in alphabets:
-        return language
-    return _USUAL.get(alphabets[0])
+    own = _NOT_LATIN.get(language, "latin")
+    foreign = None
+    for alphabet in map(_alphabet, word[:_LETTERS]):
+        if alphabet == own:
+            return language
+        foreign = foreign or alphabet
+    return _USUAL.get(foreign) if foreign else language
 
 
 def stem(word: str, language: str | None) -> str:
@@ -68,3 +78,8 @@ def stem(word: str, language: str | None) -> str:
 def _stemmer(name: str) -> tuple[Stemmer.Stemmer, threading.Lock]:
     """One shared stemmer and its lock: a PyStemmer object may not be used by two threads at once."""
     return Stemmer.Stemmer(name, 0), threading.Lock()
+
+
+@lru_cache(4096)
+def _alphabet(letter: str) -> str | None:
+    return next((name for name, (first, last) in _ALPHABETS if first <= letter <= last), None)

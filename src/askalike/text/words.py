@@ -21,9 +21,19 @@ def cjk_run() -> re.Pattern[str]:
     return re.compile(f"[{_CJK}]+")
 
 
+def is_plain(text: str) -> bool:
+    """Whether a text has neither combining marks nor Chinese, Japanese or Korean characters."""
+    return text.isascii() or _special().search(text) is None
+
+
 @cache
-def word_pattern(tokenizer: Tokenizer, ascii_only: bool) -> re.Pattern[str]:
-    """What one word of a tokenizer looks like; for a text of ASCII alone there is a faster pattern of equal effect.
+def _special() -> re.Pattern[str]:
+    return re.compile(f"[{_CJK}{_marks()}]")
+
+
+@cache
+def word_pattern(tokenizer: Tokenizer, plain: bool) -> re.Pattern[str]:
+    """What one word of a tokenizer looks like; for a plain text there is a faster pattern of equal effect.
 
     standard: `\\w+`, in which combining marks may stand (Hindi, Thai and Arabic vowels are such); a run of Chinese,
     Japanese or Korean script is a word of its own.
@@ -33,10 +43,10 @@ def word_pattern(tokenizer: Tokenizer, ascii_only: bool) -> re.Pattern[str]:
     """
     if tokenizer == "whitespace":
         return re.compile(r"\S+")
-    word = r"\w+" if ascii_only else rf"[^\W{_CJK}]+(?:[{_marks()}]+[^\W{_CJK}]*)*"
+    word = r"\w+" if plain else rf"[^\W{_CJK}]+(?:[{_marks()}]+[^\W{_CJK}]*)*"
     if tokenizer == "ptb":
         word = _ptb(word)
-    return re.compile(word if ascii_only else f"{word}|[{_CJK}]+")
+    return re.compile(word if plain else f"{word}|[{_CJK}]+")
 
 
 def _ptb(word: str) -> str:
@@ -56,8 +66,8 @@ def _ptb(word: str) -> str:
 
 @cache
 def _marks() -> str:
-    """The combining marks of all scripts in use, as a character class: Python's `\\w` does not know them."""
-    marks = [c for c in range(0x300, 0x20000) if unicodedata.category(chr(c)) in ("Mn", "Mc")]
+    """The combining marks of Unicode's basic plane (all large scripts), as a character class: `\\w` lacks them."""
+    marks = [c for c in range(0x300, 0x10000) if unicodedata.category(chr(c)) in ("Mn", "Mc")]
     starts = [c for c, before in zip(marks, [0, *marks], strict=False) if c != before + 1]
     ends = [c for c, after in zip(marks, [*marks[1:], 0], strict=True) if c != after - 1]
     return "".join(f"{chr(start)}-{chr(end)}" for start, end in zip(starts, ends, strict=True))
