@@ -4,6 +4,7 @@ import gzip
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 
@@ -63,22 +64,26 @@ def rows(path: Path, formats: Sequence[Format]) -> Iterator[tuple[int, str, str,
         found = f"{path}, line {number}: {len(fields)} columns" if fields else f"{path}: the file is empty"
         raise InputError(f"{found}; expected {' or '.join(map(_columns, formats))}")
     if fields[form.value] != form.header:
-        yield _row(path, number, fields, form)
+        lines = chain([(number, fields)], lines)
+    width, document, value, read = len(form.columns), form.document, form.value, form.read
+    key, query = b"", ""
     for number, fields in lines:
-        yield _row(path, number, fields, form)
+        try:
+            if fields[0] != key:
+                key, query = fields[0], fields[0].decode()
+            if len(fields) != width:
+                raise ValueError(fields)
+            yield number, query, fields[document].decode(), read(fields[value])
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: {_problem(error, fields, form)}") from None
 
 
-def _row(path: Path, number: int, fields: list[bytes], form: Format) -> tuple[int, str, str, float]:
-    try:
-        if len(fields) == len(form.columns):
-            return number, fields[0].decode(), fields[form.document].decode(), form.read(fields[form.value])
-        problem = f"{len(fields)} columns; expected {_columns(form)}"
-    except UnicodeDecodeError:
-        problem = "an id is not UTF-8; convert the file, for instance with iconv"
-    except ValueError:
-        value = fields[form.value].decode(errors="replace")
-        problem = f"{form.columns[form.value]} {value!r} is not {form.expected}"
-    raise InputError(f"{path}, line {number}: {problem}")
+def _problem(error: ValueError, fields: list[bytes], form: Format) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "an id is not UTF-8; convert the file, for instance with iconv"
+    if len(fields) != len(form.columns):
+        return f"{len(fields)} columns; expected {_columns(form)}"
+    return f"{form.columns[form.value]} {fields[form.value].decode(errors='replace')!r} is not {form.expected}"
 
 
 def _columns(form: Format) -> str:

@@ -30,10 +30,11 @@ def read_run(path: str | Path) -> Run:
     path = Path(path)
     columns: dict[str, tuple[list[str], array[float]]] = {}
     shared: dict[str, str] = {}
+    current = None
     for _, query, document, score in rows(path, RUNS):
-        if query not in columns:
-            columns[query] = [], array("d")
-        ids, scores = columns[query]
+        if query is not current:  # `rows` hands out one object as long as the query stays
+            current = query
+            ids, scores = columns.setdefault(query, ([], array("d")))
         ids.append(shared.setdefault(document, document))
         scores.append(score)
     for query, (ids, _) in columns.items():
