@@ -195,6 +195,9 @@ class Run(Mapping[str, Sequence[Hit]]):
         ids, scores = self._columns[query_id]
         return [Hit(i, s) for i, s in zip(ids, scores.tolist(), strict=True)]
 
+    def __contains__(self, query_id: object) -> bool:  # Mapping's own would build every hit to find out
+        return query_id in self._columns
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
 

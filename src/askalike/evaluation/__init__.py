@@ -1,0 +1,1 @@
+"""Measuring runs: files (`trec`), rules (`rules`), measures (`measures`), differences (`significance`)."""

@@ -1,0 +1,103 @@
+"""What a comparison of systems found out, and its tables."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from askalike.evaluation.tables import Cell, Table, to_csv, to_html, to_latex, to_text
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One system's mean; over several seeds, the mean and standard deviation of the seeds' means.
+
+    `beats` holds the letters of the systems that it is significantly better than.
+    """
+
+    name: str
+    letter: str
+    mean: float
+    sd: float | None
+    seeds: int
+    beats: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One query's value under the two systems of a pair."""
+
+    query_id: str
+    first: float
+    second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """First minus second: the mean over queries with its 95 % interval, p as it is and after Holm.
+
+    `wins`, `losses`, `ties` count queries, seen from the first. `differing`: the queries that differ most, the
+    largest difference first.
+    """
+
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    wins: int
+    losses: int
+    ties: int
+    differing: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Systems on the same queries by one measure. `notes` say by which rule and tests, and go with the numbers."""
+
+    measure: str
+    n: int
+    systems: tuple[System, ...]
+    pairs: tuple[Pair, ...]
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return asdict(self)
+
+    def systems_table(self) -> Table:
+        """One row a system, the letters of those it beats raised behind its mean."""
+        rows = [(f"{s.letter} {s.name}", Cell(_mean(s), "".join(s.beats))) for s in self.systems]
+        return Table(f"{self.measure}, n = {self.n} queries", ("system", self.measure), rows, self.notes)
+
+    def pairs_table(self) -> Table:
+        """One row a pair: each mean, the difference with its interval, p, wins, losses, ties."""
+        means = {system.name: f"{system.mean:.4f}" for system in self.systems}
+        rows = [(p.first, p.second, means[p.first], means[p.second], *_numbers(p)) for p in self.pairs]
+        head = ("first", "second", "mean 1", "mean 2", "difference", "low", "high", "p", "p (Holm)")
+        return Table(f"Differences in {self.measure}", (*head, "wins", "losses", "ties"), rows)
+
+    def to_text(self) -> str:
+        """Both tables as plain text."""
+        return f"{to_text(self.systems_table())}\n{to_text(self.pairs_table())}"
+
+    def to_html(self) -> str:
+        """Both tables as HTML."""
+        return to_html(self.systems_table()) + to_html(self.pairs_table())
+
+    def to_latex(self) -> str:
+        """Both tables as LaTeX (package booktabs)."""
+        return f"{to_latex(self.systems_table())}\n{to_latex(self.pairs_table())}"
+
+    def to_csv(self) -> str:
+        """The table of pairs as CSV."""
+        return to_csv(self.pairs_table())
+
+
+def _mean(system: System) -> str:
+    return f"{system.mean:.4f}" if system.sd is None else f"{system.mean:.4f} ± {system.sd:.4f}"
+
+
+def _numbers(pair: Pair) -> tuple[str, ...]:
+    interval = (f"{pair.difference:+.4f}", f"{pair.low:+.4f}", f"{pair.high:+.4f}")
+    return *interval, f"{pair.p:.4f}", f"{pair.p_holm:.4f}", str(pair.wins), str(pair.losses), str(pair.ties)

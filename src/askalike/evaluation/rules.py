@@ -1,0 +1,88 @@
+"""The rules by which runs are measured, all in one place: ties, self-hits, which queries count, cut-offs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import SettingsError
+from askalike.evaluation import semeval
+
+OwnMeasure = Callable[[semeval.Hits, semeval.Counts], semeval.Values]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How hits are ordered and which of them, and which queries, count.
+
+    A query that has no hits in the run counts 0 under every rule. `own` are measures that the rule defines itself.
+    """
+
+    name: str
+    ties_by_id: bool
+    drops_self_hits: bool = False
+    drops_unanswerable: bool = False
+    own: Mapping[str, OwnMeasure] = field(default_factory=dict)
+    remark: str = ""
+
+    def describe(self) -> str:
+        """The rule in one line, to be printed with every table."""
+        parts = (
+            "hits by score as 32-bit float, ties by document id, descending"
+            if self.ties_by_id
+            else "hits by score, ties in the order of the run",
+            "a hit that is the query itself is dropped" if self.drops_self_hits else "a query may find itself",
+            "queries without a relevant document are dropped"
+            if self.drops_unanswerable
+            else "queries without a relevant document count 0",
+            "queries without hits count 0",
+            self.remark,
+        )
+        return f"rule {self.name}: {'; '.join(filter(None, parts))}"
+
+    def counts(self, grades: Mapping[str, int]) -> bool:
+        """Whether a query with these judgements is measured."""
+        return not self.drops_unanswerable or any(grade > 0 for grade in grades.values())
+
+    def order(self, query_id: str, ids: Sequence[str], scores: NDArray[np.float64]) -> Sequence[str]:
+        """The document ids, best first, without those that the rule drops."""
+        with np.errstate(over="ignore"):
+            compared = scores.astype(np.float32) if self.ties_by_id else scores
+        if not np.all(compared[1:] < compared[:-1]):
+            first = sorted(range(len(ids)), key=ids.__getitem__, reverse=True) if self.ties_by_id else range(len(ids))
+            start = np.fromiter(first, np.intp, len(ids))
+            ids = [ids[i] for i in start[np.argsort(-compared[start], kind="stable")].tolist()]
+        if self.drops_self_hits and query_id in ids:
+            ids = [i for i in ids if i != query_id]
+        return ids
+
+
+_SEMEVAL = {
+    "AP": semeval.average_precision,
+    "AP@10": semeval.average_precision,
+    "RR": semeval.reciprocal_rank,
+    "RR@10": semeval.reciprocal_rank,
+}
+
+RULES = {
+    rule.name: rule
+    for rule in (
+        Rule("trec_eval", ties_by_id=True, remark="as trec_eval -c"),
+        Rule(
+            "semeval",
+            ties_by_id=False,
+            own=_SEMEVAL,
+            remark="AP and RR over the first 10 hits, AP divided by the relevant hits found there, RR times 100",
+        ),
+        Rule("beir", ties_by_id=True, drops_self_hits=True, remark="BEIR's own tool leaves queries without hits out"),
+        Rule("lei", ties_by_id=False, drops_unanswerable=True),
+    )
+}
+
+
+def named(name: str) -> Rule:
+    """The rule of that name. Raises SettingsError, with those there are."""
+    if name not in RULES:
+        raise SettingsError(f"no rule is called {name!r}; there are: {', '.join(RULES)}")
+    return RULES[name]

@@ -1,0 +1,156 @@
+"""Is the difference between systems real? Paired tests over queries, corrected over all pairs of systems."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from string import ascii_lowercase
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import InputError, SettingsError
+from askalike.evaluation.comparison import Comparison, Difference, Pair, System
+from askalike.evaluation.outcome import Evaluation
+from askalike.evaluation.resampling import bootstrap_means, interval, sign_flip_p
+
+DRAWS = 10_000
+SEED = 0
+ALPHA = 0.05
+EQUAL = 1e-12
+"""Two values of a query no further apart are a tie: means over seeds carry rounding errors."""
+
+Floats = NDArray[np.float64]
+Values = Sequence[Mapping[str, float]]
+
+
+def compare(
+    evaluations: Mapping[str, Evaluation | Sequence[Evaluation]],
+    measure: str,
+    *,
+    common_only: bool = False,
+    most: int = 10,
+) -> Comparison:
+    """Compares every pair of systems by one measure, query by query.
+
+    evaluations: system name → its evaluation, or one for each seed; a query's value is then its mean over the seeds,
+    so the tests speak of these seeds, not of others. Queries are paired by id, never by position. common_only:
+    compare on the queries that all systems have; without it different query sets are refused. most: how many
+    differing queries a pair lists.
+
+    Intervals are percentiles of a paired bootstrap; p is that of a two-sided paired randomisation test on the mean;
+    Holm corrects p over all pairs; significant is a corrected p below 0.05. Raises SettingsError for fewer than two
+    systems or a measure that was not evaluated, InputError for different rules or different query sets.
+    """
+    seeds = {name: [e] if isinstance(e, Evaluation) else list(e) for name, e in evaluations.items()}
+    if len(seeds) < 2 or not all(seeds.values()):
+        raise SettingsError("a comparison needs two systems or more, each with an evaluation")
+    rule = _one_rule(seeds)
+    values = {name: [e.per_query(measure) for e in of_seeds] for name, of_seeds in seeds.items()}
+    queries, apart = _queries(values, common_only)
+    runs = {name: np.array([[v[q] for q in queries] for v in of_seeds]) for name, of_seeds in values.items()}
+    pairs = _pairs({name: of_seeds.mean(axis=0) for name, of_seeds in runs.items()}, queries, most)
+    several = any(len(of_seeds) > 1 for of_seeds in seeds.values())
+    return Comparison(measure, len(queries), _systems(runs, pairs), pairs, _notes(rule, several, apart))
+
+
+def _one_rule(seeds: Mapping[str, Sequence[Evaluation]]) -> str:
+    rules = {e.describe: name for name, of_seeds in seeds.items() for e in of_seeds}
+    if len(rules) > 1:
+        raise InputError(f"systems measured under different rules cannot be compared: {' | '.join(sorted(rules))}")
+    return next(iter(rules))
+
+
+def _queries(values: Mapping[str, Values], common_only: bool) -> tuple[list[str], int]:
+    """The queries to compare on, sorted, and how many queries not all systems have."""
+    sets = {f"{name}, seed {i}": set(v) for name, of_seeds in values.items() for i, v in enumerate(of_seeds, 1)}
+    union, common = set.union(*sets.values()), set.intersection(*sets.values())
+    apart = union - common
+    if apart and not common_only:
+        query = min(apart)
+        lacking = next(name for name, ids in sets.items() if query not in ids)
+        raise InputError(
+            f"the systems have different queries: {len(apart)} of {len(union)} are not in all of them "
+            f"({lacking}, lacks {query!r}); evaluate on the same judgements, or compare on the common ones only"
+        )
+    if not common:
+        raise InputError("the systems have no query in common")
+    return sorted(common), len(apart)
+
+
+def _pairs(means: Mapping[str, Floats], queries: Sequence[str], most: int) -> tuple[Pair, ...]:
+    """Every pair of systems, from each system's value of each query: name → (queries,)."""
+    names = list(combinations(means, 2))
+    differences = np.array([means[first] - means[second] for first, second in names]).T
+    differences[np.abs(differences) <= EQUAL] = 0
+    drawn = bootstrap_means(differences, DRAWS, SEED)
+    p = sign_flip_p(differences, DRAWS, SEED)
+    corrected = holm(p)
+    return tuple(
+        Pair(
+            first,
+            second,
+            difference=float(difference.mean()),
+            low=interval(resampled)[0],
+            high=interval(resampled)[1],
+            p=float(raw),
+            p_holm=float(adjusted),
+            wins=int((difference > 0).sum()),
+            losses=int((difference < 0).sum()),
+            ties=int((difference == 0).sum()),
+            differing=_differing(difference, means[first], means[second], queries, most),
+        )
+        for (first, second), difference, resampled, raw, adjusted in zip(
+            names, differences.T, drawn.T, p, corrected, strict=True
+        )
+    )
+
+
+def holm(p: Floats) -> Floats:
+    """p-values corrected for their number (Holm 1979): (pairs,) → (pairs,)."""
+    from statsmodels.stats.multitest import multipletests  # takes seconds to import, and only comparing needs it
+
+    return np.asarray(multipletests(p, method="holm")[1])
+
+
+def _differing(
+    difference: Floats, first: Floats, second: Floats, queries: Sequence[str], most: int
+) -> tuple[Difference, ...]:
+    order = np.argsort(-np.abs(difference), kind="stable")[:most]
+    return tuple(Difference(queries[i], float(first[i]), float(second[i])) for i in order if difference[i] != 0)
+
+
+def _systems(runs: Mapping[str, Floats], pairs: Sequence[Pair]) -> tuple[System, ...]:
+    """Each system, from its values: name → (seeds, queries)."""
+    letters = {name: _letter(i) for i, name in enumerate(runs)}
+    beats = {name: tuple(letters[other] for other in runs if (name, other) in _won(pairs)) for name in runs}
+    return tuple(
+        System(
+            name,
+            letters[name],
+            mean=float(of_seeds.mean()),
+            sd=float(of_seeds.mean(axis=1).std(ddof=1)) if len(of_seeds) > 1 else None,
+            seeds=len(of_seeds),
+            beats=beats[name],
+        )
+        for name, of_seeds in runs.items()
+    )
+
+
+def _won(pairs: Sequence[Pair]) -> set[tuple[str, str]]:
+    """(better, worse) of every significant pair."""
+    return {(p.first, p.second) if p.difference > 0 else (p.second, p.first) for p in pairs if p.p_holm < ALPHA}
+
+
+def _letter(i: int) -> str:
+    """a … z, then a1 … z1 and on."""
+    return ascii_lowercase[i % 26] + (str(i // 26) if i >= 26 else "")
+
+
+def _notes(rule: str, several: bool, apart: int) -> tuple[str, ...]:
+    texts = (
+        rule,
+        f"raised letters: significantly better than that system (paired randomisation test, two-sided, "
+        f"{DRAWS} draws, Holm over all pairs, p < {ALPHA}); low, high: 95 % paired bootstrap interval",
+        "± is the standard deviation over seeds; tests use each query's mean over seeds" if several else "",
+        f"{apart} queries that not all systems have are left out" if apart else "",
+    )
+    return tuple(filter(None, texts))

@@ -1,0 +1,102 @@
+"""A table of text, and its four renderings: plain text, HTML, LaTeX, CSV."""
+
+import csv
+import html
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A text with a raised mark behind it, such as the letters of the systems that a system beats."""
+
+    text: str
+    mark: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text} {self.mark}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of as many cells as there are columns; `notes` are printed below."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[str | Cell]]
+    notes: tuple[str, ...] = ()
+
+
+def to_text(table: Table) -> str:
+    """Aligned columns, the first to the left, the others to the right."""
+    columns = [_aligned(column, str.rjust if i else str.ljust) for i, column in enumerate(_by_column(table))]
+    body = ("  ".join(line).rstrip() for line in zip(*columns, strict=True))
+    return "\n".join((table.title, *body, *table.notes)) + "\n"
+
+
+def _by_column(table: Table) -> Iterator[tuple[Cell, ...]]:
+    cells = ([cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in (table.columns, *table.rows))
+    return zip(*cells, strict=True)
+
+
+def _aligned(column: Sequence[Cell], justify: Callable[[str, int], str]) -> list[str]:
+    width, marks = max(len(cell.text) for cell in column), max(len(cell.mark) for cell in column)
+    return [f"{justify(cell.text, width)}{' ' if marks else ''}{cell.mark.ljust(marks)}" for cell in column]
+
+
+def to_csv(table: Table) -> str:
+    """The columns and rows as RFC 4180; neither title nor notes."""
+    out = io.StringIO()
+    csv.writer(out).writerows([table.columns, *table.rows])
+    return out.getvalue()
+
+
+def to_html(table: Table) -> str:
+    """A `<table>` with its title as caption; the notes are paragraphs behind it."""
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in table.columns)
+    body = "\n".join(f"<tr>{''.join(map(_html, row))}</tr>" for row in table.rows)
+    notes = "".join(f"<p>{html.escape(note)}</p>\n" for note in table.notes)
+    caption = html.escape(table.title)
+    return f"<table>\n<caption>{caption}</caption>\n<tr>{head}</tr>\n{body}\n</table>\n{notes}"
+
+
+def _html(cell: str | Cell) -> str:
+    if isinstance(cell, Cell) and cell.mark:
+        return f"<td>{html.escape(cell.text)}<sup>{html.escape(cell.mark)}</sup></td>"
+    return f"<td>{html.escape(str(cell))}</td>"
+
+
+def to_latex(table: Table) -> str:
+    """A `table` environment, to be used with the package booktabs; the notes follow the title in the caption."""
+    caption = " ".join(f"{_latex(text)}." for text in (table.title, *table.notes))
+    body = "\n".join(f"{' & '.join(map(_latex, row))} \\\\" for row in table.rows)
+    return "\n".join(
+        (
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{caption}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
+            r"\toprule",
+            rf"{' & '.join(map(_latex, table.columns))} \\",
+            r"\midrule",
+            body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        )
+    )
+
+
+_LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"±": r"$\pm$", "−": r"$-$", "–": "--", "<": r"$<$", ">": r"$>$"}
+)
+
+
+def _latex(cell: str | Cell) -> str:
+    if isinstance(cell, Cell) and cell.mark:
+        return f"{cell.text.translate(_LATEX)}$^{{{cell.mark}}}$"
+    return str(cell).translate(_LATEX)

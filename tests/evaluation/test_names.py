@@ -1,0 +1,38 @@
+import pytest
+
+from askalike.errors import SettingsError
+from askalike.evaluation.names import canonical
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("AP", "AP"),
+        ("map@10", "AP@10"),
+        ("MRR", "RR"),
+        ("Accuracy@1", "Success@1"),
+        ("acc@5", "Success@5"),
+        ("FHS", "Success@1"),
+        ("AvgRec", "AvgRec"),
+        ("ndcg@10", "nDCG@10"),
+        ("Recall@100", "R@100"),
+        ("AP(rel=2)@10", "AP(rel=2)@10"),
+        ("AP(rel=2, judged_only=True)", "AP(rel=2,judged_only=True)"),
+        ("iprec@0.5", "IPrec@0.5"),
+    ],
+)
+def test_spellings(spelling: str, name: str) -> None:
+    assert canonical(spelling) == name
+    assert canonical(name) == name
+
+
+@pytest.mark.parametrize("name", ["accuracy_score", "", "P@5 AP", "__import__('os')", "NumRet"])
+def test_an_unknown_measure_is_told_with_those_there_are(name: str) -> None:
+    with pytest.raises(SettingsError, match=r"there are: AP, RR, P, R, nDCG, Success.*MAP \(= AP\)"):
+        canonical(name)
+
+
+@pytest.mark.parametrize("name", ["P", "Success", "P@0", "P@1.5", "AP(depth=3)", "AP(rel=", "Bpref@3", "AvgRec@5"])
+def test_a_wrong_or_missing_cut_off_is_told(name: str) -> None:
+    with pytest.raises(SettingsError, match="cut-off"):
+        canonical(name)

@@ -1,0 +1,64 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from askalike.evaluation.measures import evaluate
+from askalike.evaluation.semeval import DEPTH, average_precision, average_recall, reciprocal_rank
+from askalike.evaluation.trec import read_qrels, read_run
+
+SUBMISSIONS = [
+    *(f"ConvKN/subtask_B_{run}" for run in ("primary", "contrastive1")),
+    *(f"ECNU/subtask_B_{run}" for run in ("primary", "contrastive1", "contrastive2")),
+    *(f"ICL00/subtask_B_{run}" for run in ("primary", "contrastive1", "contrastive2")),
+    "ITNLP-AiKF/subtask_B_primary",
+    *(f"Kelp/subtask_B_{run}" for run in ("primary", "contrastive1", "contrastive2")),
+    *(f"QAIIIT/subtask_B_{run}" for run in ("primary", "contrastive1", "contrastive2")),
+    *(f"SLS/subtask_B_{run}" for run in ("primary", "contrastive1", "contrastive2")),
+    *(f"SUper_team/subtask_B_{run}" for run in ("primary", "contrastive1")),
+    *(f"UH-PRHLT/subtask_B_{run}" for run in ("primary", "contrastive1", "contrastive2")),
+    "UniMelb/subtask_B_primary",
+    *(f"_baseline/subtask_B_baseline_{run}" for run in ("true", "false", "random")),
+    "overfitting/subtask_B_primary",
+]
+TEST = "semeval2016-task3/test2016/SemEval2016-Task3-CQA-QL-test.xml.subtaskB.relevancy"
+DEV = "semeval2016-task3/dev/SemEval2017-Task3-CQA-QL-dev.xml.subtaskB.relevancy"
+
+
+def test_all_submissions_are_listed(shared_data: Path) -> None:
+    folder = shared_data / "semeval2016-task3/test2016/submissions"
+    assert sorted(SUBMISSIONS) == sorted(str(p.relative_to(folder).with_suffix("")) for p in folder.glob("*/*.txt"))
+    assert len(SUBMISSIONS) == 28
+
+
+@pytest.mark.parametrize("submission", SUBMISSIONS)
+def test_the_official_scores_to_the_last_digit(shared_data: Path, submission: str) -> None:
+    path = shared_data / f"semeval2016-task3/test2016/submissions/{submission}.txt"
+    official = path.with_suffix(".txt.score").read_text()
+    printed = dict(re.findall(r"^(MAP|AvgRec|MRR)\s*:\s+\S+\s+(\S+)$", official, re.MULTILINE))
+    means = evaluate(read_run(path), read_qrels(shared_data / TEST), ["MAP", "AvgRec", "MRR"], "semeval").means
+    assert {"MAP": f"{means['MAP']:.4f}", "AvgRec": f"{means['AvgRec']:.4f}", "MRR": f"{means['MRR']:.2f}"} == printed
+
+
+@pytest.mark.parametrize(("gold", "baseline"), [(TEST, "74.75"), (DEV, "71.35")])
+def test_the_search_engine_baseline(shared_data: Path, gold: str, baseline: str) -> None:
+    evaluation = evaluate(read_run(shared_data / gold), read_qrels(shared_data / gold), ["MAP"], "semeval")
+    assert f"{100 * evaluation.means['MAP']:.2f}" == baseline
+
+
+def test_by_hand() -> None:
+    hits = np.zeros((3, DEPTH), np.bool_)
+    hits[0, [1, 3]] = hits[1, 0] = True
+    relevant = np.array([2, 3, 0])
+    assert average_precision(hits, relevant).tolist() == [(1 / 2 + 2 / 4) / 2, 1, 0]
+    assert reciprocal_rank(hits, relevant).tolist() == [50, 100, 0]
+    found = np.array([1, 2, 2, 3, 3, 3, 3, 3, 3, 3])
+    possible = np.array([2, 4, 5, 5, 5, 5, 5, 5, 5, 5])
+    assert average_recall(hits, relevant).mean() == pytest.approx((found / possible).mean())
+
+
+def test_nothing_relevant_is_zero_not_nan() -> None:
+    hits, relevant = np.zeros((2, DEPTH), np.bool_), np.zeros(2, np.int64)
+    for measure in (average_precision, reciprocal_rank, average_recall):
+        assert measure(hits, relevant).tolist() == [0, 0]

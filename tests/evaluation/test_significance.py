@@ -1,0 +1,133 @@
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from askalike.errors import InputError, SettingsError
+from askalike.evaluation.measures import evaluate
+from askalike.evaluation.outcome import Evaluation
+from askalike.evaluation.significance import compare, holm
+
+QUERIES = 40
+
+
+def system(ranks: list[int], queries: list[str] | None = None, rule: str = "trec_eval") -> Evaluation:
+    """A run that has the right document of its i-th query at rank ranks[i]; its RR is 1 / rank."""
+    ids = queries or [f"q{i}" for i in range(len(ranks))]
+    wrong = {query: {f"x{k}": 10.0 - k for k in range(rank - 1)} for query, rank in zip(ids, ranks, strict=True)}
+    run = {query: {**hits, "right": 0.0} for query, hits in wrong.items()}
+    return evaluate(run, {query: {"right": 1} for query in ids}, ["RR", "P@1"], rule)
+
+
+GOOD = system([1] * QUERIES)
+FAIR = system([1, 2] * (QUERIES // 2))
+POOR = system([2, 4] * (QUERIES // 2))
+
+
+def test_a_pair_by_hand() -> None:
+    pair = compare({"fair": FAIR, "good": GOOD}, "MRR").pairs[0]
+    assert (pair.first, pair.second) == ("fair", "good")
+    assert pair.difference == pytest.approx(-0.25)
+    assert (pair.wins, pair.losses, pair.ties) == (0, QUERIES // 2, QUERIES // 2)
+    assert pair.low < pair.difference < pair.high < 0
+    assert pair.p == pair.p_holm < 0.001
+    assert [(d.first, d.second) for d in pair.differing] == [(0.5, 1.0)] * 10
+    assert pair.differing[0].query_id == "q1"
+
+
+def test_a_system_does_not_differ_from_itself() -> None:
+    pair = compare({"one": FAIR, "other": FAIR}, "RR").pairs[0]
+    assert (pair.difference, pair.low, pair.high, pair.p, pair.ties, pair.differing) == (0, 0, 0, 1, QUERIES, ())
+
+
+def test_letters_tell_who_beats_whom() -> None:
+    comparison = compare({"poor": POOR, "good": GOOD, "fair": FAIR}, "RR")
+    assert [(s.letter, s.name, s.beats) for s in comparison.systems] == [
+        ("a", "poor", ()),
+        ("b", "good", ("a", "c")),
+        ("c", "fair", ("a",)),
+    ]
+    assert len(comparison.pairs) == 3
+    assert all(pair.p_holm >= pair.p for pair in comparison.pairs)
+
+
+def test_holm_by_hand() -> None:
+    assert holm(np.array([0.01, 0.04, 0.03])) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm(np.array([0.6, 0.7])) == pytest.approx([1.0, 1.0])
+
+
+def test_queries_are_paired_by_id_not_by_position() -> None:
+    ids = [f"q{i}" for i in range(QUERIES)]
+    ranks = [1 + i % 3 for i in range(QUERIES)]
+    turned = system(ranks[::-1], ids[::-1])
+    assert compare({"one": system(ranks, ids), "other": turned}, "RR").pairs[0].ties == QUERIES
+
+
+def test_several_seeds_are_a_mean_and_a_standard_deviation() -> None:
+    seeds = [system([1, 1, 1, 1]), system([2, 2, 2, 2]), system([1, 2, 1, 2])]
+    comparison = compare({"trained": seeds, "fixed": system([1, 1, 1, 1])}, "RR")
+    trained, fixed = comparison.systems
+    assert (trained.mean, trained.sd, trained.seeds) == (0.75, pytest.approx(0.25), 3)
+    assert (fixed.sd, fixed.seeds) == (None, 1)
+    assert comparison.pairs[0].losses == 4
+    assert "0.7500 ± 0.2500" in comparison.to_text()
+    assert any("mean over seeds" in note for note in comparison.notes)
+
+
+def test_different_queries_are_refused_unless_told() -> None:
+    both = {"one": system([1, 1, 1], ["p", "q", "r"]), "other": system([1, 2, 1], ["q", "r", "s"])}
+    with pytest.raises(InputError, match=r"2 of 4 are not in all of them \(other, seed 1, lacks 'p'\)"):
+        compare(both, "RR")
+    comparison = compare(both, "RR", common_only=True)
+    assert comparison.n == 2
+    assert any("2 queries that not all systems have" in note for note in comparison.notes)
+
+
+def test_nothing_in_common_is_refused() -> None:
+    with pytest.raises(InputError, match="no query in common"):
+        compare({"one": system([1], ["p"]), "other": system([1], ["q"])}, "RR", common_only=True)
+
+
+def test_different_rules_are_refused() -> None:
+    with pytest.raises(InputError, match="different rules"):
+        compare({"one": FAIR, "other": system([1] * QUERIES, rule="lei")}, "RR")
+
+
+@pytest.mark.parametrize("systems", [{}, {"one": FAIR}, {"one": FAIR, "other": []}])
+def test_fewer_than_two_systems_are_refused(systems: dict[str, Evaluation]) -> None:
+    with pytest.raises(SettingsError, match="two systems"):
+        compare(systems, "RR")
+
+
+def test_a_measure_that_was_not_evaluated_is_refused() -> None:
+    with pytest.raises(SettingsError, match="was not evaluated; there are: RR, P@1"):
+        compare({"one": FAIR, "other": GOOD}, "nDCG@10")
+
+
+def test_the_tables() -> None:
+    comparison = compare({"fair_1 & co": FAIR, "good": GOOD}, "RR")
+    text, markup, latex = comparison.to_text(), comparison.to_html(), comparison.to_latex()
+    for rendered in (text, markup, latex):
+        assert "trec" in rendered
+        assert "0.7500" in rendered
+    assert "1.0000 a" in text
+    assert "fair_1 &amp; co" in markup
+    assert "1.0000<sup>a</sup>" in markup
+    assert r"fair\_1 \& co" in latex
+    assert "1.0000$^{a}$" in latex
+    rows = list(csv.DictReader(io.StringIO(comparison.to_csv())))
+    assert [(row["first"], row["difference"], row["losses"]) for row in rows] == [("fair_1 & co", "-0.2500", "20")]
+    assert json.loads(json.dumps(comparison.as_dict()))["pairs"][0]["losses"] == 20
+
+
+def test_the_same_each_time() -> None:
+    assert compare({"a": FAIR, "b": POOR}, "RR") == compare({"a": FAIR, "b": POOR}, "RR")
+
+
+def test_more_than_26_systems_have_letters_of_their_own() -> None:
+    systems = {f"s{i}": system([1, 2]) for i in range(30)}
+    letters = [s.letter for s in compare(systems, "RR").systems]
+    assert letters[25:28] == ["z", "a1", "b1"]
+    assert len(set(letters)) == 30

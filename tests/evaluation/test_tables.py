@@ -1,0 +1,25 @@
+from askalike.evaluation.tables import Cell, Table, to_csv, to_html, to_latex, to_text
+
+TABLE = Table("T & <b>", ("system", "AP"), [("a_b", Cell("0.5", "c")), ("long name", "10.25")], ("50 % done",))
+
+
+def test_text_is_aligned_and_marks_stand_behind() -> None:
+    assert to_text(TABLE) == "T & <b>\nsystem        AP\na_b          0.5 c\nlong name  10.25\n50 % done\n"
+
+
+def test_csv_has_neither_title_nor_notes() -> None:
+    assert to_csv(TABLE) == "system,AP\r\na_b,0.5 c\r\nlong name,10.25\r\n"
+
+
+def test_html_is_escaped() -> None:
+    text = to_html(TABLE)
+    assert "<caption>T &amp; &lt;b&gt;</caption>" in text
+    assert "<td>0.5<sup>c</sup></td>" in text
+    assert text.endswith("<p>50 % done</p>\n")
+
+
+def test_latex_is_escaped() -> None:
+    text = to_latex(TABLE)
+    assert r"\caption{T \& $<$b$>$. 50 \% done.}" in text
+    assert r"a\_b & 0.5$^{c}$ \\" in text
+    assert r"\begin{tabular}{lr}" in text
