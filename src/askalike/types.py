@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +111,18 @@ class Split:
     queries: Mapping[str, Question]
     qrels: Qrels
     candidates: Mapping[str, Sequence[str]] | None = None
+
+
+class Collection(NamedTuple):
+    """Statistics of the collection: how many documents have the field, and the sum of all term frequencies."""
+
+    documents: int
+    total: float
+
+    @property
+    def average(self) -> float:
+        """The average document length."""
+        return self.total / max(self.documents, 1)
 
 
 @dataclass(frozen=True, slots=True)

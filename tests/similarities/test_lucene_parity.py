@@ -9,7 +9,8 @@ import pytest
 
 from askalike import registry
 from askalike.index.lengths import decoded_lengths, rounded
-from askalike.similarities._similarity import Collection, Similarity
+from askalike.similarities._similarity import Similarity
+from askalike.types import Collection
 
 COLLECTION = Collection(documents=1000, total=52_500)
 NORMALISATION = r"(?P<normalisation>none|H1|H2|H3|Z)(?:\((?P<p>[\d.]+)\))?"

@@ -27,7 +27,8 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE TABLE answers (
         number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, question_id TEXT NOT NULL,
-        body TEXT NOT NULL, markup TEXT NOT NULL, created_at TEXT, author TEXT, url TEXT, license TEXT, votes INTEGER, label TEXT,
+        body TEXT NOT NULL, markup TEXT NOT NULL, created_at TEXT, author TEXT, url TEXT, license TEXT,
+        votes INTEGER, label TEXT,
         import INTEGER, change INTEGER NOT NULL
     );
     CREATE INDEX answers_by_question ON answers (question_id);

@@ -44,9 +44,19 @@ class View:
         row = self.connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
         return json.loads(row[0]) if row else None
 
-    def __len__(self) -> int:
-        where, values = self._clauses()
+    @property
+    def languages(self) -> Sequence[str]:
+        """The languages of an archive that has several."""
+        row = self.connection.execute("SELECT value FROM meta WHERE key = 'languages'").fetchone()
+        return json.loads(row[0]) if row else ()
+
+    def changed(self, since: int = 0) -> int:
+        """How many rows were added or changed after change `since`."""
+        where, values = self._clauses(since)
         return int(self.connection.execute(f"SELECT COUNT(*) FROM {self.of}{where}", values).fetchone()[0])
+
+    def __len__(self) -> int:
+        return self.changed()
 
     def questions(self, since: int = 0) -> Iterator[tuple[int, Question]]:
         """Numbers and questions changed after change `since`, by rising number. Holds a few at a time."""
@@ -113,7 +123,8 @@ class View:
         return np.fromiter((n for (n,) in rows), np.int64)
 
     def _clauses(self, since: int = 0, prefix: str = "") -> tuple[str, list[Any]]:
-        where, values = [], []
+        where: list[str] = []
+        values: list[Any] = []
         if since:
             where.append(f"{prefix}change > ?")
             values.append(since)

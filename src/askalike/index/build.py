@@ -22,13 +22,13 @@ class TooManyCodes(Exception):
 class SegmentBuilder:
     """Collects documents, as lists of terms, and builds a segment of them."""
 
-    def __init__(self, exact_lengths: bool = False) -> None:
+    def __init__(self, exact_lengths: bool = False, scale: int = 1) -> None:
         self._ids = _Vocabulary()
         self._terms = array("i")
         self._offsets = array("q", [0])
         self._numbers = array("q")
         self._phrasings = array("H")
-        self._exact_lengths = exact_lengths
+        self._exact_lengths, self._scale = exact_lengths, scale
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -59,7 +59,7 @@ class SegmentBuilder:
             np.empty(0, np.int32),
             *packed(order),
         )
-        return built(forward, self._exact_lengths)
+        return built(forward, self._exact_lengths, self._scale)
 
 
 class _Vocabulary(dict[str, int]):
@@ -74,7 +74,14 @@ class Forward:
     """Documents as lists of (term, frequency): what a segment is built of. An empty `tfs` means 1 everywhere."""
 
     def __init__(
-        self, numbers: Array, phrasings: Array, offsets: Array, terms: Array, tfs: Array, blob: Array, blob_offsets: Array
+        self,
+        numbers: Array,
+        phrasings: Array,
+        offsets: Array,
+        terms: Array,
+        tfs: Array,
+        blob: Array,
+        blob_offsets: Array,
     ) -> None:
         self.numbers, self.phrasings, self.offsets = numbers, phrasings, offsets
         self.terms, self.tfs = terms, tfs
@@ -98,15 +105,15 @@ class Forward:
         )
 
 
-def built(forward: Forward, exact_lengths: bool) -> list[Segment]:
+def built(forward: Forward, exact_lengths: bool, scale: int) -> list[Segment]:
     """The segment of these documents, or those of their halves where there are too many codes."""
     try:
-        return [_segment(forward, exact_lengths)]
+        return [_segment(forward, exact_lengths, scale)]
     except TooManyCodes:
-        return [s for half in forward.halves() for s in built(half, exact_lengths)]
+        return [s for half in forward.halves() for s in built(half, exact_lengths, scale)]
 
 
-def merged(segments: Sequence[Segment], live: Sequence[Array], exact_lengths: bool) -> list[Segment]:
+def merged(segments: Sequence[Segment], live: Sequence[Array], exact_lengths: bool, scale: int) -> list[Segment]:
     """One segment (or a few) that holds the live documents of several. live: bool (D) per segment."""
     names = [[term(s.term_bytes, s.term_offsets, i) for i in range(len(s.df))] for s in segments]
     order = sorted(set().union(*names))
@@ -125,7 +132,7 @@ def merged(segments: Sequence[Segment], live: Sequence[Array], exact_lengths: bo
     phrasings = np.concatenate([s.phrasings[m] for s, m in zip(segments, live, strict=True)])
     back = np.argsort(numbers, kind="stable")
     forward = Forward(numbers[back], phrasings[back], offsets, terms, tfs, *packed(order))
-    return built(forward, exact_lengths)
+    return built(forward, exact_lengths, scale)
 
 
 def _triples(segment: Segment, doc_of: Array, rank: Array) -> tuple[Array, Array, Array]:
@@ -154,9 +161,9 @@ def _by_document(docs: Array, terms: Array, tfs: Array, documents: int) -> tuple
     return offsets, by_terms, by_tfs
 
 
-def _segment(forward: Forward, exact_lengths: bool) -> Segment:
+def _segment(forward: Forward, exact_lengths: bool, scale: int) -> Segment:
     lengths = _lengths(forward.offsets, forward.tfs)
-    seen = (lengths if exact_lengths else rounded(lengths)).astype(np.int32)
+    seen = (lengths if exact_lengths else rounded(np.maximum(lengths // scale, 1)) * scale).astype(np.int32)
     starts, docs, tf = _inverted(forward.terms, forward.tfs, forward.offsets, len(forward.blob_offsets) - 1)
     used = np.flatnonzero(np.diff(starts))
     blob, blob_offsets = _subset(forward.blob, forward.blob_offsets, used)

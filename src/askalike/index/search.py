@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from askalike.index.maxscore import Batch, Best, Postings, Tables, matches, search_all
 from askalike.index.segment import Array, Segment
 from askalike.index.terms import completions, find, term
+from askalike.types import Collection
 
 KEPT_ENTRIES = 1 << 24  # table entries kept per segment and similarity: 64 MiB
 KEPT_TERMS = 1 << 18
@@ -18,18 +19,6 @@ KEPT_SIMILARITIES = 8
 BATCH = 512
 LARGEST = 2.0**29  # whole-number scores stay below this, so that four times as much still fits into 32 bits
 MOST_COMPLETIONS = 50
-
-
-class Collection(NamedTuple):
-    """How many documents there are, and the sum of their lengths."""
-
-    documents: int
-    total: float
-
-    @property
-    def average(self) -> float:
-        """The average length."""
-        return self.total / max(self.documents, 1)
 
 
 class TermScore(Hashable, Protocol):
@@ -114,7 +103,7 @@ class LiveSegment:
         return df, ttf
 
     def allowed(self, numbers: Array | None) -> Array:
-        """bool (D): the live documents whose numbers are among the (rising) ones given; empty where all may be found."""
+        """bool (D): the live documents whose numbers are among those given (rising); empty where all may be found."""
         if numbers is None:
             return self.live
         at = np.searchsorted(numbers, self.segment.numbers)
@@ -167,11 +156,11 @@ class Searcher:
 
     def contributions(
         self, query: QueryTerms, similarity: TermScore, numbers: Sequence[int]
-    ) -> list[list[tuple[str, float]]]:
-        """For each number the terms of its best phrasing that match, with what each adds to the score."""
+    ) -> list[tuple[int, list[tuple[str, float]]]]:
+        """For each number its best phrasing, and the terms that match with what each adds to the score."""
         batch = self._batch([query], similarity)
         names = list(self._known)
-        result: list[list[tuple[str, float]]] = [[] for _ in numbers]
+        result: list[tuple[int, list[tuple[str, float]]]] = [(0, []) for _ in numbers]
         top = np.zeros(len(numbers))
         for at, live in enumerate(self.segments):
             skips = (np.repeat(x, len(numbers)) for x in (batch.skip_numbers, batch.skip_phrasings))
@@ -182,7 +171,10 @@ class Searcher:
                 if sums[i] > top[pair[i]]:
                     top[pair[i]] = sums[i]
                     own = rows == i
-                    result[pair[i]] = _named(names, batch, shared[own], scores[own])
+                    result[pair[i]] = (
+                        int(live.segment.phrasings[doc[i]]),
+                        _named(names, batch, shared[own], scores[own]),
+                    )
         return result
 
     def completions(self, prefix: str) -> list[str]:
@@ -228,8 +220,7 @@ class Searcher:
         order = np.lexsort((numbers, -scores, query))
         ends = np.cumsum(best.size)[:-1]
         return [
-            Found(*pair)
-            for pair in zip(np.split(numbers[order], ends), np.split(scores[order], ends), strict=True)
+            Found(*pair) for pair in zip(np.split(numbers[order], ends), np.split(scores[order], ends), strict=True)
         ]
 
     def _exact(self, at: int, batch: Batch, similarity: TermScore, query: Array, doc: Array) -> NDArray[np.float64]:
@@ -246,7 +237,7 @@ class Searcher:
 
     def _summed(self, batch: Batch, rows: Array, shared: Array, scores: Array, n: int) -> NDArray[np.float64]:
         grouped = batch.grouped[shared]
-        sums = np.bincount(rows[~grouped], scores[~grouped], n)
+        sums: NDArray[np.float64] = np.bincount(rows[~grouped], scores[~grouped], n).astype(np.float64)
         if grouped.any():
             best = np.zeros(n)
             np.maximum.at(best, rows[grouped], scores[grouped])

@@ -1,26 +1,15 @@
 """What every similarity is: settings, and one formula over a term's and the collection's statistics."""
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.config import Settings
+from askalike.types import Collection
 
 Floats = NDArray[np.float64]
-
-
-class Collection(NamedTuple):
-    """Statistics of the collection: how many documents have the field, and the sum of all term frequencies."""
-
-    documents: int
-    total: float
-
-    @property
-    def average(self) -> float:
-        """The average document length."""
-        return self.total / max(self.documents, 1)
 
 
 class Similarity(Settings):

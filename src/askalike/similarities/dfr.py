@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from askalike.similarities._normalisation import NORMALISATIONS, Normalisation, normalised
-from askalike.similarities._similarity import Collection, Floats, Similarity, signature
+from askalike.similarities._similarity import Floats, Similarity, signature
+from askalike.types import Collection
 
 BASIC_MODELS = ("g", "in", "if", "ine")
 

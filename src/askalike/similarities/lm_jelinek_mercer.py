@@ -6,7 +6,8 @@ from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._similarity import Collection, Floats, Similarity, signature
+from askalike.similarities._similarity import Floats, Similarity, signature
+from askalike.types import Collection
 
 
 @vectorize(signature(5), cache=True)
