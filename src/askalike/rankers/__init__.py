@@ -1,13 +1,15 @@
 """Rankers: queries in, a run out. `build` makes one by its name, as the command line and TOML files give it."""
 
+import shutil
 from collections.abc import Mapping
 from typing import Any
 
 from askalike import registry
+from askalike.archive.view import View
 from askalike.errors import SettingsError
 from askalike.rankers._ranker import Ranker
 
-__all__ = ["DEFAULT", "Ranker", "build", "names"]
+__all__ = ["DEFAULT", "Ranker", "build", "forget", "names"]
 
 DEFAULT = "lm_jelinek_mercer"
 
@@ -22,3 +24,8 @@ def build(name: str = DEFAULT, settings: Mapping[str, Any] | None = None) -> Ran
     if name in registry.names("similarity"):
         return registry.load("ranker", "lexical").named(name, settings or {})  # type: ignore[no-any-return]
     raise SettingsError(f"no ranker is called {name!r}; there are: {', '.join(names())}")
+
+
+def forget(ranker: Ranker, view: View) -> None:
+    """Removes a ranker's index of a view; the next `index` builds it afresh."""
+    shutil.rmtree(ranker.path(view), ignore_errors=True)

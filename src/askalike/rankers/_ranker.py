@@ -1,6 +1,7 @@
 """What every ranker does."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol, Self
 
 from askalike.archive.view import View
@@ -22,6 +23,9 @@ class Ranker(Protocol):
 
     def index(self, view: View, progress: Progress | None = None) -> Self:
         """Makes the view searchable: builds its index, or applies what has changed since. Needed before `rank`."""
+
+    def path(self, view: View) -> Path:
+        """The directory of its index of a view."""
 
     def rank(
         self,

@@ -1,0 +1,48 @@
+"""Options that several commands share, and how long work is shown on stderr."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from askalike import rankers
+from askalike.config import assignments
+from askalike.rankers import Ranker
+from askalike.rankers._ranker import Progress as Report
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The archive's directory.")]
+RankerName = Annotated[str, typer.Option("--ranker", "-r", help=f"One of: {', '.join(rankers.names())}.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the ranker; may be repeated.")
+]
+Fields = Annotated[str | None, typer.Option(help="title, body, or title,body (the default).")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+def chosen(name: str, settings: list[str] | None, fields: str | None = None) -> Ranker:
+    """The ranker that --ranker, --set and --fields describe."""
+    values = assignments(settings or [])
+    return rankers.build(name, values | ({"fields": fields} if fields else {}))
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on stdout."""
+    print(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+
+
+@contextmanager
+def progress(doing: str) -> Iterator[Report | None]:
+    """A progress bar on stderr, where stderr is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(doing, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

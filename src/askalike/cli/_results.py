@@ -1,0 +1,75 @@
+"""How similar questions are shown: as text for a person, as JSON for a program."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from askalike.types import Explanation, Match
+
+MATCHED = "bold yellow"
+
+
+def as_json(matches: Sequence[Match], model: str, took_ms: float) -> dict[str, Any]:
+    """The answer in the shape that the HTTP service gives."""
+    return {
+        "results": [_result(m) for m in matches],
+        "abstained": not matches,
+        "model": model,
+        "took_ms": round(took_ms, 2),
+    }
+
+
+def _result(match: Match) -> dict[str, Any]:
+    question, reason = match.question, match.explanation or Explanation(match.score)
+    return {
+        "id": question.id,
+        "title": question.title,
+        "url": question.url,
+        "tags": list(question.tags),
+        "snippet": match.snippet,
+        "score": match.score,
+        "probability": match.probability,
+        "calibrated": match.probability is not None,
+        "matched": [{"word": c.word, "fields": list(c.fields), "score": c.score} for c in reason.contributions],
+    }
+
+
+def print_matches(console: Console, matches: Sequence[Match], explain: bool) -> None:
+    """Each match in two lines or three; with `explain`, a line on the words that matched."""
+    if not matches:
+        console.print("nothing similar: no question of the archive shares a word with this one")
+        return
+    for rank, match in enumerate(matches, 1):
+        console.print(Text.assemble(f"{rank:2}. ", _title(match), "  ", (_score(match), "dim")), soft_wrap=True)
+        about = " · ".join(x for x in (match.question.id, " ".join(match.question.tags), match.question.url) if x)
+        console.print(Text(f"    {about}", "dim"), soft_wrap=True)
+        if match.snippet:
+            console.print(Text(f"    {match.snippet}"), soft_wrap=True)
+        if explain and match.explanation:
+            console.print(Text.assemble("    why: ", _why(match.explanation)), soft_wrap=True)
+
+
+def _score(match: Match) -> str:
+    if match.probability is None:
+        return f"{match.score:.2f} (uncalibrated)"
+    return f"{match.probability:.0%}"
+
+
+def _title(match: Match) -> Text:
+    """The title with the matched words marked."""
+    text = Text(match.question.title, "bold")
+    reason = match.explanation
+    if reason and reason.text.get("title") == match.question.title:
+        for span in reason.spans:
+            if span.field == "title":
+                text.stylize(MATCHED, span.start, span.end)
+    return text
+
+
+def _why(reason: Explanation) -> Text:
+    parts: list[str | tuple[str, str]] = []
+    for c in reason.contributions:
+        parts += [(c.word, MATCHED), f" +{c.score:.2f} ({', '.join(c.fields)})", "  "]
+    return Text.assemble(*parts[:-1])

@@ -1,0 +1,95 @@
+"""askalike index, search, rank."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from askalike import rankers
+from askalike.archive.store import Archive
+from askalike.cli._options import Directory, Fields, Json, RankerName, Settings, chosen, print_json, progress
+from askalike.cli._queries import candidates_of, queries_of
+from askalike.cli._results import as_json, print_matches
+from askalike.engines.local import Local
+from askalike.evaluation.trec import write_run
+from askalike.types import Filter
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command()(index)
+    app.command()(search)
+    app.command()(rank)
+
+
+def index(
+    directory: Directory,
+    ranker: RankerName = rankers.DEFAULT,
+    settings: Settings = None,
+    fields: Fields = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Throw the old index away first.")] = False,
+) -> None:
+    """Build the index of a ranker, or bring it up to date."""
+    with Archive.open(directory) as archive, progress("indexing") as report:
+        chosen_ranker = chosen(ranker, settings, fields)
+        started = time.perf_counter()
+        if rebuild:
+            rankers.forget(chosen_ranker, archive.view())
+        chosen_ranker.index(archive.view(), report)
+    print(f"{len_of(directory)} questions indexed for {ranker} in {time.perf_counter() - started:.1f} s")
+
+
+def len_of(directory: Path) -> int:
+    """How many questions an archive holds."""
+    with Archive.open(directory) as archive:
+        return len(archive.view())
+
+
+def search(
+    directory: Directory,
+    text: Annotated[str, typer.Argument(help="The question, as a person would type it.")],
+    k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 5,
+    ranker: RankerName = rankers.DEFAULT,
+    settings: Settings = None,
+    body: Annotated[str, typer.Option(help="The question's body.")] = "",
+    tag: Annotated[list[str] | None, typer.Option(help="Only questions with this tag; may be repeated.")] = None,
+    before: Annotated[str | None, typer.Option(help="Only questions asked before this date.")] = None,
+    after: Annotated[str | None, typer.Option(help="Only questions asked on or after this date.")] = None,
+    prefix: Annotated[bool, typer.Option("--prefix", help="The last word may be unfinished.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say which words matched and how much each counted.")] = False,
+    json: Json = False,
+) -> None:
+    """Find the questions most similar to one."""
+    with Local(Archive.open(directory), chosen(ranker, settings)) as engine:
+        started = time.perf_counter()
+        where = Filter(tuple(tag or ()), after, before)
+        matches = engine.search(text, k, body=body, where=where, prefix=prefix)
+        took_ms = (time.perf_counter() - started) * 1000
+    if json:
+        print_json(as_json(matches, ranker, took_ms))
+    else:
+        print_matches(Console(), matches, explain)
+
+
+def rank(
+    directory: Directory,
+    queries: Annotated[str, typer.Option(help="A file of JSON lines, or split:NAME for one of the archive's own.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the run goes, in TREC's format.")],
+    ranker: RankerName = rankers.DEFAULT,
+    settings: Settings = None,
+    fields: Fields = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many documents a query gets.")] = 100,
+    candidates: Annotated[Path | None, typer.Option(help="JSON lines with each query's documents to rank.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only questions with this tag; may be repeated.")] = None,
+    before: Annotated[str | None, typer.Option(help="Only questions asked before this date.")] = None,
+) -> None:
+    """Rank the archive's questions for many queries."""
+    with Archive.open(directory) as archive, progress("indexing") as report:
+        asked = queries_of(archive, queries)
+        pools = candidates_of(archive, queries, candidates)
+        built = chosen(ranker, settings, fields).index(archive.view(), report)
+        run = built.rank(asked, k, candidates=pools, where=Filter(tuple(tag or ()), None, before) or None)
+    write_run(run, output, built.name)
+    print(f"{len(run)} queries ranked by {built.name}: {output}")
