@@ -1,0 +1,70 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import Stemmer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askalike.text.language import LANGUAGES, detect, main_language
+
+TEXTS = {
+    "en": "How do I reset the password of my account?",
+    "de": "Wie kann ich das Passwort meines Kontos zurücksetzen?",
+    "fr": "Comment puis-je réinitialiser le mot de passe de mon compte ?",
+    "es": "¿Cómo puedo restablecer la contraseña de mi cuenta?",
+    "ru": "Как мне сбросить пароль от моей учётной записи?",
+    "zh": "如何重置我的帐户密码？",
+    "ja": "アカウントのパスワードを再設定する方法は？",
+    "ko": "계정 비밀번호를 재설정하려면 어떻게 해야 하나요?",
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_languages_are_told_apart(language: str) -> None:
+    assert detect(TEXTS[language]) == language
+    assert detect(TEXTS[language], among=list(TEXTS)) == language
+
+
+def test_latin_names_do_not_hide_a_script() -> None:
+    assert detect("在 Ubuntu 上如何安装 Python 和 pip") == "zh"
+
+
+@pytest.mark.parametrize("text", ["", "   ", "123 + 456?", "\0\x01", "OK", "\ud800"])
+def test_too_little_text_is_not_certain(text: str) -> None:
+    assert detect(text) is None
+
+
+def test_only_the_languages_asked_for_are_answered() -> None:
+    assert detect(TEXTS["zh"], among=["en", "de"]) is None
+    assert detect(TEXTS["ru"], among=["en", "de"]) is None
+    assert detect(TEXTS["en"], among=[]) is None
+
+
+def test_main_language() -> None:
+    assert main_language([TEXTS["de"]] * 9 + [TEXTS["en"], "", "OK"]) == "de"
+    assert main_language([TEXTS["de"], TEXTS["en"]]) is None
+    assert main_language([]) is None
+
+
+def test_every_stemmer_named_is_there() -> None:
+    assert {name for name in LANGUAGES.values() if name} <= set(Stemmer.algorithms())
+
+
+@given(st.text(max_size=50))
+def test_any_text_is_taken(text: str) -> None:
+    assert detect(text) in {None, *LANGUAGES}
+
+
+def test_russian_questions(shared_data: Path) -> None:
+    rows = json.loads((shared_data / "rubq-ru/RuBQ_1.0_dev.json").read_text(encoding="utf-8"))
+    found = [detect(row["question_text"]) for row in rows]
+    assert found.count("ru") > 0.9 * len(found)
+    assert len(found) - found.count("ru") - found.count(None) < 0.01 * len(found)
+
+
+def test_the_model_is_loaded_only_when_needed() -> None:
+    code = "import sys, askalike.text.analyzer; sys.exit('py3langid' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,47 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askalike.text.snippet import snippet
+
+TEXT = "The quick brown fox jumps over the lazy dog. " * 10 + "Then the egg boils in water. " + "And so on. " * 30
+
+
+def spans(*words: str) -> list[tuple[int, int]]:
+    return [(TEXT.index(word), TEXT.index(word) + len(word)) for word in words]
+
+
+def test_a_short_text_is_its_own_snippet() -> None:
+    assert snippet("Boil\nan egg", [(0, 4)]) == "Boil an egg"
+
+
+def test_the_densest_window_is_shown_between_words() -> None:
+    found = snippet(TEXT, spans("quick", "water", "egg"), 60)
+    assert "egg boils in water" in found
+    assert found.startswith("…")
+    assert found.endswith("…")
+    assert set(found.strip("…").split()) <= set(TEXT.split())
+
+
+def test_without_a_match_the_beginning_is_shown() -> None:
+    assert snippet(TEXT, [], 30) == "The quick brown fox jumps over…"
+    assert snippet(TEXT, spans("quick"), 30).startswith("The quick")
+
+
+def test_a_text_without_spaces_is_cut_anywhere() -> None:
+    assert len(snippet("蛋" * 500, [(400, 402)], 50)) == 52
+
+
+def test_a_match_longer_than_the_width_is_cut() -> None:
+    assert len(snippet(TEXT, [(0, 300)], 50)) <= 51
+
+
+@given(
+    st.text("ab \n蛋", max_size=300),
+    st.lists(st.tuples(st.integers(0, 299), st.integers(1, 9))),
+    st.integers(1, 100),
+)
+def test_a_snippet_is_a_stretch_of_the_text(text: str, places: list[tuple[int, int]], width: int) -> None:
+    found = snippet(text, [(start, min(start + n, len(text))) for start, n in places if start < len(text)], width)
+    assert len(found) <= width + 2
+    assert found.strip("…") in " ".join(text.split()) or found.strip("…").strip() in " ".join(text.split())
+    assert found.strip("…").strip() or not text[:width].strip() or places or width < 31
