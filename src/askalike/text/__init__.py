@@ -1,0 +1,1 @@
+"""From what people typed to terms: cleaning, language, tokens, sentences, snippets."""

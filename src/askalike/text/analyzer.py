@@ -1,0 +1,174 @@
+"""Text to terms: tokens, stop words, stems. What an index holds and a query asks for goes through one Analyzer."""
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final, Literal
+
+import Stemmer
+from pydantic import field_validator
+
+from askalike.config import Settings
+from askalike.text.clean import plain_text
+from askalike.text.language import LANGUAGES
+from askalike.text.stems import language_of, stem
+from askalike.text.stop_words import stop_words
+from askalike.text.words import Tokenizer, cjk_run, word_pattern
+from askalike.types import Markup
+
+VERSION: Final = 1
+"""Raised whenever any text would yield other terms than before: older indexes are then refused."""
+
+_REMEMBERED = 100_000
+"""Words of each language whose terms are kept: some 20 MB."""
+
+_DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class AnalyzerSettings(Settings):
+    """How text becomes terms.
+
+    tokenizer: standard (Unicode words), ptb (the papers' Penn Treebank words) or whitespace (text that is tokenised
+    already: nothing below changes it).
+    language: an ISO 639-1 code for all texts, or "auto": the language that a question states, else English; either
+    way a word in another alphabet than the language's is stemmed by the usual language of its own (Cyrillic: Russian).
+    Nothing is guessed: whoever wants detection states its result with the question.
+    stem: Snowball stems, for standard and ptb. stop_words: True drops function words (en, de, es, fr, ru).
+    code, links: what `plain_text` does with them.
+    """
+
+    tokenizer: Tokenizer = "standard"
+    language: str = "auto"
+    stem: bool = True
+    stop_words: bool = False
+    code: Literal["drop", "keep"] = "drop"
+    links: Literal["token", "keep"] = "token"
+
+    @field_validator("language")
+    @classmethod
+    def _known(cls, language: str) -> str:
+        if language != "auto" and language not in LANGUAGES:
+            raise ValueError(f"expected auto or one of {', '.join(LANGUAGES)}")
+        return language
+
+
+class Analyzer:
+    """Terms of texts, by `AnalyzerSettings`. Safe to share between threads; remembers the terms of frequent words.
+
+    `tokens`, `spans` and `prefix` take plain text, as `text` returns it. They take any string, though: control
+    characters and lone surrogates separate words (whitespace, which keeps all else, puts U+FFFD for a surrogate).
+    `language` is that of the text, an ISO 639-1 code; None where it is not known. Runs of Chinese, Japanese or Korean
+    script become overlapping pairs of characters in every language; a single character stays as it is.
+    """
+
+    def __init__(self, settings: AnalyzerSettings | None = None) -> None:
+        self.settings = settings or AnalyzerSettings()
+        self._languages: dict[str, _Terms] = {}
+        self._ascii = word_pattern(self.settings.tokenizer, ascii_only=True)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hex digest of all that decides about terms: settings, this code, the stemmers, Python's Unicode tables."""
+        parts = [self.settings.model_dump(), VERSION, Stemmer.version(), unicodedata.unidata_version]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def text(self, raw: str, markup: Markup) -> str:
+        """The plain text of a title, a body or a query, code and links treated as the settings say."""
+        return plain_text(raw, markup, code=self.settings.code, links=self.settings.links)
+
+    def tokens(self, text: str, language: str | None = None) -> list[str]:
+        """The terms of a plain text, in its order."""
+        if not text.isascii() and self._has_cjk(text):
+            return [term for term, _, _ in self._spans(text, language)]
+        terms = self._terms(language)
+        found = list(map(terms.__getitem__, self._pattern(text).findall(text)))
+        return list(filter(None, found)) if self.settings.stop_words else found
+
+    def spans(self, text: str, language: str | None = None) -> list[tuple[str, int, int]]:
+        """The same terms, each with the offsets of its first character and of that after its last in `text`."""
+        return list(self._spans(text, language))
+
+    def prefix(self, text: str, language: str | None = None) -> tuple[list[str], str | None]:
+        """Text that is still being typed: the terms of its finished words, and the unfinished last word.
+
+        That word is lower-cased, but neither stemmed nor looked up as a stop word; None where the text ends in white
+        space or punctuation. Of Chinese, Japanese or Korean script the last character is what is unfinished: the
+        pairs before it are terms.
+        """
+        last = None
+        for last in self._pattern(text).finditer(text):
+            pass
+        if not last or last.end() < len(text) or not self._unfinished(text[-1]):
+            return self.tokens(text, language), None
+        if not self._has_cjk(last[0]):
+            return self.tokens(text[: last.start()], language), self._folded(last[0])
+        pairs = self.tokens(last[0], language) if len(last[0]) > 1 else []
+        return self.tokens(text[: last.start()], language) + pairs, text[-1]
+
+    def _spans(self, text: str, language: str | None) -> Iterator[tuple[str, int, int]]:
+        terms = self._terms(language)
+        for found in self._pattern(text).finditer(text):
+            word, start = found[0], found.start()
+            if not word.isascii() and self._has_cjk(word):
+                yield from ((word[i : i + 2], start + i, start + i + 2) for i in range(len(word) - 1))
+                if len(word) == 1:
+                    yield word, start, start + 1
+            elif term := terms[word]:
+                yield term, start, found.end()
+
+    def _pattern(self, text: str) -> re.Pattern[str]:
+        return self._ascii if text.isascii() else word_pattern(self.settings.tokenizer, ascii_only=False)
+
+    def _has_cjk(self, text: str) -> bool:
+        return self.settings.tokenizer != "whitespace" and cjk_run().search(text) is not None
+
+    def _unfinished(self, character: str) -> bool:
+        return self.settings.tokenizer == "whitespace" or unicodedata.category(character)[0] in "LMN"
+
+    def _folded(self, word: str) -> str:
+        if self.settings.tokenizer == "whitespace":
+            return _SURROGATE.sub("\ufffd", word)
+        return _fold(word)
+
+    def _terms(self, language: str | None) -> "_Terms":
+        code = self.settings.language if self.settings.language != "auto" else language or "en"
+        if code not in self._languages:
+            code = code if code in LANGUAGES else "other"
+            self._languages.setdefault(code, _Terms(self, code))
+        return self._languages[code]
+
+    def _term(self, word: str, language: str) -> str:
+        """One word's term; "" for a stop word."""
+        folded = self._folded(word)
+        if self.settings.tokenizer == "whitespace":
+            return folded
+        own = language_of(folded, language)
+        if self.settings.stop_words and own and folded in stop_words(own):
+            return ""
+        return stem(folded, own) if self.settings.stem else folded
+
+
+class _Terms(dict[str, str]):
+    """Word → term in the texts of one language; worked out when first asked for, forgotten when there are too many."""
+
+    def __init__(self, analyzer: Analyzer, language: str) -> None:
+        self._analyzer = analyzer
+        self._language = language
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        term = self[word] = self._analyzer._term(word, self._language)
+        return term
+
+
+def _fold(word: str) -> str:
+    """Lower case, composed (NFC), with straight apostrophes and without stress marks that no letter includes."""
+    word = word.lower()
+    if word.isascii():
+        return word
+    return _DROPPED_MARKS.sub("", unicodedata.normalize("NFC", word).replace("’", "'"))

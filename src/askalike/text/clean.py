@@ -1,0 +1,146 @@
+"""Markup to plain text: tags, entities, links, code and invisible characters; and the label leak at a body's opening."""
+
+import html
+import re
+import unicodedata
+from typing import Literal
+
+from selectolax.lexbor import LexborHTMLParser
+
+from askalike.types import Markup
+
+LINK_TOKEN = "xxurl"
+"""What every URL becomes. No tokenizer splits it and no Snowball stemmer changes it."""
+
+_BLOCKS = (
+    "address|article|aside|blockquote|body|br|button|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
+    "fieldset|figcaption|figure|footer|form|h[1-6]|head|header|hgroup|hr|html|li|main|menu|nav|ol|option|p|section|"
+    "select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul"
+)
+_TAG_END = r"""(?=[\s/>])[^<>"']*(?:(?:"[^"]*"|'[^']*')[^<>"']*)*>"""
+_BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_TAG_END}", re.IGNORECASE)
+_PRE = re.compile(rf"</?pre{_TAG_END}", re.IGNORECASE)
+_CODE = re.compile(r"<(/?)(?:pre|code)(?=[\s/>])", re.IGNORECASE)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_URL = re.compile(r"""\b(?:https?://|ftp://|www\.)(?:[^\s<>"()]|\([^\s<>"()]*\))+(?<![.,;:!?'*\]}])""", re.IGNORECASE)
+
+
+def plain_text(
+    text: str, markup: Markup, *, code: Literal["drop", "keep"] = "drop", links: Literal["token", "keep"] = "token"
+) -> str:
+    """The words of `text`, NFKC-normalised: what is tokenised and shown, and what character offsets refer to.
+
+    Of HTML the tags go (a block element becomes a line break), entities are resolved, `<script>` and `<style>` are
+    dropped, and `<pre>` and `<code>` too unless `code` is "keep". URLs become LINK_TOKEN unless `links` is "keep".
+    Control characters become spaces, invisible ones (soft hyphens, zero width) go, a lone surrogate becomes U+FFFD.
+    White space is collapsed: single spaces, single line breaks (of HTML only those of block elements).
+    """
+    if not text.isascii():
+        text = _SURROGATE.sub("\ufffd", text)
+    if markup == "html":
+        text = _without_tags(text, code)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
+    text = _CONTROL.sub(" ", text)
+    if links == "token" and ("://" in text or "www." in text):
+        text = _URL.sub(f" {LINK_TOKEN} ", text)
+    if "\n" not in text:
+        return _one_line(text)
+    return "\n".join(filter(None, map(_one_line, text.split("\n"))))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _without_tags(text: str, code: Literal["drop", "keep"]) -> str:
+    """HTML's text. Block tags go before the parser sees them: most bodies then need none, and none nests deeply."""
+    text = text.replace("\n", " ").replace("\0", " ")
+    if "<" in text:
+        text = _BLOCK.sub("\n", text)
+    if "<" in text:
+        text = _CODE.sub(r" <\1code", text) if code == "drop" else _PRE.sub("\n", text)
+        tree = LexborHTMLParser(text)
+        tree.strip_tags(["script", "style", "code"] if code == "drop" else ["script", "style"], recursive=True)
+        return tree.text()
+    return html.unescape(text) if "&" in text else text
+
+
+_PHRASES = (
+    r"possible duplicates?(?=\s*(?::|of\b|$))",
+    r"this question (?:already has|may already have) (?:an answer|answers)",
+    r"возможный дубликат",
+    r"на этот вопрос уже (?:есть|дан|даны) ответ",
+    r"posible duplicado",
+    r"esta pregunta ya tiene (?:una respuesta|respuestas)",
+    r"possível duplicata",
+    r"esta pergunta já tem (?:uma resposta|respostas)",
+)
+_HINTS = ("possible dup", "already ha", "дубликат", "этот вопрос уже", "duplicado", "duplicata", "ya tiene", "já tem")
+_HEAD = 600
+_PHRASE = re.compile(rf"\s*(?:{'|'.join(_PHRASES)})(?:\s+(?:of|here|здесь|de|aquí|aqui))?\s*:?\s*", re.IGNORECASE)
+_FIRST_ELEMENT = re.compile(r"\s*<(blockquote|div|aside|p)\b[^<>]*>", re.IGNORECASE)
+_TAGS_AND_LINKS = re.compile(r"<a\b[^<>]*>.*?</a\s*>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
+_LIST = re.compile(r"\s*<([uo])l\b[^<>]*>.*?</\1l\s*>\s*", re.IGNORECASE | re.DOTALL)
+_PARAGRAPH = re.compile(r"\s*(\S[^\n]*(?:\n[^\S\n]*\S[^\n]*){0,9})\n[^\S\n]*\n\s*")
+_QUOTE_MARKS = re.compile(r"[>*_]")
+_TITLES_AT_MOST = 300
+"""Characters that a boxed banner may hold beside its phrase and links: a few titles, not somebody's question."""
+_BANNER_AT_MOST = 10_000
+"""Characters of a banner with its tags."""
+
+
+def strip_banner(body: str, markup: Markup) -> tuple[str, bool]:
+    """The body without the notice of a duplicate that opens it, and whether there was one.
+
+    Stack Exchange wrote "Possible Duplicate: <title of the original>" or "This question already has an answer here"
+    into duplicates: with it in, every measure of duplicate retrieval is too good. In HTML a banner is a body's first
+    blockquote, div or aside that begins with such a phrase and holds little besides, or a first paragraph that holds
+    only the phrase and links, with the list after it; in plain text a first paragraph of at most ten lines that a
+    blank line ends. Several in a row all go. A body that mentions the words anywhere else is returned as it is.
+    """
+    head = body[:_HEAD].lower()
+    if not any(hint in head for hint in _HINTS):
+        return body, False
+    rest = body
+    while end := _html_banner(rest) if markup == "html" else _text_banner(rest):
+        rest = rest[end:].lstrip()
+    return rest, rest is not body
+
+
+def _html_banner(body: str) -> int:
+    """Where the banner that opens an HTML body ends; 0 without one."""
+    opening = _FIRST_ELEMENT.match(body)
+    if not opening:
+        return 0
+    tag = opening[1].lower()
+    end = _element_end(body[:_BANNER_AT_MOST], tag, opening.end())
+    words = " ".join(_TAGS_AND_LINKS.sub(" ", body[opening.end() : end]).split())
+    phrase = _PHRASE.match(words)
+    if not phrase or len(words) - phrase.end() > (0 if tag == "p" else _TITLES_AT_MOST):
+        return 0
+    following = _LIST.match(body, end) if tag == "p" else None
+    return following.end() if following else end
+
+
+def _element_end(body: str, tag: str, start: int) -> int:
+    """Where the element whose content begins at `start` ends, nested ones of its kind counted; 0 if it never does."""
+    depth = 1
+    for found in re.compile(rf"<(/?){tag}\b[^<>]*>", re.IGNORECASE).finditer(body, start):
+        depth += -1 if found[1] else 1
+        if depth == 0:
+            return found.end()
+    return 0
+
+
+def _text_banner(body: str) -> int:
+    """Where the banner that opens a plain-text body ends; 0 without one. Markdown's `> **…**` may stand around it."""
+    paragraph = _PARAGRAPH.match(body)
+    if not paragraph:
+        return 0
+    words = " ".join(_QUOTE_MARKS.sub(" ", paragraph[1]).split())
+    phrase = _PHRASE.match(words)
+    return paragraph.end() if phrase and len(words) - phrase.end() <= _TITLES_AT_MOST else 0

@@ -1,0 +1,114 @@
+"""Which language a text is in, and the stemmer of each language."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+LANGUAGES: Final[Mapping[str, str | None]] = {
+    "ar": "arabic",
+    "bg": None,
+    "ca": "catalan",
+    "cs": None,
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "eu": "basque",
+    "fa": None,
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "he": None,
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "ja": None,
+    "ko": None,
+    "lt": "lithuanian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": None,
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "th": None,
+    "tr": "turkish",
+    "uk": None,
+    "vi": None,
+    "zh": None,
+}
+"""ISO 639-1 code → Snowball stemmer, None where a language has none (its words stay whole; zh, ja, ko are bigrams)."""
+
+CERTAIN: Final = 0.6
+"""The least probability, among the languages asked for, that counts as certain."""
+
+_LETTER = re.compile(r"[^\W\d_]")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_KANA = re.compile("[\u3041-\u30ff\uff66-\uff9d]")
+_HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]")
+_OPENING = 1000
+"""Characters that are looked at: enough for any question."""
+
+
+def detect(text: str, among: Sequence[str] | None = None) -> str | None:
+    """The ISO 639-1 code of the language of plain `text`; None where that is not certain, or there is no letter.
+
+    `among` names the languages that come into question (all of LANGUAGES unless given). Chinese, Japanese and Korean
+    are known by their script; the others by py3langid's byte n-grams, whose model takes a fraction of a second to
+    load when first needed. Few words are often not certain: ask with all the text there is, or with fewer languages.
+    """
+    text = text[:_OPENING]
+    letters = len(_LETTER.findall(text))
+    if not letters:
+        return None
+    languages = tuple(LANGUAGES) if among is None else tuple(among)
+    code = _by_script(text, letters) or _by_letters(text, languages)
+    return code if code in languages else None
+
+
+def main_language(texts: Iterable[str], among: Sequence[str] | None = None, share: float = 0.8) -> str | None:
+    """The language of at least `share` of those `texts` whose language is certain; None where they are mixed."""
+    counts: dict[str, int] = {}
+    for text in texts:
+        if code := detect(text, among):
+            counts[code] = counts.get(code, 0) + 1
+    best = max(counts, key=lambda code: counts[code], default=None)
+    return best if best and counts[best] >= share * sum(counts.values()) else None
+
+
+def _by_script(text: str, letters: int) -> str | None:
+    """zh, ja or ko where at least a third of the letters are theirs (a question may be full of Latin names)."""
+    if text.isascii():
+        return None
+    han, kana, hangul = (len(script.findall(text)) for script in (_HAN, _KANA, _HANGUL))
+    if 3 * (han + kana + hangul) < letters:
+        return None
+    if hangul > han + kana:
+        return "ko"
+    return "ja" if 10 * kana > han else "zh"
+
+
+def _by_letters(text: str, languages: tuple[str, ...]) -> str | None:
+    ranked = _identifier().rank(text)
+    inside = [(probability, code) for code, probability in ranked if code in languages]
+    probability, code = max(inside, default=(0.0, None))
+    certain = probability >= CERTAIN * sum(p for p, _ in inside) and probability >= ranked[0][1] / 2
+    return code if certain else None
+
+
+@cache
+def _identifier() -> "LanguageIdentifier":
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
