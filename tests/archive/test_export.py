@@ -8,8 +8,10 @@ import pytest
 
 from askalike.archive import Archive
 from askalike.archive.export import export
-from askalike.archive.export_csv import in_one_cell
+from askalike.archive.export_csv import answers_in_one_cell, in_one_cell
+from askalike.archive.splits import given, split
 from askalike.errors import ArchiveError, SettingsError
+from askalike.readers import import_archive
 from askalike.types import Answer, Judgement, Link, Query, Question
 
 FULL = Question(
@@ -64,8 +66,9 @@ def test_beir_gives_everything_back(archive, tmp_path):
     assert answers == list(ANSWERS)
     links = [Link(r["source"], r["target"], r["kind"], r["created_at"] or None) for r in table(out / "links.tsv", "\t")]
     assert set(links) == set(LINKS)
-    assert [question(record) for record in lines(out / "queries-test.jsonl")] == [QUERIES[0].question]
-    assert [record["_id"] for record in lines(out / "queries.jsonl")] == ["1", "q"]
+    whole = {"title": "Quick?", "body": "now", "language": "en"}
+    assert lines(out / "queries-test.jsonl") == [{"_id": "q", "text": "Quick?\n\nnow", "metadata": whole}]
+    assert lines(out / "queries.jsonl") == [{"_id": "1", "text": "How?"}, *lines(out / "queries-test.jsonl")]
     assert table(out / "qrels/test.tsv", "\t") == [{"query-id": "q", "corpus-id": "1", "score": "1"}]
     assert table(out / "qrels/train.tsv", "\t") == [{"query-id": "1", "corpus-id": "2", "score": "1"}]
     assert lines(out / "candidates-test.jsonl") == [{"_id": "q", "candidates": ["2", "1"]}]
@@ -83,7 +86,8 @@ def test_csv_gives_everything_back(archive, tmp_path):
     export(archive, "csv", out)
     first, second = table(out / "questions.csv")
     assert first == {
-        "id": "1", "question": FULL.title, "body": FULL.body, "answer": "<b>accepted</b>", "category": "food",
+        "id": "1", "question": FULL.title, "body": FULL.body, "answer": '["<b>accepted</b>", "first"]',
+        "category": "food",
         "tags": '["eggs", "c|d"]', "language": "en", "alternates": "one?|two?", "duplicate_of": "",
         "created_at": FULL.created_at, "closed_at": FULL.closed_at, "url": FULL.url, "author": "Ann",
         "license": FULL.license, "votes": "-3", "markup": "html", "accepted_answer_id": "b",
@@ -193,6 +197,49 @@ def test_what_is_written_meanwhile_is_not_in_it(archive, tmp_path):
 
         export(archive, "beir", tmp_path / "out", track=writing_meanwhile)
     assert "late" not in (tmp_path / "out/corpus.jsonl").read_text() + (tmp_path / "out/answers.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("bodies", "cell"), [([], ""), (["a|b"], "a|b"), (["[1]"], '["[1]"]'), (["a", "б"], '["a", "б"]')]
+)
+def test_answers_in_a_cell(bodies, cell):
+    assert answers_in_one_cell(bodies) == cell
+
+
+def contents(archive: Archive) -> tuple[list[Question], list[Answer], list[Link]]:
+    questions = [question for _, question in archive.view().questions()]
+    return questions, [answer for _, answer in archive.view("answers").answers()], list(archive.view().links())
+
+
+def test_the_table_reader_reads_back_what_it_read_before(tmp_path):
+    before = tmp_path / "faq.csv"
+    before.write_text(
+        "id,question,body,answer,tags,alternates,duplicate_of,category,lang,created_at,url\n"
+        'a,"How, exactly?","two\nlines","[""one"", ""two""]","[""x, y""]",Which?|By what?,,food,en,2020-01-01,u\n'
+        "b,Quite how?,,three,x|y,,a,,de,,\n",
+        encoding="utf-8",
+    )
+    import_archive("table", [before], tmp_path / "first")
+    with Archive.open(tmp_path / "first") as first:
+        export(first, "csv", tmp_path / "out")
+        import_archive("table", [tmp_path / "out/questions.csv"], tmp_path / "second")
+        with Archive.open(tmp_path / "second") as second:
+            assert contents(second) == contents(first)
+            assert len(contents(first)[1]) == 3
+
+
+def test_the_beir_reader_reads_queries_and_judgements_back(archive, tmp_path):
+    archive.upsert([Query("dev", Question("d", "Only a title?")), Judgement("dev", "d", "1", 2)])
+    export(archive, "beir", tmp_path / "out")
+    import_archive("beir", [tmp_path / "out"], tmp_path / "second")
+    with Archive.open(tmp_path / "second") as second:
+        assert [(q.id, q.title, q.body) for q in contents(second)[0]] == [
+            (q.id, q.title, q.body) for q in (FULL, PLAIN)
+        ]
+        assert given(second) == ["train", "dev", "test"]
+        assert split(second, "dev").qrels == split(archive, "dev").qrels
+        assert list(split(second, "dev").queries) == ["d"]
+        assert split(second, "dev").queries["d"].title == "Only a title?"
 
 
 @pytest.mark.parametrize(

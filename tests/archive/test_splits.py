@@ -7,6 +7,7 @@ import pytest
 from askalike.archive import Archive
 from askalike.archive.splits import given, labelled, split
 from askalike.errors import ArchiveError
+from askalike.readers import import_archive
 from askalike.types import Answer, Judgement, Link, Query, Question
 
 
@@ -86,3 +87,11 @@ def test_judged_answers_are_apart_from_judged_questions(archive):
     assert split(archive, "dev", "answers").qrels == {"q": {"a": 1}}
     assert split(archive, "dev").qrels == {}
     assert split(archive, "dev").candidates is None
+
+
+def test_the_210_duplicates_of_a_real_community(shared_data, tmp_path):
+    import_archive("stackexchange", [shared_data / "stackexchange/cs.stackexchange.com"], tmp_path / "cs")
+    with Archive.open(tmp_path / "cs") as archive:
+        derived = split(archive, labelled(archive)[0])
+    assert len(derived.queries) == 210
+    assert sum(map(len, derived.qrels.values())) == 212

@@ -23,7 +23,7 @@ def began_import(archive, source, finished_at, rejected):
 
 def test_an_empty_archive(archive):
     known = statistics(archive)
-    assert (known.counts.questions, known.counts.answers, known.question_lengths.n) == (0, 0, 0)
+    assert (known.summary.questions, known.summary.answers, known.question_lengths.n) == (0, 0, 0)
     assert (known.first_date, known.unfinished_import, known.splits, known.tags) == (None, None, (), {})
 
 
@@ -46,7 +46,7 @@ def test_counts_of_everything(archive):
         ]
     )
     known = statistics(archive)
-    assert (known.counts.questions, known.counts.answers, known.counts.duplicate_links) == (3, 2, 1)
+    assert (known.summary.questions, known.summary.answers, known.summary.duplicate_links) == (3, 2, 1)
     assert (known.answered_questions, known.related_links, known.rephrasings) == (1, 1, 2)
     assert (known.first_date, known.last_date) == ("2019-01-01", "2020-05-05")
     assert (known.tags, known.distinct_tags) == ({"x": 2, "y": 1}, 2)
@@ -69,7 +69,7 @@ def test_the_last_import_is_the_one_that_counts(archive):
     began_import(archive, "old.csv", None, 9)
     began_import(archive, "new.csv", "2020", 2)
     known = statistics(archive)
-    assert (known.counts.rejected, known.unfinished_import) == (2, None)
+    assert (known.summary.rejected, known.unfinished_import) == (2, None)
     began_import(archive, "newest.csv", None, 0)
     assert statistics(archive).unfinished_import == "newest.csv"
 

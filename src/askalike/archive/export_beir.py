@@ -38,9 +38,15 @@ def write_beir(archive: Archive, folder: Path, track: Track) -> dict[str, int]:
 
 
 def question_record(question: Question) -> dict[str, Any]:
-    """A line of corpus.jsonl or of queries.jsonl."""
+    """A line of corpus.jsonl."""
     record = {"_id": question.id, "title": question.title, "text": question.body}
     return _with_metadata(record, metadata(question, "id", "title", "body"))
+
+
+def query_record(query: Question) -> dict[str, Any]:
+    """A line of queries.jsonl: the whole text, as BEIR has it, and its two parts beside it where there are two."""
+    text = f"{query.title}\n\n{query.body}" if query.body else query.title
+    return _with_metadata({"_id": query.id, "text": text}, metadata(query, "id", *(() if query.body else ("title",))))
 
 
 def answer_record(answer: Answer) -> dict[str, Any]:
@@ -59,12 +65,12 @@ def _write_splits(archive: Archive, folder: Path) -> dict[str, int]:
     for name in given(archive):
         path = f"queries-{file_name(name)}.jsonl"
         own = split(archive, name).queries
-        rows[path] = write_jsonl(folder / path, map(question_record, own.values()))
+        rows[path] = write_jsonl(folder / path, map(query_record, own.values()))
         queries = {**queries, **own}
         for of in PREFIXES:
             rows |= _write_judgements(archive, folder, name, of)
     if queries:
-        rows["queries.jsonl"] = write_jsonl(folder / "queries.jsonl", map(question_record, queries.values()))
+        rows["queries.jsonl"] = write_jsonl(folder / "queries.jsonl", map(query_record, queries.values()))
     return rows
 
 

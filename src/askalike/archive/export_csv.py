@@ -26,9 +26,10 @@ SEPARATOR = "|"
 def write_csv(archive: Archive, folder: Path, track: Track, *, spreadsheet: bool = False) -> dict[str, int]:
     """Writes these files and returns how many rows each has; cells hold exactly what the archive does.
 
-    `questions.csv` (one row a question, its first answer in the column `answer`), `answers.csv` (every answer),
+    `questions.csv` (one row a question, its answers in the column `answer`), `answers.csv` (every answer),
     `links.csv`, and where evaluation sets were imported `queries.csv` and `judgements.csv`. Several values in a cell
-    (tags, alternates, duplicate_of) are divided by `|`; where one contains that, the cell is a JSON list.
+    (tags, alternates, duplicate_of) are divided by `|`; where one contains that,
+    and for several answers, the cell is a JSON list.
     """
     table = partial(write_table, spreadsheet=spreadsheet)
     rows_of = partial(_rows, archive)
@@ -58,6 +59,12 @@ def in_one_cell(values: Sequence[str]) -> str:
     return SEPARATOR.join(values) if plain else json.dumps(values, ensure_ascii=False)
 
 
+def answers_in_one_cell(bodies: Sequence[str]) -> str:
+    """The answer as it is; a JSON list where there are several, or where it looks like one."""
+    plain = len(bodies) == 1 and not bodies[0].lstrip().startswith("[")
+    return bodies[0] if plain else json.dumps(bodies, ensure_ascii=False) if bodies else ""
+
+
 def _questions(archive: Archive, track: Track) -> Iterator[tuple[Any, ...]]:
     view = archive.view()
     for chunk in in_chunks(track(view.questions(), total=len(view), description="questions")):
@@ -65,8 +72,8 @@ def _questions(archive: Archive, track: Track) -> Iterator[tuple[Any, ...]]:
         answers = view.answers_to(ids)
         originals = _originals(archive, ids)
         for q in chunk:
-            answer = answers[q.id][0].body if answers[q.id] else ""
-            yield _question(q, answer, originals.get(q.id, []))
+            bodies = [answer.body for answer in answers[q.id]]
+            yield _question(q, answers_in_one_cell(bodies), originals.get(q.id, []))
 
 
 def _question(q: Question, answer: str, duplicate_of: Sequence[str]) -> tuple[Any, ...]:

@@ -5,22 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from askalike.archive.importing import Summary, summary
 from askalike.archive.lengths import Lengths, answer_lengths, question_lengths
 from askalike.archive.store import FILE, Archive
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 
 TOP = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What an import says at its end. `duplicate_links` are those with both ends present, `rejected` the rows that
-    the last import could not take."""
-
-    questions: int
-    answers: int
-    duplicate_links: int
-    rejected: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +28,7 @@ class SplitSize:
 class Statistics:
     """All that `askalike info` prints. Tables of names are the ten commonest, with their counts, falling."""
 
-    counts: Counts
+    summary: Summary
     unfinished_import: str | None
     """The source of the last import where it was interrupted or is still running."""
     answered_questions: int
@@ -58,22 +48,12 @@ class Statistics:
     """Bytes on disk of `archive`, `index/NAME` and `models/NAME`."""
 
 
-def counts(archive: Archive) -> Counts:
-    """Questions, answers, duplicate links with both ends present, and the last import's rejected rows."""
-    return Counts(
-        _one(archive, "SELECT COUNT(*) FROM questions"),
-        _one(archive, "SELECT COUNT(*) FROM answers"),
-        _links(archive, "duplicate"),
-        _one(archive, "SELECT COALESCE((SELECT rejected FROM imports ORDER BY number DESC LIMIT 1), 0)"),
-    )
-
-
 def statistics(archive: Archive, analyzer: Analyzer | None = None) -> Statistics:
     """Everything at once. Lengths are taken on a seeded sample of at most 20,000 questions and as many answers."""
     analyzer = analyzer or Analyzer(AnalyzerSettings())
     first, last = archive.connection.execute("SELECT MIN(created_at), MAX(created_at) FROM questions").fetchone()
     return Statistics(
-        counts=counts(archive),
+        summary=summary(archive),
         unfinished_import=_unfinished(archive),
         answered_questions=_one(archive, "SELECT COUNT(DISTINCT question_id) FROM answers"),
         related_links=_links(archive, "related"),

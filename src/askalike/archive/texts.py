@@ -36,7 +36,7 @@ def unknown_languages(subject: Subject) -> Finding:
     """Questions of which no language is known, neither their own nor the archive's."""
     count = 0 if subject.language else subject.one("SELECT COUNT(*) FROM questions WHERE language IS NULL")
     sql = "SELECT id FROM questions WHERE language IS NULL ORDER BY number"
-    meaning = "They are stemmed as if they were English; say what they are with --lang when importing."
+    meaning = "They are stemmed as if they were English; say what they are with --language when importing."
     examples = subject.examples(sql) if count else ()
     return Finding("unknown_languages", count, len(subject.view), "questions", meaning, examples)
 

@@ -31,7 +31,7 @@ def info(
         known = statistics(archive)
     if as_json:
         values = asdict(known)
-        print(json.dumps(values.pop("counts") | values, ensure_ascii=False))
+        print(json.dumps(values.pop("summary") | values, ensure_ascii=False))
     else:
         report(known, Console(highlight=False))
 
@@ -48,12 +48,14 @@ def _lines(known: Statistics) -> Iterator[tuple[str, str]]:
     if known.unfinished_import is not None:
         source = known.unfinished_import
         yield "warning", f"the import of {source} has not finished: it was interrupted or still runs; import again"
-    counts = known.counts
+    counts = known.summary
     yield "questions", f"{counts.questions:,}"
     yield "answers", f"{counts.answers:,} to {known.answered_questions:,} questions"
     yield "duplicate links", f"{counts.duplicate_links:,} with both ends present"
     yield "related links", f"{known.related_links:,} with both ends present"
     yield "rejected", f"{counts.rejected:,} rows of the last import"
+    for what, n in counts.notes.items():
+        yield "", f"{n:,} {what}"
     yield "rephrasings", f"{known.rephrasings:,}"
     yield from _lengths("question", known.question_lengths)
     yield from _lengths("answer", known.answer_lengths)
