@@ -125,6 +125,7 @@ class _Importer:
         self._strict = strict
         self._asked = 0
         self._origins: dict[int, tuple[str, int]] = {}
+        self._repeats: set[tuple[str, int]] = set()
         self._number = self._begin()
 
     def take_all(self, records: Iterable[Placed]) -> None:
@@ -154,6 +155,7 @@ class _Importer:
             if len(self._origins) == BATCH:
                 writer.flush()
                 self._origins.clear()
+                self._repeats.clear()
         self._stop_if_strict()
 
     def _repeated(self, record: Question | Answer) -> None:
@@ -161,9 +163,12 @@ class _Importer:
         if not self._source.ids_are_given:
             self._source.notes[f"{kind}s that repeat an earlier one merged with it"] += 1
             return
+        if (origin := self._origins[id(record)]) in self._repeats:
+            return
+        self._repeats.add(origin)
         row = json.dumps({k: v for k, v in asdict(record).items() if v not in (None, ())}, ensure_ascii=False)
         reason = f"{kind} id {record.id!r} is there twice; the first was kept"
-        self._rejects.add(Rejected(*self._origins[id(record)], reason, row))
+        self._rejects.add(Rejected(*origin, reason, row))
 
     def _stop_if_strict(self) -> None:
         if self._strict and (first := self._rejects.first):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from askalike.archive.store import Archive
+from askalike.errors import InputError
 from askalike.text.clean import plain_text
 from askalike.text.language import detect
 from askalike.types import Answer, Query, Question, Record
@@ -27,33 +28,41 @@ def with_languages(
     """The records; questions and queries get a language of their own where the archive's does not hold for them.
 
     The archive's language is `given`, or the reader's fact, or what at least 90 % of the first 300 texts are in. An
-    archive of several languages has none; its questions have. One that holds questions already keeps its own.
+    archive of several languages has none; its questions have. One that holds questions already keeps its own. An
+    InputError of the reader is raised after what came before it.
     """
-    sample: list[Placed] = []
+    sample: list[PlacedText] = []
     languages: _Languages | None = None
-    for placed in records:
-        if not isinstance(placed[0], Text):
-            yield placed
-        elif languages:
-            yield languages.applied(placed)
-        else:
-            sample.append(placed)
-            known = given or facts.get("language")
-            if known or len(sample) == SAMPLE:
-                languages = _Languages(archive, known, sample)
-                yield from map(languages.applied, sample)
+    trouble: InputError | None = None
+    try:
+        for record, where, line in records:
+            if not isinstance(record, Text):
+                yield record, where, line
+            elif languages:
+                yield languages.applied((record, where, line))
+            else:
+                sample.append((record, where, line))
+                known = given or facts.get("language")
+                if known or len(sample) == SAMPLE:
+                    languages = _Languages(archive, known, sample)
+                    yield from map(languages.applied, sample)
+    except InputError as error:
+        trouble = error
     if not languages:
         languages = _Languages(archive, None, sample)
         yield from map(languages.applied, sample)
     languages.keep(given)
+    if trouble:
+        raise trouble
 
 
 class _Languages:
     """What was decided: the archive's language, the one all its new questions share, or that each has its own."""
 
-    def __init__(self, archive: Archive, known: str | None, sample: Sequence[Placed]) -> None:
+    def __init__(self, archive: Archive, known: str | None, sample: Sequence[PlacedText]) -> None:
         self._archive = archive
-        votes = Counter(filter(None, (_language_of(record, None) for record, _, _ in sample))) if not known else Counter()
+        voters = () if known else sample
+        votes = Counter(filter(None, (_language_of(record, None) for record, _, _ in voters)))
         self._main = known or _majority(votes)
         self._among = tuple(x for x, n in votes.items() if n >= RARE * votes.total()) or None
         self._seen: set[str] = set(archive.meta.get("languages", ()))
@@ -61,7 +70,7 @@ class _Languages:
             archive.set_meta(language=self._main)
         self._archives = archive.meta.get("language")
 
-    def applied(self, placed: Placed) -> Placed:
+    def applied(self, placed: PlacedText) -> Placed:
         """The record, with a language of its own where it needs one."""
         record, where, line = placed
         if isinstance(record, Answer) or (self._main and self._main == self._archives):
@@ -95,4 +104,3 @@ def _speaking(record: Question | Query, language: str | None) -> Question | Quer
     if isinstance(record, Query):
         return replace(record, question=replace(record.question, language=language))
     return replace(record, language=language)
-

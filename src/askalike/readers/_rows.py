@@ -3,7 +3,6 @@
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from askalike.readers._source import Source
 from askalike.types import Rejected
 
 BOM = b"\xef\xbb\xbf"
-ADVICE = "a quote is not closed, or stands inside a field; write it twice, or use --no-quotes if quotes are plain text"
+UNCLOSED = "a quote that opens in this row is not closed; close it, or use --no-quotes where quotes are plain text"
 DELIMITERS = ",;\t"
 
 
@@ -89,7 +88,9 @@ class Columns:
             if part not in self._known[tuple(keys)]:
                 name = self._named.get(part)
                 problem = f"no column {name!r}" if name else f"no column is known to hold the {part}"
-                raise InputError(f"{source.where}: {problem}; there are: {', '.join(keys)}. Name it with {option(part)}")
+                raise InputError(
+                    f"{source.where}: {problem}; there are: {', '.join(keys)}. Name it with {option(part)}"
+                )
 
 
 def option(part: str) -> str:
@@ -110,20 +111,40 @@ def _delimiter(path: Path, header: str) -> str:
 
 
 def _fields(source: Source, path: Path, quotes: bool) -> Iterator[list[str]]:
+    """The fields of each row, which ends where its line does unless a quote is open there.
+
+    Raises InputError for a quote that is never closed.
+    """
     lines = source.lines(path)
-    first = next(lines, "")
-    delimiter = _delimiter(path, first)
-    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    reader = csv.reader(chain([first], lines), delimiter=delimiter, quoting=quoting, strict=True)
-    while True:
-        begin = reader.line_num + 1
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            source.line = begin
-            raise source.error(f"the row that begins there cannot be read ({error}): {ADVICE}") from None
+    delimiter = ""
+    for line in lines:
+        delimiter = delimiter or _delimiter(path, line)
+        begin = source.line
+        row = _row(line, delimiter, strict=True) if quotes else line.rstrip("\r\n").split(delimiter)
         if row is None:
-            return
+            text = _closed(line, lines)
+            row = _row(text, delimiter, strict=text != line) if text else None
+        source.line = begin
+        if row is None:
+            raise source.error(UNCLOSED)
         if any(row):
-            source.line = begin
             yield row
+
+
+def _closed(line: str, lines: Iterator[str]) -> str | None:
+    """The line and those after it up to the one that closes its open quote; None where none does."""
+    text = line
+    while text.count('"') % 2:
+        more = next(lines, None)
+        if more is None or len(text) > csv.field_size_limit():
+            return None
+        text += more
+    return text
+
+
+def _row(text: str, delimiter: str, strict: bool) -> list[str] | None:
+    """The fields of one row; None where a quote stands in a wrong place (not strict: it is taken as it stands)."""
+    try:
+        return next(csv.reader([text], delimiter=delimiter, strict=strict))
+    except csv.Error:
+        return None

@@ -17,8 +17,8 @@ MOST_TIMES_ITS_SIZE = 100
 ALWAYS_ALLOWED_BYTES = 100_000_000
 QUEUED_PIECES = 16
 DAMAGED = (
-    ArchiveError, PasswordRequired, UnsupportedCompressionMethodError, lzma.LZMAError, zlib.error, struct.error, EOFError,
-    OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError, NotImplementedError,
+    ArchiveError, PasswordRequired, UnsupportedCompressionMethodError, lzma.LZMAError, zlib.error, struct.error,
+    EOFError, OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError, NotImplementedError,
 )  # fmt: skip
 """What py7zr raises for files that are none, or broken ones: its parser checks little itself."""
 
@@ -84,7 +84,7 @@ class _Abandoned(BaseException):
     """Raised in the unpacking thread once nobody reads on."""
 
 
-class _Pipe(py7zr.WriterFactory):  # type: ignore[misc]
+class _Pipe(py7zr.WriterFactory):
     """Where the unpacking thread leaves pieces and the reader takes them; a full one makes the thread wait."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class _Pipe(py7zr.WriterFactory):  # type: ignore[misc]
         self._abandoned.set()
 
 
-class _Member(py7zr.Py7zIO):  # type: ignore[misc]
+class _Member(py7zr.Py7zIO):
     """A member as py7zr writes it; nothing can be read back."""
 
     def __init__(self, name: str, pipe: _Pipe) -> None:

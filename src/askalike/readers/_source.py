@@ -67,7 +67,7 @@ class Source:
         """A file's bytes, those of a .gz or .bz2 unpacked (told by its first bytes). Raises InputError."""
         self.where, self.line = str(path), 0
         try:
-            raw = io.BufferedReader(_Counted(path, self._count), CHUNK)
+            raw: io.BufferedReader[Any] = io.BufferedReader(_Counted(path, self._count), CHUNK)
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror}); expected a file") from None
         with raw, _unpacked(raw) if unpack else raw as stream:
@@ -111,7 +111,9 @@ class Source:
         try:
             return read()
         except DAMAGED as error:
-            raise self.error(f"the file cannot be read on ({error}); it is damaged or cut short, fetch it again") from None
+            raise self.error(
+                f"cannot be read on ({error}); the file is damaged or cut short, fetch it again"
+            ) from None
 
     def _decoded(self, raw: bytes, position: int) -> str:
         try:
@@ -140,7 +142,7 @@ class _Counted(io.FileIO):
         return size
 
 
-def _unpacked(raw: io.BufferedReader) -> IO[bytes]:
+def _unpacked(raw: io.BufferedReader[Any]) -> Any:
     try:
         head = raw.peek(3)
     except OSError:
@@ -164,6 +166,7 @@ def files_of(paths: Iterable[Path], *patterns: str) -> list[Path]:
     for path in paths:
         inside = sorted({f for pattern in patterns for f in path.rglob(pattern)}) if path.is_dir() else [path]
         if not path.exists() or not inside:
-            raise InputError(f"{path}: {'no such file in it' if path.exists() else 'not there'}; expected {' or '.join(patterns)}")
+            problem = "no such file in it" if path.exists() else "not there"
+            raise InputError(f"{path}: {problem}; expected {' or '.join(patterns)}")
         found += inside
     return found

@@ -4,6 +4,7 @@ import hashlib
 import html
 import json
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -55,10 +56,8 @@ def string(value: Any) -> str:
 def strings(value: Any, separators: str = "|;") -> tuple[str, ...]:
     """A cell that holds several texts: a list, a JSON list, or text split at the first separator that is in it."""
     if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
+        with suppress(ValueError):
             value = json.loads(value)
-        except ValueError:
-            pass
     if not isinstance(value, list):
         text = string(value)
         value = text.split(next((s for s in separators if s in text), None) or "\0")

@@ -49,7 +49,7 @@ class Pairs(Settings):
 
 
 class _Merged:
-    """Remembers ids and small keys of the pairs so far: repeated rows merge, an id's other texts get ids of their own."""
+    """Remembers the pairs so far by their ids: repeated rows merge, an id's other texts get ids of their own."""
 
     def __init__(self, split: str, source: Source) -> None:
         self._split = split

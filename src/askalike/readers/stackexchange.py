@@ -13,6 +13,7 @@ from askalike.readers._xml import elements
 from askalike.text.clean import strip_banner
 from askalike.types import Answer, Link, LinkKind, Question, Record
 
+QUESTION, ANSWER = "1", "2"
 POSTS, LINKS = "posts.xml", "postlinks.xml"
 PLANTED = frozenset({"1000000001", "1000000010"})
 """Posts planted in every site's dump since mid-2025 (https://meta.stackexchange.com/q/412018)."""
@@ -64,12 +65,12 @@ class _Rows:
         if row.get("Id") in PLANTED:
             self._source.note("planted posts dropped")
             return
-        make = {"1": self._question, "2": self._answer}.get(row.get("PostTypeId", ""))
-        if make is None:
+        kind = row.get("PostTypeId")
+        if kind not in (QUESTION, ANSWER):
             self._source.note("posts skipped that are neither question nor answer")
             return
         try:
-            yield make(row)
+            yield self._question(row) if kind == QUESTION else self._answer(row)
         except (KeyError, ValueError) as error:
             yield self._source.reject(problem(error), row)
 

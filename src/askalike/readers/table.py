@@ -42,7 +42,9 @@ class Table(Settings):
     tags: str | None = Field(None, description="the column of tags: a JSON list, or separated by | or ;")
     category: str | None = Field(None, description="the column of the category")
     id: str | None = Field(None, description="the column of the id; without one ids are made from the text")
-    alternates: str | None = Field(None, description="the column of other phrasings: a JSON list, or separated by | or ;")
+    alternates: str | None = Field(
+        None, description="the column of other phrasings, given like tags"
+    )
     duplicate_of: str | None = Field(None, description="the column of the id of the question that it repeats")
     url: str | None = Field(None, description="the column of its address")
     lang: str | None = Field(None, description="the column of its language, e.g. en")
@@ -63,7 +65,9 @@ class Table(Settings):
         seen: set[str] = set()
         for file in files:
             for row in rows(source, file, records=self.records, quotes=self.quotes):
-                yield from [row] if isinstance(row, Rejected) else self._taken(columns.of(row, source), seen, source, row)
+                yield from (
+                    [row] if isinstance(row, Rejected) else self._taken(columns.of(row, source), seen, source, row)
+                )
         columns.check_named(source)
 
     def _taken(self, cells: Mapping[str, Any], seen: set[str], source: Source, row: object) -> list[Record]:
@@ -79,7 +83,7 @@ class Table(Settings):
             raise KeyError("question")
         body, given = string(cells.get("body")), string(cells.get("id"))
         source.ids_are_given = bool(given)
-        id = self._id(given, title, body, seen)
+        id = self._id(given, title, body, seen, source)
         texts = _texts(cells.get("answer"))
         answers = [
             Answer(f"{id}_{n if given else derived_id(text)}", id, text, self.markup, len(texts) == 1)
@@ -100,14 +104,16 @@ class Table(Settings):
         )
         return [question, *answers, *(Link(id, target) for target in strings(cells.get("duplicate_of")))]
 
-    def _id(self, given: str, title: str, body: str, seen: set[str]) -> str:
+    def _id(self, given: str, title: str, body: str, seen: set[str], source: Source) -> str:
         if not given:
             return derived_id(title, body)
         if self.repeated_ids == "reject":
             return given
-        id = f"{given}#{derived_id(title, body)}" if given in seen else given
+        if given in seen:
+            source.note("rows under an id that another row has: kept with ids of their own")
+            return f"{given}#{derived_id(title, body)}"
         seen.add(given)
-        return id
+        return given
 
 
 def _texts(value: Any) -> list[str]:
