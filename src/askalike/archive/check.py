@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from askalike.archive import references, templates, texts, titles
-from askalike.archive.findings import Check, Finding, Subject, Track, untracked
+from askalike.archive.findings import Check, Finding, Subject
 from askalike.archive.store import Archive, storage_errors
+from askalike.archive.track import Track, untracked
 from askalike.errors import SettingsError
 
 CHECKS: Sequence[Check] = (

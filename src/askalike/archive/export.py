@@ -8,8 +8,8 @@ from pathlib import Path
 
 from askalike.archive.export_beir import write_beir
 from askalike.archive.export_csv import write_csv, write_spreadsheets
-from askalike.archive.findings import Track, untracked
 from askalike.archive.store import Archive, storage_errors
+from askalike.archive.track import Track, untracked
 from askalike.errors import ArchiveError, SettingsError
 
 MANIFEST = "export.json"

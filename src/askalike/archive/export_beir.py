@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from askalike.archive.export_rows import all_links, file_name, metadata, write_jsonl, write_table
-from askalike.archive.findings import Track
 from askalike.archive.splits import Of, given, split
 from askalike.archive.store import Archive
+from askalike.archive.track import Track
 from askalike.types import Answer, Question
 
 PREFIXES: dict[Of, str] = {"questions": "", "answers": "answer-"}

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from askalike.archive.export_rows import all_links, in_chunks, write_table
-from askalike.archive.findings import Track
 from askalike.archive.store import Archive
+from askalike.archive.track import Track
 from askalike.archive.writer import ANSWER_COLUMNS
 from askalike.types import Question
 

@@ -3,27 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
+from askalike.archive.track import Track, untracked
 from askalike.archive.view import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.types import Question
 
 EXAMPLES = 5
-
-T = TypeVar("T")
-
-
-class Track(Protocol):
-    """Passes items through and shows how far they are: `track(items, total=…, description=…)`."""
-
-    def __call__(self, sequence: Iterable[T], /, *, total: int, description: str) -> Iterable[T]:
-        """The same items."""
-
-
-def untracked(sequence: Iterable[T], /, *, total: int, description: str) -> Iterable[T]:
-    """A Track that shows nothing."""
-    return sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def unsupported_languages(subject: Subject) -> Finding:
         meaning,
         tuple(_examples(subject, tuple(weak))),
         details,
-        loud=True,
+        loud=bool(weak),
     )
 
 

@@ -4,8 +4,11 @@ import unicodedata
 from array import array
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askalike.archive.findings import EXAMPLES, Finding, Subject, tallied
+
+Ints = NDArray[np.int64]
 
 
 def empty_titles(subject: Subject) -> Finding:
@@ -41,10 +44,8 @@ def normalised(title: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", title).casefold().split()).rstrip("?!. ")
 
 
-def _repeats(
-    numbers: np.ndarray[tuple[int], np.dtype[np.int64]], hashes: np.ndarray[tuple[int], np.dtype[np.int64]]
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], list[tuple[int, int]]]:
-    """The numbers of the second and later questions of each hash; the first one's number and size of the most."""
+def _repeats(numbers: Ints, hashes: Ints) -> tuple[Ints, list[tuple[int, int]]]:
+    """The numbers of all but the first question of each hash; the first one's number and the size of the largest."""
     _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
     later = np.ones(len(numbers), bool)
     later[first] = False

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress
 
-from askalike.archive.findings import Track
+from askalike.archive.track import Track
 
 
 @contextmanager
