@@ -1,0 +1,100 @@
+"""The archive as CSV tables: `questions.csv` with the columns that the `table` reader knows, the rest beside it."""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from askalike.archive.export_rows import all_links, in_chunks, write_table
+from askalike.archive.store import Archive
+from askalike.archive.track import Track
+from askalike.archive.writer import ANSWER_COLUMNS
+from askalike.types import Question
+
+QUESTIONS = (
+    "id", "question", "body", "answer", "category", "tags", "language", "alternates", "duplicate_of", "created_at",
+    "closed_at", "url", "author", "license", "votes", "markup", "accepted_answer_id",
+)  # fmt: skip
+ANSWERS = ("id", *ANSWER_COLUMNS)
+LINKS = ("source", "target", "kind", "created_at")
+QUERIES = ("split", "id", "title", "body", "markup", "language", "category", "created_at")
+JUDGEMENTS = ("split", "query_id", "document_id", "relevance", "position", "of")
+SEPARATOR = "|"
+
+
+def write_csv(archive: Archive, folder: Path, track: Track, *, spreadsheet: bool = False) -> dict[str, int]:
+    """Writes these files and returns how many rows each has; cells hold exactly what the archive does.
+
+    `questions.csv` (one row a question, its answers in the column `answer`), `answers.csv` (every answer),
+    `links.csv`, and where evaluation sets were imported `queries.csv` and `judgements.csv`. Several values in a cell
+    (tags, alternates, duplicate_of) are divided by `|`; where one contains that,
+    and for several answers, the cell is a JSON list.
+    """
+    table = partial(write_table, spreadsheet=spreadsheet)
+    rows_of = partial(_rows, archive)
+    total = len(archive.view("answers"))
+    answers = track(rows_of("answers", ANSWERS, "number"), total=total, description="answers")
+    links = ((link.source, link.target, link.kind, link.created_at) for link in all_links(archive))
+    rows = {
+        "questions.csv": table(folder / "questions.csv", QUESTIONS, _questions(archive, track)),
+        "answers.csv": table(folder / "answers.csv", ANSWERS, answers),
+        "links.csv": table(folder / "links.csv", LINKS, links),
+    }
+    for name, columns, order in (("queries", QUERIES, "rowid"), ("judgements", JUDGEMENTS, "split, of, query_id")):
+        if archive.connection.execute(f"SELECT EXISTS (SELECT 1 FROM {name})").fetchone()[0]:
+            rows[f"{name}.csv"] = table(folder / f"{name}.csv", columns, rows_of(name, columns, order))
+    return rows
+
+
+def write_spreadsheets(archive: Archive, folder: Path, track: Track) -> dict[str, int]:
+    """The same files made safe to open in a spreadsheet: see `write_table`. Not for importing again."""
+    return write_csv(archive, folder, track, spreadsheet=True)
+
+
+def in_one_cell(values: Sequence[str]) -> str:
+    """Several values divided by `|`, or a JSON list where a reader could take that apart in another way."""
+    dividers = SEPARATOR if len(values) > 1 else SEPARATOR + ",;"
+    plain = all(v and v == v.strip() and v[0] != "[" and not any(d in v for d in dividers) for v in values)
+    return SEPARATOR.join(values) if plain else json.dumps(values, ensure_ascii=False)
+
+
+def answers_in_one_cell(bodies: Sequence[str]) -> str:
+    """The answer as it is; a JSON list where there are several, or where it looks like one."""
+    plain = len(bodies) == 1 and not bodies[0].lstrip().startswith("[")
+    return bodies[0] if plain else json.dumps(bodies, ensure_ascii=False) if bodies else ""
+
+
+def _questions(archive: Archive, track: Track) -> Iterator[tuple[Any, ...]]:
+    view = archive.view()
+    for chunk in in_chunks(track(view.questions(), total=len(view), description="questions")):
+        ids = [question.id for question in chunk]
+        answers = view.answers_to(ids)
+        originals = _originals(archive, ids)
+        for q in chunk:
+            bodies = [answer.body for answer in answers[q.id]]
+            yield _question(q, answers_in_one_cell(bodies), originals.get(q.id, []))
+
+
+def _question(q: Question, answer: str, duplicate_of: Sequence[str]) -> tuple[Any, ...]:
+    """The cells of QUESTIONS."""
+    return (
+        q.id, q.title, q.body, answer, q.category, in_one_cell(q.tags), q.language, in_one_cell(q.rephrasings),
+        in_one_cell(duplicate_of), q.created_at, q.closed_at, q.url, q.author, q.license, q.votes, q.markup,
+        q.accepted_answer_id,
+    )  # fmt: skip
+
+
+def _originals(archive: Archive, ids: Sequence[str]) -> dict[str, list[str]]:
+    sql = (
+        "SELECT source, target FROM links WHERE kind = 'duplicate' "
+        "AND source IN (SELECT value FROM json_each(?)) ORDER BY source, target"
+    )
+    found: dict[str, list[str]] = {}
+    for source, target in archive.connection.execute(sql, (json.dumps(ids),)):
+        found.setdefault(source, []).append(target)
+    return found
+
+
+def _rows(archive: Archive, table: str, columns: Sequence[str], order: str) -> Iterator[Sequence[Any]]:
+    yield from archive.connection.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}")

@@ -1,0 +1,265 @@
+"""Imports what a reader yields into an archive, and counts what the archive holds then.
+
+A `kill -9` at any moment leaves a valid archive: what was committed stays, `imports.finished_at` stays NULL, and the
+same import again completes it.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from askalike.archive.language import Placed, with_languages
+from askalike.archive.store import FILE, Archive, storage_errors
+from askalike.archive.writer import BATCH, Writer
+from askalike.errors import ArchiveError, InputError
+from askalike.types import Answer, Query, Question, Record, Rejected
+
+REJECTED = "rejected.jsonl"
+
+
+class Origin(Protocol):
+    """What the importer asks of that which a reader reads through (`askalike.readers._source.Source`)."""
+
+    where: str
+    line: int
+    notes: Counter[str]
+    facts: dict[str, Any]
+    ids_are_given: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What an archive holds: duplicate links count where both ends are there; rejected and notes are the last import's.
+
+    `finished` is False where the last import was cut off.
+    """
+
+    questions: int
+    answers: int
+    duplicate_links: int
+    rejected: int
+    queries: int = 0
+    judgements: int = 0
+    finished: bool = True
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.questions} questions, {self.answers} answers, {self.duplicate_links} duplicate links, "
+            f"{self.rejected} rejected"
+        )
+
+
+def summary(archive: Archive) -> Summary:
+    """Counts the archive as it is now."""
+    last = archive.connection.execute(
+        "SELECT rejected, finished_at IS NOT NULL, notes FROM imports ORDER BY number DESC LIMIT 1"
+    ).fetchone() or (0, True, "{}")
+    duplicates = (
+        "SELECT COUNT(*) FROM links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target "
+        "WHERE l.kind = 'duplicate'"
+    )
+    count = {table: f"SELECT COUNT(*) FROM {table}" for table in ("questions", "answers", "queries", "judgements")}
+    held = {name: _one(archive, sql) for name, sql in {**count, "duplicate_links": duplicates}.items()}
+    return Summary(**held, rejected=last[0], finished=bool(last[1]), notes=json.loads(last[2]))
+
+
+@contextmanager
+def opened_for_import(directory: Path) -> Iterator[Archive]:
+    """The archive there, made if need be; one that was made and then holds no question is removed again."""
+    made_directory, made = not directory.exists(), not (directory / FILE).exists()
+    try:
+        with Archive.create(directory) as archive:
+            yield archive
+            made = made and not _one(archive, "SELECT EXISTS (SELECT 1 FROM questions)")
+    except BaseException:
+        made = made and not _has_questions(directory)
+        raise
+    finally:
+        if made:
+            _remove(directory, made_directory)
+
+
+def import_records(
+    archive: Archive,
+    reader: str,
+    paths: Sequence[Path],
+    records: Iterable[Record],
+    source: Origin,
+    *,
+    language: str | None = None,
+    strict: bool = False,
+) -> Summary:
+    """Writes a reader's records into the archive, those that cannot be taken into `rejected.jsonl` beside it.
+
+    Raises InputError where a file cannot be read on (what came before is kept), where there was no question at all, and
+    under `strict` at the first rejected row; ArchiveError where the archive cannot be written.
+    """
+    with _Rejects(archive.path / REJECTED) as rejects:
+        importer = _Importer(archive, reader, paths, source, rejects, strict)
+        importer.take_all(with_languages(_placed(records, source), archive, source.facts, language))
+    return summary(archive)
+
+
+def _placed(records: Iterable[Record], source: Origin) -> Iterator[Placed]:
+    for record in records:
+        yield record, source.where, source.line
+
+
+class _Importer:
+    """One import: writes records, keeps what is rejected, and closes its row in `imports`."""
+
+    def __init__(
+        self, archive: Archive, reader: str, paths: Sequence[Path], source: Origin, rejects: "_Rejects", strict: bool
+    ) -> None:
+        self._archive = archive
+        self._reader = reader
+        self._paths = ", ".join(str(path) for path in paths)
+        self._source = source
+        self._rejects = rejects
+        self._strict = strict
+        self._asked = 0
+        self._origins: dict[int, tuple[str, int]] = {}
+        self._repeats: set[tuple[str, int]] = set()
+        self._number = self._begin()
+
+    def take_all(self, records: Iterable[Placed]) -> None:
+        """Writes every record; on an error of the input what came before it is written, too."""
+        with self._archive.writing(self._number) as writer:
+            writer.on_repeat = self._repeated
+            try:
+                for placed in records:
+                    self._take(writer, *placed)
+                writer.flush()
+                self._stop_if_strict()
+            except InputError as error:
+                writer.flush()
+                self._end(finished=False)
+                raise self._with_what_is_kept(error) from None
+        self._refuse_if_empty()
+        self._keep_facts()
+        self._end(finished=True)
+
+    def _take(self, writer: Writer, record: Record, where: str, line: int) -> None:
+        if isinstance(record, Rejected):
+            self._rejects.add(record)
+        else:
+            self._asked += isinstance(record, Question | Query)
+            self._origins[id(record)] = where, line
+            writer.put(record)
+            if len(self._origins) == BATCH:
+                writer.flush()
+                self._origins.clear()
+                self._repeats.clear()
+        self._stop_if_strict()
+
+    def _repeated(self, record: Question | Answer) -> None:
+        kind = type(record).__name__.lower()
+        if not self._source.ids_are_given:
+            self._source.notes[f"{kind}s that repeat an earlier one merged with it"] += 1
+            return
+        if (origin := self._origins[id(record)]) in self._repeats:
+            return
+        self._repeats.add(origin)
+        row = json.dumps({k: v for k, v in asdict(record).items() if v not in (None, ())}, ensure_ascii=False)
+        reason = f"{kind} id {record.id!r} is there twice; the first was kept"
+        self._rejects.add(Rejected(*origin, reason, row))
+
+    def _stop_if_strict(self) -> None:
+        if self._strict and (first := self._rejects.first):
+            raise InputError(f"{first.where}, line {first.line}: {first.reason}; --strict stops at the first such row")
+
+    def _refuse_if_empty(self) -> None:
+        if self._asked and _one(self._archive, "SELECT EXISTS (SELECT 1 FROM questions)"):
+            return
+        self._end(finished=False)
+        first = self._rejects.first
+        why = f"all {self._rejects.count} rows were rejected, line {first.line}: {first.reason}" if first else ""
+        raise InputError(f"{self._paths}: no question in it; {why or f'is it what the reader {self._reader} expects?'}")
+
+    def _with_what_is_kept(self, error: InputError) -> InputError:
+        kept = _one(self._archive, "SELECT COUNT(*) FROM questions WHERE import = ?", self._number)
+        return InputError(f"{error}; the {kept} questions before it are kept" if kept else str(error))
+
+    def _keep_facts(self) -> None:
+        new = {**self._source.facts, "reader": self._reader, "source": self._paths}
+        new.pop("language", None)
+        self._archive.set_meta(**{**new, **{k: v for k, v in self._archive.meta.items() if k in new}})
+
+    def _begin(self) -> int:
+        sql = "INSERT INTO imports (reader, source, started_at) VALUES (?, ?, ?)"
+        with storage_errors(self._archive.path):
+            row = self._archive.connection.execute(sql, (self._reader, self._paths, _now())).lastrowid
+        return row or 0
+
+    def _end(self, finished: bool) -> None:
+        sql = "UPDATE imports SET finished_at = ?, rejected = ?, notes = ? WHERE number = ?"
+        notes = json.dumps(dict(self._source.notes), ensure_ascii=False)
+        values = (_now() if finished else None, self._rejects.count, notes, self._number)
+        with storage_errors(self._archive.path):
+            self._archive.connection.execute(sql, values)
+
+
+class _Rejects:
+    """`rejected.jsonl`: file, line, reason and row of what an import could not take; not there if there is nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self.count = 0
+        self.first: Rejected | None = None
+        self._path = path
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> "_Rejects":
+        self._path.unlink(missing_ok=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file:
+            self._written(self._file.close)
+
+    def add(self, row: Rejected) -> None:
+        """Writes one row. Raises ArchiveError where the disk is full."""
+        self.count += 1
+        self.first = self.first or row
+        fields = {"file": row.where, "line": row.line, "reason": row.reason, "row": row.row}
+        line = json.dumps(fields, ensure_ascii=False) + "\n"
+        self._written(lambda: self._opened().write(line))
+
+    def _opened(self) -> IO[str]:
+        if self._file is None:
+            self._file = self._path.open("w", encoding="utf-8", errors="backslashreplace")
+        return self._file
+
+    def _written(self, write: Any) -> None:
+        try:
+            write()
+        except OSError as error:
+            raise ArchiveError(f"{self._path}: {error.strerror}; free some space and repeat") from None
+
+
+def _one(archive: Archive, sql: str, *values: Any) -> int:
+    return int(archive.connection.execute(sql, values).fetchone()[0])
+
+
+def _has_questions(directory: Path) -> bool:
+    try:
+        with Archive.open(directory) as archive:
+            return bool(_one(archive, "SELECT EXISTS (SELECT 1 FROM questions)"))
+    except ArchiveError:
+        return False
+
+
+def _remove(directory: Path, all_of_it: bool) -> None:
+    for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", REJECTED):
+        (directory / name).unlink(missing_ok=True)
+    if all_of_it and directory.is_dir():
+        directory.rmdir()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,31 @@
+"""Seeded samples of an archive's questions and answers, for what is too slow to count in full."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from askalike.archive.view import ANSWER_SQL, CHUNK, QUESTION_SQL, View, answer_of, question_of
+from askalike.types import Answer, Question
+
+SIZE = 20_000
+
+
+def sampled_questions(view: View, size: int = SIZE, seed: int = 0) -> Iterator[Question]:
+    """At most `size` questions drawn without replacement, in the archive's order; all where there are no more."""
+    return map(question_of, _rows(view, f"{QUESTION_SQL} WHERE number", "questions", size, seed))
+
+
+def sampled_answers(view: View, size: int = SIZE, seed: int = 0) -> Iterator[Answer]:
+    """At most `size` answers drawn without replacement, in the archive's order; all where there are no more."""
+    return map(answer_of, _rows(view, f"{ANSWER_SQL} WHERE a.number", "answers", size, seed))
+
+
+def _rows(view: View, sql: str, table: str, size: int, seed: int) -> Iterator[Sequence[Any]]:
+    rows = view.connection.execute(f"SELECT number FROM {table} ORDER BY number")
+    numbers = np.fromiter((number for (number,) in rows), np.int64)
+    if len(numbers) > size:
+        numbers = np.sort(np.random.default_rng(seed).choice(numbers, size, replace=False))
+    for start in range(0, len(numbers), CHUNK):
+        wanted = ",".join(map(str, numbers[start : start + CHUNK]))
+        yield from view.connection.execute(f"{sql} IN (SELECT value FROM json_each(?)) ORDER BY 1", (f"[{wanted}]",))

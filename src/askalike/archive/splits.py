@@ -1,0 +1,119 @@
+"""Queries with their known answers: the splits an evaluation set gave, and those an archive's own labels make."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal
+
+from askalike.archive.store import Archive
+from askalike.archive.view import QUESTION_SQL, question_of
+from askalike.errors import ArchiveError
+from askalike.types import Question, Split
+
+Of = Literal["questions", "answers"]
+
+USUAL_ORDER = {"train": 0, "dev": 1, "test": 2}
+
+
+def given(archive: Archive) -> list[str]:
+    """The names of the splits whose queries an evaluation set gave: train, dev, test, then by name."""
+    names = [name for (name,) in archive.connection.execute("SELECT DISTINCT split FROM queries")]
+    return sorted(names, key=lambda name: (USUAL_ORDER.get(name, len(USUAL_ORDER)), name))
+
+
+def labelled(archive: Archive, of: Of = "questions") -> list[str]:
+    """The names of the given splits that have judged or offered documents of this kind.
+
+    Where there is none, the derived ones (of questions) that are not empty: `duplicates`, `rephrasings`.
+    """
+    sql = "SELECT DISTINCT split FROM judgements WHERE of = ?"
+    judged = {name for (name,) in archive.connection.execute(sql, (of,))}
+    names = [name for name in given(archive) if name in judged]
+    if names or of == "answers":
+        return names
+    return [name for name, labels in DERIVED.items() if next(labels(archive), None)]
+
+
+def split(archive: Archive, name: str, of: Of = "questions") -> Split:
+    """The queries, judgements and candidates of one split: a given one, or else the derived one of that name.
+
+    Of a given split every query is there, in the order it was imported; its candidates, where any are given, are in
+    their given order, and a query without one has none. A candidate that is not judged is not in the qrels.
+    Raises ArchiveError where there is no such split.
+    """
+    queries = _given_queries(archive, name)
+    if queries:
+        return Split(queries, _given_qrels(archive, name, of, queries), _given_candidates(archive, name, of, queries))
+    if of == "questions" and name in DERIVED and (derived := _derived(archive, name)).queries:
+        return derived
+    there = ", ".join(labelled(archive, of)) or "none; import an evaluation set, or duplicate links"
+    raise ArchiveError(f"{archive.path}: no split {name!r} with judged {of}; there are: {there}")
+
+
+def duplicates(archive: Archive) -> Iterator[tuple[Question, str]]:
+    """Each question that was closed as a duplicate, with the id of the original: once for each of its own links.
+
+    Only links with both ends in the archive count; a query keeps its question's id, so that it never finds itself.
+    """
+    view = archive.view()
+    for link in view.links("duplicate"):
+        if link.source != link.target:
+            yield view.get([link.source])[link.source], link.target
+
+
+def rephrasings(archive: Archive) -> Iterator[tuple[Question, str]]:
+    """Each rephrasing as a query `QUESTION_ID#N`, N from 1 as the question lists them, with its question's id."""
+    for row in archive.connection.execute(f"{QUESTION_SQL} WHERE rephrasings != '[]' ORDER BY number"):
+        question = question_of(row)
+        for n, text in enumerate(question.rephrasings, 1):
+            yield Question(f"{question.id}#{n}", text, language=question.language), question.id
+
+
+DERIVED: Mapping[str, Callable[[Archive], Iterator[tuple[Question, str]]]] = {
+    "duplicates": duplicates,
+    "rephrasings": rephrasings,
+}
+"""Splits made of what an archive itself knows: each yields a query with the id of a relevant question."""
+
+
+def _derived(archive: Archive, name: str) -> Split:
+    queries: dict[str, Question] = {}
+    qrels: dict[str, dict[str, int]] = {}
+    for query, relevant in DERIVED[name](archive):
+        queries[query.id] = query
+        qrels.setdefault(query.id, {})[relevant] = 1
+    return Split(queries, qrels)
+
+
+def _given_queries(archive: Archive, name: str) -> dict[str, Question]:
+    sql = "SELECT id, title, body, markup, language, category, created_at FROM queries WHERE split = ? ORDER BY rowid"
+    return {row[0]: _query_of(row) for row in archive.connection.execute(sql, (name,))}
+
+
+def _query_of(row: tuple[Any, ...]) -> Question:
+    id, title, body, markup, language, category, created_at = row
+    return Question(id, title, body, markup, category=category, language=language, created_at=created_at)
+
+
+def _given_qrels(archive: Archive, name: str, of: Of, queries: Mapping[str, Question]) -> dict[str, dict[str, int]]:
+    sql = (
+        "SELECT query_id, document_id, relevance FROM judgements "
+        "WHERE split = ? AND of = ? AND relevance IS NOT NULL ORDER BY query_id, document_id"
+    )
+    qrels: dict[str, dict[str, int]] = {}
+    for query, document, relevance in archive.connection.execute(sql, (name, of)):
+        if query in queries:
+            qrels.setdefault(query, {})[document] = relevance
+    return qrels
+
+
+def _given_candidates(
+    archive: Archive, name: str, of: Of, queries: Mapping[str, Question]
+) -> dict[str, list[str]] | None:
+    sql = (
+        "SELECT query_id, document_id FROM judgements "
+        "WHERE split = ? AND of = ? AND position IS NOT NULL ORDER BY query_id, position, document_id"
+    )
+    candidates: dict[str, list[str]] = {id: [] for id in queries}
+    for query, document in archive.connection.execute(sql, (name, of)):
+        if query in candidates:
+            candidates[query].append(document)
+    return candidates if any(candidates.values()) else None

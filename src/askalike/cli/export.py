@@ -1,0 +1,32 @@
+"""`askalike export`: everything back, as files that other tools read."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askalike.archive.export import export
+from askalike.archive.store import Archive
+from askalike.cli._progress import progress
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("export")(export_command)
+
+
+def export_command(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The archive.")],
+    format: Annotated[str, typer.Option(metavar="beir|csv|spreadsheet", help="What to write; see below.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="A new folder.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier export there.")] = False,
+) -> None:
+    """Writes everything in an archive into a new folder.
+
+    `beir` and `csv` are exact and can be imported again. Cells of `csv` may begin with `=`, `+`, `-` or `@`, which a
+    spreadsheet runs as formulas: to open the tables in one, take `spreadsheet`, which puts an apostrophe before them.
+    """
+    with Archive.open(directory) as archive, progress() as track:
+        rows = export(archive, format, out, force=force, track=track)
+    for name, n in rows.items():
+        print(f"{out / name}: {n:,} rows")

@@ -1,0 +1,33 @@
+"""One reader per file and format: each yields questions, answers, links and evaluation sets, a few at a time."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from askalike.archive.importing import Summary, import_records, opened_for_import
+from askalike.config import validated
+from askalike.readers._source import Progress, Source
+from askalike.registry import load
+
+
+def import_archive(
+    reader: str,
+    paths: Sequence[str | Path],
+    directory: str | Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    language: str | None = None,
+    strict: bool = False,
+    progress: Progress = lambda done, total: None,
+) -> Summary:
+    """Imports files into the archive at `directory`, made if need be, and says what it holds now.
+
+    reader: a registered name. options: that reader's settings. progress: called with the bytes read and expected.
+    Raises InputError, SettingsError or ArchiveError; rows that cannot be taken are in `rejected.jsonl`.
+    """
+    chosen = validated(load("reader", reader), options or {}, f"reader {reader}")
+    files = [Path(path) for path in paths]
+    source = Source(progress)
+    with opened_for_import(Path(directory)) as archive:
+        records = chosen.read(files, source)
+        return import_records(archive, reader, files, records, source, language=language, strict=strict)

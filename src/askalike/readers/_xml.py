@@ -1,0 +1,151 @@
+"""Streams the elements of one tag out of XML of any size. Entities are refused, forbidden characters mended.
+
+Expat rather than lxml: its line numbers stay right beyond line 65,535 and a huge file needs no relaxed limits.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from xml.parsers import expat
+
+from askalike.readers._source import Source, not_utf8
+
+LARGEST_ELEMENT = 1 << 26
+CONTROL = bytes(b for b in range(32) if b not in b"\t\n\r")
+CONTROL_BYTE = re.compile(b"[" + re.escape(CONTROL) + b"]")
+FORBIDDEN_REFERENCE = re.compile(
+    rb"&#(?:x0*(?:[0-8bcef]|1[0-9a-f]|d[89a-f][0-9a-f]{2}|fff[ef])|0*(?:[0-8]|1[1245-9]|2[0-9]|3[01]));", re.IGNORECASE
+)
+LONGEST_REFERENCE = 12
+REPLACEMENT = "\ufffd".encode()
+INVALID = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
+MENDED = "characters that XML forbids replaced"
+
+
+@dataclass(slots=True)
+class Element:
+    """An element with all that is in it; `text` is its own and not its children's."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    text: str = ""
+    children: list["Element"] = field(default_factory=list)
+
+    def all(self, tag: str) -> list["Element"]:
+        """The children of one tag."""
+        return [child for child in self.children if child.tag == tag]
+
+    def text_of(self, tag: str) -> str:
+        """The stripped text of the first child of a tag; empty where there is none."""
+        return next((child.text.strip() for child in self.children if child.tag == tag), "")
+
+
+def elements(source: Source, chunks: Iterable[bytes], tag: str) -> Iterator[Element]:
+    """Each element of a tag as soon as it is complete; what comes before an error is handed out first.
+
+    Raises InputError with the line for XML that is cut short, malformed, wrongly encoded or declares entities.
+    """
+    builder = _Builder(tag)
+    for chunk in chain(_mended(chunks, source), [b""]):
+        for element in builder.feed(chunk):
+            source.line = element.line
+            yield element
+        if builder.problem:
+            source.line = builder.line
+            raise source.error(builder.problem)
+
+
+class _Builder:
+    """Feeds bytes to expat and collects the finished elements; `problem` and `line` say why it stopped."""
+
+    def __init__(self, tag: str) -> None:
+        self.problem = ""
+        self.line = 0
+        self._tag = tag
+        self._open: list[Element] = []
+        self._done: list[Element] = []
+        self._fed = 0
+        self._since_done = 0
+        self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+        self._parser.EntityDeclHandler = self._entity
+
+    def feed(self, chunk: bytes) -> list[Element]:
+        """The elements that this chunk completes; an empty chunk is the end of the file."""
+        self._done = []
+        self._since_done += len(chunk)
+        try:
+            self._parser.Parse(chunk, not chunk)
+            if self._since_done > LARGEST_ELEMENT and not self._done:
+                self._stop(f"no end of <{self._tag}> in over 64 MB; expected one such element a row")
+        except expat.ExpatError as error:
+            self._stop(self.problem or self._explained(error, chunk))
+        self._fed += len(chunk)
+        return self._done
+
+    def _stop(self, problem: str) -> None:
+        self.problem, self.line = problem, self._parser.CurrentLineNumber
+
+    def _explained(self, error: expat.ExpatError, chunk: bytes) -> str:
+        at = self._parser.ErrorByteIndex
+        inside = at - self._fed
+        if error.code == INVALID and 0 <= inside < len(chunk) and chunk[inside] > 127:
+            return not_utf8(at, chunk[inside])
+        if not chunk:
+            return "the XML ends before its last element is closed; the file is cut short or empty, fetch it again"
+        return f"not well-formed XML ({expat.ErrorString(error.code)}); mend the file there, or fetch it again"
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if self._open or tag == self._tag:
+            self._open.append(Element(tag, attributes, self._parser.CurrentLineNumber))
+
+    def _end(self, tag: str) -> None:
+        if not self._open:
+            return
+        element = self._open.pop()
+        if self._open:
+            self._open[-1].children.append(element)
+        else:
+            self._done.append(element)
+            self._since_done = 0
+
+    def _characters(self, text: str) -> None:
+        if self._open:
+            self._open[-1].text += text
+
+    def _entity(self, name: str, *_: object) -> None:
+        self.problem = f"declares the entity {name!r}; such files are refused, remove its <!ENTITY> declarations"
+        raise expat.ExpatError
+
+
+def _mended(chunks: Iterable[bytes], source: Source) -> Iterator[bytes]:
+    """The chunks without what XML 1.0 forbids though dumps hold it: control characters, raw or as references."""
+    kept = b""
+    wide = None
+    for chunk in chunks:
+        wide = b"\0" in chunk[:4] if wide is None else wide
+        if wide:
+            yield chunk
+            continue
+        chunk = kept + chunk
+        cut = chunk.rfind(b"&", -LONGEST_REFERENCE)
+        cut = len(chunk) if cut < 0 or b";" in chunk[cut:] else cut
+        kept = chunk[cut:]
+        if whole := _replaced(chunk[:cut], source):
+            yield whole
+    if kept:
+        yield kept
+
+
+def _replaced(chunk: bytes, source: Source) -> bytes:
+    chunk, count = FORBIDDEN_REFERENCE.subn(REPLACEMENT, chunk)
+    source.note(MENDED, count)
+    if len(chunk.translate(None, CONTROL)) != len(chunk):
+        chunk, count = CONTROL_BYTE.subn(REPLACEMENT, chunk)
+        source.note(MENDED, count)
+    return chunk

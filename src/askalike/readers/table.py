@@ -1,0 +1,141 @@
+"""Reads tables of questions and answers: CSV, TSV, JSON lines or JSON, gzipped or not, one question a row."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from askalike.config import Settings
+from askalike.readers._rows import Columns, rows
+from askalike.readers._source import Source, files_of
+from askalike.readers._values import derived_id, optional_utc, problem, string, strings
+from askalike.types import Answer, Link, Question, Record, Rejected
+
+USUAL = {
+    "question": ("question", "question_text", "title", "subject", "query", "text"),
+    "answer": ("answer", "answer_text", "answers", "response"),
+    "body": ("body", "question_body", "description", "details", "content", "text"),
+    "tags": ("tags", "labels", "keywords", "metadata"),
+    "category": ("category", "section", "topic"),
+    "id": ("id", "uid", "question_id", "qid", "document_id"),
+    "alternates": ("alternates", "alternate_questions", "rephrasings", "rephr", "paraphrases", "variants"),
+    "duplicate_of": ("duplicate_of", "duplicateof", "duplicate"),
+    "url": ("url", "source_uri", "link"),
+    "lang": ("lang", "language", "language_code", "locale"),
+    "created_at": ("created_at", "created", "creation_date", "date"),
+}
+"""The names that columns usually have, Kendra's (`_question`) and QnA Maker's (`Metadata`) exports included."""
+PATTERNS = tuple(f"*.{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2"))
+SHORT = 3
+WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Scripts that say in three characters what others need a sentence for."""
+
+
+class Table(Settings):
+    """A table, one question a row: CSV, TSV, JSON lines, or JSON with --records. Usual column names are recognised."""
+
+    question: str | None = Field(None, description="the column of the question's title")
+    answer: str | None = Field(None, description="the column of its answer, or of a list of answers")
+    body: str | None = Field(None, description="the column of the question's longer text")
+    tags: str | None = Field(None, description="the column of tags: a JSON list, or separated by | or ;")
+    category: str | None = Field(None, description="the column of the category")
+    id: str | None = Field(None, description="the column of the id; without one ids are made from the text")
+    alternates: str | None = Field(
+        None, description="the column of other phrasings, given like tags"
+    )
+    duplicate_of: str | None = Field(None, description="the column of the id of the question that it repeats")
+    url: str | None = Field(None, description="the column of its address")
+    lang: str | None = Field(None, description="the column of its language, e.g. en")
+    created_at: str | None = Field(None, description="the column of its date")
+    records: str | None = Field(None, description="the way to the list of rows in a JSON document, e.g. root.items")
+    quotes: bool = Field(True, description="fields of CSV and TSV may stand in double quotes; off: quotes are text")
+    markup: Literal["text", "html"] = Field("text", description="what bodies and answers are written in")
+    repeated_ids: Literal["reject", "keep"] = Field(
+        "reject", description="a row whose id was there before: reject it, or keep it as a question of its own"
+    )
+
+    def read(self, paths: Sequence[Path], source: Source) -> Iterator[Record]:
+        """Each row as a question, its answers and its link. Raises InputError."""
+        files = files_of(paths, *PATTERNS)
+        source.facts["name"] = paths[0].resolve().name.partition(".")[0]
+        source.expect(files)
+        columns = Columns({part: getattr(self, part) for part in USUAL}, USUAL, ("question",))
+        seen: set[str] = set()
+        for file in files:
+            for row in rows(source, file, records=self.records, quotes=self.quotes):
+                yield from (
+                    [row] if isinstance(row, Rejected) else self._taken(columns.of(row, source), seen, source, row)
+                )
+        columns.check_named(source)
+
+    def _taken(self, cells: Mapping[str, Any], seen: set[str], source: Source, row: object) -> list[Record]:
+        try:
+            return self._records(cells, seen, source)
+        except (KeyError, ValueError) as error:
+            return [source.reject(problem(error), row)]
+
+    def _records(self, cells: Mapping[str, Any], seen: set[str], source: Source) -> list[Record]:
+        """A question with its answers and links. Raises KeyError or ValueError."""
+        title = string(cells.get("question"))
+        if not title:
+            raise KeyError("question")
+        body, given = string(cells.get("body")), string(cells.get("id"))
+        source.ids_are_given = bool(given)
+        id = self._id(given, title, body, seen, source)
+        texts = _texts(cells.get("answer"))
+        answers = [
+            Answer(f"{id}_{n if given else derived_id(text)}", id, text, self.markup, len(texts) == 1)
+            for n, text in enumerate(texts, 1)
+        ]
+        question = Question(
+            id,
+            title,
+            body,
+            self.markup,
+            strings(cells.get("tags")),
+            string(cells.get("category")) or None,
+            _language(cells.get("lang")),
+            optional_utc(string(cells.get("created_at"))),
+            url=string(cells.get("url")) or None,
+            accepted_answer_id=answers[0].id if len(answers) == 1 else None,
+            rephrasings=_rephrasings(cells.get("alternates"), title, source),
+        )
+        return [question, *answers, *(Link(id, target) for target in strings(cells.get("duplicate_of")))]
+
+    def _id(self, given: str, title: str, body: str, seen: set[str], source: Source) -> str:
+        if not given:
+            return derived_id(title, body)
+        if self.repeated_ids == "reject":
+            return given
+        if given in seen:
+            source.note("rows under an id that another row has: kept with ids of their own")
+            return f"{given}#{derived_id(title, body)}"
+        seen.add(given)
+        return given
+
+
+def _texts(value: Any) -> list[str]:
+    """The answers of a cell: one text, or a list (JSON) of them, each once."""
+    if isinstance(value, str) and not value.lstrip().startswith("["):
+        value = [value]
+    return list(dict.fromkeys(strings(value, separators="")))
+
+
+def _rephrasings(value: Any, title: str, source: Source) -> tuple[str, ...]:
+    """Other phrasings, each once; those empty or of three letters or fewer are no questions."""
+    if isinstance(value, list):
+        source.note("empty alternates dropped", sum(not string(v) for v in value))
+    given = strings(value)
+    kept = [text for text in given if len(text) > SHORT or WIDE.search(text)]
+    source.note("alternates of three letters or fewer dropped", len(given) - len(kept))
+    return tuple(text for text in dict.fromkeys(kept) if text != title)
+
+
+def _language(value: Any) -> str | None:
+    """`en` of `en`, `EN` or `en-US`. Raises ValueError for what is no such code."""
+    code = re.split("[-_]", string(value).lower())[0]
+    if code and not re.fullmatch("[a-z]{2}", code):
+        raise ValueError(f"language {value!r}: expected a two-letter code such as en")
+    return code or None

@@ -1,0 +1,260 @@
+"""What is exported holds everything, is whole or not there, and never replaces what is no export."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from askalike.archive import Archive
+from askalike.archive.export import export
+from askalike.archive.export_csv import answers_in_one_cell, in_one_cell
+from askalike.archive.splits import given, split
+from askalike.errors import ArchiveError, SettingsError
+from askalike.readers import import_archive
+from askalike.types import Answer, Judgement, Link, Query, Question
+
+FULL = Question(
+    "1", "How, \"exactly\"?", "<p>a\nb\r\nc</p>", "html", ("eggs", "c|d"), "food", "en", "2020-01-01T00:00:00",
+    "2021-01-01T00:00:00", "Ann", "http://example.org/1", "CC BY-SA 4.0", -3, "b", ("one?", "two?"),
+)  # fmt: skip
+PLAIN = Question("2", "=SUM(A1)", "тело")
+ANSWERS = (
+    Answer("a", "1", "first", votes=9),
+    Answer("b", "1", "<b>accepted</b>", "html", True, "2020-01-02T00:00:00", "Bo", "http://x", "MIT", 1, "Good"),
+    Answer("c", "404", "of a question that is not there"),
+)
+LINKS = (Link("2", "1", "duplicate", "2020-02-02T00:00:00"), Link("2", "404"), Link("1", "2", "related"))
+JUDGED = (
+    Judgement("test", "q", "2", None, 1),
+    Judgement("test", "q", "1", 1, 2),
+    Judgement("test", "q", "b", 1, 1, "answers"),
+    Judgement("train", "1", "2", 1),
+)
+QUERIES = (Query("test", Question("q", "Quick?", "now", language="en")), Query("train", Question("1", "How?")))
+
+
+@pytest.fixture
+def archive(tmp_path: Path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([FULL, PLAIN, *ANSWERS, *LINKS, *QUERIES, *JUDGED])
+        archive.set_meta(name="eggs", language="en")
+        yield archive
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def table(path: Path, delimiter: str = ",", encoding: str = "utf-8") -> list[dict[str, str]]:
+    with path.open(encoding=encoding, newline="") as file:
+        return list(csv.DictReader(file, delimiter=delimiter))
+
+
+def question(record: dict) -> Question:
+    more = {k: tuple(v) if isinstance(v, list) else v for k, v in record.get("metadata", {}).items()}
+    return Question(record["_id"], record["title"], record["text"], **more)
+
+
+def test_beir_gives_everything_back(archive, tmp_path):
+    out = tmp_path / "out"
+    rows = export(archive, "beir", out)
+    assert [question(record) for record in lines(out / "corpus.jsonl")] == [FULL, PLAIN]
+    answers = [
+        Answer(r["_id"], r["question_id"], r["text"], **r.get("metadata", {})) for r in lines(out / "answers.jsonl")
+    ]
+    assert answers == list(ANSWERS)
+    links = [Link(r["source"], r["target"], r["kind"], r["created_at"] or None) for r in table(out / "links.tsv", "\t")]
+    assert set(links) == set(LINKS)
+    whole = {"title": "Quick?", "body": "now", "language": "en"}
+    assert lines(out / "queries-test.jsonl") == [{"_id": "q", "text": "Quick?\n\nnow", "metadata": whole}]
+    assert lines(out / "queries.jsonl") == [{"_id": "1", "text": "How?"}, *lines(out / "queries-test.jsonl")]
+    assert table(out / "qrels/test.tsv", "\t") == [{"query-id": "q", "corpus-id": "1", "score": "1"}]
+    assert table(out / "qrels/train.tsv", "\t") == [{"query-id": "1", "corpus-id": "2", "score": "1"}]
+    assert lines(out / "candidates-test.jsonl") == [{"_id": "q", "candidates": ["2", "1"]}]
+    assert table(out / "answer-qrels/test.tsv", "\t") == [{"query-id": "q", "corpus-id": "b", "score": "1"}]
+    assert lines(out / "answer-candidates-test.jsonl") == [{"_id": "q", "candidates": ["b"]}]
+    assert not (out / "candidates-train.jsonl").exists()
+    manifest = json.loads((out / "export.json").read_text())
+    assert manifest == {"format": "beir", "archive": {"name": "eggs", "language": "en"}, "rows": dict(rows)}
+    assert rows["corpus.jsonl"] == 2
+    assert {str(path.relative_to(out)) for path in out.rglob("*.*")} == {*rows, "export.json"}
+
+
+def test_csv_gives_everything_back(archive, tmp_path):
+    out = tmp_path / "out"
+    export(archive, "csv", out)
+    first, second = table(out / "questions.csv")
+    assert first == {
+        "id": "1", "question": FULL.title, "body": FULL.body, "answer": '["<b>accepted</b>", "first"]',
+        "category": "food",
+        "tags": '["eggs", "c|d"]', "language": "en", "alternates": "one?|two?", "duplicate_of": "",
+        "created_at": FULL.created_at, "closed_at": FULL.closed_at, "url": FULL.url, "author": "Ann",
+        "license": FULL.license, "votes": "-3", "markup": "html", "accepted_answer_id": "b",
+    }  # fmt: skip
+    assert second["question"] == "=SUM(A1)"
+    assert second["duplicate_of"] == "1|404"
+    assert second["answer"] == second["tags"] == second["votes"] == ""
+    answers = table(out / "answers.csv")
+    assert [row["id"] for row in answers] == ["a", "b", "c"]
+    assert answers[1]["body"] == "<b>accepted</b>"
+    assert answers[1]["label"] == "Good"
+    assert {(r["source"], r["target"], r["kind"], r["created_at"] or None) for r in table(out / "links.csv")} == {
+        (link.source, link.target, link.kind, link.created_at) for link in LINKS
+    }
+    assert [(row["split"], row["id"]) for row in table(out / "queries.csv")] == [("test", "q"), ("train", "1")]
+    judged = {
+        (r["split"], r["query_id"], r["document_id"], r["relevance"], r["position"], r["of"])
+        for r in table(out / "judgements.csv")
+    }
+    assert judged == {
+        (
+            j.split,
+            j.query_id,
+            j.document_id,
+            "" if j.relevance is None else str(j.relevance),
+            str(j.position or ""),
+            j.of,
+        )
+        for j in JUDGED
+    }
+
+
+def test_spreadsheets_get_no_formulas(archive, tmp_path):
+    export(archive, "spreadsheet", tmp_path / "out")
+    first, second = table(tmp_path / "out/questions.csv", encoding="utf-8-sig")
+    assert second["question"] == "'=SUM(A1)"
+    assert first["votes"] == "-3"
+    assert (tmp_path / "out/questions.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+
+
+def test_an_empty_archive_exports_empty_files(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        assert export(archive, "beir", tmp_path / "a") == {"corpus.jsonl": 0, "answers.jsonl": 0, "links.tsv": 0}
+        assert export(archive, "csv", tmp_path / "b") == {"questions.csv": 0, "answers.csv": 0, "links.csv": 0}
+
+
+def test_more_questions_than_a_chunk(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert(Question(str(n), f"title {n}") for n in range(2_500))
+        archive.upsert(Answer(f"a{n}", str(n), f"answer {n}") for n in range(2_500))
+        export(archive, "csv", tmp_path / "out")
+    rows = table(tmp_path / "out/questions.csv")
+    assert [(row["id"], row["answer"]) for row in rows] == [(str(n), f"answer {n}") for n in range(2_500)]
+
+
+def test_an_earlier_export_is_replaced_only_with_force(archive, tmp_path):
+    out = tmp_path / "out"
+    export(archive, "beir", out)
+    with pytest.raises(ArchiveError, match="an earlier export is there; replace it with --force"):
+        export(archive, "csv", out)
+    export(archive, "csv", out, force=True)
+    assert (out / "questions.csv").exists()
+    assert not (out / "corpus.jsonl").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "out"]
+
+
+def test_what_is_no_export_is_never_replaced(archive, tmp_path):
+    for place in (tmp_path / "archive", tmp_path / "file"):
+        (tmp_path / "file").write_text("precious")
+        with pytest.raises(ArchiveError, match="is no earlier export"):
+            export(archive, "beir", place, force=True)
+    (tmp_path / "empty").mkdir()
+    export(archive, "beir", tmp_path / "empty")
+
+
+def test_an_unknown_format(archive, tmp_path):
+    with pytest.raises(SettingsError, match="no export format is called 'xml'; there are: beir, csv, spreadsheet"):
+        export(archive, "xml", tmp_path / "out")
+
+
+def test_a_split_whose_name_is_a_path_stays_inside(archive, tmp_path):
+    archive.upsert([Query("../../evil", Question("q", "?"))])
+    with pytest.raises(ArchiveError, match="cannot name a file"):
+        export(archive, "beir", tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["archive"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_leaves_nothing_behind(archive, tmp_path, monkeypatch):
+    def to_full_disk(_archive, folder, _track):
+        (folder / "corpus.jsonl").symlink_to("/dev/full")
+        with (folder / "corpus.jsonl").open("w") as file:
+            file.write("x" * 100_000)
+
+    monkeypatch.setattr("askalike.archive.export.FORMATS", {"beir": to_full_disk})
+    with pytest.raises(ArchiveError, match=r"No space left on device.*nothing was exported"):
+        export(archive, "beir", tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["archive"]
+
+
+def test_what_is_written_meanwhile_is_not_in_it(archive, tmp_path):
+    with Archive.open(archive.path) as other:
+
+        def writing_meanwhile(rows, *, total, description):
+            other.upsert([Question("late", "too late"), Answer("late", "late", "too late")])
+            yield from rows
+
+        export(archive, "beir", tmp_path / "out", track=writing_meanwhile)
+    assert "late" not in (tmp_path / "out/corpus.jsonl").read_text() + (tmp_path / "out/answers.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("bodies", "cell"), [([], ""), (["a|b"], "a|b"), (["[1]"], '["[1]"]'), (["a", "б"], '["a", "б"]')]
+)
+def test_answers_in_a_cell(bodies, cell):
+    assert answers_in_one_cell(bodies) == cell
+
+
+def contents(archive: Archive) -> tuple[list[Question], list[Answer], list[Link]]:
+    questions = [question for _, question in archive.view().questions()]
+    return questions, [answer for _, answer in archive.view("answers").answers()], list(archive.view().links())
+
+
+def test_the_table_reader_reads_back_what_it_read_before(tmp_path):
+    before = tmp_path / "faq.csv"
+    before.write_text(
+        "id,question,body,answer,tags,alternates,duplicate_of,category,lang,created_at,url\n"
+        'a,"How, exactly?","two\nlines","[""one"", ""two""]","[""x, y""]",Which?|By what?,,food,en,2020-01-01,u\n'
+        "b,Quite how?,,three,x|y,,a,,de,,\n",
+        encoding="utf-8",
+    )
+    import_archive("table", [before], tmp_path / "first")
+    with Archive.open(tmp_path / "first") as first:
+        export(first, "csv", tmp_path / "out")
+        import_archive("table", [tmp_path / "out/questions.csv"], tmp_path / "second")
+        with Archive.open(tmp_path / "second") as second:
+            assert contents(second) == contents(first)
+            assert len(contents(first)[1]) == 3
+
+
+def test_the_beir_reader_reads_queries_and_judgements_back(archive, tmp_path):
+    archive.upsert([Query("dev", Question("d", "Only a title?")), Judgement("dev", "d", "1", 2)])
+    export(archive, "beir", tmp_path / "out")
+    import_archive("beir", [tmp_path / "out"], tmp_path / "second")
+    with Archive.open(tmp_path / "second") as second:
+        assert [(q.id, q.title, q.body) for q in contents(second)[0]] == [
+            (q.id, q.title, q.body) for q in (FULL, PLAIN)
+        ]
+        assert given(second) == ["train", "dev", "test"]
+        assert split(second, "dev").qrels == split(archive, "dev").qrels
+        assert list(split(second, "dev").queries) == ["d"]
+        assert split(second, "dev").queries["d"].title == "Only a title?"
+
+
+@pytest.mark.parametrize(
+    ("values", "cell"),
+    [
+        ((), ""),
+        (("a",), "a"),
+        (("a, b", "c; d"), "a, b|c; d"),
+        (("a, b",), '["a, b"]'),
+        (("a|b", "c"), '["a|b", "c"]'),
+        (("[x]",), '["[x]"]'),
+        ((" a", "b"), '[" a", "b"]'),
+        (("", "b"), '["", "b"]'),
+        (("кот", "пёс"), "кот|пёс"),
+    ],
+)
+def test_several_values_in_a_cell(values, cell):
+    assert in_one_cell(values) == cell

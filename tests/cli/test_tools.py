@@ -1,0 +1,109 @@
+"""`info`, `check` and `export` as a person runs them: output, JSON, exit codes."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from askalike.archive import Archive
+from askalike.cli import main
+from askalike.types import Answer, Question
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.set_meta(language="en")
+        archive.upsert([Question("1", "How long do I boil an egg?", tags=("[red]",)), Answer("a", "1", "Ten minutes.")])
+    return tmp_path / "archive"
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return ended.value.code or 0, printed.out, printed.err
+
+    return run
+
+
+def test_info(run, directory):
+    code, out, err = run("info", directory)
+    assert (code, err) == (0, "")
+    assert "1 to 1 questions" in out
+    assert "[red] 1" in out
+    assert "warning" not in out
+
+
+def test_info_as_json(run, directory):
+    code, out, _ = run("info", directory, "--json")
+    known = json.loads(out)
+    assert code == 0
+    assert list(known)[:4] == ["questions", "answers", "duplicate_links", "rejected"]
+    assert (known["questions"], known["answers"], known["rejected"]) == (1, 1, 0)
+    assert known["question_lengths"]["words"]["median"] == 7
+
+
+def test_info_warns_of_an_unfinished_import(run, directory):
+    with Archive.open(directory) as archive:
+        archive.connection.execute("INSERT INTO imports (reader, source, started_at) VALUES ('table', 'x.csv', '2020')")
+    assert "the import of x.csv has not finished" in " ".join(run("info", directory)[1].split())
+
+
+def test_check_of_a_healthy_archive(run, directory):
+    code, out, err = run("check", directory, "--strict")
+    assert (code, err) == (0, "")
+    assert out.endswith("nothing found: healthy\n")
+
+
+def test_check_that_finds_something(run, directory):
+    with Archive.open(directory) as archive:
+        archive.upsert(
+            [Question("2", "[/b] how long do I boil an egg"), Question("3", "[/b] How long do I boil an egg?")]
+        )
+    code, out, _ = run("check", directory)
+    assert code == 0
+    assert "2 times: [/b] how long do I boil an egg" in out
+    assert out.endswith("2 of 15 checks found something\n")
+    assert run("check", directory, "--strict")[0] == 1
+    assert (
+        run("check", directory, "--strict", "--ignore", "repeated_titles", "--ignore", "unanswered_questions")[0] == 0
+    )
+
+
+def test_check_as_json(run, directory):
+    with Archive.open(directory) as archive:
+        archive.upsert([Question("2", "", "body")])
+    code, out, _ = run("check", directory, "--json", "--strict")
+    report = json.loads(out)
+    assert (code, report["found"]) == (1, 2)
+    first = report["findings"][0]
+    assert (first["name"], first["count"], first["n"], first["examples"]) == ("empty_titles", 1, 2, ["2"])
+
+
+def test_loud_findings_stand_out(run, directory):
+    with Archive.open(directory) as archive:
+        archive.upsert([Question("2", "jajko", language="pl")])
+    assert "UNSUPPORTED LANGUAGES" in run("check", directory)[1]
+
+
+def test_export(run, directory, tmp_path):
+    code, out, err = run("export", directory, "--format", "csv", "-o", tmp_path / "out")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == f"{tmp_path / 'out/questions.csv'}: 1 rows"
+    code, _, err = run("export", directory, "--format", "csv", "-o", tmp_path / "out")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert run("export", directory, "--format", "csv", "-o", tmp_path / "out", "--force")[0] == 0
+
+
+@pytest.mark.parametrize("command", [("info",), ("check",), ("export", "--format", "beir", "-o", "out")])
+def test_what_is_no_archive_is_one_clear_line(run, tmp_path, command):
+    code, out, err = run(*command[:1], tmp_path, *command[1:])
+    assert (code, out) == (2, "")
+    assert err.startswith(f"askalike: {tmp_path}: not an archive")
+    assert err.count("\n") == 1

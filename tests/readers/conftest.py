@@ -1,0 +1,27 @@
+"""How the readers' tests import: into a fresh archive, with what came of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from imported import Imported, Importing
+
+from askalike.archive import Archive
+from askalike.readers import import_archive
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Iterator[Importing]:
+    """`imported(reader, path, **options)`: imports into one archive."""
+    opened: list[Archive] = []
+
+    def run(reader: str, *paths: Path, language: str | None = "en", **options: Any) -> Imported:
+        directory = tmp_path / "archive"
+        summary = import_archive(reader, paths, directory, options=options, language=language)
+        opened.append(Archive.open(directory))
+        return Imported(opened[-1], summary)
+
+    yield run
+    for archive in opened:
+        archive.close()

@@ -1,0 +1,27 @@
+"""What the readers' tests look at: an archive just imported."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from askalike.archive import Archive
+from askalike.archive.importing import Summary
+from askalike.types import Question
+
+
+@dataclass
+class Imported:
+    """An archive just imported, and the summary of that."""
+
+    archive: Archive
+    summary: Summary
+
+    @property
+    def questions(self) -> dict[str, Question]:
+        return {q.id: q for _, q in self.archive.view().questions()}
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.archive.connection.execute(sql).fetchall()
+
+
+Importing = Callable[..., Imported]

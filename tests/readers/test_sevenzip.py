@@ -1,0 +1,95 @@
+from pathlib import Path
+
+import py7zr
+import pytest
+
+from askalike.errors import InputError
+from askalike.readers import import_archive
+from askalike.readers._sevenzip import pieces
+from askalike.readers._source import Source
+
+
+def archive_of(path: Path, method: int = py7zr.FILTER_LZMA2, **members: bytes) -> Path:
+    with py7zr.SevenZipFile(path, "w", filters=[{"id": method}]) as archive:
+        for name, content in members.items():
+            archive.writestr(content, name)
+    return path
+
+
+def renamed(path: Path, old: str, new: str) -> Path:
+    """The archive with a member's name replaced by one of the same length, checksums put right."""
+    import struct
+    import zlib
+
+    data = bytearray(path.read_bytes())
+    offset, size = struct.unpack_from("<QQ", data, 12)
+    start = 32 + offset
+    header = bytes(data[start : start + size]).replace(old.encode("utf-16-le"), new.encode("utf-16-le"))
+    assert new.encode("utf-16-le") in header
+    data[start : start + size] = header
+    struct.pack_into("<I", data, 28, zlib.crc32(header))
+    struct.pack_into("<I", data, 8, zlib.crc32(bytes(data[12:32])))
+    path.write_bytes(data)
+    return path
+
+
+def plain(path: Path, name: str, content: bytes = b"<posts/>") -> Path:
+    with py7zr.SevenZipFile(path, "w") as archive:
+        archive.set_encoded_header_mode(False)
+        archive.writestr(content, name)
+    return path
+
+
+@pytest.mark.parametrize("name", ["../Posts.xml", "/a/Posts.xml", "a/../../Posts.xml", "C:/a/Posts.xml"])
+def test_members_outside_the_folder_are_refused(tmp_path: Path, name: str) -> None:
+    path = renamed(plain(tmp_path / "site.7z", "x" * len(name)), "x" * len(name), name)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError, match=r"lies outside the archive's folder|cannot be opened"):
+        import_archive("stackexchange", [path], tmp_path / "out")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_links_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/Posts.xml").symlink_to("/etc/hostname")
+    with py7zr.SevenZipFile(tmp_path / "site.7z", "w") as archive:
+        archive.write(tmp_path / "folder/Posts.xml", "Posts.xml")
+    with pytest.raises(InputError, match="is a link"):
+        import_archive("stackexchange", [tmp_path / "site.7z"], tmp_path / "out")
+
+
+def test_a_bomb_is_refused_before_it_goes_off(tmp_path: Path) -> None:
+    path = archive_of(tmp_path / "site.7z", py7zr.FILTER_DEFLATE, **{"Posts.xml": b" " * 101_000_000})
+    assert path.stat().st_size < 1_000_000
+    with pytest.raises(InputError, match=r"would unpack to 101,000,000 bytes, over 100 times its size; refused"):
+        import_archive("stackexchange", [path], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("cut", [5, 40, 60])
+def test_damaged_archives_are_one_clear_error(tmp_path: Path, cut: int) -> None:
+    path = archive_of(tmp_path / "site.7z", **{"Posts.xml": bytes(range(256)) * 40})
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(InputError, match=r"cannot be opened as \.7z|cannot be unpacked") as error:
+        import_archive("stackexchange", [path], tmp_path / "out")
+    assert "\n" not in str(error.value)
+
+
+def test_damage_inside_is_one_clear_error(tmp_path: Path) -> None:
+    path = archive_of(tmp_path / "site.7z", **{"Posts.xml": bytes(range(256)) * 40})
+    data = bytearray(path.read_bytes())
+    data[60] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="cannot be unpacked"):
+        list(pieces(Source(), path, ["posts.xml"]))
+
+
+def test_a_reader_that_stops_early_ends_the_unpacking(tmp_path: Path) -> None:
+    import random
+    import threading
+
+    path = archive_of(tmp_path / "site.7z", py7zr.FILTER_COPY, **{"Posts.xml": random.Random(0).randbytes(20_000_000)})
+    stream = pieces(Source(), path, ["posts.xml"])
+    assert next(stream)[0] == "posts.xml"
+    stream.close()
+    assert threading.active_count() == 1

@@ -1,0 +1,172 @@
+import re
+from pathlib import Path
+
+import py7zr
+import pytest
+from imported import Importing
+
+from askalike.errors import InputError
+from askalike.readers import import_archive
+from askalike.types import Answer, Link
+
+HEAD = '\ufeff<?xml version="1.0" encoding="utf-8"?>\n'
+BANNER = "&lt;blockquote&gt;&lt;p&gt;&lt;strong&gt;Possible Duplicate:&lt;/strong&gt;&lt;br&gt; &lt;a href=&quot;#&quot;&gt;Foam?&lt;/a&gt;&lt;/p&gt;&lt;/blockquote&gt;"
+POSTS = [
+    '<row Id="1" PostTypeId="1" AcceptedAnswerId="2" CreationDate="2010-01-21T20:26:05.383" Score="17" '
+    'Body="&lt;p&gt;Why does it foam?&lt;/p&gt;" OwnerUserId="7" Title="Why does beer foam?" Tags="&lt;foam&gt;&lt;head-retention&gt;" />',
+    '<row Id="2" PostTypeId="2" ParentId="1" CreationDate="2014-01-22T20:26:05.383" Score="-3" Body="&lt;p&gt;Proteins.&lt;/p&gt;" />',
+    '<row Id="3" PostTypeId="1" CreationDate="2020-01-21T20:26:05.383" ClosedDate="2020-01-22T00:00:00.000" '
+    f'Body="{BANNER}&lt;p&gt;Mine foams.&lt;/p&gt;" Title="Foam &amp; more" Tags="|foam|" ContentLicense="CC BY-SA 9" />',
+    '<row Id="4" PostTypeId="5" CreationDate="2020-01-21T20:26:05.383" Body="a wiki" />',
+    '<row Id="1000000001" PostTypeId="1" CreationDate="2025-07-01T00:00:00.000" Title="Planted" Body="" />',
+    '<row Id="1000000010" PostTypeId="2" ParentId="1" CreationDate="2025-07-01T00:00:00.000" Body="" />',
+]
+LINKS = [
+    '<row Id="1" CreationDate="2020-01-21T21:04:25.230" PostId="3" RelatedPostId="1" LinkTypeId="3" />',
+    '<row Id="2" CreationDate="2020-01-21T21:04:25.230" PostId="3" RelatedPostId="99" LinkTypeId="1" />',
+    '<row Id="3" CreationDate="2020-01-21T21:04:25.230" PostId="1000000001" RelatedPostId="1" LinkTypeId="3" />',
+    '<row Id="4" CreationDate="2020-01-21T21:04:25.230" PostId="3" RelatedPostId="1" LinkTypeId="7" />',
+]
+
+
+def xml(tag: str, rows: list[str]) -> str:
+    return f"{HEAD}<{tag}>\n" + "".join(f"  {row}\n" for row in rows) + f"</{tag}>"
+
+
+def dump(folder: Path, posts: list[str] = POSTS, links: list[str] = LINKS) -> Path:
+    folder.mkdir()
+    (folder / "Posts.xml").write_text(xml("posts", posts))
+    (folder / "PostLinks.xml").write_text(xml("postlinks", links))
+    return folder
+
+
+def packed(folder: Path) -> Path:
+    target = folder.parent / f"{folder.name}.7z"
+    with py7zr.SevenZipFile(target, "w") as archive:
+        archive.writestr(b"never read", "Users.xml")
+        for file in sorted(folder.iterdir()):
+            archive.write(file, file.name)
+    return target
+
+
+@pytest.fixture(params=["folder", "7z"])
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    folder = dump(tmp_path / "beer.stackexchange.com")
+    return folder if request.param == "folder" else packed(folder)
+
+
+def test_a_site(imported: Importing, site: Path) -> None:
+    done = imported("stackexchange", site, language=None)
+    assert str(done.summary) == "2 questions, 1 answers, 1 duplicate links, 0 rejected"
+    assert done.summary.notes == {
+        "planted posts dropped": 2,
+        "label-leak banners removed": 1,
+        "posts skipped that are neither question nor answer": 1,
+        "links skipped that are neither duplicate nor related": 1,
+    }
+    first, third = done.questions["1"], done.questions["3"]
+    assert (first.title, first.tags, first.votes) == ("Why does beer foam?", ("foam", "head-retention"), 17)
+    assert (first.created_at, first.license) == ("2010-01-21T20:26:05", "CC BY-SA 2.5")
+    assert (first.url, first.markup) == ("https://beer.stackexchange.com/q/1", "html")
+    assert (third.title, third.tags, third.closed_at) == ("Foam & more", ("foam",), "2020-01-22T00:00:00")
+    assert (third.body, third.license) == ("<p>Mine foams.</p>", "CC BY-SA 9")
+    [answer] = done.archive.view().answers_to(["1"])["1"]
+    assert answer == Answer(
+        "2", "1", "<p>Proteins.</p>", "html", True, "2014-01-22T20:26:05", url="https://beer.stackexchange.com/a/2",
+        license="CC BY-SA 3.0", votes=-3,
+    )  # fmt: skip
+    assert list(done.archive.view().links()) == [Link("3", "1", "duplicate", "2020-01-21T21:04:25")]
+    assert done.archive.meta["language"] == "en"
+
+
+@pytest.mark.parametrize(
+    ("folder", "language"),
+    [("ru.stackoverflow.com", "ru"), ("askubuntu.com", "en"), ("japanese.stackexchange.com", "en")],
+)
+def test_the_site_says_the_language(imported: Importing, tmp_path: Path, folder: str, language: str) -> None:
+    assert imported("stackexchange", dump(tmp_path / folder), language=None).archive.meta["language"] == language
+
+
+def test_rows_that_cannot_be_taken_are_named(imported: Importing, tmp_path: Path) -> None:
+    posts = [
+        *POSTS,
+        '<row Id="11" PostTypeId="1" CreationDate="yesterday" Title="a" />',
+        '<row Id="12" PostTypeId="1" CreationDate="2020-01-01T00:00:00" />',
+        '<row Id="13" PostTypeId="1" CreationDate="2020-01-01T00:00:00" Title="a" Score="many" />',
+        '<row Id="1" PostTypeId="1" CreationDate="2020-01-01T00:00:00" Title="again" />',
+        '<row Id="14" PostTypeId="2" CreationDate="2020-01-01T00:00:00" Body="orphan" />',
+    ]
+    links = [
+        *LINKS,
+        '<row Id="9" PostId="1" LinkTypeId="3" />',
+        '<row PostId="1" RelatedPostId="3" LinkTypeId="3" CreationDate="x" />',
+    ]
+    done = imported("stackexchange", dump(tmp_path / "site", posts, links))
+    rejected = (done.archive.path / "rejected.jsonl").read_text()
+    assert done.summary.rejected == 7
+    for line, reason in [(9, "date 'yesterday'"), (10, "no Title"), (11, "Score 'many'"), (13, "no ParentId")]:
+        assert re.search(rf'Posts.xml", "line": {line}, "reason": "{re.escape(reason)}', rejected)
+    assert re.search(r'Posts.xml", "line": 12, "reason": "question id \'1\' is there twice', rejected)
+    assert done.questions["1"].title == "Why does beer foam?"
+
+
+def test_forbidden_characters_are_mended(imported: Importing, tmp_path: Path) -> None:
+    row = '<row Id="1" PostTypeId="1" CreationDate="2020-01-01T00:00:00" Title="a&#x0;b\x01c&#xD800;d&#xA;e" />'
+    done = imported("stackexchange", dump(tmp_path / "site", [row]))
+    assert done.questions["1"].title == "a\ufffdb\ufffdc\ufffdd\ne"
+    assert done.summary.notes["characters that XML forbids replaced"] == 3
+
+
+def test_a_truncated_dump_keeps_what_came_before(tmp_path: Path) -> None:
+    folder = dump(tmp_path / "site")
+    text = (folder / "Posts.xml").read_text()
+    (folder / "Posts.xml").write_text(text[: text.index("Foam &amp;")])
+    with pytest.raises(InputError, match=r"Posts\.xml, line 5: the XML ends .*; the 1 questions before it are kept$"):
+        import_archive("stackexchange", [folder], tmp_path / "out")
+    assert (tmp_path / "out/archive.sqlite").exists()
+
+
+def laughs() -> str:
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    return f'<!DOCTYPE posts [<!ENTITY l0 "ha">{entities}]><posts><row Id="1" Title="&l9;"/></posts>'
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (laughs().encode(), r"line 1: declares the entity 'l0'"),
+        (b"<posts>\n<row Id='1' Title='caf\xe9'/></posts>", r"line 2: byte 30 \(0xe9\) is not UTF-8"),
+        (b"<posts><row Id='1'></posts>", r"line 1: not well-formed XML \(mismatched tag\)"),
+        (b"", r"line 1: the XML ends before its last element is closed"),
+        (b"<posts></posts>", r"no question in it; is it what the reader stackexchange expects\?"),
+        (b"<posts><row Id='&unknown;'/></posts>", r"undefined entity"),
+    ],
+)
+def test_bad_xml_is_one_clear_error_and_leaves_nothing(tmp_path: Path, content: bytes, message: str) -> None:
+    folder = dump(tmp_path / "site")
+    (folder / "Posts.xml").write_bytes(content)
+    with pytest.raises(InputError, match=message) as error:
+        import_archive("stackexchange", [folder], tmp_path / "out")
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_encodings_that_xml_declares_are_read(imported: Importing, tmp_path: Path) -> None:
+    for encoding in ("utf-16", "latin-1", "cp1252"):
+        folder = dump(tmp_path / encoding)
+        text = xml("posts", POSTS).removeprefix("\ufeff").replace("utf-8", encoding).replace("Foam", "Café")
+        (folder / "Posts.xml").write_bytes(text.encode(encoding))
+        assert imported("stackexchange", folder).questions["3"].title == "Café & more"
+
+
+def test_paths_that_hold_no_dump(tmp_path: Path) -> None:
+    two = [dump(tmp_path / "a"), dump(tmp_path / "b")]
+    (tmp_path / "empty").mkdir()
+    for paths, message in [
+        ([tmp_path / "empty"], "no Posts.xml in it"),
+        ([tmp_path / "gone"], "not there"),
+        (two, "a, b: several sites"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            import_archive("stackexchange", paths, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
