@@ -67,7 +67,7 @@ class Source:
         """A file's bytes, those of a .gz or .bz2 unpacked (told by its first bytes). Raises InputError."""
         self.where, self.line = str(path), 0
         try:
-            raw: io.BufferedReader[Any] = io.BufferedReader(_Counted(path, self._count), CHUNK)
+            raw: Any = io.BufferedReader(_Counted(path, self._count), CHUNK)
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror}); expected a file") from None
         with raw, _unpacked(raw) if unpack else raw as stream:
@@ -111,9 +111,7 @@ class Source:
         try:
             return read()
         except DAMAGED as error:
-            raise self.error(
-                f"cannot be read on ({error}); the file is damaged or cut short, fetch it again"
-            ) from None
+            raise self.error(f"cannot be read on ({error}); the file is damaged or cut short, fetch it again") from None
 
     def _decoded(self, raw: bytes, position: int) -> str:
         try:
@@ -142,7 +140,7 @@ class _Counted(io.FileIO):
         return size
 
 
-def _unpacked(raw: io.BufferedReader[Any]) -> Any:
+def _unpacked(raw: Any) -> Any:
     try:
         head = raw.peek(3)
     except OSError:
