@@ -1,5 +1,6 @@
 import re
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
 import py7zr
 import pytest
@@ -10,16 +11,28 @@ from askalike.readers import import_archive
 from askalike.types import Answer, Link
 
 HEAD = '\ufeff<?xml version="1.0" encoding="utf-8"?>\n'
-BANNER = "&lt;blockquote&gt;&lt;p&gt;&lt;strong&gt;Possible Duplicate:&lt;/strong&gt;&lt;br&gt; &lt;a href=&quot;#&quot;&gt;Foam?&lt;/a&gt;&lt;/p&gt;&lt;/blockquote&gt;"
+BANNER = '<blockquote><p><strong>Possible Duplicate:</strong><br> <a href="#">Foam?</a></p></blockquote>'
+
+
+def row(**attributes: object) -> str:
+    return f"<row {' '.join(f'{name}={quoteattr(str(value))}' for name, value in attributes.items())} />"
+
+
+QUESTION = row(
+    Id=1, PostTypeId=1, AcceptedAnswerId=2, CreationDate="2010-01-21T20:26:05.383", Score=17,
+    Body="<p>Why does it foam?</p>", OwnerUserId=7, Title="Why does beer foam?", Tags="<foam><head-retention>",
+)  # fmt: skip
+DUPLICATE = row(
+    Id=3, PostTypeId=1, CreationDate="2020-01-21T20:26:05.383", ClosedDate="2020-01-22T00:00:00.000",
+    Body=f"{BANNER}<p>Mine foams.</p>", Title="Foam & more", Tags="|foam|", ContentLicense="CC BY-SA 9",
+)  # fmt: skip
 POSTS = [
-    '<row Id="1" PostTypeId="1" AcceptedAnswerId="2" CreationDate="2010-01-21T20:26:05.383" Score="17" '
-    'Body="&lt;p&gt;Why does it foam?&lt;/p&gt;" OwnerUserId="7" Title="Why does beer foam?" Tags="&lt;foam&gt;&lt;head-retention&gt;" />',
-    '<row Id="2" PostTypeId="2" ParentId="1" CreationDate="2014-01-22T20:26:05.383" Score="-3" Body="&lt;p&gt;Proteins.&lt;/p&gt;" />',
-    '<row Id="3" PostTypeId="1" CreationDate="2020-01-21T20:26:05.383" ClosedDate="2020-01-22T00:00:00.000" '
-    f'Body="{BANNER}&lt;p&gt;Mine foams.&lt;/p&gt;" Title="Foam &amp; more" Tags="|foam|" ContentLicense="CC BY-SA 9" />',
-    '<row Id="4" PostTypeId="5" CreationDate="2020-01-21T20:26:05.383" Body="a wiki" />',
-    '<row Id="1000000001" PostTypeId="1" CreationDate="2025-07-01T00:00:00.000" Title="Planted" Body="" />',
-    '<row Id="1000000010" PostTypeId="2" ParentId="1" CreationDate="2025-07-01T00:00:00.000" Body="" />',
+    QUESTION,
+    row(Id=2, PostTypeId=2, ParentId=1, CreationDate="2014-01-22T20:26:05.383", Score=-3, Body="<p>Proteins.</p>"),
+    DUPLICATE,
+    row(Id=4, PostTypeId=5, CreationDate="2020-01-21T20:26:05.383", Body="a wiki"),
+    row(Id=1000000001, PostTypeId=1, CreationDate="2025-07-01T00:00:00.000", Title="Planted", Body=""),
+    row(Id=1000000010, PostTypeId=2, ParentId=1, CreationDate="2025-07-01T00:00:00.000", Body=""),
 ]
 LINKS = [
     '<row Id="1" CreationDate="2020-01-21T21:04:25.230" PostId="3" RelatedPostId="1" LinkTypeId="3" />',
@@ -111,8 +124,8 @@ def test_rows_that_cannot_be_taken_are_named(imported: Importing, tmp_path: Path
 
 
 def test_forbidden_characters_are_mended(imported: Importing, tmp_path: Path) -> None:
-    row = '<row Id="1" PostTypeId="1" CreationDate="2020-01-01T00:00:00" Title="a&#x0;b\x01c&#xD800;d&#xA;e" />'
-    done = imported("stackexchange", dump(tmp_path / "site", [row]))
+    mangled = '<row Id="1" PostTypeId="1" CreationDate="2020-01-01T00:00:00" Title="a&#x0;b\x01c&#xD800;d&#xA;e" />'
+    done = imported("stackexchange", dump(tmp_path / "site", [mangled]))
     assert done.questions["1"].title == "a\ufffdb\ufffdc\ufffdd\ne"
     assert done.summary.notes["characters that XML forbids replaced"] == 3
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from askalike.archive.language import Placed, with_languages
+from askalike.archive.language import Languages, Placed
 from askalike.archive.store import FILE, Archive, storage_errors
 from askalike.archive.writer import BATCH, Writer
 from askalike.errors import ArchiveError, InputError
@@ -102,7 +102,13 @@ def import_records(
     """
     with _Rejects(archive.path / REJECTED) as rejects:
         importer = _Importer(archive, reader, paths, source, rejects, strict)
-        importer.take_all(with_languages(_placed(records, source), archive, source.facts, language))
+        languages = Languages(archive, source.facts, language)
+        try:
+            importer.take_all(languages.spoken(_placed(records, source)))
+        except InputError:
+            languages.keep()
+            raise
+        languages.keep()
     return summary(archive)
 
 

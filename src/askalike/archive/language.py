@@ -22,70 +22,75 @@ Placed = tuple[Record, str, int]
 PlacedText = tuple[Text, str, int]
 
 
-def with_languages(
-    records: Iterable[Placed], archive: Archive, facts: Mapping[str, Any], given: str | None
-) -> Iterator[Placed]:
-    """The records; questions and queries get a language of their own where the archive's does not hold for them.
+class Languages:
+    """Gives questions and queries a language of their own where the archive's does not hold for them.
 
     The archive's language is `given`, or the reader's fact, or what at least 90 % of the first 300 texts are in. An
-    archive of several languages has none; its questions have. One that holds questions already keeps its own. An
-    InputError of the reader is raised after what came before it.
+    archive of several languages has none; its questions have. One that holds questions already keeps its own.
     """
-    sample: list[PlacedText] = []
-    languages: _Languages | None = None
-    trouble: InputError | None = None
-    try:
-        for record, where, line in records:
-            if not isinstance(record, Text):
-                yield record, where, line
-            elif languages:
-                yield languages.applied((record, where, line))
-            else:
-                sample.append((record, where, line))
-                known = given or facts.get("language")
-                if known or len(sample) == SAMPLE:
-                    languages = _Languages(archive, known, sample)
-                    yield from map(languages.applied, sample)
-    except InputError as error:
-        trouble = error
-    if not languages:
-        languages = _Languages(archive, None, sample)
-        yield from map(languages.applied, sample)
-    languages.keep(given)
-    if trouble:
-        raise trouble
 
-
-class _Languages:
-    """What was decided: the archive's language, the one all its new questions share, or that each has its own."""
-
-    def __init__(self, archive: Archive, known: str | None, sample: Sequence[PlacedText]) -> None:
+    def __init__(self, archive: Archive, facts: Mapping[str, Any], given: str | None) -> None:
         self._archive = archive
-        voters = () if known else sample
-        votes = Counter(filter(None, (_language_of(record, None) for record, _, _ in voters)))
+        self._facts = facts
+        self._given = given
+        self._seen: set[str] = set(archive.meta.get("languages", ()))
+        self._main: str | None = None
+        self._archives: str | None = None
+        self._among: Sequence[str] | None = None
+
+    def spoken(self, records: Iterable[Placed]) -> Iterator[Placed]:
+        """The records with their languages. An InputError of the reader is raised after what came before it."""
+        sample: list[PlacedText] = []
+        decided = False
+        trouble: InputError | None = None
+        try:
+            for record, where, line in records:
+                if not isinstance(record, Text):
+                    yield record, where, line
+                elif decided:
+                    yield self._applied((record, where, line))
+                else:
+                    sample.append((record, where, line))
+                    decided = self._decides(sample)
+                    yield from map(self._applied, sample if decided else ())
+        except InputError as error:
+            trouble = error
+        if not decided:
+            self._decide(sample)
+            yield from map(self._applied, sample)
+        if trouble:
+            raise trouble
+
+    def keep(self) -> None:
+        """After an import: stores the languages of a mixed archive, or the one given if it holds for every question."""
+        if self._seen:
+            self._archive.set_meta(languages=sorted(self._seen))
+        others = "SELECT EXISTS (SELECT 1 FROM questions WHERE language IS NOT ?)"
+        if self._given and not self._archive.connection.execute(others, (self._given,)).fetchone()[0]:
+            self._archive.set_meta(language=self._given)
+
+    def _decides(self, sample: Sequence[PlacedText]) -> bool:
+        if not (self._given or self._facts.get("language")) and len(sample) < SAMPLE:
+            return False
+        self._decide(sample)
+        return True
+
+    def _decide(self, sample: Sequence[PlacedText]) -> None:
+        known = self._given or self._facts.get("language")
+        votes = Counter(filter(None, (_language_of(text, None) for text, _, _ in (() if known else sample))))
         self._main = known or _majority(votes)
         self._among = tuple(x for x, n in votes.items() if n >= RARE * votes.total()) or None
-        self._seen: set[str] = set(archive.meta.get("languages", ()))
-        if self._main and len(archive.view()) == 0:
-            archive.set_meta(language=self._main)
-        self._archives = archive.meta.get("language")
+        if self._main and len(self._archive.view()) == 0:
+            self._archive.set_meta(language=self._main)
+        self._archives = self._archive.meta.get("language")
 
-    def applied(self, placed: PlacedText) -> Placed:
-        """The record, with a language of its own where it needs one."""
+    def _applied(self, placed: PlacedText) -> Placed:
         record, where, line = placed
         if isinstance(record, Answer) or (self._main and self._main == self._archives):
             return placed
         language = _language_of(record, self._among, self._main)
         self._seen.update(filter(None, (language, self._archives)))
         return _speaking(record, language), where, line
-
-    def keep(self, given: str | None) -> None:
-        """Stores the languages of a mixed archive, or the one given where it now holds for every question."""
-        if self._seen:
-            self._archive.set_meta(languages=sorted(self._seen))
-        others = "SELECT EXISTS (SELECT 1 FROM questions WHERE language IS NOT ?)"
-        if given and given != self._archives and not self._archive.connection.execute(others, (given,)).fetchone()[0]:
-            self._archive.set_meta(language=given)
 
 
 def _majority(votes: Counter[str]) -> str | None:

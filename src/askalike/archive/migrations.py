@@ -56,14 +56,24 @@ MIGRATIONS = (
 
 
 def migrate(connection: sqlite3.Connection, where: str) -> None:
-    """Brings the schema up to date, each migration in a transaction of its own.
+    """Brings the schema up to date, each migration in a transaction of its own; two processes may do so at once.
 
     Raises ArchiveError where a newer askalike wrote the archive.
     """
-    done = connection.execute("PRAGMA user_version").fetchone()[0]
+    done = _version(connection)
     if done > len(MIGRATIONS):
         raise ArchiveError(
             f"{where}: written by a newer askalike (schema {done}; this one knows {len(MIGRATIONS)}); upgrade askalike"
         )
-    for number, script in enumerate(MIGRATIONS[done:], done + 1):
-        connection.executescript(f"BEGIN IMMEDIATE; {script}; PRAGMA user_version = {number}; COMMIT")
+    while (done := _version(connection)) < len(MIGRATIONS):
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE; {MIGRATIONS[done]}; PRAGMA user_version = {done + 1}; COMMIT")
+        except sqlite3.OperationalError:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if _version(connection) == done:
+                raise
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])

@@ -101,6 +101,7 @@ def storage_errors(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         advice = {
             "database or disk is full": "free some space and repeat; what was committed before is safe",
+            "disk I/O error": "the disk may be full or failing: free some space and repeat",
             "database is locked": "another process is writing; wait for it and repeat",
             "attempt to write a readonly database": "the directory is read-only; change its permissions",
         }
@@ -112,8 +113,12 @@ def storage_errors(path: Path) -> Iterator[None]:
 def _connect(path: Path) -> sqlite3.Connection:
     with storage_errors(path):
         connection = sqlite3.connect(path / FILE, timeout=30, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA cache_size = -65536")
-        migrate(connection, str(path))
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA cache_size = -65536")
+            migrate(connection, str(path))
+        except BaseException:
+            connection.close()
+            raise
     return connection

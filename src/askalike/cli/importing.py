@@ -21,9 +21,7 @@ COMMON: dict[str, Any] = {
     "paths": Annotated[list[Path], typer.Argument(metavar="PATH", help="the files or folders to read")],
     "output": Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="the archive; made if not there")],
     "strict": Annotated[bool, typer.Option("--strict", help="stop at the first row that cannot be taken")],
-    "language": Annotated[
-        str | None, typer.Option(metavar="XX", help="the archive's language; else it is detected")
-    ],
+    "language": Annotated[str | None, typer.Option(metavar="XX", help="the archive's language; else it is detected")],
     "as_json": Annotated[bool, typer.Option("--json", help="print one JSON object")],
 }
 DEFAULTS: dict[str, Any] = {"strict": False, "language": None, "as_json": False}

@@ -111,9 +111,7 @@ class Source:
         try:
             return read()
         except DAMAGED as error:
-            raise self.error(
-                f"cannot be read on ({error}); the file is damaged or cut short, fetch it again"
-            ) from None
+            raise self.error(f"cannot be read on ({error}); the file is damaged or cut short, fetch it again") from None
 
     def _decoded(self, raw: bytes, position: int) -> str:
         try:

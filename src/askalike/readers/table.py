@@ -42,9 +42,7 @@ class Table(Settings):
     tags: str | None = Field(None, description="the column of tags: a JSON list, or separated by | or ;")
     category: str | None = Field(None, description="the column of the category")
     id: str | None = Field(None, description="the column of the id; without one ids are made from the text")
-    alternates: str | None = Field(
-        None, description="the column of other phrasings, given like tags"
-    )
+    alternates: str | None = Field(None, description="the column of other phrasings, given like tags")
     duplicate_of: str | None = Field(None, description="the column of the id of the question that it repeats")
     url: str | None = Field(None, description="the column of its address")
     lang: str | None = Field(None, description="the column of its language, e.g. en")

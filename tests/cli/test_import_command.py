@@ -1,0 +1,67 @@
+"""`askalike import`, run as people run it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from askalike.registry import load, names
+
+FAQ = "id,question,answer,duplicate_of\n1,How do I log in?,Press.,\n2,Where do I log in?,There.,1\n3,,,\n"
+MAIN = "import sys; from askalike.cli import main; sys.argv[0] = 'askalike'; main()"
+
+
+def askalike(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", MAIN, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def faq(tmp_path: Path) -> Path:
+    path = tmp_path / "faq.csv"
+    path.write_text(FAQ)
+    return path
+
+
+def test_the_last_line_says_what_the_archive_holds(faq: Path, tmp_path: Path) -> None:
+    done = askalike("import", "table", faq, "-o", tmp_path / "out")
+    assert (done.returncode, done.stdout) == (0, "2 questions, 2 answers, 1 duplicate links, 1 rejected\n")
+    assert done.stderr == f"1 rows rejected: see {tmp_path / 'out/rejected.jsonl'}\n"
+
+
+def test_json_is_one_object(faq: Path, tmp_path: Path) -> None:
+    done = askalike("import", "table", faq, "-o", tmp_path / "out", "--json", "--answer", "answer")
+    told = json.loads(done.stdout)
+    expected = {"questions": 2, "answers": 2, "duplicate_links": 1, "rejected": 1, "notes": {}}
+    assert {key: told[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--strict"], "line 4: no question; --strict stops at the first such row"),
+        (["--question", "q"], "no column 'q'; there are: id, question, answer, duplicate_of"),
+        (["--markup", "rtf"], "markup"),
+    ],
+)
+def test_errors_are_one_line_and_exit_2(faq: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = askalike("import", "table", faq, "-o", tmp_path / "out", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_every_reader_is_a_command_with_its_settings_as_options() -> None:
+    listed = askalike("import", "--help").stdout
+    assert all(name in listed for name in names("reader"))
+    shown = askalike("import", "yahoo", "--help").stdout
+    assert all(f"--{name}" in shown for name in load("reader", "yahoo").model_fields)
+
+
+@pytest.mark.parametrize("name", names("reader"))
+def test_every_setting_of_a_reader_is_described(name: str) -> None:
+    reader = load("reader", name)
+    assert reader.__doc__
+    assert all(field.description for field in reader.model_fields.values())

@@ -1,0 +1,159 @@
+"""Evaluation sets in small: BEIR, Lei et al., SemEval and pairs."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from imported import Importing
+
+from askalike.errors import InputError
+from askalike.readers import import_archive
+
+
+def files(folder: Path, **contents: str) -> Path:
+    for name, text in contents.items():
+        path = folder / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_name(path.name.replace("_jsonl", ".jsonl").replace("_tsv", ".tsv")).write_text(text)
+    return folder
+
+
+CORPUS = '{"_id": "1", "title": "Why?", "text": "It is."}\n{"_id": "2", "text": "How?"}\n{"title": "no id"}\n'
+QUERIES = '{"_id": "q1", "text": "Wherefore?"}\n{"_id": "q2", "text": "Whence?"}\n{"_id": "q3", "text": "Unjudged?"}\n'
+TEST = "query-id\tcorpus-id\tscore\nq1\t1\t1\nq1\t2\t0\n"
+DEV = "query-id\tcorpus-id\tscore\nq2\t1\t2\nq2\tx\n"
+
+
+def beir(folder: Path) -> Path:
+    return files(folder, corpus_jsonl=CORPUS, queries_jsonl=QUERIES, qrels__test_tsv=TEST, qrels__dev_tsv=DEV)
+
+
+def test_beir(imported: Importing, tmp_path: Path) -> None:
+    done = imported("beir", beir(tmp_path / "set"))
+    assert {id: (q.title, q.body) for id, q in done.questions.items()} == {"1": ("Why?", "It is."), "2": ("How?", "")}
+    assert done.rows("SELECT split, id, title FROM queries ORDER BY 1") == [
+        ("dev", "q2", "Whence?"), ("test", "q1", "Wherefore?"),
+    ]  # fmt: skip
+    assert done.rows("SELECT split, query_id, document_id, relevance, position FROM judgements ORDER BY 1, 3") == [
+        ("dev", "q2", "1", 2, None), ("test", "q1", "1", 1, None), ("test", "q1", "2", 0, None),
+    ]  # fmt: skip
+    assert done.summary.rejected == 2
+    assert done.summary.notes == {"queries without a judgement left out": 1}
+
+
+def test_beir_folders_get_prefixes(imported: Importing, tmp_path: Path) -> None:
+    beir(tmp_path / "cqa/android")
+    beir(tmp_path / "cqa/english")
+    corpus = tmp_path / "cqa/english/corpus.jsonl"
+    (tmp_path / "cqa/english/corpus.jsonl.gz").write_bytes(gzip.compress(corpus.read_bytes()))
+    corpus.unlink()
+    done = imported("beir", tmp_path / "cqa")
+    assert set(done.questions) == {"android/1", "android/2", "english/1", "english/2"}
+    assert done.archive.meta["groups"] == ["android", "english"]
+    assert done.rows("SELECT DISTINCT query_id FROM judgements ORDER BY 1")[0] == ("android/q1",)
+
+
+def test_beir_queries_of_a_split_need_no_judgement(imported: Importing, tmp_path: Path) -> None:
+    folder = files(tmp_path / "set", corpus_jsonl=CORPUS)
+    (folder / "queries-test.jsonl").write_text(QUERIES)
+    done = imported("beir", folder)
+    assert done.rows("SELECT DISTINCT split, COUNT(*) FROM queries") == [("test", 3)]
+
+
+@pytest.mark.parametrize("reader", ["beir", "lei", "semeval", "table", "pairs", "yahoo"])
+def test_an_empty_folder_is_one_clear_error(tmp_path: Path, reader: str) -> None:
+    (tmp_path / "empty").mkdir()
+    for path in (tmp_path / "empty", tmp_path / "gone"):
+        with pytest.raises(InputError, match="expected"):
+            import_archive(reader, [path], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_lei(imported: Importing, tmp_path: Path) -> None:
+    (tmp_path / "text_tokenized.txt.gz").write_bytes(
+        gzip.compress(b"1\thow to a\tbody one\n2\thow to b\t\n3\tc\tx\n4 bad\n")
+    )
+    (tmp_path / "train_random.txt").write_text("1\t2\t3 4\n")
+    (tmp_path / "dev.txt").write_text("2\t\t3 1\t0.5 0.25\n")
+    (tmp_path / "test.txt").write_text("3\t1\t1 2\t2.5 1.25\nbad\n")
+    done = imported("lei", tmp_path)
+    assert str(done.summary) == "3 questions, 0 answers, 0 duplicate links, 2 rejected"
+    assert done.rows("SELECT split, query_id, document_id, relevance, position FROM judgements") == [
+        ("dev", "2", "1", 0, 2), ("dev", "2", "3", 0, 1), ("test", "3", "1", 1, 1), ("test", "3", "2", 0, 2),
+        ("train", "1", "2", 1, None), ("train", "1", "3", 0, None), ("train", "1", "4", 0, None),
+    ]  # fmt: skip
+    assert done.rows("SELECT split, id, title FROM queries ORDER BY 1") == [
+        ("dev", "2", "how to b"), ("test", "3", "c"), ("train", "1", "how to a"),
+    ]  # fmt: skip
+
+
+def thread(query: str, related: str, rank: str, grade: str, date: str = "2013-05-02 19:43:00") -> str:
+    return (
+        f'<OrgQuestion ORGQ_ID="{query}"><OrgQSubject>Bank?</OrgQSubject><OrgQBody></OrgQBody><Thread>'
+        f'<RelQuestion RELQ_ID="{related}" RELQ_RANKING_ORDER="{rank}" RELQ_CATEGORY="Money" RELQ_DATE="{date}" '
+        f'RELQ_USERID="U1" RELQ_RELEVANCE2ORGQ="{grade}"><RelQSubject>Best bank</RelQSubject><RelQBody>Now</RelQBody>'
+        f'</RelQuestion><RelComment RELC_ID="{related}_C1" RELC_DATE="{date}" RELC_RELEVANCE2RELQ="Good">'
+        "<RelCText>Mine</RelCText></RelComment></Thread></OrgQuestion>\n"
+    )
+
+
+def test_semeval(imported: Importing, tmp_path: Path) -> None:
+    rows = [
+        thread("Q1", "Q1_R4", "4", "PerfectMatch"),
+        thread("Q1", "Q1_R5", "5", "Irrelevant"),
+        thread("Q1", "Q1_R6", "6", "?"),
+        thread("Q1", "Q1_R7", "7", "?"),
+        thread("Q1", "Q1_R8", "8", "?", "long ago"),
+        thread("Q1", "Q1_R9", "first", "Relevant"),
+    ]
+    (tmp_path / "x-test-input.xml").write_text(
+        f"<!DOCTYPE xml [<!ELEMENT xml (OrgQuestion*)>]><xml>{''.join(rows)}</xml>"
+    )
+    (tmp_path / "x-test.xml.subtaskB.relevancy").write_text("Q1\tQ1_R6\t6\t0.1\ttrue\nQ1  Q1_R4 4 0.2 false\n")
+    done = imported("semeval", tmp_path)
+    assert str(done.summary) == "4 questions, 4 answers, 0 duplicate links, 2 rejected"
+    assert done.rows("SELECT split, document_id, relevance, position FROM judgements ORDER BY 2") == [
+        ("test", "Q1_R4", 2, 4), ("test", "Q1_R5", 0, 5), ("test", "Q1_R6", 1, 6), ("test", "Q1_R7", None, 7),
+    ]  # fmt: skip
+    assert done.rows("SELECT split, id, title FROM queries") == [("test", "Q1", "Bank?")]
+    assert done.questions["Q1_R4"].created_at == "2013-05-02T19:43:00"
+    assert done.rows("SELECT DISTINCT label FROM answers") == [("Good",)]
+
+
+def test_semeval_needs_a_split(imported: Importing, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / "folder/questions.xml"
+    path.write_text(f"<xml>{thread('Q1', 'Q1_R4', '4', '?')}</xml>")
+    with pytest.raises(InputError, match="does not say train, dev or test; add --split"):
+        import_archive("semeval", [path], tmp_path / "out")
+    assert imported("semeval", path, split="dev").rows("SELECT split FROM judgements") == [("dev",)]
+
+
+def test_pairs(imported: Importing, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text(
+        "query,candidate,label,candidate_id\n"
+        "Why?,Wherefore?,0,c1\nWhy?,How come?,1,c2\nWhy?,Wherefore?,1,c1\n"  # the third repeats the first, relabelled
+        "Why?,Another text,0,c1\nHow?,How come?,true,c2\nHow?,,1,c3\nHow?,Odd label,good,c4\nHow?,Unjudged,,c5\n"
+    )
+    done = imported("pairs", path, split="dev")
+    assert str(done.summary) == "4 questions, 0 answers, 0 duplicate links, 2 rejected"
+    judged = done.rows(
+        "SELECT q.title, d.title, relevance, position FROM judgements j JOIN queries q ON q.id = query_id "
+        "JOIN questions d ON d.id = document_id WHERE j.split = 'dev' ORDER BY q.title DESC, position"
+    )
+    assert judged == [
+        ("Why?", "Wherefore?", 1, 1), ("Why?", "How come?", 1, 2), ("Why?", "Another text", 0, 3),
+        ("How?", "How come?", 1, 1), ("How?", "Unjudged", None, 2),
+    ]  # fmt: skip
+    assert done.summary.notes == {
+        "repeated rows merged": 1,
+        "repeated rows with another label: the higher one kept": 1,
+        "candidate texts under an id that another text has: kept with ids of their own": 1,
+    }
+
+
+def test_pairs_name_the_columns_that_are_there(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("query,candidate,verdict\na,b,1\n")
+    with pytest.raises(InputError, match=r"no column is known to hold the label; there are: query, candidate, verdict"):
+        import_archive("pairs", [tmp_path / "p.csv"], tmp_path / "out")

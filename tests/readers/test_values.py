@@ -1,0 +1,62 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askalike.readers._source import Source
+from askalike.readers._values import clean, derived_id, strings, utc
+from askalike.readers._xml import elements
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("2014-01-21T20:26:05.383", "2014-01-21T20:26:05"),
+        ("2014-01-21T20:26:05Z", "2014-01-21T20:26:05"),
+        ("2014-01-21 20:26:05+05:30", "2014-01-21T14:56:05"),
+        ("2014-01-21", "2014-01-21T00:00:00"),
+        (1400000000, "2014-05-13T16:53:20"),
+        ("1400000000123", "2014-05-13T16:53:20"),
+    ],
+)
+def test_dates(given: str, expected: str) -> None:
+    assert utc(given) == expected
+
+
+@given(st.text())
+def test_what_is_no_date_is_a_value_error(text: str) -> None:
+    try:
+        date = utc(text)
+    except ValueError as error:
+        date = str(error)
+    assert len(date) == 19 or "expected a date" in date
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_cleaned_values_can_be_written(value: object) -> None:
+    text = str(clean(value)) if not isinstance(value, str) else clean(value)
+    assert "\0" not in text
+    text.encode()
+
+
+def test_lists_in_cells() -> None:
+    assert strings('["a|b", "c"]') == ("a|b", "c")
+    assert strings("a | b;c") == ("a", "b;c")
+    assert strings("a;b") == ("a", "b")
+    assert strings("[draft] a") == ("[draft] a",)
+    assert strings(None) == strings(" ") == strings([]) == strings([None, ""]) == ()
+    assert strings(7) == ("7",)
+
+
+def test_ids_made_from_content_stay_the_same() -> None:
+    assert derived_id("How do I log in?", "") == "0358eddd20b95161"
+    assert derived_id("a", "bc") != derived_id("ab", "c")
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8")), max_size=5), st.integers(1, 40))
+def test_xml_in_pieces_of_any_size(texts: list[str], size: int) -> None:
+    from xml.sax.saxutils import quoteattr
+
+    allowed = [t.translate(dict.fromkeys([*range(32), 0xFFFE, 0xFFFF])) for t in texts]
+    data = f"<rows>{''.join(f'<row a={quoteattr(t)}/>' for t in allowed)}</rows>".encode()
+    pieces = [data[i : i + size] for i in range(0, len(data), size)]
+    assert [e.attributes["a"] for e in elements(Source(), pieces, "row")] == allowed
