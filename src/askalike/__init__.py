@@ -1,10 +1,10 @@
 """askalike finds the questions in a Q&A archive that ask the same thing.
 
-    import askalike
+import askalike
 
-    desk = askalike.load("riverside")
-    for match in desk.search("how long may I keep a book?"):
-        print(match.score, match.question.title)
+desk = askalike.load("riverside")
+for match in desk.search("how long may I keep a book?"):
+    print(match.score, match.question.title)
 """
 
 import importlib

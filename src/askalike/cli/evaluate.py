@@ -30,9 +30,13 @@ def evaluate(
     ranker: RankerName = rankers.DEFAULT,
     settings: Settings = None,
     fields: Fields = None,
-    split_name: Annotated[str | None, typer.Option("--split", help="Whose queries; default: test, else the first.")] = None,
+    split_name: Annotated[
+        str | None, typer.Option("--split", help="Whose queries; default: test, else the first.")
+    ] = None,
     measures: Annotated[str, typer.Option(help="Measures, as ir-measures writes them.")] = USUAL,
-    rule: Annotated[str, typer.Option(help="trec_eval, semeval, beir or lei: ties, self-hits, what counts 0.")] = "trec_eval",
+    rule: Annotated[
+        str, typer.Option(help="trec_eval, semeval, beir or lei: ties, self-hits, what counts 0.")
+    ] = "trec_eval",
     k: Annotated[int, typer.Option("-k", min=1, help="How deep a ranker ranks.")] = 100,
     json: Json = False,
 ) -> None:
@@ -47,7 +51,7 @@ def evaluate(
     if json:
         print_json({"what": heading, **result.as_dict()})
     else:
-        print(heading, to_text(result.table()), result.describe(), sep="\n\n")
+        print(heading, to_text(result.table()), result.describe, sep="\n\n")
 
 
 def measured(

@@ -58,7 +58,9 @@ def search(
     before: Annotated[str | None, typer.Option(help="Only questions asked before this date.")] = None,
     after: Annotated[str | None, typer.Option(help="Only questions asked on or after this date.")] = None,
     prefix: Annotated[bool, typer.Option("--prefix", help="The last word may be unfinished.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Say which words matched and how much each counted.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say which words matched and how much each counted.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Find the questions most similar to one."""

@@ -25,9 +25,7 @@ class Local:
         self._view = archive.view()
 
     @classmethod
-    def open(
-        cls, path: str | Path, ranker: str = rankers.DEFAULT, settings: Mapping[str, Any] | None = None
-    ) -> Self:
+    def open(cls, path: str | Path, ranker: str = rankers.DEFAULT, settings: Mapping[str, Any] | None = None) -> Self:
         """The archive in a directory with a ranker by its name. Raises ArchiveError, SettingsError."""
         return cls(Archive.open(path), rankers.build(ranker, settings))
 
