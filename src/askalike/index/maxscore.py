@@ -18,7 +18,8 @@ from askalike.index.segment import Array
 WINDOW = 16_384  # documents: 64 KiB of sums
 BLOCK = 16  # sums that are looked at together
 SPARSE = 8  # a window in which less than a share of 1/8 was touched is not scanned
-LOOKUP = 2  # looking up one document costs as much as adding two postings
+LOOKUP = 8  # looking up one document costs as much as adding so many postings
+SEED_LISTS = 6
 SEED = 64  # documents that are scored first, for a first idea of the k-th best score
 
 
@@ -50,6 +51,18 @@ class Terms(NamedTuple):
     """bool (T): one of the completions of an unfinished word, of which the best alone counts."""
     scores: Array
     """int32: the score tables of all terms, one after the other."""
+
+
+class List(NamedTuple):
+    """One term's list in one segment, by numbers alone (which are cheaper to hand on than arrays)."""
+
+    start: int
+    end: int
+    table: int
+    """Where its scores begin."""
+    row: int
+    """Its bitmap, −1 for none."""
+    coded: bool
 
 
 class Query(NamedTuple):
@@ -159,31 +172,130 @@ def _ones(word: np.uint64) -> int:
 
 @njit(cache=True)
 def before(docs: Array, low: int, end: int, doc: int) -> int:
-    """The first position in docs[low:end] that holds `doc` or a later one; `end` if there is none."""
-    step = 64
-    while low + step < end and docs[low + step] < doc:
-        low += step
-        step *= 2
-    high = min(low + step, end)
-    while low < high:
-        middle = (low + high) >> 1
-        if docs[middle] < doc:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    """The first position in docs[low:end] that holds `doc` or a later one; `end` if there is none. Without branches."""
+    size = end - low
+    if size == 0:
+        return low
+    at = np.uint64(low)
+    while size > 1:
+        half = size >> 1
+        at += np.uint64(half) * np.uint64(docs[at + np.uint64(half - 1)] < doc)
+        size -= half
+    return np.int64(at) + np.int64(docs[at] < doc)
 
 
 @njit(cache=True)
-def posting(p: Postings, term: int, doc: int) -> int:
-    """The position of a document in a term's list, −1 if it is not there."""
-    row, start, end = p.bitmap_of[term], p.starts[term], p.starts[term + 1]
+def _from(docs: Array, ranks: Array, one: List, at: int, doc: int) -> int:
+    """The first position, not before `at`, of a document from `doc` on, which is the first of a bitmap's word."""
+    if one.row < 0:
+        return before(docs, at, one.end, doc)
+    return one.start + ranks[one.row, doc >> 6] if doc >> 6 < ranks.shape[1] else one.end
+
+
+@njit(cache=True)
+def posting(docs: Array, bitmaps: Array, ranks: Array, row: int, start: int, end: int, doc: int) -> int:
+    """The position of a document in the list start:end, −1 if it is not there. row: the list's bitmap, or −1."""
     if row >= 0:
-        word = p.bitmaps[row, doc >> 6]
+        word = bitmaps[row, doc >> 6]
         bit = np.uint64(1) << np.uint64(doc & 63)
-        return start + p.ranks[row, doc >> 6] + _ones(word & (bit - np.uint64(1))) if word & bit else -1
-    at = before(p.docs, start, end, doc)
-    return at if at < end and p.docs[at] == doc else -1
+        return start + ranks[row, doc >> 6] + _ones(word & (bit - np.uint64(1))) if word & bit else -1
+    at = before(docs, start, end, doc)
+    return at if at < end and docs[at] == doc else -1
+
+
+@njit(cache=True)
+def _refine_long(
+    codes: Array, bitmaps: Array, ranks: Array, scores: Array, one: List, found: Array, sums: Array, n: int, least: int
+) -> int:
+    """Adds a list that has a bitmap to the candidates' sums; drops those below `least`. Returns how many stay."""
+    bits, before_word, table, codes = bitmaps[one.row], ranks[one.row], scores[one.table :], codes[one.start :]
+    kept = np.uint64(0)
+    for c in range(n):
+        doc, total = found[c], sums[c]
+        if total < least:
+            continue
+        at = np.uint64(doc) >> np.uint64(6)
+        word = bits[at]
+        bit = np.uint64(1) << (np.uint64(doc) & np.uint64(63))
+        if word & bit:
+            place = np.uint64(before_word[at]) + np.uint64(_ones(word & (bit - np.uint64(1))))
+            total += table[codes[place]] if one.coded else table[place]
+        found[kept], sums[kept] = doc, total
+        kept += np.uint64(1)
+    return np.int64(kept)
+
+
+@njit(cache=True)
+def _refine_short(
+    docs: Array, codes: Array, scores: Array, one: List, found: Array, sums: Array, n: int, least: int
+) -> int:
+    """As `_refine_long` for a list without a bitmap."""
+    kept = 0
+    for c in range(n):
+        doc, total = found[c], sums[c]
+        if total < least:
+            continue
+        at = before(docs, one.start, one.end, doc)
+        if at < one.end and docs[at] == doc:
+            total += scores[one.table + (codes[at] if one.coded else at - one.start)]
+        found[kept], sums[kept] = doc, total
+        kept += 1
+    return kept
+
+
+@njit(cache=True)
+def _add(docs: Array, codes: Array, scores: Array, one: List, first: int, last: int, low: int, window: Array) -> None:
+    """Adds the scores of postings first:last, which lie in the window that begins at document `low`."""
+    offset, docs, codes = np.uint32(low), docs[first:last], codes[first:last]
+    if one.coded:
+        table = scores[one.table :]
+        for j in range(len(docs)):  # from 0 and unsigned: numba then leaves its tests for negative positions out
+            window[np.uint32(docs[j]) - offset] += table[codes[j]]
+    else:
+        own = scores[one.table + first - one.start :]
+        for j in range(len(docs)):
+            window[np.uint32(docs[j]) - offset] += own[j]
+
+
+@njit(cache=True)
+def _raise(docs: Array, codes: Array, scores: Array, one: List, first: int, last: int, low: int, group: Array) -> None:
+    """As `_add` for a completion of an unfinished word: the best one counts, not the sum."""
+    for j in range(first, last):
+        score = scores[one.table + (codes[j] if one.coded else j - one.start)]
+        group[docs[j] - low] = max(group[docs[j] - low], score)
+
+
+@njit(cache=True)
+def _gather(window: Array, low: int, need: int, found: Array, sums: Array) -> int:
+    """Moves the documents of a window whose sums are at least `need` into a list, and clears the window."""
+    n, least = 0, np.int32(need)
+    for block in range(0, WINDOW, BLOCK):
+        part = window[block : block + BLOCK]
+        hit = False
+        for x in range(BLOCK):
+            hit |= part[np.uint32(x)] >= least
+        if hit:
+            for x in range(BLOCK):
+                score = part[np.uint32(x)]
+                if score >= least:
+                    found[n], sums[n] = low + block + x, score
+                    n += 1
+    window[:] = 0
+    return n
+
+
+@njit(cache=True)
+def _gather_touched(
+    docs: Array, first: int, last: int, window: Array, low: int, need: int, found: Array, sums: Array, n: int
+) -> int:
+    """As `_gather`, but looks only at the documents first:last of one list."""
+    for j in range(first, last):
+        score = window[docs[j] - low]
+        if score >= need:
+            found[n], sums[n] = docs[j], score
+            n += 1
+        window[docs[j] - low] = 0
+    return n
 
 
 @njit(cache=True)
@@ -197,105 +309,52 @@ def wanted(p: Postings, query: Query, doc: int) -> bool:
 
 
 @njit(cache=True)
-def _refine_long(p: Postings, t: Terms, i: int, docs: Array, sums: Array, n: int, least: int) -> int:
-    """Adds term i, which has a bitmap, to the candidates' sums; drops those below `least`. Returns how many stay."""
-    row, table, by_code = p.bitmap_of[t.ids[i]], t.tables[i], t.by_code[i]
-    bits, ranks = p.bitmaps[row], p.ranks[row]
-    start = p.starts[t.ids[i]]
-    codes, scores = p.codes[start:], t.scores[table:]
+def _seed(p: Postings, t: Terms, query: Query, k: int) -> int:
+    """A score that at least k different numbers reach, 0 if none is found quickly.
+
+    Takes up to SEED documents from the shortest lists, and what these and a few lists with bitmaps add to each: such
+    lookups, scattered over the whole segment, are dear.
+    """
+    found, sums = np.empty(SEED, np.int64), np.empty(SEED, np.int64)
+    n = 0
+    for i in np.argsort(p.starts[t.ids + 1] - p.starts[t.ids]):
+        one = _list(p, t, i)
+        for at in range(one.start, min(one.end, one.start + SEED - n)):
+            found[n] = p.docs[at]
+            sums[n] = 0 if t.grouped[i] or one.row >= 0 else t.scores[one.table + (p.codes[at] if one.coded else at - one.start)]
+            n += 1
+    n = _distinct(p, query, found, sums, n)
+    if n < k:
+        return 0
+    codes, bitmaps, ranks, scores = p.codes, p.bitmaps, p.ranks, t.scores
+    looked_up = 0
+    for i in range(len(t.ids) - 1, -1, -1):
+        one = _list(p, t, i)
+        if one.row >= 0 and not t.grouped[i] and looked_up < SEED_LISTS:
+            n = _refine_long(codes, bitmaps, ranks, scores, one, found, sums, n, 0)
+            looked_up += 1
+    return np.sort(sums[:n])[n - k]
+
+
+@njit(cache=True)
+def _distinct(p: Postings, query: Query, found: Array, sums: Array, n: int) -> int:
+    """One wanted document of each number, with the sums of its repeats added up."""
+    order = np.argsort(found[:n])
+    docs, scores = found[order], sums[order]
     kept = 0
     for c in range(n):
-        if sums[c] < least:
-            continue
-        doc, total = docs[c], sums[c]
-        bit = np.uint64(1) << np.uint64(doc & 63)
-        word = bits[doc >> 6]
-        if word & bit:
-            at = ranks[doc >> 6] + _ones(word & (bit - np.uint64(1)))
-            total += scores[codes[at]] if by_code else scores[at]
-        docs[kept], sums[kept] = doc, total
-        kept += 1
+        if kept and docs[c] == found[kept - 1]:
+            sums[kept - 1] += scores[c]
+        elif (kept == 0 or p.numbers[docs[c]] != p.numbers[found[kept - 1]]) and wanted(p, query, docs[c]):
+            found[kept], sums[kept] = docs[c], scores[c]
+            kept += 1
     return kept
 
 
 @njit(cache=True)
-def _refine_short(p: Postings, t: Terms, i: int, docs: Array, sums: Array, n: int, least: int) -> int:
-    """As `_refine_long` for a list without a bitmap; where both rise, a search begins where the last one ended."""
-    start, end, table, by_code = p.starts[t.ids[i]], p.starts[t.ids[i] + 1], t.tables[i], t.by_code[i]
-    held, codes, scores = p.docs[start:end], p.codes[start:end], t.scores[table:]
-    at = kept = 0
-    for c in range(n):
-        if sums[c] < least:
-            continue
-        doc, total = docs[c], sums[c]
-        at = before(held, 0 if at and held[at - 1] >= doc else at, len(held), doc)
-        if at < len(held) and held[at] == doc:
-            total += scores[codes[at]] if by_code else scores[at]
-        docs[kept], sums[kept] = doc, total
-        kept += 1
-    return kept
-
-
-@njit(cache=True)
-def _refine(p: Postings, t: Terms, i: int, docs: Array, sums: Array, n: int, least: int) -> int:
-    if p.bitmap_of[t.ids[i]] >= 0:
-        return _refine_long(p, t, i, docs, sums, n, least)
-    return _refine_short(p, t, i, docs, sums, n, least)
-
-
-@njit(cache=True)
-def _seed_docs(p: Postings, t: Terms) -> Array:
-    """Up to SEED documents from the shortest lists, rising."""
-    docs = np.empty(SEED, np.int64)
-    found = 0
-    sizes = p.starts[t.ids + 1] - p.starts[t.ids]
-    for i in np.argsort(sizes):
-        first = p.starts[t.ids[i]]
-        for at in range(first, first + min(sizes[i], SEED - found)):
-            docs[found] = p.docs[at]
-            found += 1
-        if found == SEED:
-            break
-    return np.sort(docs[:found])
-
-
-@njit(cache=True)
-def _seed(p: Postings, t: Terms, query: Query, k: int) -> int:
-    """A score that at least k different numbers reach, 0 if none is found quickly."""
-    docs = _seed_docs(p, t)
-    sums = np.zeros(len(docs), np.int64)
-    n = 0
-    for c in range(len(docs)):
-        if (c == 0 or p.numbers[docs[c]] != p.numbers[docs[c - 1]]) and wanted(p, query, docs[c]):
-            docs[n] = docs[c]
-            n += 1
-    for i in range(len(t.ids)):
-        if not t.grouped[i]:
-            n = _refine(p, t, i, docs, sums, n, 0)
-    return np.sort(sums[:n])[n - k] if n >= k else 0
-
-
-@njit(cache=True)
-def _add(p: Postings, t: Terms, i: int, first: int, last: int, low: int, window: Array) -> None:
-    """Adds term i's scores in postings first:last, which lie in the window that begins at document `low`."""
-    docs, codes, offset = p.docs[first:last], p.codes[first:last], np.uint32(low)
-    if t.by_code[i]:
-        scores = t.scores[t.tables[i] :]
-        for j in range(len(docs)):
-            window[np.uint32(docs[j]) - offset] += scores[codes[j]]
-    else:
-        scores = t.scores[t.tables[i] + first - p.starts[t.ids[i]] :]
-        for j in range(len(docs)):
-            window[np.uint32(docs[j]) - offset] += scores[j]
-
-
-@njit(cache=True)
-def _raise(p: Postings, t: Terms, i: int, first: int, last: int, low: int, group: Array) -> None:
-    """As `_add` for a completion of an unfinished word: the best one counts, not the sum."""
-    scores, position = t.scores[t.tables[i] :], first - p.starts[t.ids[i]]
-    for j in range(first, last):
-        score = scores[p.codes[j] if t.by_code[i] else position + j - first]
-        group[p.docs[j] - low] = max(group[p.docs[j] - low], score)
+def _list(p: Postings, t: Terms, i: int) -> List:
+    term = t.ids[i]
+    return List(p.starts[term], p.starts[term + 1], t.tables[i], np.int64(p.bitmap_of[term]), t.by_code[i])
 
 
 @njit(cache=True)
@@ -308,41 +367,12 @@ def _limit(best: Best, seed: int, number: int) -> int:
 
 
 @njit(cache=True)
-def _gather(window: Array, low: int, need: int, docs: Array, sums: Array) -> int:
-    """Moves the documents of a window whose sums are at least `need` into a list, and clears the window."""
-    n, least = 0, np.int32(need)
-    for block in range(0, WINDOW, BLOCK):
-        part = window[block : block + BLOCK]
-        hit = False
-        for x in range(BLOCK):
-            hit |= part[np.uint32(x)] >= least
-        if hit:
-            for x in range(BLOCK):
-                score = part[np.uint32(x)]
-                if score >= least:
-                    docs[n], sums[n] = low + block + x, score
-                    n += 1
-    window[:] = 0
-    return n
-
-
-@njit(cache=True)
-def _gather_touched(touched: Array, window: Array, low: int, need: int, docs: Array, sums: Array, n: int) -> int:
-    """As `_gather`, but looks only at the documents of one list."""
-    for doc in touched:
-        score = window[doc - low]
-        window[doc - low] = 0
-        if score >= need:
-            docs[n], sums[n] = doc, score
-            n += 1
-    return n
-
-
-@njit(cache=True)
-def _offer_all(p: Postings, query: Query, best: Best, docs: Array, sums: Array, n: int, limit: int) -> None:
+def _offer_all(p: Postings, query: Query, best: Best, found: Array, sums: Array, n: int, seed: int, low: int) -> None:
+    limit = _limit(best, seed, p.numbers[low])
     for c in range(n):
-        if sums[c] >= limit and wanted(p, query, docs[c]):
-            offer(best, sums[c], p.numbers[docs[c]], docs[c], query.segment, query.repeats)
+        if sums[c] >= limit and wanted(p, query, found[c]):
+            offer(best, sums[c], p.numbers[found[c]], found[c], query.segment, query.repeats)
+            limit = _limit(best, seed, p.numbers[low])
 
 
 @njit(cache=True)
@@ -353,15 +383,16 @@ def search(p: Postings, t: Terms, query: Query, best: Best, buffers: Buffers) ->
     since there are so many candidates that this is cheaper than looking each up; the rest is looked up.
     """
     terms, documents = len(t.ids), len(p.numbers)
+    lists = [_list(p, t, i) for i in range(terms)]
     rest = np.zeros(terms + 1, np.int64)
     loose = 0  # terms that may become inessential: all but the completions, which come last
     while loose < terms and not t.grouped[loose]:
         rest[loose + 1] = rest[loose] + t.peaks[loose]
         loose += 1
-    starts, ends = p.starts[t.ids], p.starts[t.ids + 1]
-    firsts, lasts = starts.copy(), starts.copy()
+    firsts, lasts = p.starts[t.ids], p.starts[t.ids]
     seed = _seed(p, t, query, len(best.scores)) if best.size[0] < len(best.scores) else 0
-    docs, sums = buffers.docs, buffers.sums
+    docs, codes, bitmaps, ranks, scores = p.docs, p.codes, p.bitmaps, p.ranks, t.scores
+    window, group, found, sums = buffers.window, buffers.group, buffers.docs, buffers.sums
     essential = low = 0
     while True:
         limit = _limit(best, seed, p.numbers[low])
@@ -369,38 +400,43 @@ def search(p: Postings, t: Terms, query: Query, best: Best, buffers: Buffers) ->
             essential += 1
         nearest = documents
         for i in range(essential, terms):
-            if lasts[i] < ends[i]:
-                nearest = min(nearest, p.docs[lasts[i]])
+            if lasts[i] < lists[i].end:
+                nearest = min(nearest, np.int64(docs[lasts[i]]))
         if nearest == documents:
             return
         low = nearest - nearest % WINDOW
         touched, added = 0, terms
         for i in range(terms - 1, -1, -1):
-            if i < essential and (ends[i] - starts[i]) * WINDOW > LOOKUP * touched * documents:
+            one = lists[i]
+            if i < essential and (one.end - one.start) * WINDOW > LOOKUP * touched * documents:
                 break
-            firsts[i] = before(p.docs, lasts[i], ends[i], low) if i < essential else lasts[i]
-            lasts[i] = before(p.docs, firsts[i], ends[i], low + WINDOW)
-            if i >= essential:
-                touched += lasts[i] - firsts[i]
+            firsts[i] = _from(docs, ranks, one, lasts[i], low)
+            lasts[i] = _from(docs, ranks, one, firsts[i], low + WINDOW)
+            touched += lasts[i] - firsts[i] if i >= essential else 0
             added = i
         for i in range(added, loose):
-            _add(p, t, i, firsts[i], lasts[i], low, buffers.window)
+            _add(docs, codes, scores, lists[i], firsts[i], lasts[i], low, window)
+        for i in range(loose, terms):
+            _raise(docs, codes, scores, lists[i], firsts[i], lasts[i], low, group)
         if loose < terms:
-            for i in range(loose, terms):
-                _raise(p, t, i, firsts[i], lasts[i], low, buffers.group)
-            buffers.window[:] += buffers.group
-            buffers.group[:] = 0
+            window[:] += group
+            group[:] = 0
         limit = _limit(best, seed, p.numbers[low])
         need = max(1, limit - rest[added])
         n = 0
         if added == essential and touched < WINDOW // SPARSE:
             for i in range(added, terms):
-                n = _gather_touched(p.docs[firsts[i] : lasts[i]], buffers.window, low, need, docs, sums, n)
+                n = _gather_touched(docs, firsts[i], lasts[i], window, low, need, found, sums, n)
         else:
-            n = _gather(buffers.window, low, need, docs, sums)
+            n = _gather(window, low, need, found, sums)
         for i in range(added - 1, -1, -1):
-            n = _refine(p, t, i, docs, sums, n, limit - rest[i + 1])
-        _offer_all(p, query, best, docs, sums, n, limit)
+            if n == 0:
+                break
+            if lists[i].row >= 0:
+                n = _refine_long(codes, bitmaps, ranks, scores, lists[i], found, sums, n, limit - rest[i + 1])
+            else:
+                n = _refine_short(docs, codes, scores, lists[i], found, sums, n, limit - rest[i + 1])
+        _offer_all(p, query, best, found, sums, n, seed, low)
 
 
 class Tables(NamedTuple):
@@ -411,7 +447,7 @@ class Tables(NamedTuple):
     starts: Array
     """int64 (A): where the term's entries begin."""
     entries: Array
-    """float32 (E): per code for a list longer than there are codes, else per posting."""
+    """float64 (E): per code for a list longer than there are codes, else per posting."""
     codes: int
     """How many codes the segment has."""
     peak_starts: Array
@@ -458,11 +494,11 @@ def _terms(p: Postings, tables: Tables, batch: Batch, q: int) -> Terms:
         if term < 0:
             continue
         length = p.starts[term + 1] - p.starts[term]
-        factor = np.float32(batch.weights[m] * batch.scales[q])
+        factor = batch.weights[m] * batch.scales[q]
         source = tables.starts[batch.terms[m]]
         ids[n], places[n], by_code[n], grouped[n] = term, at, length > tables.codes, batch.grouped[m]
         for j in range(min(length, tables.codes)):
-            scores[at + j] = np.int32(tables.entries[source + j] * factor + np.float32(0.5))
+            scores[at + j] = np.int32(tables.entries[source + j] * factor + 0.5)
         peaks[n] = 0
         if by_code[n]:
             for j in range(tables.peak_starts[term], tables.peak_starts[term + 1]):
@@ -494,23 +530,39 @@ def search_all(
 
 
 @njit(cache=True, nogil=True)
-def matches(p: Postings, ids: Array, batch: Batch, queries: Array, docs: Array) -> tuple[Array, Array, Array]:
+def sort_all(best: Best) -> None:
+    """Puts every heap in order: best first, equal scores by number."""
+    for q in range(len(best.size)):
+        size = best.size[q]
+        heap = Best(best.scores[q], best.numbers[q], best.docs[q], best.segments[q], best.size[q : q + 1].copy())
+        for last in range(size - 1, 0, -1):
+            _swap(heap, 0, last)
+            heap.size[0] = last
+            _sift_down(heap, 0)
+
+
+@njit(cache=True, nogil=True)
+def matches(p: Postings, ids: Array, batch: Batch, queries: Array, documents: Array) -> tuple[Array, Array, Array]:
     """Every term that a query and a document share: (pair, position m in the batch, code of the posting).
 
-    queries, docs: int64 (n), the pairs; the documents are the segment's.
+    queries, documents: int64 (n), the pairs; the documents are the segment's.
     """
     most = 0
     for q in queries:
         most += batch.offsets[q + 1] - batch.offsets[q]
     pairs = np.empty(most, np.int64)
     shared = np.empty(most, np.int64)
-    codes = np.empty(most, np.int64)
+    held = np.empty(most, np.int64)
+    offsets, terms = batch.offsets, batch.terms
+    starts, docs, codes, bitmap_of, bitmaps, ranks = p.starts, p.docs, p.codes, p.bitmap_of, p.bitmaps, p.ranks
     n = 0
-    for i in range(len(docs)):
-        for m in range(batch.offsets[queries[i]], batch.offsets[queries[i] + 1]):
-            term = ids[batch.terms[m]]
-            at = posting(p, term, docs[i]) if term >= 0 else -1
+    for i in range(len(documents)):
+        for m in range(offsets[queries[i]], offsets[queries[i] + 1]):
+            term = ids[terms[m]]
+            if term < 0:
+                continue
+            at = posting(docs, bitmaps, ranks, bitmap_of[term], starts[term], starts[term + 1], documents[i])
             if at >= 0:
-                pairs[n], shared[n], codes[n] = i, m, p.codes[at]
+                pairs[n], shared[n], held[n] = i, m, codes[at]
                 n += 1
-    return pairs[:n], shared[:n], codes[:n]
+    return pairs[:n], shared[:n], held[:n]

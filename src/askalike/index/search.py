@@ -8,12 +8,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from askalike.index.maxscore import Batch, Best, Postings, Tables, matches, search_all
+from askalike.index.maxscore import Batch, Best, Postings, Tables, matches, search_all, sort_all
 from askalike.index.segment import Array, Segment
 from askalike.index.terms import completions, find, term
 from askalike.types import Collection
 
-KEPT_ENTRIES = 1 << 24  # table entries kept per segment and similarity: 64 MiB
+KEPT_ENTRIES = 1 << 23  # table entries kept per segment and similarity: 64 MiB
 KEPT_TERMS = 1 << 18
 KEPT_SIMILARITIES = 8
 BATCH = 512
@@ -206,21 +206,9 @@ class Searcher:
                 segment.peak_starts, segment.peaks,
             )  # fmt: skip
             search_all(live.postings, t, batch, best, at, masks[at], live.repeats)
-        return self._found(batch, similarity, best)
-
-    def _found(self, batch: Batch, similarity: TermScore, best: Best) -> list[Found]:
-        """The heaps' documents with their scores in double precision, best first."""
-        filled = np.arange(best.scores.shape[1]) < best.size[:, None]
-        query, slot = np.nonzero(filled)
-        scores = np.zeros(len(query))
-        for at in range(len(self.segments)):
-            own = best.segments[query, slot] == at
-            scores[own] = self._exact(at, batch, similarity, query[own], best.docs[query[own], slot[own]])
-        numbers = best.numbers[query, slot]
-        order = np.lexsort((numbers, -scores, query))
-        ends = np.cumsum(best.size)[:-1]
+        sort_all(best)
         return [
-            Found(*pair) for pair in zip(np.split(numbers[order], ends), np.split(scores[order], ends), strict=True)
+            Found(best.numbers[q, :size], best.scores[q, :size] / batch.scales[q]) for q, size in enumerate(best.size)
         ]
 
     def _exact(self, at: int, batch: Batch, similarity: TermScore, query: Array, doc: Array) -> NDArray[np.float64]:
@@ -232,8 +220,9 @@ class Searcher:
     ) -> tuple[Array, Array, NDArray[np.float64]]:
         live = self.segments[at]
         rows, shared, codes = matches(live.postings, self._ids[at], batch, query, doc)
-        scores = self._formula(similarity, live.segment, codes, batch.terms[shared]) * batch.weights[shared]
-        return rows, shared, scores
+        scores = self._formula(similarity, live.segment, codes, batch.terms[shared])
+        scales = batch.scales[query[rows]]
+        return rows, shared, np.floor(scores * (batch.weights[shared] * scales) + 0.5) / scales  # as in the tables
 
     def _summed(self, batch: Batch, rows: Array, shared: Array, scores: Array, n: int) -> NDArray[np.float64]:
         grouped = batch.grouped[shared]
@@ -317,7 +306,7 @@ class Searcher:
             here = new[self._ids[at][new] >= 0]
             codes, sizes = _entries(live.segment, self._ids[at][here])
             values = self._formula(similarity, live.segment, codes, np.repeat(here, sizes))
-            start = tables.entries[at].append(values.astype(np.float32))
+            start = tables.entries[at].append(values)
             tables.starts[at][here] = start + np.cumsum(sizes) - sizes
         tables.done[new] = True
 
@@ -340,17 +329,17 @@ class _Scores:
 
 
 class _Growing:
-    """A float32 array with room to grow."""
+    """A float64 array with room to grow."""
 
     def __init__(self) -> None:
-        self.values = np.empty(1 << 12, np.float32)
+        self.values = np.empty(1 << 12, np.float64)
         self.size = 0
 
-    def append(self, values: NDArray[np.float32]) -> int:
+    def append(self, values: NDArray[np.float64]) -> int:
         """Takes values in; returns where they begin."""
         start, self.size = self.size, self.size + len(values)
         if self.size > len(self.values):
-            grown = np.empty(max(self.size, 2 * len(self.values)), np.float32)
+            grown = np.empty(max(self.size, 2 * len(self.values)), np.float64)
             grown[:start] = self.values[:start]
             self.values = grown
         self.values[start : self.size] = values

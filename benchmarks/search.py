@@ -1,0 +1,137 @@
+"""Queries per second of this index beside bm25s (numba) and tantivy: one thread each, in turns, the same tokens.
+
+    python benchmarks/search.py                           # 100,000 and 1,000,000 made questions
+    python benchmarks/search.py --archive questions.jsonl # titles and bodies of a file (objects with title and body)
+
+Every question is one text, its title and its body; queries are the titles, or titles and bodies, of questions drawn
+from the archive. Reported: medians over the rounds, and per round the ratio to bm25s.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from _engines import ENGINES
+from _synthetic import texts
+
+HERE = Path(__file__).parent
+DATA = HERE.parent / "bench-data"
+SIMILARITIES = ("tfidf", "bm25", "ib", "dfr", "lm_dirichlet", "lm_jelinek_mercer")
+ONE_THREAD = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+
+
+class Worker:
+    """An engine's process."""
+
+    def __init__(self, engine: str, data: Path) -> None:
+        command = [sys.executable, HERE / "_worker.py", engine, data, data / engine]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **ONE_THREAD}
+        )
+
+    def __call__(self, command: str) -> dict[str, float]:
+        assert self.process.stdin
+        assert self.process.stdout
+        print(command, file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
+
+    def close(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def archive_texts(path: Path) -> Iterator[tuple[list[str], list[str]]]:
+    """Titles and bodies as stems of lower-cased words."""
+    from askalike.text.analyzer import Analyzer
+
+    tokens = Analyzer().tokens
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            row = json.loads(line)
+            yield tokens(row["title"], "en"), tokens(row["body"], "en")
+
+
+def write_data(pairs: Iterator[tuple[list[str], list[str]]], data: Path, queries: int) -> int:
+    """Writes documents and queries; returns how many documents there are."""
+    data.mkdir(parents=True, exist_ok=True)
+    rows = list(pairs)
+    with open(data / "documents.tsv", "w", encoding="utf-8") as file:
+        file.writelines("\t".join(t + b) + "\n" for t, b in rows)
+    drawn = np.random.default_rng(0).choice(len(rows), queries, replace=False)
+    asked = {"title": [rows[i][0] for i in drawn], "title + body": [rows[i][0] + rows[i][1] for i in drawn]}
+    (data / "queries.json").write_text(json.dumps({k.replace(" ", ""): v for k, v in asked.items()}))
+    return len(rows)
+
+
+def size_bytes(path: Path) -> int:
+    return sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
+
+
+def build_and_open(data: Path) -> None:
+    print(f"{'engine':10} {'build s':>8} {'disk MB':>8} {'open ms':>8} {'first answer ms':>16}")
+    for engine in ENGINES:
+        builder = Worker(engine, data)
+        built = builder("build")["seconds"]
+        builder.close()
+        opener = Worker(engine, data)
+        opened = opener("open")
+        opener.close()
+        disk = size_bytes(data / engine) / 1e6
+        print(f"{engine:10} {built:8.1f} {disk:8.0f} {opened['seconds'] * 1e3:8.1f} {opened['first'] * 1e3:16.1f}")
+
+
+def race(data: Path, kind: str, queries: int, rounds: int) -> None:
+    """All engines in turns; a first round that is not counted."""
+    workers = {engine: Worker(engine, data) for engine in ENGINES}
+    lines = [("bm25s", "bm25"), ("tantivy", "bm25"), *(("askalike", s) for s in SIMILARITIES)]
+    seconds: dict[tuple[str, str], list[float]] = {line: [] for line in lines}
+    for worker in workers.values():
+        worker("open")
+    resident = {}
+    for turn in range(rounds + 1):
+        for engine, similarity in lines:
+            answer = workers[engine](f"search {kind.replace(' ', '')} {similarity}")
+            resident[engine] = answer["resident"] / 1e6
+            if turn:
+                seconds[engine, similarity].append(answer["seconds"])
+    for worker in workers.values():
+        worker.close()
+    print(f"\n{kind} queries, top 10 {'queries/s':>18} {'× bm25s':>8} {'lowest':>7} {'resident MB':>12}")
+    for line in lines:
+        ratios = [b / a for a, b in zip(seconds[line], seconds["bm25s", "bm25"], strict=True)]
+        per_second = queries / statistics.median(seconds[line])
+        print(
+            f"{line[0] + ' ' + line[1]:30} {per_second:10.0f} {statistics.median(ratios):8.2f} {min(ratios):7.2f}"
+            f" {resident[line[0]]:12.0f}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--archive", type=Path, nargs="*", default=[], help="JSON lines with title and body")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[100_000, 1_000_000], help="how many made questions")
+    parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    sources = [(re.sub(r"\W", "-", p.stem), archive_texts(p)) for p in options.archive]
+    for name, pairs in sources or [(f"made-{n}", texts(n)) for n in options.sizes]:
+        data = DATA / name
+        shutil.rmtree(data, ignore_errors=True)
+        count = write_data(pairs, data, options.queries)
+        print(f"\n{name}: {count:,} questions, {options.queries} queries, {options.rounds} rounds, one thread each\n")
+        build_and_open(data)
+        for kind in ("title", "title + body"):
+            race(data, kind, options.queries, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
