@@ -12,7 +12,7 @@ import pytest
 
 from askalike.archive import Archive
 from askalike.archive.importing import Summary, summary
-from askalike.errors import ArchiveError, InputError
+from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.readers import import_archive
 
 
@@ -82,10 +82,30 @@ def test_an_error_leaves_an_older_archive_as_it_was(tmp_path: Path) -> None:
 
 def test_a_directory_of_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/mine.txt").write_text("mine")
+    (tmp_path / "out/rejected.jsonl").write_text("mine")
     with pytest.raises(ArchiveError, match="holds other files"):
         imported(faq(tmp_path / "faq.csv", 3), tmp_path / "out")
-    assert [p.name for p in (tmp_path / "out").iterdir()] == ["mine.txt"]
+    with pytest.raises(ArchiveError, match="is a file"):
+        imported(tmp_path / "faq.csv", tmp_path / "faq.csv")
+    assert (tmp_path / "out/rejected.jsonl").read_text() == "mine"
+    assert (tmp_path / "faq.csv").exists()
+
+
+def test_an_empty_directory_stays_when_nothing_comes_of_it(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(InputError, match="no question in it"):
+        imported(faq(tmp_path / "faq.csv", 0), tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_arguments_that_cannot_be(tmp_path: Path) -> None:
+    path = faq(tmp_path / "faq.csv", 3)
+    with pytest.raises(SettingsError, match="'english': expected a two-letter code"):
+        import_archive("table", [path], tmp_path / "out", language="english")
+    with pytest.raises(SettingsError, match="colour is not a setting"):
+        import_archive("table", [path], tmp_path / "out", options={"colour": "red"})
+    with pytest.raises(InputError, match="no path is given"):
+        import_archive("table", [], tmp_path / "out")
 
 
 def import_command(path: Path, directory: Path) -> list[str]:

@@ -6,7 +6,7 @@ same import again completes it.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -72,17 +72,14 @@ def summary(archive: Archive) -> Summary:
 @contextmanager
 def opened_for_import(directory: Path) -> Iterator[Archive]:
     """The archive there, made if need be; one that was made and then holds no question is removed again."""
-    made_directory, made = not directory.exists(), not (directory / FILE).exists()
+    before = set(directory.iterdir()) if directory.is_dir() else None
     try:
         with Archive.create(directory) as archive:
             yield archive
-            made = made and not _one(archive, "SELECT EXISTS (SELECT 1 FROM questions)")
     except BaseException:
-        made = made and not _has_questions(directory)
+        if directory.is_dir() and directory / FILE not in (before or ()) and not _has_questions(directory):
+            _remove(directory, before)
         raise
-    finally:
-        if made:
-            _remove(directory, made_directory)
 
 
 def import_records(
@@ -221,7 +218,7 @@ class _Rejects:
         self._file: IO[str] | None = None
 
     def __enter__(self) -> "_Rejects":
-        self._path.unlink(missing_ok=True)
+        self._written(lambda: self._path.unlink(missing_ok=True))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -245,7 +242,9 @@ class _Rejects:
         try:
             write()
         except OSError as error:
-            raise ArchiveError(f"{self._path}: {error.strerror}; free some space and repeat") from None
+            raise ArchiveError(
+                f"{self._path}: {error.strerror}; free some space, or make it writable, and repeat"
+            ) from None
 
 
 def _one(archive: Archive, sql: str, *values: Any) -> int:
@@ -260,10 +259,12 @@ def _has_questions(directory: Path) -> bool:
         return False
 
 
-def _remove(directory: Path, all_of_it: bool) -> None:
-    for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", REJECTED):
-        (directory / name).unlink(missing_ok=True)
-    if all_of_it and directory.is_dir():
+def _remove(directory: Path, before: Collection[Path] | None) -> None:
+    """Removes what an import made in a directory; `before` is what was in it, None where it was not there."""
+    for path in (directory / name for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", REJECTED)):
+        if path not in (before or ()):
+            path.unlink(missing_ok=True)
+    if before is None:
         directory.rmdir()
 
 

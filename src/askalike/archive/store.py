@@ -57,9 +57,11 @@ class Archive:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def view(self, of: Literal["questions", "answers"] = "questions", *, before: str | None = None) -> View:
-        """What a ranker may see: the questions (or answers), those created before a date if one is given."""
-        return View(self.connection, str(self.path), of, before)
+    def view(
+        self, of: Literal["questions", "answers"] = "questions", *, before: str | None = None, group: str | None = None
+    ) -> View:
+        """What a ranker may see: the questions (or answers), of before a date or of one group if one is given."""
+        return View(self.connection, str(self.path), of, before, group)
 
     @contextmanager
     def writing(self, import_number: int | None = None) -> Iterator[Writer]:

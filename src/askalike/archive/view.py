@@ -23,7 +23,9 @@ ANSWER_SQL = (
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The questions (or answers) of an archive, those created before a date if one is given.
+    """The questions (or answers) of an archive: those created before a date, or of one group, if one is given.
+
+    A group is one of several data sets in an archive (CQADupStack's forums): its ids begin with `GROUP/`.
 
     Every row has a number, given once and never reused: rows are handed out, and ties are broken, in its order.
     """
@@ -32,6 +34,7 @@ class View:
     archive: str
     of: Literal["questions", "answers"] = "questions"
     before: str | None = None
+    group: str | None = None
 
     @property
     def change(self) -> int:
@@ -131,6 +134,9 @@ class View:
         if self.before:
             where.append(f"{prefix}created_at < ?")
             values.append(self.before)
+        if self.group:
+            where.append(f"{prefix}id > ? AND {prefix}id < ?")  # '0' is the character after '/'
+            values += [f"{self.group}/", f"{self.group}0"]
         return (f" WHERE {' AND '.join(where)}" if where else "", values)
 
     def _rows(self, sql: str, since: int, prefix: str = "") -> Iterator[tuple[Any, ...]]:

@@ -10,6 +10,7 @@ from typing import Any
 from askalike.types import Answer, Judgement, Link, Query, Question
 
 BATCH = 5_000
+ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 
 QUESTION_COLUMNS = (
     "title", "body", "markup", "tags", "category", "language", "created_at", "closed_at", "author", "url", "license",
@@ -170,7 +171,7 @@ def question_row(q: Question) -> tuple[Any, ...]:
     """The values of QUESTION_COLUMNS."""
     return (
         q.title, q.body, q.markup, join_tags(q.tags), q.category, q.language, q.created_at, q.closed_at, q.author,
-        q.url, q.license, q.votes, q.accepted_answer_id, json.dumps(q.rephrasings, ensure_ascii=False),
+        q.url, q.license, q.votes, q.accepted_answer_id, join_tags(q.rephrasings),
     )  # fmt: skip
 
 
@@ -186,8 +187,8 @@ def query_row(q: Query) -> tuple[Any, ...]:
 
 
 def join_tags(tags: Sequence[str]) -> str:
-    """Tags as one JSON text."""
-    return json.dumps(tags, ensure_ascii=False) if tags else "[]"
+    """Tags, or rephrasings, as one JSON text."""
+    return ENCODE(tags) if tags else "[]"
 
 
 def split_tags(text: str) -> tuple[str, ...]:

@@ -80,6 +80,11 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
             file.write("".join(lines).encode())
 
 
+def separated(run: Run) -> Run:
+    """The run with scores that fall strictly as 32-bit floats, as `write_run` writes them."""
+    return Run({q: (run.columns(q)[0], _falling(run.columns(q)[1], q)) for q in run})
+
+
 def _repeated(path: Path, query: str) -> InputError:
     """Reads the file again, for the line on which a document of the query comes for the second time."""
     seen: set[str] = set()

@@ -88,8 +88,9 @@ class Lexical:
 
     def path(self, view: View) -> Path:
         """The directory of a view's index."""
-        before = f"-{view.before.replace(':', '')}" if view.before else ""
-        return Path(view.archive) / "index" / f"terms-{view.of}{before}-{self.settings.digest}"
+        part = hashlib.sha256(f"{view.before} {view.group}".encode()).hexdigest()[:8]
+        name = f"terms-{view.of}-{self.settings.digest}"
+        return Path(view.archive) / "index" / (f"{name}-{part}" if view.before or view.group else name)
 
     def rank(
         self,

@@ -1,11 +1,13 @@
 """One reader per file and format: each yields questions, answers, links and evaluation sets, a few at a time."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from askalike.archive.importing import Summary, import_records, opened_for_import
 from askalike.config import validated
+from askalike.errors import InputError, SettingsError
 from askalike.readers._source import Progress, Source
 from askalike.registry import load
 
@@ -25,6 +27,10 @@ def import_archive(
     reader: a registered name. options: that reader's settings. progress: called with the bytes read and expected.
     Raises InputError, SettingsError or ArchiveError; rows that cannot be taken are in `rejected.jsonl`.
     """
+    if language and not re.fullmatch("[a-z]{2}", language):
+        raise SettingsError(f"language {language!r}: expected a two-letter code such as en")
+    if not paths:
+        raise InputError("no path is given; expected the files or folders to import")
     chosen = validated(load("reader", reader), options or {}, f"reader {reader}")
     files = [Path(path) for path in paths]
     source = Source(progress)

@@ -12,7 +12,11 @@ from askalike.readers._source import Source
 from askalike.types import Rejected
 
 BOM = b"\xef\xbb\xbf"
-UNCLOSED = "a quote that opens in this row is not closed; close it, or use --no-quotes where quotes are plain text"
+UNCLOSED = (
+    "a quote that opens in this row is not closed (or a field is over 131,072 characters long); "
+    "close it, or use --no-quotes where quotes are plain text"
+)
+MOST_SHAPES = 1_000
 DELIMITERS = ",;\t"
 
 
@@ -53,6 +57,7 @@ class Columns:
         self._usual = usual
         self._required = required
         self._known: dict[tuple[str, ...], Mapping[str, str]] = {}
+        self._checked = False
         self._unseen = set(self._named)
 
     def of(self, row: Row, source: Source) -> Mapping[str, Any]:
@@ -62,9 +67,10 @@ class Columns:
         """
         keys = tuple(row)
         if keys not in self._known:
+            if len(self._known) >= MOST_SHAPES:
+                self._known.clear()
             self._known[keys] = self._found(keys)
-            if len(self._known) == 1:
-                self._check(keys, source)
+            self._check(keys, source)
         return {part: row[name] for part, name in self._known[keys].items()}
 
     def check_named(self, source: Source) -> None:
@@ -84,7 +90,8 @@ class Columns:
         return found
 
     def _check(self, keys: Sequence[str], source: Source) -> None:
-        for part in self._required:
+        checked, self._checked = self._checked, True
+        for part in () if checked else self._required:
             if part not in self._known[tuple(keys)]:
                 name = self._named.get(part)
                 problem = f"no column {name!r}" if name else f"no column is known to hold the {part}"

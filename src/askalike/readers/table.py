@@ -80,7 +80,7 @@ class Table(Settings):
         if not title:
             raise KeyError("question")
         body, given = string(cells.get("body")), string(cells.get("id"))
-        source.ids_are_given = bool(given)
+        source.ids_are_given = "id" in cells
         id = self._id(given, title, body, seen, source)
         texts = _texts(cells.get("answer"))
         answers = [

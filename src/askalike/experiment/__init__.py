@@ -1,0 +1,1 @@
+"""Measuring rankers on archives."""

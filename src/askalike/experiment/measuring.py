@@ -1,0 +1,80 @@
+"""How well a ranker finds what an archive's labels say: the archive's splits, its ranker, one evaluation."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from askalike.archive.splits import labelled, split
+from askalike.archive.store import Archive
+from askalike.errors import ArchiveError
+from askalike.evaluation.macro import Macro
+from askalike.evaluation.measures import evaluate
+from askalike.evaluation.outcome import Evaluation
+from askalike.evaluation.trec import separated
+from askalike.rankers import Ranker
+from askalike.rankers._ranker import Progress
+from askalike.types import Split
+
+T = TypeVar("T")
+
+USUAL = ("Success@1", "Success@5", "Success@10", "AP", "RR")
+
+
+def default_split(archive: Archive) -> str:
+    """test where there is one, else the first split that has labels. Raises ArchiveError where none has."""
+    names = labelled(archive)
+    if not names:
+        raise ArchiveError(
+            f"{archive.path}: nothing to evaluate with: no duplicate links, rephrasings or evaluation set; "
+            "import one, or evaluate a run with --run FILE --qrels FILE"
+        )
+    return "test" if "test" in names else names[0]
+
+
+def measure(
+    archive: Archive,
+    ranker: Ranker,
+    split_name: str,
+    measures: Sequence[str] = USUAL,
+    *,
+    rule: str = "trec_eval",
+    k: int = 100,
+    progress: Progress | None = None,
+) -> Evaluation | Macro:
+    """A ranker's measures on a split; over an archive of several groups (CQADupStack's forums), their macro average.
+
+    The ranker's own order counts: equal scores are told apart before the rule sees them, as in a run that is written.
+    A query that is a question of the archive never finds itself.
+    """
+    labels = split(archive, split_name)
+    groups: Sequence[str] = archive.meta.get("groups") or ()
+    if not groups:
+        return _measured(archive, ranker, labels, None, measures, rule, k, progress)
+    parts = {g: _within(labels, g) for g in groups}
+    return Macro(
+        {g: _measured(archive, ranker, p, g, measures, rule, k, progress) for g, p in parts.items() if p.queries}
+    )
+
+
+def _measured(
+    archive: Archive,
+    ranker: Ranker,
+    labels: Split,
+    group: str | None,
+    measures: Sequence[str],
+    rule: str,
+    k: int,
+    progress: Progress | None,
+) -> Evaluation:
+    view = archive.view(group=group)
+    run = ranker.fit(view).index(view, progress).rank(labels.queries, k, candidates=labels.candidates)
+    return evaluate(separated(run), labels.qrels, measures, rule)
+
+
+def _within(labels: Split, group: str) -> Split:
+    """What of a split belongs to one group."""
+    candidates = _own(labels.candidates, group) if labels.candidates is not None else None
+    return Split(_own(labels.queries, group), _own(labels.qrels, group), candidates)
+
+
+def _own(rows: Mapping[str, T], group: str) -> dict[str, T]:
+    return {id: row for id, row in rows.items() if id.startswith(f"{group}/")}
