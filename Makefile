@@ -23,7 +23,7 @@ lint: .venv/.test .venv/.lint ## check style and types
 
 docs: .venv/.test .venv/.docs ## run the documentation's examples, then build the site into site/
 	$(BIN)/python -m pytest tests/docs
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 bench: .venv/.bench ## run the benchmarks; BENCHMARKS="search" runs one
