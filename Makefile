@@ -1,6 +1,7 @@
 # Everything below sets up what it needs in .venv by itself; PYTHON=… names the Python to make it with.
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint docs bench clean
+.NOTPARALLEL:
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -22,7 +23,7 @@ lint: .venv/.test .venv/.lint ## check style and types
 	$(BIN)/mypy --strict
 
 docs: .venv/.test .venv/.docs ## run the documentation's examples, then build the site into site/
-	$(BIN)/python -m pytest tests/docs
+	$(BIN)/python -m pytest -n 2 tests/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
