@@ -1,0 +1,51 @@
+# Everything below sets up what it needs in .venv by itself; PYTHON=… names the Python to make it with.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint docs bench clean
+.NOTPARALLEL:
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+BENCHMARKS ?=
+TESTS ?=
+
+help: ## print this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 8
+
+demo: .venv/.askalike ## import, index, search and measure the bundled example archive
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+
+test: .venv/.test ## run the tests; TESTS="tests/text -k stems" runs some
+	$(BIN)/python -m pytest -n 2 $(TESTS)
+
+lint: .venv/.test .venv/.lint ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+
+docs: .venv/.test .venv/.docs ## run the documentation's examples, then build the site into site/
+	$(BIN)/python -m pytest -n 2 tests/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+bench: .venv/.bench ## run the benchmarks; BENCHMARKS="search" runs one
+	$(BIN)/python benchmarks/run.py $(BENCHMARKS)
+
+clean: ## remove .venv and everything made here
+	rm -rf .venv demo site build dist bench-data .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Each stamp stands for what is installed: the environment itself, askalike, and the dependency groups of pyproject.toml.
+.venv/.made: tools/make-venv
+	@tools/make-venv
+	@$(PIP) install -c constraints.txt pip # one that knows --group
+	@touch $@
+
+.venv/.askalike: .venv/.made pyproject.toml constraints.txt
+	@echo "Installing askalike into .venv …"
+	@$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+.venv/.test .venv/.lint .venv/.docs .venv/.bench: .venv/.%: .venv/.askalike
+	@echo "Installing what $* needs …"
+	@$(PIP) install -c constraints.txt --group $*
+	@touch $@

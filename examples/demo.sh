@@ -1,0 +1,24 @@
+#!/bin/sh
+# The main job on the bundled example archive: import, index, search, measure. Each command is shown, then run.
+set -eu
+
+bold=
+plain=
+if [ -t 1 ]; then
+    bold=$(printf '\033[1m')
+    plain=$(printf '\033[0m')
+fi
+
+run() {
+    printf '\n%s$ %s%s\n' "$bold" "$1" "$plain"
+    eval "$1"
+}
+
+run 'askalike import table examples/riverside.csv -o demo'
+run 'askalike index demo'
+run 'askalike search demo "my bicycle was stolen, what now" -k 3 --explain'
+run 'askalike search demo "Wie lange darf ich das Buch behalten?" -k 3 --explain'
+run 'askalike search demo "lost my libary card" -k 3 --tag card --explain'
+run 'askalike evaluate demo --split rephrasings'
+
+printf '\nThe archive is in demo/. Ask it something yourself: .venv/bin/askalike search demo "your question"\n'
