@@ -89,7 +89,8 @@ class Forward:
 
     def halves(self) -> "tuple[Forward, Forward]":
         """The first and the second half of the documents, cut between two numbers."""
-        cut = int(np.searchsorted(self.numbers, self.numbers[len(self.numbers) // 2]))
+        middle = self.numbers[len(self.numbers) // 2]
+        cut = int(np.searchsorted(self.numbers, middle) or np.searchsorted(self.numbers, middle, "right"))
         return self._part(0, cut), self._part(cut, len(self.numbers))
 
     def _part(self, first: int, last: int) -> "Forward":
@@ -111,6 +112,12 @@ def built(forward: Forward, exact_lengths: bool, scale: int) -> list[Segment]:
         return [_segment(forward, exact_lengths, scale)]
     except TooManyCodes:
         return [s for half in forward.halves() for s in built(half, exact_lengths, scale)]
+
+
+def fit_together(segments: Sequence[Segment]) -> bool:
+    """Whether one segment can tell apart the (frequency, length) pairs of all of these."""
+    pairs = [s.code_tf.astype(np.int64) << 32 | s.code_length for s in segments]
+    return len(np.unique(np.concatenate(pairs))) <= MAX_CODES
 
 
 def merged(segments: Sequence[Segment], live: Sequence[Array], exact_lengths: bool, scale: int) -> list[Segment]:

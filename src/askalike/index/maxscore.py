@@ -18,7 +18,7 @@ from askalike.index.segment import Array
 WINDOW = 16_384  # documents: 64 KiB of sums
 BLOCK = 16  # sums that are looked at together
 SPARSE = 8  # a window in which less than a share of 1/8 was touched is not scanned
-LOOKUP = 8  # looking up one document costs as much as adding so many postings
+LOOKUP = 2  # looking up one document costs as much as adding so many postings
 SEED_LISTS = 6
 SEED = 64  # documents that are scored first, for a first idea of the k-th best score
 
@@ -88,7 +88,7 @@ class Buffers(NamedTuple):
     """int32 (WINDOW): the best completion of an unfinished word for each."""
     docs: Array
     sums: Array
-    """int64 (WINDOW): documents that may be among the best, and their sums so far."""
+    """int64 (WINDOW + 1, the last being room to write in vain): documents that may be among the best, and their sums so far."""
 
 
 class Best(NamedTuple):
@@ -207,21 +207,22 @@ def posting(docs: Array, bitmaps: Array, ranks: Array, row: int, start: int, end
 def _refine_long(
     codes: Array, bitmaps: Array, ranks: Array, scores: Array, one: List, found: Array, sums: Array, n: int, least: int
 ) -> int:
-    """Adds a list that has a bitmap to the candidates' sums; drops those below `least`. Returns how many stay."""
-    bits, before_word, table, codes = bitmaps[one.row], ranks[one.row], scores[one.table :], codes[one.start :]
+    """Adds a list that has a bitmap to the candidates' sums; those below `least` are dropped. Returns how many stay.
+
+    Without branches: whether a document is in a list cannot be predicted, and reading in vain is cheap in a window.
+    """
+    bits, earlier, table = bitmaps[one.row], ranks[one.row], scores[one.table :]
+    held, last = codes[one.start : one.end], np.uint64(one.end - one.start - 1)
     kept = np.uint64(0)
     for c in range(n):
         doc, total = found[c], sums[c]
-        if total < least:
-            continue
-        at = np.uint64(doc) >> np.uint64(6)
+        at, bit = np.uint64(doc) >> np.uint64(6), np.uint64(doc) & np.uint64(63)
         word = bits[at]
-        bit = np.uint64(1) << (np.uint64(doc) & np.uint64(63))
-        if word & bit:
-            place = np.uint64(before_word[at]) + np.uint64(_ones(word & (bit - np.uint64(1))))
-            total += table[codes[place]] if one.coded else table[place]
+        place = min(np.uint64(earlier[at]) + np.uint64(_ones(word & ((np.uint64(1) << bit) - np.uint64(1)))), last)
+        score = table[held[place]] if one.coded else table[place]
+        total += score * np.int64((word >> bit) & np.uint64(1))
         found[kept], sums[kept] = doc, total
-        kept += np.uint64(1)
+        kept += np.uint64(total >= least)
     return np.int64(kept)
 
 
@@ -233,13 +234,11 @@ def _refine_short(
     kept = 0
     for c in range(n):
         doc, total = found[c], sums[c]
-        if total < least:
-            continue
         at = before(docs, one.start, one.end, doc)
         if at < one.end and docs[at] == doc:
             total += scores[one.table + (codes[at] if one.coded else at - one.start)]
         found[kept], sums[kept] = doc, total
-        kept += 1
+        kept += total >= least
     return kept
 
 
@@ -288,14 +287,16 @@ def _gather(window: Array, low: int, need: int, found: Array, sums: Array) -> in
 def _gather_touched(
     docs: Array, first: int, last: int, window: Array, low: int, need: int, found: Array, sums: Array, n: int
 ) -> int:
-    """As `_gather`, but looks only at the documents first:last of one list."""
-    for j in range(first, last):
-        score = window[docs[j] - low]
-        if score >= need:
-            found[n], sums[n] = docs[j], score
-            n += 1
-        window[docs[j] - low] = 0
-    return n
+    """As `_gather`, but looks only at the documents first:last of one list. Without branches."""
+    at, offset = np.uint64(n), np.uint32(low)
+    docs = docs[first:last]
+    for j in range(len(docs)):
+        place = np.uint32(docs[j]) - offset
+        score = window[place]
+        found[at], sums[at] = docs[j], score
+        at += np.uint64(score >= need)
+        window[place] = 0
+    return np.int64(at)
 
 
 @njit(cache=True)
@@ -321,8 +322,14 @@ def _seed(p: Postings, t: Terms, query: Query, k: int) -> int:
         one = _list(p, t, i)
         for at in range(one.start, min(one.end, one.start + SEED - n)):
             found[n] = p.docs[at]
-            sums[n] = 0 if t.grouped[i] or one.row >= 0 else t.scores[one.table + (p.codes[at] if one.coded else at - one.start)]
+            sums[n] = (
+                0
+                if t.grouped[i] or one.row >= 0
+                else t.scores[one.table + (p.codes[at] if one.coded else at - one.start)]
+            )
             n += 1
+        if n == SEED:
+            break
     n = _distinct(p, query, found, sums, n)
     if n < k:
         return 0
@@ -424,18 +431,20 @@ def search(p: Postings, t: Terms, query: Query, best: Best, buffers: Buffers) ->
         limit = _limit(best, seed, p.numbers[low])
         need = max(1, limit - rest[added])
         n = 0
-        if added == essential and touched < WINDOW // SPARSE:
-            for i in range(added, terms):
+        if touched < WINDOW // SPARSE:
+            for i in range(essential, terms):
                 n = _gather_touched(docs, firsts[i], lasts[i], window, low, need, found, sums, n)
+            if added < essential:
+                window[:] = 0
         else:
             n = _gather(window, low, need, found, sums)
         for i in range(added - 1, -1, -1):
             if n == 0:
                 break
             if lists[i].row >= 0:
-                n = _refine_long(codes, bitmaps, ranks, scores, lists[i], found, sums, n, limit - rest[i + 1])
+                n = _refine_long(codes, bitmaps, ranks, scores, lists[i], found, sums, n, limit - rest[i])
             else:
-                n = _refine_short(docs, codes, scores, lists[i], found, sums, n, limit - rest[i + 1])
+                n = _refine_short(docs, codes, scores, lists[i], found, sums, n, limit - rest[i])
         _offer_all(p, query, best, found, sums, n, seed, low)
 
 
@@ -495,19 +504,21 @@ def _terms(p: Postings, tables: Tables, batch: Batch, q: int) -> Terms:
             continue
         length = p.starts[term + 1] - p.starts[term]
         factor = batch.weights[m] * batch.scales[q]
-        source = tables.starts[batch.terms[m]]
+        entries = min(length, tables.codes)
+        source = tables.entries[tables.starts[batch.terms[m]] :][:entries]
+        table = scores[at : at + entries]
         ids[n], places[n], by_code[n], grouped[n] = term, at, length > tables.codes, batch.grouped[m]
-        for j in range(min(length, tables.codes)):
-            scores[at + j] = np.int32(tables.entries[source + j] * factor + 0.5)
-        peaks[n] = 0
+        peak = np.int32(0)
+        for j in range(entries):
+            table[j] = max(np.int32(source[j] * factor + 0.5), np.int32(source[j] > 0.0))  # what matches is found
         if by_code[n]:
             for j in range(tables.peak_starts[term], tables.peak_starts[term + 1]):
-                peaks[n] = max(peaks[n], np.int64(scores[at + tables.peaks[j]]))
-            at += tables.codes
+                peak = max(peak, table[tables.peaks[j]])
         else:
-            for j in range(at, at + length):
-                peaks[n] = max(peaks[n], np.int64(scores[j]))
-            at += length
+            for j in range(entries):
+                peak = max(peak, table[j])
+        peaks[n] = peak
+        at += entries
         n += 1
     order = np.argsort(np.where(grouped[:n], np.int64(1) << 40, peaks[:n]), kind="mergesort")
     return Terms(ids[order], places[order], by_code[order], peaks[order], grouped[order], scores)
@@ -519,7 +530,10 @@ def search_all(
 ) -> None:
     """Searches one segment for every query; row q of `best` is the heap of query q."""
     buffers = Buffers(
-        np.zeros(WINDOW, np.int32), np.zeros(WINDOW, np.int32), np.empty(WINDOW, np.int64), np.empty(WINDOW, np.int64)
+        np.zeros(WINDOW, np.int32),
+        np.zeros(WINDOW, np.int32),
+        np.empty(WINDOW + 1, np.int64),
+        np.empty(WINDOW + 1, np.int64),
     )
     for q in range(len(batch.scales)):
         terms = _terms(p, tables, batch, q)

@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+from zipfile import BadZipFile
 
 import numpy as np
 from numba import njit
 
 from askalike.errors import SearchIndexError
-from askalike.index.build import SegmentBuilder, merged
+from askalike.index.build import SegmentBuilder, fit_together, merged
 from askalike.index.search import LiveSegment, Searcher
 from askalike.index.segment import Array, Segment
 
@@ -28,6 +29,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 TOKENS_PER_SEGMENT = 1 << 26  # a build holds at most so many tokens in memory (256 MiB)
 FAN = 4  # as many segments of about one size become one
+NOTHING = (0, 0)  # the stamp of an index that is not there
 NONE = np.empty(0, np.int32), np.empty((0, 3), np.int64)
 
 
@@ -64,7 +66,7 @@ class PostingsIndex:
     """The archive's change number that the index has followed to."""
     _parts: list[_Part] = field(default_factory=list)
     _searcher: Searcher | None = None
-    _stamp: tuple[int, int] = (0, 0)
+    _stamp: tuple[int, int] = NOTHING
 
     @classmethod
     def open(cls, path: Path, layout: Layout) -> Self:
@@ -83,7 +85,7 @@ class PostingsIndex:
                 stamp = self._stat()
                 if stamp == self._stamp:
                     return False
-                self._read()
+                self._read(stamp)
             except FileNotFoundError:  # a commit has come between the manifest and the files it names
                 continue
             self._stamp = stamp
@@ -100,32 +102,36 @@ class PostingsIndex:
     @contextmanager
     def writing(self) -> Iterator["IndexWriter"]:
         """The writer. Raises SearchIndexError where another one is at work."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with open(self.path / "lock", "w") as lock:
-            try:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with open(self.path / "lock", "w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise SearchIndexError(
-                    f"{self.path}: another process is writing this index; wait until it has finished and repeat"
-                ) from None
-            self.refresh()
-            try:
-                yield IndexWriter(self)
-            except OSError as error:
-                raise SearchIndexError(
-                    f"{self.path}: {error.strerror}; free some space and repeat, the last committed state is safe"
-                ) from None
-            finally:
-                self._sweep()
+                self.refresh()
+                try:
+                    yield IndexWriter(self)
+                finally:
+                    self._sweep()
+        except BlockingIOError:
+            raise SearchIndexError(
+                f"{self.path}: another process is writing this index; wait until it has finished and repeat"
+            ) from None
+        except OSError as error:
+            raise SearchIndexError(
+                f"{self.path}: cannot be written ({error.strerror or error}); free some space or change the "
+                "directory's permissions and repeat, the last committed state is safe"
+            ) from None
 
     def _stat(self) -> tuple[int, int]:
         try:
             stat = (self.path / MANIFEST).stat()
         except FileNotFoundError:
-            return (0, 0)
+            return NOTHING
         return stat.st_ino, stat.st_mtime_ns
 
-    def _read(self) -> None:
+    def _read(self, stamp: tuple[int, int]) -> None:
+        if stamp == NOTHING:  # a new index, or one that was thrown away
+            self._parts, self.change, self._searcher = [], 0, None
+            return
         manifest = _manifest(self.path / MANIFEST)
         if manifest.get("format") != FORMAT:
             raise SearchIndexError(
@@ -155,9 +161,9 @@ class PostingsIndex:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self.path / MANIFEST)
-        _sync(self.path)
         self._parts, self.change, self._searcher = list(parts), change, None
         self._stamp = self._stat()
+        _sync(self.path)
 
     def _sweep(self) -> None:
         """Removes what neither the manifest names nor a reader can still come to ask for."""
@@ -228,7 +234,7 @@ class IndexWriter:
         while True:
             self._sequence += 1
             name = f"{self._index.change}-{os.getpid()}-{self._sequence}"
-            if not (self._index.path / name).exists():
+            if not any((self._index.path / taken).exists() for taken in (name, _deletions(name))):
                 return name
 
 
@@ -238,10 +244,18 @@ def _to_merge(parts: Sequence[_Part]) -> list[_Part]:
         if len(part.live.deleted) > part.size:
             return [part]
     tiers: dict[int, list[_Part]] = {}
-    for part in parts:
+    for part in sorted(parts, key=lambda part: len(part.live.segment.code_tf)):
         tiers.setdefault(part.size.bit_length() // 3, []).append(part)
-    crowded = [tier for tier in tiers.values() if len(tier) >= FAN]
-    return min(crowded, key=lambda tier: tier[0].size, default=[])
+    crowded = [group for tier in tiers.values() if (group := _fitting(tier))]
+    return min(crowded, key=lambda group: group[0].size, default=[])
+
+
+def _fitting(tier: Sequence[_Part]) -> list[_Part]:
+    """As many of the parts as can be one segment, at least FAN; none if there are not so many."""
+    for size in range(len(tier), FAN - 1, -1):
+        if fit_together([part.live.segment for part in tier[:size]]):
+            return list(tier[:size])
+    return []
 
 
 def _without(path: Path, part: _Part, gone: Array, name: str) -> _Part:
@@ -256,12 +270,16 @@ def _without(path: Path, part: _Part, gone: Array, name: str) -> _Part:
     if len(deleted) == len(part.live.deleted):
         return part
     changed = _lost(segment.starts, segment.docs, segment.codes, segment.code_tf, dead & (segment.phrasings == 0))
-    name = f"deleted-{name}.npz"
+    name = _deletions(name)
     with open(path / name, "wb") as file:
         np.savez(file, deleted=deleted, changed=changed)
         file.flush()
         os.fsync(file.fileno())
     return _Part(part.name, LiveSegment(segment, deleted, changed), name)
+
+
+def _deletions(name: str) -> str:
+    return f"deleted-{name}.npz"
 
 
 @njit(cache=True)
@@ -282,18 +300,24 @@ def _lost(starts: Array, docs: Array, codes: Array, code_tf: Array, dead: Array)
 
 
 def _opened(path: Path, name: str, deletions: str | None) -> _Part:
-    segment = Segment.open(path / name)
-    if deletions is None:
-        return _Part(name, LiveSegment(segment, *NONE))
-    with np.load(path / deletions, allow_pickle=False) as file:
-        return _Part(name, LiveSegment(segment, file["deleted"], file["changed"]), deletions)
+    try:
+        segment = Segment.open(path / name)
+        if deletions is None:
+            return _Part(name, LiveSegment(segment, *NONE))
+        with np.load(path / deletions, allow_pickle=False) as file:
+            return _Part(name, LiveSegment(segment, file["deleted"], file["changed"]), deletions)
+    except (ValueError, EOFError, BadZipFile):
+        raise SearchIndexError(f"{path / name}: damaged; delete {path}, it will be rebuilt") from None
 
 
 def _manifest(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        manifest = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
-        raise SearchIndexError(f"{path}: not readable as JSON; delete {path.parent}, it will be rebuilt") from None
+        manifest = None
+    if not isinstance(manifest, dict) or "format" not in manifest:
+        raise SearchIndexError(f"{path}: not an index's manifest; delete {path.parent}, it will be rebuilt")
+    return manifest
 
 
 def _described(layout: Layout) -> dict[str, Any]:

@@ -17,7 +17,10 @@ KEPT_ENTRIES = 1 << 23  # table entries kept per segment and similarity: 64 MiB
 KEPT_TERMS = 1 << 18
 KEPT_SIMILARITIES = 8
 BATCH = 512
-LARGEST = 2.0**29  # whole-number scores stay below this, so that four times as much still fits into 32 bits
+LARGEST_HEAPS = 1 << 20  # so many hits are kept at a time for all queries of a batch: 32 MiB
+LARGEST = 2.0**28  # whole-number scores of questions' own texts stay below this
+HEADROOM = 4  # a word counts in a rephrasing at most so many times what it can in a question's own text
+BITS = 33  # of a score are kept: 1e-10 of it
 MOST_COMPLETIONS = 50
 
 
@@ -34,14 +37,15 @@ class TermScore(Hashable, Protocol):
 class QueryTerms:
     """A query: its terms, the first characters of a word still being typed, and what it must not find.
 
-    skip_number: a question that is not to be found, −1 for none. skip_phrasing: the one phrasing of it that is not to
-    be used, −1 for the question as a whole.
+    whole: the terms of that unfinished word, should it be finished after all. skip_number: a question that is not to
+    be found, −1 for none. skip_phrasing: the one phrasing of it that is not to be used, −1 for all of it.
     """
 
     terms: Sequence[str]
     prefix: str | None = None
     skip_number: int = -1
     skip_phrasing: int = -1
+    whole: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,12 @@ class LiveSegment:
         lost = int(self.segment.lengths[gone].sum(dtype=np.int64))
         return self.segment.documents - len(gone), self.segment.total - lost
 
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest live question's own text."""
+        own = self.segment.phrasings == 0
+        return int(self.segment.lengths[own & self.live if len(self.deleted) else own].max(initial=0))
+
     def statistics(self, ids: Array) -> tuple[Array, Array]:
         """(df, ttf) of terms by their positions in the dictionary; 0 where a position is −1."""
         known = ids >= 0
@@ -101,6 +111,27 @@ class LiveSegment:
             df[hit] -= self.changed[at[hit], 1]
             ttf[hit] -= self.changed[at[hit], 2]
         return df, ttf
+
+    def held(self, ids: Array) -> Array:
+        """Whether any live document has each term, by their positions in the dictionary."""
+        starts = self.segment.starts
+        if not len(self.deleted):
+            return ids >= 0
+        return np.array(
+            [i >= 0 and self.live[self.segment.docs[starts[i] : starts[i + 1]]].any() for i in ids], np.bool_
+        )
+
+    def completions(self, prefix: str) -> tuple[Array, Array]:
+        """The terms that begin with a prefix, by falling df: their positions in the dictionary, and df."""
+        between = completions(self.segment.term_bytes, self.segment.term_offsets, prefix)
+        ids = np.arange(between.start, between.stop)
+        df, _ = self.statistics(ids)
+        order = np.argsort(-df, kind="stable")
+        return ids[order], df[order]
+
+    def names(self, ids: Array) -> list[str]:
+        """The terms at these positions of the dictionary."""
+        return [term(self.segment.term_bytes, self.segment.term_offsets, int(i)) for i in ids]
 
     def allowed(self, numbers: Array | None) -> Array:
         """bool (D): the live documents whose numbers are among those given (rising); empty where all may be found."""
@@ -118,8 +149,10 @@ class Searcher:
     def __init__(self, segments: Sequence[LiveSegment], scale: int = 1) -> None:
         self.segments = sorted(segments, key=lambda s: -len(s.segment.numbers))
         self._scale = scale
-        documents = sum(s.collection[0] for s in segments)
-        self.collection = Collection(documents, sum(s.collection[1] for s in segments) / scale)
+        self._longest = max((s.longest for s in segments), default=0)
+        documents = max(sum(s.collection[0] for s in segments), 1)  # a mean of nothing would not be a number
+        tokens = sum(s.collection[1] for s in segments) / scale
+        self.collection = Collection(documents, tokens or float(documents))
         self._forget()
 
     def _forget(self) -> None:
@@ -133,10 +166,14 @@ class Searcher:
         self, queries: Sequence[QueryTerms], similarity: TermScore, k: int, allowed: Array | None = None
     ) -> list[Found]:
         """The k best questions of each query. allowed: the numbers that may be found, rising; None for all."""
+        k = min(k, sum(len(s.segment.numbers) for s in self.segments))
+        if k < 1:
+            return [Found(np.empty(0, np.int64), np.empty(0)) for _ in queries]
         masks = [s.allowed(allowed) for s in self.segments]
         found: list[Found] = []
-        for start in range(0, len(queries), BATCH):
-            found += self._search(queries[start : start + BATCH], similarity, k, masks)
+        batch = min(BATCH, max(1, LARGEST_HEAPS // k))
+        for start in range(0, len(queries), batch):
+            found += self._search(queries[start : start + batch], similarity, k, masks)
         return found
 
     def score(
@@ -148,10 +185,8 @@ class Searcher:
         query = np.repeat(np.arange(len(queries)), sizes)
         number = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64)
         best = np.zeros(len(number))
-        for at, live in enumerate(self.segments):
-            pair, doc = _documents(live, number, batch.skip_numbers[query], batch.skip_phrasings[query])
-            scores = self._exact(at, batch, similarity, query[pair], doc)
-            np.maximum.at(best, pair, scores)
+        for at in range(len(self.segments)):
+            best = np.maximum(best, self._best(at, batch, similarity, query, number))
         return np.split(best, np.cumsum(sizes)[:-1]) if len(sizes) else []
 
     def contributions(
@@ -178,16 +213,27 @@ class Searcher:
         return result
 
     def completions(self, prefix: str) -> list[str]:
-        """The terms that begin with a prefix, the most frequent first, at most 50."""
-        counts: dict[str, int] = {}
+        """The live terms that begin with a prefix, those in most questions first, at most 50."""
+        lists = [live.completions(prefix) for live in self.segments]
+        size = MOST_COMPLETIONS
+        while True:  # a term that is not among the first of any segment may be among the first of all
+            names = {n for live, (ids, _) in zip(self.segments, lists, strict=True) for n in live.names(ids[:size])}
+            found = sorted(self._counted(sorted(names)))
+            unseen = sum(int(df[size]) for _, df in lists if len(df) > size)
+            if sum(-count > unseen for count, _ in found) >= MOST_COMPLETIONS or all(
+                len(df) <= size for _, df in lists
+            ):
+                return [name for _, name in found[:MOST_COMPLETIONS]]
+            size *= 4
+
+    def _counted(self, names: Sequence[str]) -> list[tuple[int, str]]:
+        """(−df, term) of those terms that a live document has."""
+        df, held = np.zeros(len(names), np.int64), np.zeros(len(names), np.bool_)
         for live in self.segments:
-            s = live.segment
-            ids = np.array(completions(s.term_bytes, s.term_offsets, prefix), np.int64)
-            df, _ = live.statistics(ids)
-            for i in np.argsort(-df, kind="stable")[: MOST_COMPLETIONS * 2]:
-                name = term(s.term_bytes, s.term_offsets, int(ids[i]))
-                counts[name] = counts.get(name, 0) + int(df[i])
-        return sorted(counts, key=lambda t: (-counts[t], t))[:MOST_COMPLETIONS]
+            ids = find(live.segment.term_bytes, live.segment.term_offsets, names)
+            df += live.statistics(ids)[0]
+            held |= live.held(ids)
+        return [(-int(n), name) for n, name, kept in zip(df, names, held, strict=True) if kept]
 
     def _search(
         self, queries: Sequence[QueryTerms], similarity: TermScore, k: int, masks: Sequence[Array]
@@ -211,6 +257,13 @@ class Searcher:
             Found(best.numbers[q, :size], best.scores[q, :size] / batch.scales[q]) for q, size in enumerate(best.size)
         ]
 
+    def _best(self, at: int, batch: Batch, similarity: TermScore, query: Array, number: Array) -> NDArray[np.float64]:
+        """The score of each (query, number) by its best phrasing in one segment, 0 where it has none there."""
+        pair, doc = _documents(self.segments[at], number, batch.skip_numbers[query], batch.skip_phrasings[query])
+        best = np.zeros(len(number))
+        np.maximum.at(best, pair, self._exact(at, batch, similarity, query[pair], doc))
+        return best
+
     def _exact(self, at: int, batch: Batch, similarity: TermScore, query: Array, doc: Array) -> NDArray[np.float64]:
         rows, shared, scores = self._matched(at, batch, similarity, query, doc)
         return self._summed(batch, rows, shared, scores, len(doc))
@@ -222,7 +275,8 @@ class Searcher:
         rows, shared, codes = matches(live.postings, self._ids[at], batch, query, doc)
         scores = self._formula(similarity, live.segment, codes, batch.terms[shared])
         scales = batch.scales[query[rows]]
-        return rows, shared, np.floor(scores * (batch.weights[shared] * scales) + 0.5) / scales  # as in the tables
+        whole = np.floor(scores * (batch.weights[shared] * scales) + 0.5)
+        return rows, shared, np.maximum(whole, scores > 0) / scales  # as in the kernel's tables
 
     def _summed(self, batch: Batch, rows: Array, shared: Array, scores: Array, n: int) -> NDArray[np.float64]:
         grouped = batch.grouped[shared]
@@ -231,12 +285,13 @@ class Searcher:
             best = np.zeros(n)
             np.maximum.at(best, rows[grouped], scores[grouped])
             sums = sums + best
-        return sums
+        return _rounded(sums)
 
     def _formula(self, similarity: TermScore, segment: Segment, codes: Array, terms: Array) -> NDArray[np.float64]:
         tf = segment.code_tf[codes] / self._scale
         length = segment.code_length[codes] / self._scale
-        return similarity.score(tf, length, self._df[terms], self._ttf[terms], self.collection)
+        scores = similarity.score(tf, length, self._df[terms], self._ttf[terms], self.collection)
+        return np.minimum(scores, HEADROOM * self._scores[similarity].bounds[terms])
 
     def _batch(self, queries: Sequence[QueryTerms], similarity: TermScore) -> Batch:
         offsets, terms, weights, grouped = [0], [], [], []
@@ -264,7 +319,7 @@ class Searcher:
     def _group(self, query: QueryTerms, counts: dict[str, int]) -> list[str]:
         if not query.prefix:
             return []
-        return [t for t in self.completions(query.prefix) if t not in counts]
+        return [t for t in dict.fromkeys([*query.whole, *self.completions(query.prefix)]) if t not in counts]
 
     def _resolve(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """The position of each term among those known here; new ones are looked up in every segment."""
@@ -298,10 +353,7 @@ class Searcher:
         return tables
 
     def _fill(self, tables: "_Scores", similarity: TermScore, new: NDArray[np.int64]) -> None:
-        highest_tf = np.maximum(self._ttf[new] - self._df[new] + 1.0, 1.0)
-        tables.bounds[new] = similarity.score(
-            highest_tf, 1.0 / self._scale, self._df[new], self._ttf[new], self.collection
-        )
+        tables.bounds[new] = self._bounds(similarity, new)
         for at, live in enumerate(self.segments):
             here = new[self._ids[at][new] >= 0]
             codes, sizes = _entries(live.segment, self._ids[at][here])
@@ -309,6 +361,18 @@ class Searcher:
             start = tables.entries[at].append(values)
             tables.starts[at][here] = start + np.cumsum(sizes) - sizes
         tables.done[new] = True
+
+    def _bounds(self, similarity: TermScore, terms: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What a term can score at most in a question's own text.
+
+        No text has more of a term than its length or the term's total, so the most is reached at one of a few
+        lengths, each twice the last, and a frequency not above twice that. Rephrasings do not count, so that one more
+        of them leaves every other score as it was.
+        """
+        lengths = 2.0 ** np.arange(self._longest.bit_length() + 1) / self._scale
+        df, ttf = self._df[terms, None], self._ttf[terms, None]
+        most = np.minimum(2 * lengths, np.maximum(ttf, 1.0))
+        return similarity.score(most, lengths, df, ttf, self.collection).max(axis=1)
 
 
 class _Scores:
@@ -371,6 +435,12 @@ def _documents(live: LiveSegment, numbers: Array, skip_numbers: Array, skip_phra
     )
     kept = ~skipped & live.live[doc] if len(live.live) else ~skipped
     return pair[kept], doc[kept]
+
+
+def _rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """To BITS significant bits: scores that only rounding errors tell apart become ties, which numbers decide."""
+    mantissa, exponent = np.frexp(scores)
+    return np.ldexp(np.rint(mantissa * 2.0**BITS), exponent - BITS)
 
 
 def _named(names: Sequence[str], batch: Batch, shared: Array, scores: Array) -> list[tuple[str, float]]:

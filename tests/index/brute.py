@@ -1,0 +1,113 @@
+"""The truth that the index is measured by: every live document scored, in plain Python, from its Counter."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from askalike import registry
+from askalike.index.build import SegmentBuilder
+from askalike.index.lengths import rounded
+from askalike.index.postings import NONE
+from askalike.index.search import LiveSegment, QueryTerms, Searcher
+from askalike.similarities._similarity import Similarity
+from askalike.types import Collection
+
+Documents = Mapping[int, Sequence[tuple[int, Sequence[str]]]]
+"""Number → its phrasings as (phrasing, terms)."""
+
+SIX = [registry.load("similarity", name)() for name in registry.names("similarity")]
+
+
+def variants() -> list[Similarity]:
+    """Settings that stretch the six: no length normalisation, no saturation, statistics over 1."""
+    return [
+        registry.load("similarity", "bm25")(k1=50.0, b=0.0),
+        registry.load("similarity", "tfidf")(idf_power=2.0),
+        registry.load("similarity", "ib")(normalisation="none", lam="ttf"),
+        registry.load("similarity", "ib")(distribution="spl", normalisation="z"),
+        registry.load("similarity", "dfr")(basic_model="ine", after_effect="b", normalisation="h1"),
+        registry.load("similarity", "dfr")(basic_model="if", normalisation="h3"),
+        registry.load("similarity", "lm_dirichlet")(mu=3.0),
+    ]
+
+
+ALL = [*SIX, *variants()]
+
+
+@dataclass
+class Brute:
+    """Scores documents by the definition. Lengths are rounded unless exact; units of 1/scale become whole first."""
+
+    documents: Documents
+    exact: bool = False
+    scale: int = 1
+    df: Counter[str] = field(default_factory=Counter)
+    ttf: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        own = [terms for phrasings in self.documents.values() for phrasing, terms in phrasings if phrasing == 0]
+        for terms in own:
+            self.df.update(set(terms))
+            self.ttf.update(terms)
+        total = sum(map(len, own)) / self.scale
+        self.collection = Collection(max(len(own), 1), total or float(max(len(own), 1)))
+
+    def scores(self, query: QueryTerms, similarity: Similarity, allowed: set[int] | None = None) -> dict[int, float]:
+        """The positive score of every question that the query may find, as its best phrasing's."""
+        best: dict[int, float] = {}
+        group = self.group(query)
+        for number, phrasings in self.documents.items():
+            for phrasing, terms in phrasings:
+                skipped = number == query.skip_number and query.skip_phrasing in (-1, phrasing)
+                if skipped or (allowed is not None and number not in allowed):
+                    continue
+                score = self.score(query, group, terms, similarity)
+                if score > best.get(number, 0.0):
+                    best[number] = score
+        return best
+
+    def score(self, query: QueryTerms, group: Sequence[str], terms: Sequence[str], similarity: Similarity) -> float:
+        held = Counter(terms)
+        parts = [n * self.part(t, held, len(terms), similarity) for t, n in Counter(query.terms).items() if t in held]
+        completed = [self.part(t, held, len(terms), similarity) for t in group if t in held]
+        return float(np.sum(np.sort(parts))) + max(completed, default=0.0)
+
+    def part(self, term: str, held: Counter[str], length: int, similarity: Similarity) -> float:
+        seen = length if self.exact else int(rounded(max(length // self.scale, 1))) * self.scale
+        tf, ttf = held[term] / self.scale, self.ttf[term] / self.scale
+        return float(similarity.score(tf, seen / self.scale, self.df[term], ttf, self.collection))
+
+    def group(self, query: QueryTerms) -> list[str]:
+        """What the unfinished word may stand for: itself as a whole word, and its 50 most frequent completions."""
+        if not query.prefix:
+            return []
+        held = {t for phrasings in self.documents.values() for _, terms in phrasings for t in terms}
+        found = sorted((t for t in held if t.startswith(query.prefix)), key=lambda t: (-self.df[t], t))[:50]
+        return [t for t in dict.fromkeys([*query.whole, *found]) if t not in query.terms]
+
+
+def fresh(documents: Documents, exact: bool = False, scale: int = 1) -> Searcher:
+    """A search over an index that was built of these documents at once."""
+    builder = SegmentBuilder(exact, scale)
+    for number in sorted(documents):
+        for phrasing, terms in documents[number]:
+            builder.add(number, phrasing, terms)
+    return Searcher([LiveSegment(s, *NONE) for s in (builder.segments() if len(builder) else [])], scale)
+
+
+def assert_agrees(numbers: Sequence[int], scores: Sequence[float], truth: Mapping[int, float], k: int) -> None:
+    """Best first, ties by number, the scores as they should be, and nothing better left out (to 1e-6)."""
+    pairs = list(zip(numbers, scores, strict=True))
+    assert pairs == sorted(pairs, key=lambda p: (-p[1], p[0]))
+    assert len(set(numbers)) == len(numbers) <= k
+    # Scores are whole numbers over a scale of the query's: they keep the promised 1e-6 down to very small ones.
+    np.testing.assert_allclose(scores, [truth.get(n, 0.0) for n in numbers], rtol=1e-6, atol=1e-8)
+    ranked = sorted(truth.items(), key=lambda p: (-p[1], p[0]))
+    near = 1e-6 * max(truth.values(), default=0.0)
+    least = scores[-1] if len(scores) == k else 0.0
+    missed = [(n, s) for n, s in ranked if s > least + near + 1e-8 and n not in set(numbers)]
+    assert not missed
+    if len(ranked) >= k and ranked[k - 1][1] > near:
+        assert len(numbers) == k

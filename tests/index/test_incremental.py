@@ -1,0 +1,162 @@
+"""Whatever an index went through, it answers as one built afresh, and both answer as the definition says."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from brute import ALL, Brute, assert_agrees, fresh
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from askalike.index import build
+from askalike.index.postings import Layout, PostingsIndex
+from askalike.index.search import QueryTerms, Searcher
+
+WORDS = ["a", "ab", "aba", "b", "ba", "é", "日", "z"]
+NUMBERS = st.integers(1, 14)
+
+terms = st.lists(st.sampled_from(WORDS), max_size=9)
+phrasings = st.lists(terms, min_size=1, max_size=4).map(lambda texts: list(enumerate(texts)))
+changes = st.lists(
+    st.tuples(st.dictionaries(NUMBERS, phrasings, max_size=8), st.sets(NUMBERS, max_size=5), st.booleans()),
+    min_size=1,
+    max_size=9,
+)
+layouts = st.sampled_from([(False, 1), (True, 1), (False, 3), (True, 2)])
+queries = st.lists(
+    st.builds(
+        QueryTerms,
+        st.lists(st.sampled_from([*WORDS, "unknown"]), max_size=6),
+        st.sampled_from([None, None, "a", "b", "é", "x"]),
+        st.sampled_from([-1, 1, 2, 3]),
+        st.sampled_from([-1, 0, 1, 2]),
+        st.sampled_from([(), ("ab",)]),
+    ),
+    min_size=1,
+    max_size=4,
+)
+filters = st.none() | st.sets(NUMBERS)
+given_changes = given(changes, layouts, queries, filters, st.sampled_from([1, 2, 3, 100]))
+moderate = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch):
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+
+
+def replayed(steps, layout, path):
+    """An index that took the changes one commit at a time, and the documents it should now hold."""
+    index, documents = PostingsIndex.open(path, layout), {}
+    for change, (added, deleted, reopen) in enumerate(steps, 1):
+        with index.writing() as writer:
+            writer.delete(sorted(deleted))
+            documents = {n: d for n, d in documents.items() if n not in deleted} | added
+            for number in sorted(added):
+                writer.add(number, added[number])
+            writer.commit(change)
+        if reopen:
+            index = PostingsIndex.open(path, layout)
+    return index, documents
+
+
+def assert_equal(one: Searcher, other: Searcher, asked, k, allowed):
+    rows = None if allowed is None else np.array(sorted(allowed), np.int64)
+    pools = [np.array([3, 1, 99, 3, 14, 7], np.int64)] * len(asked)
+    for similarity in ALL:
+        found = zip(one.search(asked, similarity, k, rows), other.search(asked, similarity, k, rows), strict=True)
+        for mine, theirs in found:
+            assert mine.numbers.tolist() == theirs.numbers.tolist()
+            assert mine.scores.tolist() == theirs.scores.tolist()
+        scored = zip(one.score(asked, similarity, pools), other.score(asked, similarity, pools), strict=True)
+        assert all(mine.tolist() == theirs.tolist() for mine, theirs in scored)
+
+
+def assert_true(searcher: Searcher, truth: Brute, asked, k, allowed):
+    rows = None if allowed is None else np.array(sorted(allowed), np.int64)
+    for similarity in ALL:
+        for query, found in zip(asked, searcher.search(asked, similarity, k, rows), strict=True):
+            expected = truth.scores(query, similarity, allowed)
+            assert_agrees(found.numbers.tolist(), found.scores.tolist(), expected, k)
+        pool = np.array([5, 1, 99, 2], np.int64)
+        for query, scores in zip(asked, searcher.score(asked, similarity, [pool] * len(asked)), strict=True):
+            expected = truth.scores(query, similarity)
+            np.testing.assert_allclose(scores, [expected.get(int(n), 0.0) for n in pool], rtol=1e-6, atol=1e-8)
+
+
+@moderate
+@given_changes
+def test_incremental_equals_rebuilt_and_the_definition(steps, layout, asked, allowed, k):
+    with tempfile.TemporaryDirectory() as folder:
+        index, documents = replayed(steps, Layout("x", *layout), Path(folder))
+        assert_equal(index.searcher, fresh(documents, *layout), asked, k, allowed)
+        assert_true(index.searcher, Brute(documents, *layout), asked, k, allowed)
+
+
+@settings(moderate, max_examples=20)
+@given_changes
+def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
+    monkeypatch, steps, layout, asked, allowed, k
+):
+    with tempfile.TemporaryDirectory() as folder, monkeypatch.context() as patch:
+        patch.setattr(build, "MAX_CODES", 12)
+        index, documents = replayed(steps, Layout("x", *layout), Path(folder))
+        patch.undo()
+        assert_equal(index.searcher, fresh(documents, *layout), asked, k, allowed)
+
+
+@settings(moderate, max_examples=30)
+@given_changes
+def test_explanations_add_up(steps, layout, asked, allowed, k):
+    with tempfile.TemporaryDirectory() as folder:
+        searcher = replayed(steps, Layout("x", *layout), Path(folder))[0].searcher
+        for similarity in ALL[:6]:
+            for query, found in zip(asked, searcher.search(asked, similarity, k), strict=True):
+                rows = searcher.contributions(query, similarity, found.numbers.tolist())
+                for score, (_, parts) in zip(found.scores, rows, strict=True):
+                    assert sum(s for _, s in parts) == pytest.approx(score, rel=1e-9)
+                    assert len({t for t, _ in parts}) == len(parts)
+
+
+@settings(moderate, max_examples=40)
+@given(st.dictionaries(NUMBERS, phrasings, min_size=1), queries, layouts)
+def test_neither_k_nor_the_batch_changes_a_result(documents, asked, layout):
+    searcher = fresh(documents, *layout)
+    for similarity in ALL:
+        together = searcher.search(asked, similarity, 50)
+        for query, whole in zip(asked, together, strict=True):
+            for k in (1, 2, 5, 10_000_000):
+                alone = searcher.search([query], similarity, k)[0]
+                assert alone.numbers.tolist() == whole.numbers[:k].tolist()
+                assert alone.scores.tolist() == whole.scores[:k].tolist()
+
+
+@settings(moderate, max_examples=40)
+@given(st.dictionaries(NUMBERS, phrasings, min_size=1), queries, layouts)
+def test_search_and_score_agree(documents, asked, layout):
+    searcher = fresh(documents, *layout)
+    for similarity in ALL:
+        found = searcher.search(asked, similarity, 100)
+        scored = searcher.score(asked, similarity, [f.numbers for f in found])
+        assert all(f.scores.tolist() == s.tolist() for f, s in zip(found, scored, strict=True))
+
+
+@settings(moderate, max_examples=60)
+@given(st.dictionaries(NUMBERS, phrasings, min_size=1), NUMBERS, terms, queries, layouts)
+def test_a_rephrasing_never_lowers_a_score(documents, number, text, asked, layout):
+    documents.setdefault(number, [(0, [])])
+    more = documents | {number: [*documents[number], (len(documents[number]), text)]}
+    before, after = fresh(documents, *layout), fresh(more, *layout)
+    pool = [np.array(sorted(documents), np.int64)] * len(asked)
+    asked = [QueryTerms(q.terms, None, q.skip_number, q.skip_phrasing) for q in asked]
+    for similarity in ALL:
+        for old, new in zip(before.score(asked, similarity, pool), after.score(asked, similarity, pool), strict=True):
+            assert (new >= old).all()
+            others = pool[0] != number
+            assert new[others].tolist() == old[others].tolist()
+        searched = zip(before.search(asked, similarity, 50), after.search(asked, similarity, 50), strict=True)
+        for old, new in searched:
+            earlier = dict(zip(old.numbers.tolist(), old.scores.tolist(), strict=True))
+            later = dict(zip(new.numbers.tolist(), new.scores.tolist(), strict=True))
+            assert all(later[n] >= s for n, s in earlier.items())
