@@ -37,7 +37,7 @@ class Table:
             tf, v = self.counts[:, WORDS.index(word)], WORDS.index(word)
             rows = np.flatnonzero(tf)
             scores[rows] += similarity.score(tf[rows], lengths[rows], df[v], ttf[v], collection)
-        skipped = (self.numbers == query.skip_number)
+        skipped = self.numbers == query.skip_number
         scores[skipped & ((query.skip_phrasing < 0) | (self.phrasings == query.skip_phrasing))] = 0
         if allowed is not None:
             scores[~np.isin(self.numbers, allowed)] = 0

@@ -13,7 +13,9 @@ from askalike.errors import SearchIndexError, SettingsError
 from askalike.types import Answer, Filter, Question
 
 QUESTIONS = (
-    Question("egg", "How long do I boil an egg?", "Mine are runny.", rephrasings=("boiling time of eggs", "egg timing")),
+    Question(
+        "egg", "How long do I boil an egg?", "Mine are runny.", rephrasings=("boiling time of eggs", "egg timing")
+    ),
     Question("rice", "How do I boil rice?", "It sticks to the pot.", tags=("grain",), created_at="2021-05-01"),
     Question("pot", "Which pot for rice?", tags=("pan", "grain"), created_at="2022-05-01"),
     Question("tea", "茶水 temperature", "How hot?", created_at="2020-05-01"),
@@ -61,14 +63,29 @@ def scores(ranker, title, id="q", **more):
     return [(h.id, h.score) for h in ranker.rank({id: Question(id, title)}, 10, **more)[id]]
 
 
-@pytest.mark.parametrize("id", ["egg#99999", "egg#" + "9" * 5_000, "egg#²", "egg#٣", "#1", "egg#", "#", "", "egg\0", "\ud800"])
+@pytest.mark.parametrize(
+    "id", ["egg#99999", "egg#" + "9" * 5_000, "egg#²", "egg#٣", "#1", "egg#", "#", "", "egg\0", "\ud800"]
+)
 def test_ids_that_only_look_like_a_rephrasings_are_ordinary(archive, id):
     assert scores(indexed(archive), "boil rice", id) == scores(indexed(archive), "boil rice")
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "?!…—", "zzz qqq", "\0\x01\x1f", "\ud800", "egg\udfff", "\U0010ffff", "\u0301", "e\0gg", "茶", "#" * 100_000],
+    [
+        "",
+        " ",
+        "?!…—",
+        "zzz qqq",
+        "\0\x01\x1f",
+        "\ud800",
+        "egg\udfff",
+        "\U0010ffff",
+        "\u0301",
+        "e\0gg",
+        "茶",
+        "#" * 100_000,
+    ],
 )
 @pytest.mark.parametrize("prefix", [False, True])
 def test_odd_queries_are_answered(archive, text, prefix):

@@ -35,10 +35,13 @@ questions = st.builds(
 )
 answers = st.builds(Answer, st.sampled_from("ABCDE"), ids, texts)
 steps = st.lists(
-    st.tuples(st.lists(questions | answers, max_size=6), st.sets(ids, max_size=3), st.booleans()), min_size=1, max_size=5
+    st.tuples(st.lists(questions | answers, max_size=6), st.sets(ids, max_size=3), st.booleans()),
+    min_size=1,
+    max_size=5,
 )
 asked = st.dictionaries(
-    st.sampled_from(["q", "a", "b", "a#1", "a#2", "b#1", "c#1", "zzz#1"]), st.builds(Question, st.just("q"), texts, texts)
+    st.sampled_from(["q", "a", "b", "a#1", "a#2", "b#1", "c#1", "zzz#1"]),
+    st.builds(Question, st.just("q"), texts, texts),
 )
 filters = st.none() | st.builds(
     Filter, st.sampled_from([(), ("x",), ("x", "y")]), st.sampled_from(DATES), st.sampled_from(DATES)

@@ -116,7 +116,9 @@ class LiveSegment:
         starts = self.segment.starts
         if not len(self.deleted):
             return ids >= 0
-        return np.array([i >= 0 and self.live[self.segment.docs[starts[i] : starts[i + 1]]].any() for i in ids], np.bool_)
+        return np.array(
+            [i >= 0 and self.live[self.segment.docs[starts[i] : starts[i + 1]]].any() for i in ids], np.bool_
+        )
 
     def completions(self, prefix: str) -> tuple[Array, Array]:
         """The terms that begin with a prefix, by falling df: their positions in the dictionary, and df."""
@@ -217,7 +219,9 @@ class Searcher:
             names = {n for live, (ids, _) in zip(self.segments, lists, strict=True) for n in live.names(ids[:size])}
             found = sorted(self._counted(sorted(names)))
             unseen = sum(int(df[size]) for _, df in lists if len(df) > size)
-            if sum(-count > unseen for count, _ in found) >= MOST_COMPLETIONS or all(len(df) <= size for _, df in lists):
+            if sum(-count > unseen for count, _ in found) >= MOST_COMPLETIONS or all(
+                len(df) <= size for _, df in lists
+            ):
                 return [name for _, name in found[:MOST_COMPLETIONS]]
             size *= 4
 
@@ -267,9 +271,7 @@ class Searcher:
             Found(*pair) for pair in zip(np.split(numbers[order], ends), np.split(scores[order], ends), strict=True)
         ]
 
-    def _best(
-        self, at: int, batch: Batch, similarity: TermScore, query: Array, number: Array
-    ) -> NDArray[np.float64]:
+    def _best(self, at: int, batch: Batch, similarity: TermScore, query: Array, number: Array) -> NDArray[np.float64]:
         """The score of each (query, number) by its best phrasing in one segment, 0 where it has none there."""
         pair, doc = _documents(self.segments[at], number, batch.skip_numbers[query], batch.skip_phrasings[query])
         best = np.zeros(len(number))
