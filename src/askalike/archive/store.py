@@ -108,6 +108,11 @@ def storage_errors(path: Path) -> Iterator[None]:
             "attempt to write a readonly database": "the directory is read-only; change its permissions",
         }
         raise ArchiveError(f"{path}: {error}; {advice.get(str(error), 'repeat, or restore a backup')}") from None
+    except UnicodeEncodeError as error:
+        raise ArchiveError(
+            f"{path}: {error.object[:60]!r} holds a lone surrogate, which cannot be stored; replace it, nothing of its "
+            "batch was written"
+        ) from None
     except sqlite3.DatabaseError as error:
         raise ArchiveError(f"{path / FILE}: {error}; it is damaged or no SQLite file; restore a backup") from None
 

@@ -72,9 +72,12 @@ class View:
             yield row[0], answer_of(row)
 
     def deleted(self, since: int = 0) -> list[int]:
-        """Numbers of the rows deleted after change `since`."""
-        sql = "SELECT number FROM deletions WHERE of = ? AND change > ?"
-        return [n for (n,) in self.connection.execute(sql, (self.of, since))]
+        """Numbers of the rows that have left the view after change `since`: deleted, or no longer before its date."""
+        sql = (
+            "SELECT number FROM deletions WHERE of = ?1 AND change > ?2 UNION "
+            f"SELECT number FROM {self.of} WHERE change > ?2 AND (created_at < ?3) IS NOT TRUE AND ?3 IS NOT NULL"
+        )
+        return [n for (n,) in self.connection.execute(sql, (self.of, since, self.before))]
 
     def ids(self, numbers: Iterable[int]) -> dict[int, str]:
         """The id of each number that is there."""
@@ -112,17 +115,19 @@ class View:
             yield Link(*row)
 
     def matching(self, where: Filter) -> NDArray[np.int64]:
-        """The numbers of the questions that satisfy a filter, rising."""
+        """The numbers of the questions that satisfy a filter, or of the answers to them, rising."""
         values: list[Any] = []
-        sql = "SELECT number FROM questions WHERE 1"
+        sql = "SELECT q.number FROM questions q WHERE 1"
+        if self.of == "answers":
+            sql = "SELECT a.number FROM answers a JOIN questions q ON q.id = a.question_id WHERE 1"
         for tag in where.tags:
-            sql += " AND number IN (SELECT question FROM question_tags WHERE tag = ?)"
-            values.append(tag)
+            sql += " AND q.number IN (SELECT question FROM question_tags WHERE tag = ?)"
+            values.append(_storable(tag))
         for sign, date in ((">=", where.after), ("<", where.before)):
             if date:
-                sql += f" AND created_at {sign} ?"
-                values.append(date)
-        rows = self.connection.execute(f"{sql} ORDER BY number", values)
+                sql += f" AND q.created_at {sign} ?"
+                values.append(_storable(date))
+        rows = self.connection.execute(f"{sql} ORDER BY 1", values)
         return np.fromiter((n for (n,) in rows), np.int64)
 
     def _clauses(self, since: int = 0, prefix: str = "") -> tuple[str, list[Any]]:
@@ -148,6 +153,11 @@ class View:
     def _among(self, sql: str, wanted: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(wanted), CHUNK):
             yield from self.connection.execute(sql, (json.dumps(wanted[start : start + CHUNK]),))
+
+
+def _storable(text: str) -> str:
+    """As SQLite takes it: a lone surrogate, which no stored text has, is spelled out."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def question_of(row: Sequence[Any]) -> Question:

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -24,6 +25,7 @@ from askalike.text.language import detect
 from askalike.types import Answer, Contribution, Explanation, Filter, Question, Run, Span
 
 PROGRESS_EVERY = 2_000
+PHRASING = re.compile("[1-9][0-9]{0,4}")
 
 
 class LexicalSettings(AnalyzerSettings):
@@ -33,8 +35,8 @@ class LexicalSettings(AnalyzerSettings):
     """
 
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="what is searched, as one text")
-    title_weight: float = Field(1.0, gt=0, le=100, description="how often a title's word counts")
-    body_weight: float = Field(1.0, gt=0, le=100, description="how often a body's word counts")
+    title_weight: float = Field(1.0, ge=0.01, le=100, description="how often a title's word counts")
+    body_weight: float = Field(1.0, ge=0.01, le=100, description="how often a body's word counts")
     rephrasings: bool = Field(True, description="whether a question is found by its rephrasings too")
     lengths: Literal["byte", "exact"] = Field("byte", description="document lengths as Lucene rounds them, or exact")
 
@@ -193,7 +195,8 @@ class Lexical:
         *whole, last = typed or [""]
         finished, unfinished = self.analyzer.prefix(last, language)
         terms = [t for text in whole for t in self.analyzer.tokens(text, language)] + finished
-        return QueryTerms(terms, unfinished, number, phrasing)
+        whole = self.analyzer.tokens(unfinished, language) if unfinished else ()
+        return QueryTerms(terms, unfinished, number, phrasing, whole)
 
     def _typed(self, query: Question) -> list[str]:
         """The query's texts, plain: its title, and its body where bodies are searched."""
@@ -221,7 +224,7 @@ class Lexical:
         if where:
             allowed = set(view.matching(where).tolist())
             numbers = {id: n for id, n in numbers.items() if n in allowed}
-        pools = [[id for id in candidates.get(q, ()) if id in numbers] for q in terms]
+        pools = [_pool(candidates.get(q, ()), numbers, asked) for q, asked in terms.items()]
         rows = [np.array([numbers[id] for id in pool], np.int64) for pool in pools]
         scores = searcher.score(list(terms.values()), self.similarity, rows)
         return Run({q: _best(pool, s, k) for q, pool, s in zip(terms, pools, scores, strict=True)})
@@ -252,7 +255,8 @@ class Lexical:
 
     def _fields(self, question: Question, phrasing: int) -> dict[str, str]:
         if phrasing:
-            return {"rephrasing": self.analyzer.text(question.rephrasings[phrasing - 1], "text")}
+            own = question.rephrasings[phrasing - 1 : phrasing]  # none where the archive has changed since
+            return {"rephrasing": self.analyzer.text(text, "text") for text in own}
         texts = {}
         if "title" in self.settings.fields:
             texts["title"] = self.analyzer.text(question.title, "text")
@@ -268,9 +272,15 @@ def _skips(view: View, queries: Mapping[str, Question]) -> dict[str, tuple[int, 
     own = view.numbers(queries)
     skips = {id: (number, -1) for id, number in own.items()}
     parts = {id: id.rpartition("#") for id in queries if id not in own}
-    phrased = {id: (base, int(n)) for id, (base, _, n) in parts.items() if base and n.isdecimal()}
+    phrased = {id: (base, int(n)) for id, (base, _, n) in parts.items() if base and PHRASING.fullmatch(n)}
     numbers = view.numbers({base for base, _ in phrased.values()})
     return skips | {id: (numbers[base], n) for id, (base, n) in phrased.items() if base in numbers}
+
+
+def _pool(candidates: Iterable[str], numbers: Mapping[str, int], query: QueryTerms) -> list[str]:
+    """The candidates that are there, each once, without the question that the query itself is."""
+    own = query.skip_number if query.skip_phrasing < 0 else -1
+    return [id for id in dict.fromkeys(candidates) if numbers.get(id, own) != own]
 
 
 def _best(ids: Sequence[str], scores: NDArray[np.float64], k: int) -> tuple[list[str], NDArray[np.float64]]:

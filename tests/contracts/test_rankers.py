@@ -1,0 +1,156 @@
+"""What every ranker keeps to, whoever wrote it: a new one in the registry is tested here without another line."""
+
+import pytest
+
+from askalike import rankers
+from askalike.archive import Archive
+from askalike.errors import NotFittedError, SettingsError
+from askalike.types import Filter, Question
+
+TITLES = (
+    "how do I boil an egg", "how long does an egg boil", "boil rice", "boil an egg", "boil an egg", "why is rice sticky",
+    "salt in water", "water for rice", "pasta water", "how much salt for pasta", "???", "an egg in a microwave",
+)  # fmt: skip
+QUERIES = {
+    "q1": Question("q1", "boil egg"),
+    "q2": Question("q2", "how much water for rice", "and how much salt"),
+    "03": Question("03", "boil an egg"),
+    "00#1": Question("00#1", "egg boiling time"),
+    "none": Question("none", ""),
+    "unknown": Question("unknown", "xylophone zither"),
+}
+
+
+def archived(path, titles=TITLES):
+    archive = Archive.create(path)
+    rephrased = {0: ("egg boiling time", "eggs, boiled"), 5: ("sticky rice",)}
+    archive.upsert(
+        Question(f"{n:02}", title, "body of " + title, tags=("even",) if n % 2 == 0 else (), rephrasings=rephrased.get(n, ()))
+        for n, title in enumerate(titles)
+    )  # fmt: skip
+    return archive
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    with archived(tmp_path_factory.mktemp("contracts") / "archive") as archive:
+        yield archive
+
+
+@pytest.fixture(params=rankers.names())
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def ranker(name, archive):
+    return ready(name, archive)
+
+
+def ready(name, archive):
+    return rankers.build(name).fit(archive.view()).index(archive.view())
+
+
+def columns(run):
+    return {q: [(h.id, h.score) for h in run[q]] for q in run}
+
+
+def test_it_goes_by_its_name(ranker, name):
+    assert ranker.name == name
+
+
+def test_best_first_ties_in_the_archives_order_each_once(ranker):
+    run = ranker.rank(QUERIES, 100)
+    assert list(run) == list(QUERIES)
+    for hits in run.values():
+        assert [(h.id, h.score) for h in hits] == sorted(((h.id, h.score) for h in hits), key=lambda h: (-h[1], h[0]))
+        assert len({h.id for h in hits}) == len(hits)
+    scores = dict(columns(run)["q1"])
+    assert scores["03"] == scores["04"]
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_at_most_k_and_the_same_ones_whatever_k(ranker, k):
+    whole = columns(ranker.rank(QUERIES, 100))
+    assert columns(ranker.rank(QUERIES, k)) == {q: hits[:k] for q, hits in whole.items()}
+
+
+def test_all_candidates_are_ranked_and_nothing_else(ranker):
+    pool = [f"{n:02}" for n in (7, 10, 2, 1, 6)]
+    whole = columns(ranker.rank(QUERIES, 100))
+    run = columns(ranker.rank(QUERIES, 100, candidates=dict.fromkeys(QUERIES, [*pool, "nowhere", "07"])))
+    for query, hits in run.items():
+        assert sorted(id for id, _ in hits) == sorted(pool)
+        assert [s for _, s in hits] == sorted((s for _, s in hits), reverse=True)
+        assert set(whole[query]) >= {(id, score) for id, score in hits if id in dict(whole[query])}
+    assert [id for id, _ in run["none"]] == pool  # equal scores: the order given
+    first = ranker.rank(QUERIES, 2, candidates=dict.fromkeys(QUERIES, pool))
+    assert columns(first) == {q: hits[:2] for q, hits in run.items()}
+    assert columns(ranker.rank({"q1": QUERIES["q1"]}, 5, candidates={})) == {"q1": []}
+
+
+def test_a_filter_comes_before_the_ranking(ranker):
+    even = [h.id for h in ranker.rank(QUERIES, 3, where=Filter(("even",)))["q1"]]
+    assert even == [h.id for h in ranker.rank(QUERIES, 100)["q1"] if int(h.id) % 2 == 0][:3]
+    assert all(not hits for hits in ranker.rank(QUERIES, 3, where=Filter(("odd",))).values())
+
+
+def test_deterministic_and_a_batch_is_its_queries_one_by_one(ranker, name, archive):
+    together = columns(ranker.rank(QUERIES, 10))
+    assert together == columns(ranker.rank(QUERIES, 10)) == columns(ready(name, archive).rank(QUERIES, 10))
+    assert together == {q: columns(ranker.rank({q: QUERIES[q]}, 10))[q] for q in reversed(QUERIES)}
+
+
+def test_finds_neither_itself_nor_its_rephrasings(ranker):
+    run = columns(ranker.rank(QUERIES, 100))
+    assert "03" not in dict(run["03"])
+    assert "00" in dict(run["00#1"])
+    alone = columns(ranker.rank({"new": QUERIES["00#1"]}, 100))["new"]
+    assert dict(run["00#1"])["00"] < dict(alone)["00"]
+
+
+def test_nothing_in_common_finds_nothing(ranker):
+    run = ranker.rank(QUERIES, 10)
+    assert run["none"] == run["unknown"] == []
+
+
+def test_unindexed_is_a_clear_error(name):
+    for ask in (lambda r: r.rank(QUERIES, 1), lambda r: r.explain(QUERIES["q1"], ["00"])):
+        with pytest.raises(NotFittedError, match=f"{name}: .*index\\(view\\)"):
+            ask(rankers.build(name))
+
+
+def test_an_unknown_setting_is_a_clear_error(name):
+    with pytest.raises(SettingsError, match=f"{name}: nonsense is not a setting"):
+        rankers.build(name, {"nonsense": 1})
+
+
+def test_an_empty_archive_answers_with_nothing(name, tmp_path):
+    with Archive.create(tmp_path / "empty") as empty:
+        run = ready(name, empty).rank(QUERIES, 10)
+        assert columns(run) == {q: [] for q in QUERIES}
+
+
+def test_contributions_add_up_to_the_score(ranker):
+    for query in QUERIES.values():
+        hits = ranker.rank({query.id: query}, 100)[query.id]
+        reasons = ranker.explain(query, [h.id for h in hits])
+        for hit in hits:
+            reason = reasons[hit.id]
+            assert reason.score == pytest.approx(hit.score, rel=1e-9)
+            assert sum(c.score for c in reason.contributions) == pytest.approx(hit.score, rel=1e-9)
+            assert all(0 <= s.start < s.end <= len(reason.text[s.field]) for s in reason.spans)
+
+
+def test_incremental_equals_rebuilt_and_reopened(name, tmp_path):
+    with archived(tmp_path / "grown", TITLES[:5]) as grown, Archive.create(tmp_path / "fresh") as fresh:
+        ranker = ready(name, grown)
+        grown.upsert([Question("gone", "boil boil boil"), Question("01", "boil rice in milk")])
+        ranker.index(grown.view())
+        grown.delete(["gone", "04"])
+        archived(tmp_path / "grown").close()
+        changed = columns(ranker.index(grown.view()).rank(QUERIES, 100))
+        grown.connection.backup(fresh.connection)
+        assert changed == columns(ready(name, grown).rank(QUERIES, 100))
+        assert changed == columns(ready(name, fresh).rank(QUERIES, 100))
+        assert {h for h, _ in changed["q1"]} >= {"00", "01", "04"}

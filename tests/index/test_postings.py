@@ -1,0 +1,291 @@
+"""The index on disk: one writer, many readers, and a committed state that nothing takes away."""
+
+import json
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from brute import SIX, fresh
+
+from askalike.errors import SearchIndexError
+from askalike.index.postings import FORMAT, MANIFEST, Layout, PostingsIndex
+from askalike.index.search import QueryTerms
+
+LAYOUT = Layout("x")
+WORDS = [f"w{i}" for i in range(40)]
+QUERIES = [QueryTerms(WORDS[:3]), QueryTerms(WORDS[3:9], "w1")]
+FORKED = multiprocessing.get_context("fork")
+
+
+def batch(change):
+    """What commit number `change` deletes, and adds: the same for everyone who asks."""
+    dice = random.Random(change)
+    numbers = sorted({dice.randrange(300) for _ in range(25)})
+    added = {n: [(p, dice.choices(WORDS, k=dice.randrange(9))) for p in range(dice.choice([1, 1, 3]))] for n in numbers}
+    return {dice.randrange(300) for _ in range(12)}, added
+
+
+def state(change):
+    """The documents after commit number `change`."""
+    documents = {}
+    for c in range(1, change + 1):
+        deleted, added = batch(c)
+        documents = {n: d for n, d in documents.items() if n not in deleted} | added
+    return documents
+
+
+def commit(index, change):
+    deleted, added = batch(change)
+    with index.writing() as writer:
+        writer.delete(deleted)
+        for number, phrasings in added.items():
+            writer.add(number, phrasings)
+        writer.commit(change)
+
+
+def answers(searcher):
+    found = [f for similarity in SIX for f in searcher.search(QUERIES, similarity, 20)]
+    return [(f.numbers.tolist(), f.scores.tolist()) for f in found]
+
+
+def files(path):
+    return {p.relative_to(path).as_posix() for p in path.iterdir()}
+
+
+def named(path):
+    segments = json.loads((path / MANIFEST).read_text())["segments"]
+    return {MANIFEST, "lock"} | {name for pair in segments for name in pair if name}
+
+
+def commit_for_ever(path):
+    index = PostingsIndex.open(path, LAYOUT)
+    while True:
+        commit(index, index.change + 1)
+
+
+def test_killed_at_any_moment_it_holds_the_last_commit(tmp_path):
+    commit(PostingsIndex.open(tmp_path, LAYOUT), 1)  # compiles what there is to compile
+    dice = random.Random(5)
+    for _ in range(10):
+        writer = FORKED.Process(target=commit_for_ever, args=(tmp_path,))
+        writer.start()
+        time.sleep(dice.uniform(0.03, 0.3))
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.join()
+        index = PostingsIndex.open(tmp_path, LAYOUT)
+        assert answers(index.searcher) == answers(fresh(state(index.change)))
+        commit(index, index.change + 1)
+        assert files(tmp_path) == named(tmp_path)
+        assert answers(index.searcher) == answers(fresh(state(index.change)))
+    assert index.change > 15
+
+
+def test_an_exception_in_the_block_changes_nothing(tmp_path):
+    index = PostingsIndex.open(tmp_path, LAYOUT)
+    commit(index, 1)
+    before = answers(index.searcher)
+    with pytest.raises(KeyError), index.writing() as writer:
+        writer.delete(range(300))
+        writer.add(400, [(0, ["w0"])])
+        raise KeyError
+    assert answers(index.searcher) == before == answers(PostingsIndex.open(tmp_path, LAYOUT).searcher)
+    assert files(tmp_path) == named(tmp_path)
+
+
+def test_one_writer_at_a_time(tmp_path):
+    one, other = PostingsIndex.open(tmp_path, LAYOUT), PostingsIndex.open(tmp_path, LAYOUT)
+    with one.writing(), pytest.raises(SearchIndexError, match="another process is writing.*wait"), other.writing():
+        pass
+    commit(other, 1)
+    commit(one, 2)  # takes up what the other has committed
+    assert answers(one.searcher) == answers(fresh(state(2)))
+
+
+def test_a_reader_keeps_its_state_until_it_refreshes(tmp_path):
+    writer, reader = PostingsIndex.open(tmp_path, LAYOUT), PostingsIndex.open(tmp_path, LAYOUT)
+    commit(writer, 1)
+    assert reader.refresh()
+    searcher, before = reader.searcher, answers(reader.searcher)
+    for change in range(2, 20):
+        commit(writer, change)
+        assert answers(searcher) == before
+    assert len(json.loads((tmp_path / MANIFEST).read_text())["segments"]) < 10
+    searcher._forget()  # nothing it needs was only in memory
+    assert answers(searcher) == before
+    assert reader.refresh()
+    assert not reader.refresh()
+    assert answers(reader.searcher) == answers(fresh(state(19)))
+
+
+def test_a_reader_never_meets_half_a_commit(tmp_path):
+    commit(PostingsIndex.open(tmp_path, LAYOUT), 1)
+    writer = FORKED.Process(target=commit_for_ever, args=(tmp_path,))
+    writer.start()
+    try:
+        seen = set()
+        while len(seen) < 8:
+            index = PostingsIndex.open(tmp_path, LAYOUT)
+            assert answers(index.searcher) == answers(fresh(state(index.change)))
+            seen.add(index.change)
+    finally:
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.join()
+
+
+def test_the_same_change_may_be_committed_twice(tmp_path):
+    index = PostingsIndex.open(tmp_path, LAYOUT)
+    for number in range(6):
+        with index.writing() as writer:
+            writer.add(number, [(0, ["a", f"b{number}"])])
+            writer.delete([number - 1])
+            writer.commit(1)
+        assert answers_of(index, "a") == [number]
+
+
+def answers_of(index, word):
+    return index.searcher.search([QueryTerms([word])], SIX[0], 10)[0].numbers.tolist()
+
+
+def test_an_index_thrown_away_is_a_new_one(tmp_path):
+    index = PostingsIndex.open(tmp_path / "index", LAYOUT)
+    commit(index, 1)
+    for file in sorted((tmp_path / "index").rglob("*"), reverse=True):
+        file.rmdir() if file.is_dir() else file.unlink()
+    assert index.refresh()
+    assert index.change == 0
+    assert answers_of(index, "w0") == []
+    commit(index, 1)
+    assert answers(index.searcher) == answers(fresh(state(1)))
+
+
+def test_documents_without_a_word_and_an_index_of_nothing(tmp_path):
+    index = PostingsIndex.open(tmp_path, LAYOUT)
+    assert answers(index.searcher) == answers(fresh({}))
+    with index.writing() as writer:
+        for number in range(3):
+            writer.add(number, [(0, [])])
+        writer.commit(1)
+    assert answers(PostingsIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh({}))
+    with index.writing() as writer:
+        writer.delete(range(3))
+        writer.commit(2)
+    assert named(tmp_path) == {MANIFEST, "lock"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": FORMAT + 1}, r"index format 2, this askalike reads 1; rebuild it: askalike index .* --rebuild"),
+        ({"fingerprint": "y"}, r"another analyzer .*fingerprint differs.*rebuild it: askalike index .* --rebuild"),
+        ({"exact_lengths": True}, r"exact_lengths differs.*rebuild it"),
+        ({"scale": 2}, r"scale differs.*rebuild it"),
+    ],
+)
+def test_another_index_than_expected_is_refused(tmp_path, change, message):
+    commit(PostingsIndex.open(tmp_path, LAYOUT), 1)
+    manifest = json.loads((tmp_path / MANIFEST).read_text()) | change
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(SearchIndexError, match=message) as caught:
+        PostingsIndex.open(tmp_path, LAYOUT)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00", b"[]", b"3", b"{}", b"null"])
+def test_a_damaged_manifest_is_one_line_and_touches_nothing(tmp_path, content):
+    index = PostingsIndex.open(tmp_path, LAYOUT)
+    commit(index, 1)
+    kept = files(tmp_path)
+    (tmp_path / MANIFEST).write_bytes(content)
+    for attempt in (lambda: PostingsIndex.open(tmp_path, LAYOUT), lambda: commit(index, 2)):
+        with pytest.raises(SearchIndexError, match="not an index's manifest; delete .*, it will be rebuilt") as caught:
+            attempt()
+        assert "\n" not in str(caught.value)
+    assert files(tmp_path) == kept
+
+
+def test_missing_and_damaged_files_are_named(tmp_path):
+    commit(PostingsIndex.open(tmp_path, LAYOUT), 1)
+    (segment,) = (p for p in tmp_path.iterdir() if p.is_dir())
+    (segment / "docs.npy").write_bytes((segment / "docs.npy").read_bytes()[:100])
+    with pytest.raises(SearchIndexError, match="damaged; delete .*, it will be rebuilt"):
+        PostingsIndex.open(tmp_path, LAYOUT)
+    (segment / "docs.npy").unlink()
+    with pytest.raises(SearchIndexError, match="missing; delete it, it will be rebuilt"):
+        PostingsIndex.open(tmp_path, LAYOUT)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("needs to mount a small disk")
+    yield tmp_path
+    subprocess.run(["umount", "-l", str(tmp_path)], check=True)
+
+
+def test_a_full_disk_keeps_the_last_commit(small_disk):
+    path = small_disk / "index"
+    index = PostingsIndex.open(path, LAYOUT)
+    commit(index, 1)
+    for free in (0, 3_000, 20_000, 60_000, 100_000):
+        fill(small_disk / "ballast", free)
+        with pytest.raises(SearchIndexError, match=r"cannot be written \(.*\); free some space"), index.writing() as w:
+            w.delete(range(0, 300, 2))
+            for number in range(300, 3_000):
+                w.add(number, [(0, [f"word{number}", *WORDS])])
+            w.commit(2)
+        assert files(path) == named(path)
+        assert answers(index.searcher) == answers(PostingsIndex.open(path, LAYOUT).searcher)
+        assert answers(index.searcher) == answers(fresh(state(1)))
+    (small_disk / "ballast").unlink()
+    commit(index, 2)
+    assert answers(index.searcher) == answers(fresh(state(2)))
+
+
+def fill(ballast, free):
+    """Leaves that many bytes of the disk free."""
+    ballast.write_bytes(b"")
+    disk = os.statvfs(ballast)
+    ballast.write_bytes(bytes(max(disk.f_bavail * disk.f_frsize - free, 0)))
+
+
+def test_files_that_cannot_grow_keep_the_last_commit(tmp_path):
+    commit(PostingsIndex.open(tmp_path, LAYOUT), 1)
+    for limit in (0, 130, 400):
+        child = FORKED.Process(target=commit_within, args=(tmp_path, limit))
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+        assert answers(PostingsIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh(state(1)))
+        assert files(tmp_path) == named(tmp_path)
+
+
+def commit_within(path, size_bytes):
+    index = PostingsIndex.open(path, LAYOUT)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
+    with pytest.raises(SearchIndexError, match="cannot be written"):
+        commit(index, 2)
+
+
+def test_a_directory_that_cannot_be_made_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    index = PostingsIndex.open(tmp_path / "index", LAYOUT)
+    index.path = tmp_path / "file" / "index"
+    with pytest.raises(SearchIndexError, match="cannot be written"):
+        commit(index, 1)
+
+
+def test_numbers_and_scores_are_columns_of_their_types(tmp_path):
+    index = PostingsIndex.open(tmp_path, LAYOUT)
+    commit(index, 1)
+    for found in (*index.searcher.search(QUERIES, SIX[0], 3), *index.searcher.search(QUERIES, SIX[0], 0)):
+        assert (found.numbers.dtype, found.scores.dtype) == (np.int64, np.float64)

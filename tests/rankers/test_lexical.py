@@ -1,0 +1,227 @@
+"""The lexical ranker's manners: self-hits, prefixes, odd queries, explanations, settings."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from askalike import rankers
+from askalike.archive import Archive
+from askalike.errors import SearchIndexError, SettingsError
+from askalike.types import Answer, Filter, Question
+
+QUESTIONS = (
+    Question(
+        "egg", "How long do I boil an egg?", "Mine are runny.", rephrasings=("boiling time of eggs", "egg timing")
+    ),
+    Question("rice", "How do I boil rice?", "It sticks to the pot.", tags=("grain",), created_at="2021-05-01"),
+    Question("pot", "Which pot for rice?", tags=("pan", "grain"), created_at="2022-05-01"),
+    Question("tea", "茶水 temperature", "How hot?", created_at="2020-05-01"),
+    Question("?", "???", ""),
+)
+NAMES = rankers.names()
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([*QUESTIONS, Answer("A1", "rice", "Boil it in water"), Answer("A2", "egg", "Boil six minutes")])
+        yield archive
+
+
+def indexed(archive, name="bm25", of="questions", **settings):
+    return rankers.build(name, settings).fit(archive.view(of)).index(archive.view(of))
+
+
+def found(ranker, title, k=10, id="q", **more):
+    return [h.id for h in ranker.rank({id: Question(id, title)}, k, **more)[id]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_question_finds_neither_itself_nor_its_rephrasings(archive, name):
+    ranker = indexed(archive, name)
+    for title in ("How long do I boil an egg?", "egg timing"):
+        assert "egg" in found(ranker, title)
+        assert "egg" not in found(ranker, title, id="egg")
+        assert found(ranker, title, id="egg", candidates={"egg": ["egg", "rice"]}) == ["rice"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rephrasing_finds_its_question_by_the_other_phrasings(archive, name):
+    ranker = indexed(archive, name)
+    score = {id: dict(scores(ranker, "egg timing", id)) for id in ("q", "egg#1", "egg#2", "egg#9", "egg#0")}
+    assert 0 < score["egg#2"]["egg"] < score["egg#1"]["egg"] == score["q"]["egg"]
+    assert score["q"] == score["egg#9"] == score["egg#0"]
+    pool = {"egg#2": ["rice", "egg"]}
+    ranked = ranker.rank({"egg#2": Question("egg#2", "egg timing")}, 5, candidates=pool)["egg#2"]
+    assert dict((h.id, h.score) for h in ranked)["egg"] == score["egg#2"]["egg"]
+
+
+def scores(ranker, title, id="q", **more):
+    return [(h.id, h.score) for h in ranker.rank({id: Question(id, title)}, 10, **more)[id]]
+
+
+@pytest.mark.parametrize(
+    "id", ["egg#99999", "egg#" + "9" * 5_000, "egg#²", "egg#٣", "#1", "egg#", "#", "", "egg\0", "\ud800"]
+)
+def test_ids_that_only_look_like_a_rephrasings_are_ordinary(archive, id):
+    assert scores(indexed(archive), "boil rice", id) == scores(indexed(archive), "boil rice")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "?!…—",
+        "zzz qqq",
+        "\0\x01\x1f",
+        "\ud800",
+        "egg\udfff",
+        "\U0010ffff",
+        "\u0301",
+        "e\0gg",
+        "茶",
+        "#" * 100_000,
+    ],
+)
+@pytest.mark.parametrize("prefix", [False, True])
+def test_odd_queries_are_answered(archive, text, prefix):
+    for name in NAMES:
+        ranker = indexed(archive, name)
+        run = ranker.rank({"q": Question("q", text, text), "n": Question("n", "rice")}, 3, prefix=prefix)
+        assert list(run) == ["q", "n"]
+        assert run["n"] == ranker.rank({"n": Question("n", "rice")}, 3, prefix=prefix)["n"] != []
+        assert all(np.isfinite(h.score) and h.score > 0 for h in run["q"])
+        ranked = ranker.rank({"q": Question("q", text)}, 9, candidates={"q": ["tea", "rice", "egg"]}, prefix=prefix)
+        assert {h.id for h in ranked["q"]} == {"tea", "rice", "egg"}
+        ranker.explain(Question("q", text, text), ["egg", "rice"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_query_of_100_000_words(archive, name):
+    ranker = indexed(archive, name)
+    rare = " ".join(f"x{i}" for i in range(100_000))
+    assert scores(ranker, f"{rare} boil rice") == scores(ranker, "boil rice")
+    often = scores(ranker, "boil rice " * 50_000)
+    assert [id for id, _ in often] == found(ranker, "boil rice")
+    assert often[0][1] == pytest.approx(50_000 * scores(ranker, "boil rice")[0][1], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_archive_answers_with_nothing(tmp_path, name):
+    with Archive.create(tmp_path / "empty") as archive:
+        for of in ("questions", "answers"):
+            ranker = indexed(archive, name, of)
+            assert found(ranker, "boil", prefix=True) == []
+            assert found(ranker, "boil", candidates={"q": ["x"]}) == []
+            assert ranker.rank({}, 5).keys() == set()
+            assert ranker.explain(Question("q", "boil"), ["x"]) == {}
+
+
+def test_k_may_be_larger_than_the_archive(archive):
+    assert found(indexed(archive), "boil rice", k=2**40) == found(indexed(archive), "boil rice")
+
+
+def test_an_unfinished_word_matches_its_completions_and_itself(archive):
+    ranker = indexed(archive)
+    assert found(ranker, "r", prefix=True) == found(ranker, "rice runny")
+    assert set(found(ranker, "which p", prefix=True)) == {"pot", "rice"}
+    for whole in ("boiling", "eggs", "sticking", "茶"):
+        assert set(found(ranker, whole, prefix=True)) >= set(found(ranker, whole))
+    assert found(ranker, "rice ", prefix=True) == found(ranker, "rice")
+    assert found(ranker, "xyz", prefix=True) == []
+
+
+def test_a_filter_never_eats_results(archive):
+    ranker = indexed(archive)
+    assert set(found(ranker, "boil egg rice", where=Filter(("grain",)), k=2)) == {"rice", "pot"}
+    assert found(ranker, "rice", where=Filter(("grain", "pan"))) == ["pot"]
+    assert found(ranker, "rice", where=Filter(after="2021-05-02")) == ["pot"]
+    assert found(ranker, "rice", where=Filter(before="2022-05-01", after="2021-05-01")) == ["rice"]
+    assert found(ranker, "rice", where=Filter(("nothing",))) == []
+    assert found(ranker, "how", candidates={"q": ["tea", "egg", "rice"]}, where=Filter(("grain",))) == ["rice"]
+    assert found(ranker, "rice", where=Filter(("gr\ud800ain",))) == []
+
+
+def test_a_filter_on_answers_is_one_on_their_questions(archive):
+    ranker = indexed(archive, of="answers")
+    assert set(found(ranker, "boil")) == {"A1", "A2"}
+    assert found(ranker, "boil", where=Filter(("grain",))) == ["A1"]
+    assert found(ranker, "boil", candidates={"q": ["A2", "A1"]}, where=Filter(("grain",))) == ["A1"]
+
+
+def test_an_answers_id_is_no_question_to_leave_out(archive):
+    assert set(found(indexed(archive, of="answers"), "boil", id="A1")) == {"A1", "A2"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_count_words_not_scores(archive, name):
+    """A title that counts three times scores as one that says everything three times."""
+    with Archive.create(archive.path.parent / "tripled") as other:
+        other.upsert([Question("r", "rice " * 3, "boil"), Question("b", "boil " * 3, "rice"), Question("x", "x " * 3)])
+        archive.delete([q.id for q in QUESTIONS])
+        archive.upsert([Question("r", "rice", "boil"), Question("b", "boil", "rice"), Question("x", "x")])
+        weighted, tripled = indexed(archive, name, title_weight=3), indexed(other, name)
+        assert scores(weighted, "rice boil boil") == scores(tripled, "rice boil boil")
+        halves = indexed(archive, name, title_weight=1.5, body_weight=0.5, lengths="exact")
+        assert found(halves, "rice")[0] == "r"
+
+
+def test_a_weight_too_small_to_count_is_refused(archive):
+    with pytest.raises(SettingsError, match="title_weight"):
+        indexed(archive, title_weight=0.001)
+
+
+def test_explanations_say_which_words_matched_where(archive):
+    ranker = indexed(archive)
+    query = Question("q", "Boiled RICE pots")
+    explained = ranker.explain(query, ["rice", "egg", "pot", "nobody"])
+    assert explained.keys() == {"rice", "egg", "pot"}
+    assert {(c.word, c.fields) for c in explained["rice"].contributions} == {
+        ("Boiled", ("title",)), ("RICE", ("title",)), ("pots", ("body",)),
+    }  # fmt: skip
+    for id, score in scores(ranker, query.title):
+        reason = explained[id]
+        assert reason.score == pytest.approx(score, rel=1e-9)
+        assert all(reason.text[s.field][s.start : s.end] for s in reason.spans)
+    spans = {explained["egg"].text[s.field][s.start : s.end] for s in explained["egg"].spans}
+    assert spans in ({"boil"}, {"boiling"})
+
+
+def test_explaining_an_index_that_the_archive_has_left_behind(archive):
+    ranker = indexed(archive)
+    archive.upsert([Question("egg", "Something else entirely")])
+    assert ranker.explain(Question("q", "egg timing"), ["egg"])["egg"].score > 0
+    archive.delete(["egg"])
+    assert "egg" not in found(ranker, "egg timing boil")
+    assert ranker.explain(Question("q", "egg timing"), ["egg"]) == {}
+
+
+def test_the_index_follows_from_any_process(archive):
+    ranker = indexed(archive)
+    script = (
+        "import sys; from askalike import rankers; from askalike.archive import Archive; from askalike.types import *\n"
+        "with Archive.open(sys.argv[1]) as archive:\n"
+        "    archive.upsert([Question('new', 'boil a lobster')])\n"
+        "    rankers.build('tfidf').index(archive.view())\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(archive.path)], check=True, env=os.environ)
+    assert found(ranker, "lobster") == []
+    assert found(ranker.index(archive.view()), "lobster") == ["new"]
+
+
+def test_an_index_of_another_analyzer_is_refused(archive, monkeypatch):
+    indexed(archive)
+    monkeypatch.setattr("askalike.text.analyzer.VERSION", 2)
+    with pytest.raises(SearchIndexError, match="another analyzer.*rebuild it: askalike index .*archive --rebuild"):
+        indexed(archive)
+
+
+def test_other_settings_have_an_index_of_their_own(archive):
+    assert found(indexed(archive, stem=False), "eggs boiling") == ["egg"]
+    assert set(found(indexed(archive), "eggs boiling")) == {"egg", "rice"}
+    assert found(indexed(archive, rephrasings=False), "timing") == []
+    assert found(indexed(archive, fields="body"), "rice") == []

@@ -1,0 +1,152 @@
+"""The lexical ranker over a real archive: incremental = rebuilt, and rephrasings only ever help."""
+
+import tempfile
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from askalike import rankers
+from askalike.archive import Archive
+from askalike.types import Answer, Filter, Question
+
+WORDS = ["egg", "eggs", "boil", "boiling", "water", "salt", "café", "茶水", "how", "?!"]
+DATES = [None, "2020-01-01", "2021-01-01", "2022-01-01"]
+SETTINGS = [
+    {},
+    {"fields": "title", "lengths": "exact"},
+    {"title_weight": 2.5, "body_weight": 0.5},
+    {"rephrasings": False, "tokenizer": "whitespace"},
+]
+
+texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+ids = st.sampled_from([*"abcdefgh", "a#1"])
+questions = st.builds(
+    Question,
+    ids,
+    texts,
+    texts | st.just(""),
+    tags=st.sets(st.sampled_from(["x", "y"])).map(tuple),
+    created_at=st.sampled_from(DATES),
+    rephrasings=st.lists(texts, max_size=3).map(tuple),
+)
+answers = st.builds(Answer, st.sampled_from("ABCDE"), ids, texts)
+steps = st.lists(
+    st.tuples(st.lists(questions | answers, max_size=6), st.sets(ids, max_size=3), st.booleans()),
+    min_size=1,
+    max_size=5,
+)
+asked = st.dictionaries(
+    st.sampled_from(["q", "a", "b", "a#1", "a#2", "b#1", "c#1", "zzz#1"]),
+    st.builds(Question, st.just("q"), texts, texts),
+)
+filters = st.none() | st.builds(
+    Filter, st.sampled_from([(), ("x",), ("x", "y")]), st.sampled_from(DATES), st.sampled_from(DATES)
+)
+moderate = settings(max_examples=25, deadline=None)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_waiting_for_the_disk():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda descriptor: None)
+        yield
+
+
+@contextmanager
+def archive_of(*records):
+    with tempfile.TemporaryDirectory() as folder, Archive.create(Path(folder) / "archive") as archive:
+        archive.connection.execute("PRAGMA synchronous = OFF")
+        archive.upsert(records)
+        yield archive
+
+
+@contextmanager
+def copy_of(archive):
+    with archive_of() as other:
+        archive.connection.backup(other.connection)
+        yield other
+
+
+def runs(archive, views, values, queries, k, where, prefix):
+    """What every similarity answers, over every view, with candidates and without."""
+    pool = ["c", "a", "nobody", "b", "a", "A", "E", *"defgh"]
+    for view in views:
+        for name in rankers.names():
+            ranker = rankers.build(name, values).fit(archive.view(**view)).index(archive.view(**view))
+            yield ranker.rank(queries, k, where=where, prefix=prefix)
+            yield ranker.rank(queries, k, where=where, candidates=dict.fromkeys(queries, pool))
+
+
+def columns(run):
+    return {q: [(h.id, h.score) for h in run[q]] for q in run}
+
+
+@moderate
+@given(steps, st.sampled_from(SETTINGS), asked, st.sampled_from([1, 3, 100]), filters, st.booleans())
+def test_incremental_equals_rebuilt(changes, values, queries, k, where, prefix):
+    views = [{}, {"of": "answers"}, {"before": "2021-01-01"}]
+    with archive_of() as archive:
+        rankers_of_views = [(rankers.build("bm25", values), archive.view(**view)) for view in views]
+        for records, gone, again in changes:
+            archive.upsert(records)
+            archive.delete(gone)
+            for ranker, view in rankers_of_views:
+                ranker.index(view)
+            if again:
+                rankers_of_views = [(rankers.build("tfidf", values), view) for _, view in rankers_of_views]
+        with copy_of(archive) as rebuilt:
+            mine = runs(archive, views, values, queries, k, where, prefix)
+            theirs = runs(rebuilt, views, values, queries, k, where, prefix)
+            for one, other in zip(mine, theirs, strict=True):
+                assert columns(one) == columns(other)
+                assert list(one) == list(queries)
+
+
+@moderate
+@given(st.lists(questions, min_size=1), st.lists(texts, min_size=1, max_size=3), asked, st.sampled_from(SETTINGS))
+def test_adding_a_rephrasing_never_lowers_its_questions_score(archived, more, queries, values):
+    changed = replace(archived[-1], rephrasings=(*archived[-1].rephrasings, *more))
+    with archive_of(*archived) as archive, archive_of(*archived) as other:
+        other.upsert([changed])
+        pool = dict.fromkeys(queries, list("abcdefgh"))
+        for name in rankers.names():
+            before, after = (rankers.build(name, values).index(a.view()) for a in (archive, other))
+            for candidates in (None, pool):
+                old = before.rank(queries, 100, candidates=candidates)
+                new = after.rank(queries, 100, candidates=candidates)
+                for query in queries:
+                    scores, later = dict(columns(old)[query]), dict(columns(new)[query])
+                    assert len(later) == len(new[query])  # each question is found once
+                    assert all(later[id] >= score for id, score in scores.items())
+                    assert all(later[id] == score for id, score in scores.items() if id != changed.id)
+
+
+@moderate
+@given(st.lists(questions, min_size=1), asked, st.sampled_from(SETTINGS))
+def test_a_question_scores_as_its_best_phrasing_and_is_counted_once(archived, queries, values):
+    """Each rephrasing alone, in an archive with the same own texts, gives one of the scores to be the best of."""
+    held = {q.id: q for q in archived}
+    most = max(len(q.rephrasings) for q in held.values())
+    alone = [[replace(q, rephrasings=q.rephrasings[n : n + 1]) for q in held.values()] for n in range(most)]
+    bare = [replace(q, rephrasings=()) for q in held.values()]
+    queries = {id: q for id, q in queries.items() if "#" not in id}
+    with archive_of(*held.values()) as whole:
+        expected = {(name, q): {} for name in rankers.names() for q in queries}
+        for part in (bare, *alone):
+            with archive_of(*part) as archive:
+                for (name, q), run in scores_of(archive, values, queries).items():
+                    best = expected[name, q]
+                    best.update({id: max(score, best.get(id, 0.0)) for id, score in run.items()})
+        assert scores_of(whole, values, queries) == expected
+
+
+def scores_of(archive, values, queries):
+    found = {}
+    for name in rankers.names():
+        run = rankers.build(name, values).index(archive.view()).rank(queries, 1_000)
+        found |= {(name, q): {h.id: h.score for h in run[q]} for q in queries}
+    return found

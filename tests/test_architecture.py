@@ -1,0 +1,125 @@
+"""Holds the import table: who may import whom, where torch may be, and what lexical search goes without."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "askalike"
+
+LAYERS = (
+    {"types", "errors"},
+    {"registry", "config"},
+    {"text", "nn", "index", "similarities", "evaluation"},
+    {"archive"},
+    {"readers", "training"},
+    {"encoders"},
+    {"rankers", "answering"},
+    {"engines"},
+    {"experiment", "curation"},
+    {"service", "cli"},
+)
+"""Imports go to lower layers only; members of one layer do not import each other."""
+
+LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
+FACADE = "__init__"
+"""The package itself names its public parts; nobody inside imports from it."""
+
+TORCH = ("nn/", "training/", "encoders/neural.py", "answering/generate.py")
+
+FILES = sorted(p.relative_to(SOURCE).as_posix() for p in SOURCE.rglob("*.py"))
+LOADED = """
+import sys
+import askalike
+with askalike.Archive.create(sys.argv[1]) as archive:
+    archive.upsert([askalike.Question("a", "How long do I boil an egg?", "<p>Runny</p>", "html")])
+with askalike.load(sys.argv[1]) as desk:
+    assert [m.question.id for m in desk.search("boiling eg", prefix=True)] == ["a"]
+print(*sys.modules)
+"""
+
+
+def imports(file: str) -> set[str]:
+    """The full names of all modules that a file imports, those inside functions and of names in quotes too."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse((SOURCE / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(["askalike", *Path(file).parts[:-1]][: -(node.level - 1) or None]) if node.level else ""
+            module = ".".join(filter(None, (base, node.module)))
+            found |= {module, *(f"{module}.{alias.name}" for alias in node.names if module == "askalike")}
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "import_module":
+            found |= {x.value for x in node.args if isinstance(x, ast.Constant) and isinstance(x.value, str)}
+    return found
+
+
+def part_of(file: str) -> str:
+    return file.split("/")[0].removesuffix(".py")
+
+
+def parts_imported(file: str) -> set[str]:
+    """The parts of askalike that a file imports, its own left out; "" for the package itself."""
+    ours = (name.split(".") for name in imports(file) if name.split(".")[0] == "askalike")
+    parts = {name[1] if len(name) > 1 else "" for name in ours}
+    if parts - {""}:
+        parts.discard("")  # `from askalike import rankers` names both
+    return parts - {part_of(file)}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_imports_go_down_only(file):
+    part, used = part_of(file), parts_imported(file)
+    assert used <= LEVEL.keys() | {""}, f"{file} imports {used - LEVEL.keys()}, which the import table lacks"
+    if part == FACADE:
+        return
+    assert part in LEVEL, f"{part} is not in the import table"
+    assert "" not in used, f"{file} imports the package itself"
+    up = {other for other in used if LEVEL[other] >= LEVEL[part]}
+    assert not up, f"{file} imports {', '.join(sorted(up))}, which is not below {part}"
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_torch_stays_in_its_places(file):
+    if not file.startswith(TORCH):
+        assert not {n for n in imports(file) if n.split(".")[0] in ("torch", "lightning", "safetensors", "gensim")}
+
+
+def test_nothing_is_pickled_and_nobody_asks_the_network():
+    forbidden = {"pickle", "marshal", "shelve", "requests", "httpx", "urllib.request", "http.client", "socket"}
+    served = ("service/", "engines/")
+    for file in FILES:
+        used = imports(file) - (forbidden if file.startswith(served) else set())
+        assert not used & forbidden, file
+
+
+def test_the_test_sees_every_kind_of_import(monkeypatch, tmp_path):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "x.py").write_text(
+        "from askalike import rankers\nimport askalike.cli.x\n"
+        "def f():\n    from ..archive.store import Archive\n    importlib.import_module('askalike.engines.local')\n"
+    )
+    monkeypatch.setattr(sys.modules[__name__], "SOURCE", tmp_path)
+    assert parts_imported("text/x.py") == {"rankers", "cli", "archive", "engines"}
+
+
+@pytest.mark.parametrize("heavy", ["torch", "sklearn", "matplotlib", "pandas", "ir_measures", "statsmodels", "rich"])
+def test_lexical_search_goes_without(heavy, loaded):
+    assert heavy not in loaded
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """The modules that are loaded after an archive was made, indexed and searched."""
+    path = tmp_path_factory.mktemp("architecture") / "archive"
+    command = [sys.executable, "-c", LOADED, str(path)]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_the_package_imports_nothing_else():
+    script = "import sys; before = set(sys.modules); import askalike; print(*sorted(set(sys.modules) - before))"
+    printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert [m for m in printed if m.startswith("askalike")] == ["askalike"]
+    assert "numpy" not in printed
