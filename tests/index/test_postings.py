@@ -90,17 +90,21 @@ def test_an_exception_in_the_block_changes_nothing(tmp_path):
     index = PostingsIndex.open(tmp_path, LAYOUT)
     commit(index, 1)
     before = answers(index.searcher)
-    with pytest.raises(KeyError), index.writing() as writer:
-        writer.delete(range(300))
-        writer.add(400, [(0, ["w0"])])
-        raise KeyError
+    with pytest.raises(TypeError):
+        commit_nonsense(index)
     assert answers(index.searcher) == before == answers(PostingsIndex.open(tmp_path, LAYOUT).searcher)
     assert files(tmp_path) == named(tmp_path)
 
 
+def commit_nonsense(index):
+    with index.writing() as writer:
+        writer.delete(range(300))
+        writer.add(400, [(0, ["w0"]), (1, None)])
+
+
 def test_one_writer_at_a_time(tmp_path):
     one, other = PostingsIndex.open(tmp_path, LAYOUT), PostingsIndex.open(tmp_path, LAYOUT)
-    with one.writing(), pytest.raises(SearchIndexError, match="another process is writing.*wait"), other.writing():
+    with one.writing(), pytest.raises(SearchIndexError, match=r"another process is writing.*wait"), other.writing():
         pass
     commit(other, 1)
     commit(one, 2)  # takes up what the other has committed
@@ -203,7 +207,7 @@ def test_a_damaged_manifest_is_one_line_and_touches_nothing(tmp_path, content):
     kept = files(tmp_path)
     (tmp_path / MANIFEST).write_bytes(content)
     for attempt in (lambda: PostingsIndex.open(tmp_path, LAYOUT), lambda: commit(index, 2)):
-        with pytest.raises(SearchIndexError, match="not an index's manifest; delete .*, it will be rebuilt") as caught:
+        with pytest.raises(SearchIndexError, match=r"not an index's manifest; delete .*, it will be rebuilt") as caught:
             attempt()
         assert "\n" not in str(caught.value)
     assert files(tmp_path) == kept
@@ -213,7 +217,7 @@ def test_missing_and_damaged_files_are_named(tmp_path):
     commit(PostingsIndex.open(tmp_path, LAYOUT), 1)
     (segment,) = (p for p in tmp_path.iterdir() if p.is_dir())
     (segment / "docs.npy").write_bytes((segment / "docs.npy").read_bytes()[:100])
-    with pytest.raises(SearchIndexError, match="damaged; delete .*, it will be rebuilt"):
+    with pytest.raises(SearchIndexError, match=r"damaged; delete .*, it will be rebuilt"):
         PostingsIndex.open(tmp_path, LAYOUT)
     (segment / "docs.npy").unlink()
     with pytest.raises(SearchIndexError, match="missing; delete it, it will be rebuilt"):
@@ -237,17 +241,22 @@ def test_a_full_disk_keeps_the_last_commit(small_disk):
     commit(index, 1)
     for free in (0, 3_000, 20_000, 60_000, 100_000):
         fill(small_disk / "ballast", free)
-        with pytest.raises(SearchIndexError, match=r"cannot be written \(.*\); free some space"), index.writing() as w:
-            w.delete(range(0, 300, 2))
-            for number in range(300, 3_000):
-                w.add(number, [(0, [f"word{number}", *WORDS])])
-            w.commit(2)
+        with pytest.raises(SearchIndexError, match=r"cannot be written \(.*\); free some space"):
+            commit_too_much(index)
         assert files(path) == named(path)
         assert answers(index.searcher) == answers(PostingsIndex.open(path, LAYOUT).searcher)
         assert answers(index.searcher) == answers(fresh(state(1)))
     (small_disk / "ballast").unlink()
     commit(index, 2)
     assert answers(index.searcher) == answers(fresh(state(2)))
+
+
+def commit_too_much(index):
+    with index.writing() as writer:
+        writer.delete(range(0, 300, 2))
+        for number in range(300, 3_000):
+            writer.add(number, [(0, [f"word{number}", *WORDS])])
+        writer.commit(2)
 
 
 def fill(ballast, free):

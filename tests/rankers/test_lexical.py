@@ -56,7 +56,7 @@ def test_a_rephrasing_finds_its_question_by_the_other_phrasings(archive, name):
     assert score["q"] == score["egg#9"] == score["egg#0"]
     pool = {"egg#2": ["rice", "egg"]}
     ranked = ranker.rank({"egg#2": Question("egg#2", "egg timing")}, 5, candidates=pool)["egg#2"]
-    assert dict((h.id, h.score) for h in ranked)["egg"] == score["egg#2"]["egg"]
+    assert {h.id: h.score for h in ranked}["egg"] == score["egg#2"]["egg"]
 
 
 def scores(ranker, title, id="q", **more):
@@ -104,10 +104,11 @@ def test_odd_queries_are_answered(archive, text, prefix):
 def test_a_query_of_100_000_words(archive, name):
     ranker = indexed(archive, name)
     rare = " ".join(f"x{i}" for i in range(100_000))
-    assert scores(ranker, f"{rare} boil rice") == scores(ranker, "boil rice")
+    alone = dict(scores(ranker, "boil rice"))
+    assert dict(scores(ranker, f"{rare} boil rice")) == pytest.approx(alone, rel=5e-3)  # they share one scale
     often = scores(ranker, "boil rice " * 50_000)
     assert [id for id, _ in often] == found(ranker, "boil rice")
-    assert often[0][1] == pytest.approx(50_000 * scores(ranker, "boil rice")[0][1], rel=1e-9)
+    assert often[0][1] == pytest.approx(50_000 * scores(ranker, "boil rice")[0][1], rel=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -216,7 +217,7 @@ def test_the_index_follows_from_any_process(archive):
 def test_an_index_of_another_analyzer_is_refused(archive, monkeypatch):
     indexed(archive)
     monkeypatch.setattr("askalike.text.analyzer.VERSION", 2)
-    with pytest.raises(SearchIndexError, match="another analyzer.*rebuild it: askalike index .*archive --rebuild"):
+    with pytest.raises(SearchIndexError, match=r"another analyzer.*rebuild it: askalike index .*archive --rebuild"):
         indexed(archive)
 
 

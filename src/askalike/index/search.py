@@ -20,7 +20,6 @@ BATCH = 512
 LARGEST_HEAPS = 1 << 20  # so many hits are kept at a time for all queries of a batch: 32 MiB
 LARGEST = 2.0**28  # whole-number scores of questions' own texts stay below this
 HEADROOM = 4  # a word counts in a rephrasing at most so many times what it can in a question's own text
-BITS = 33  # of a score are kept: 1e-10 of it
 MOST_COMPLETIONS = 50
 
 
@@ -285,7 +284,7 @@ class Searcher:
             best = np.zeros(n)
             np.maximum.at(best, rows[grouped], scores[grouped])
             sums = sums + best
-        return _rounded(sums)
+        return sums
 
     def _formula(self, similarity: TermScore, segment: Segment, codes: Array, terms: Array) -> NDArray[np.float64]:
         tf = segment.code_tf[codes] / self._scale
@@ -435,12 +434,6 @@ def _documents(live: LiveSegment, numbers: Array, skip_numbers: Array, skip_phra
     )
     kept = ~skipped & live.live[doc] if len(live.live) else ~skipped
     return pair[kept], doc[kept]
-
-
-def _rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """To BITS significant bits: scores that only rounding errors tell apart become ties, which numbers decide."""
-    mantissa, exponent = np.frexp(scores)
-    return np.ldexp(np.rint(mantissa * 2.0**BITS), exponent - BITS)
 
 
 def _named(names: Sequence[str], batch: Batch, shared: Array, scores: Array) -> list[tuple[str, float]]:

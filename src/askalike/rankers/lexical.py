@@ -195,7 +195,7 @@ class Lexical:
         *whole, last = typed or [""]
         finished, unfinished = self.analyzer.prefix(last, language)
         terms = [t for text in whole for t in self.analyzer.tokens(text, language)] + finished
-        whole = self.analyzer.tokens(unfinished, language) if unfinished else ()
+        whole = self.analyzer.tokens(unfinished or "", language)
         return QueryTerms(terms, unfinished, number, phrasing, whole)
 
     def _typed(self, query: Question) -> list[str]:
@@ -255,8 +255,8 @@ class Lexical:
 
     def _fields(self, question: Question, phrasing: int) -> dict[str, str]:
         if phrasing:
-            own = question.rephrasings[phrasing - 1 : phrasing]  # none where the archive has changed since
-            return {"rephrasing": self.analyzer.text(text, "text") for text in own}
+            gone = phrasing > len(question.rephrasings)  # where the archive has changed since
+            return {} if gone else {"rephrasing": self.analyzer.text(question.rephrasings[phrasing - 1], "text")}
         texts = {}
         if "title" in self.settings.fields:
             texts["title"] = self.analyzer.text(question.title, "text")
