@@ -8,7 +8,8 @@ from askalike.errors import NotFittedError, SettingsError
 from askalike.types import Filter, Question
 
 TITLES = (
-    "how do I boil an egg", "how long does an egg boil", "boil rice", "boil an egg", "boil an egg", "why is rice sticky",
+    "how do I boil an egg", "how long does an egg boil", "boil rice", "boil an egg", "boil an egg",
+    "why is rice sticky",
     "salt in water", "water for rice", "pasta water", "how much salt for pasta", "???", "an egg in a microwave",
 )  # fmt: skip
 QUERIES = {
@@ -25,7 +26,9 @@ def archived(path, titles=TITLES):
     archive = Archive.create(path)
     rephrased = {0: ("egg boiling time", "eggs, boiled"), 5: ("sticky rice",)}
     archive.upsert(
-        Question(f"{n:02}", title, "body of " + title, tags=("even",) if n % 2 == 0 else (), rephrasings=rephrased.get(n, ()))
+        Question(
+            f"{n:02}", title, "body of " + title, tags=("even",) if n % 2 == 0 else (), rephrasings=rephrased.get(n, ())
+        )
         for n, title in enumerate(titles)
     )  # fmt: skip
     return archive
@@ -78,7 +81,7 @@ def test_at_most_k_and_the_same_ones_whatever_k(ranker, k):
 def test_all_candidates_are_ranked_and_nothing_else(ranker):
     pool = [f"{n:02}" for n in (7, 10, 2, 1, 6)]
     whole = columns(ranker.rank(QUERIES, 100))
-    run = columns(ranker.rank(QUERIES, 100, candidates=dict.fromkeys(QUERIES, [*pool, "nowhere", "07"])))
+    run = columns(ranker.rank(QUERIES, 100, candidates={q: [*pool, "nowhere", "07"] for q in QUERIES}))
     for query, hits in run.items():
         assert sorted(id for id, _ in hits) == sorted(pool)
         assert [s for _, s in hits] == sorted((s for _, s in hits), reverse=True)

@@ -56,7 +56,7 @@ def test_a_rephrasing_finds_its_question_by_the_other_phrasings(archive, name):
     assert score["q"] == score["egg#9"] == score["egg#0"]
     pool = {"egg#2": ["rice", "egg"]}
     ranked = ranker.rank({"egg#2": Question("egg#2", "egg timing")}, 5, candidates=pool)["egg#2"]
-    assert dict((h.id, h.score) for h in ranked)["egg"] == score["egg#2"]["egg"]
+    assert {h.id: h.score for h in ranked}["egg"] == score["egg#2"]["egg"]
 
 
 def scores(ranker, title, id="q", **more):

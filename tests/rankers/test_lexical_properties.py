@@ -112,7 +112,7 @@ def test_adding_a_rephrasing_never_lowers_its_questions_score(archived, more, qu
     changed = replace(archived[-1], rephrasings=(*archived[-1].rephrasings, *more))
     with archive_of(*archived) as archive, archive_of(*archived) as other:
         other.upsert([changed])
-        pool = dict.fromkeys(queries, list("abcdefgh"))
+        pool = {q: list("abcdefgh") for q in queries}
         for name in rankers.names():
             before, after = (rankers.build(name, values).index(a.view()) for a in (archive, other))
             for candidates in (None, pool):
