@@ -21,5 +21,13 @@ class SearchIndexError(AskalikeError):
     """An index has another format, another analyzer, or another writer."""
 
 
+class IndexBusyError(SearchIndexError):
+    """Another process is writing an index. `searchable`: whether it has committed a state that can serve meanwhile."""
+
+    def __init__(self, message: str, searchable: bool) -> None:
+        super().__init__(message)
+        self.searchable = searchable
+
+
 class NotFittedError(AskalikeError):
     """A ranker is asked before it has learned or indexed."""

@@ -25,8 +25,17 @@ Fields = Annotated[str | None, typer.Option(help="title, body, or title,body (th
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
+def say_compiling() -> None:
+    """Says on stderr why the first search after an installation takes its time."""
+    from askalike.index.maxscore import search_all
+
+    if not any(Path(search_all.stats.cache_path).glob("maxscore.search_all-*.nbi")):
+        print("askalike: compiling the search for this machine, once (about half a minute) …", file=sys.stderr)
+
+
 def chosen(name: str, settings: list[str] | None, fields: str | None = None) -> Ranker:
     """The ranker that --ranker, --set and --fields describe."""
+    say_compiling()
     values = assignments(settings or [])
     return rankers.build(name, values | ({"fields": fields} if fields else {}))
 

@@ -48,7 +48,7 @@ def evaluate(
             name = split_name or default_split(archive)
             built = chosen(ranker, settings, fields)
             result = measure(archive, built, name, measures.split(), rule=rule, k=k, progress=report)
-        heading = f"{ranker} on {directory}, split {name}"
+        heading = f"{ranker} on {directory}, split {name}; no query finds itself, ties in the archive's order"
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")
     if json:

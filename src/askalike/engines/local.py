@@ -1,13 +1,12 @@
 """The embedded engine: one archive, one ranker, in this process."""
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from askalike import rankers
 from askalike.archive.store import Archive
-from askalike.errors import SearchIndexError
+from askalike.errors import IndexBusyError
 from askalike.rankers import Ranker
 from askalike.text.snippet import snippet
 from askalike.types import Explanation, Filter, Hit, Match, Question
@@ -43,11 +42,9 @@ class Local:
         """Brings the index up to date; where another process is doing so, the last committed state serves."""
         try:
             self.ranker.index(self._view)
-        except SearchIndexError:
-            with contextlib.suppress(SearchIndexError):
-                self.ranker.explain(Question(TYPED, ""), [])
-                return
-            raise
+        except IndexBusyError as busy:
+            if not busy.searchable:
+                raise
 
     def search(
         self, title: str, k: int = 5, *, body: str = "", where: Filter | None = None, prefix: bool = False

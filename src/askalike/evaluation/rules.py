@@ -32,7 +32,9 @@ class Rule:
             "hits by score as 32-bit float, ties by document id, descending"
             if self.ties_by_id
             else "hits by score, ties in the order of the run",
-            "a hit that is the query itself is dropped" if self.drops_self_hits else "a query may find itself",
+            "a hit that is the query itself is dropped"
+            if self.drops_self_hits
+            else "a hit that is the query itself counts",
             "queries without a relevant document are dropped"
             if self.drops_unanswerable
             else "queries without a relevant document count 0",

@@ -88,7 +88,7 @@ class Buffers(NamedTuple):
     """int32 (WINDOW): the best completion of an unfinished word for each."""
     docs: Array
     sums: Array
-    """int64 (WINDOW + 1, the last being room to write in vain): documents that may be among the best, and their sums so far."""
+    """int64 (WINDOW + 1, the last being room to write in vain): documents that may be among the best, their sums."""
 
 
 class Best(NamedTuple):

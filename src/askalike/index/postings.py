@@ -20,7 +20,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numba import njit
 
-from askalike.errors import SearchIndexError
+from askalike.errors import IndexBusyError, SearchIndexError
 from askalike.index.build import SegmentBuilder, fit_together, merged
 from askalike.index.search import LiveSegment, Searcher
 from askalike.index.segment import Array, Segment
@@ -112,8 +112,9 @@ class PostingsIndex:
                 finally:
                     self._sweep()
         except BlockingIOError:
-            raise SearchIndexError(
-                f"{self.path}: another process is writing this index; wait until it has finished and repeat"
+            raise IndexBusyError(
+                f"{self.path}: another process is writing this index; wait until it has finished and repeat",
+                searchable=self.change > 0,
             ) from None
         except OSError as error:
             raise SearchIndexError(

@@ -192,10 +192,10 @@ class Lexical:
             return QueryTerms(
                 [t for text in typed for t in self.analyzer.tokens(text, language)], None, number, phrasing
             )
-        *whole, last = typed or [""]
+        *earlier, last = typed or [""]
         finished, unfinished = self.analyzer.prefix(last, language)
-        terms = [t for text in whole for t in self.analyzer.tokens(text, language)] + finished
-        whole = self.analyzer.tokens(unfinished or "", language)
+        terms = [t for text in earlier for t in self.analyzer.tokens(text, language)] + finished
+        whole = self.analyzer.tokens(unfinished, language) if unfinished else ()
         return QueryTerms(terms, unfinished, number, phrasing, whole)
 
     def _typed(self, query: Question) -> list[str]:
@@ -255,8 +255,9 @@ class Lexical:
 
     def _fields(self, question: Question, phrasing: int) -> dict[str, str]:
         if phrasing:
-            gone = phrasing > len(question.rephrasings)  # where the archive has changed since
-            return {} if gone else {"rephrasing": self.analyzer.text(question.rephrasings[phrasing - 1], "text")}
+            if phrasing > len(question.rephrasings):  # the archive has changed since
+                return {}
+            return {"rephrasing": self.analyzer.text(question.rephrasings[phrasing - 1], "text")}
         texts = {}
         if "title" in self.settings.fields:
             texts["title"] = self.analyzer.text(question.title, "text")

@@ -1,0 +1,127 @@
+"""index, search, rank and evaluate, as a person calls them: a real process, its exit code, its output."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
+
+
+def askalike(*words, **options):
+    command = [sys.executable, "-c", "from askalike.cli import main; main()", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("cli") / "riverside"
+    assert askalike("import", "table", EXAMPLE, "-o", directory).returncode == 0
+    assert askalike("index", directory).returncode == 0
+    return directory
+
+
+def test_search_tells_what_matched_and_says_uncalibrated(desk):
+    done = askalike("search", desk, "how long can I keep a book?", "-k", 3, "--explain")
+    assert done.returncode == 0
+    assert done.stdout.startswith(" 1. ")
+    assert "uncalibrated" in done.stdout
+    assert "why: " in done.stdout
+    assert " 4. " not in done.stdout
+
+
+def test_search_as_json_has_the_service_s_shape(desk):
+    answer = json.loads(askalike("search", desk, "book", "--json", "--tag", "renewal").stdout)
+    assert set(answer) == {"results", "abstained", "model", "took_ms"}
+    assert answer["results"]
+    assert all("renewal" in r["tags"] for r in answer["results"])
+    first = answer["results"][0]
+    assert {"id", "title", "url", "snippet", "score", "probability", "matched"} <= set(first)
+    assert sum(m["score"] for m in first["matched"]) == pytest.approx(first["score"], rel=1e-9)
+
+
+@pytest.mark.parametrize("text", ["", "???", "xyzzy plugh", "\x01\x02"])
+def test_what_shares_no_word_finds_nothing(desk, text):
+    done = askalike("search", desk, text)
+    assert done.returncode == 0
+    assert done.stdout.startswith("nothing similar")
+
+
+def test_a_query_of_100_000_words(desk, tmp_path):
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text(json.dumps({"id": "long", "title": "book " * 100_000}))
+    done = askalike("rank", desk, "--queries", queries, "-o", tmp_path / "run.trec", "-k", 3)
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "run.trec").read_text().splitlines()) == 3
+
+
+def test_a_written_run_measures_as_the_ranker_does(desk, tmp_path):
+    run = tmp_path / "run.trec"
+    assert askalike("rank", desk, "--queries", "split:duplicates", "--ranker", "bm25", "-o", run).returncode == 0
+    assert askalike("export", desk, "--format", "beir", "-o", tmp_path / "beir").returncode == 0
+    direct = json.loads(askalike("evaluate", desk, "--split", "duplicates", "--ranker", "bm25", "--json").stdout)
+    qrels = tmp_path / "qrels.tsv"
+    labels = [line.split("\t") for line in (tmp_path / "beir/links.tsv").read_text().splitlines()]
+    pairs = [row[:2] for row in labels if "duplicate" in row]
+    qrels.write_text("query-id\tcorpus-id\tscore\n" + "".join(f"{a}\t{b}\t1\n" for a, b in pairs))
+    written = json.loads(askalike("evaluate", "--run", run, "--qrels", qrels, "--json").stdout)
+    assert written["measures"] == direct["measures"]
+    assert written["n"] == direct["n"] == 39
+
+
+def test_candidates_are_all_ranked(desk, tmp_path):
+    queries, pools = tmp_path / "q.jsonl", tmp_path / "c.jsonl"
+    queries.write_text('{"_id": "q", "text": "late fees"}\n')
+    pools.write_text('{"_id": "q", "candidates": ["r001", "r002", "r003"]}\n')
+    run = tmp_path / "run.trec"
+    assert askalike("rank", desk, "--queries", queries, "--candidates", pools, "-o", run).returncode == 0
+    assert sorted(line.split()[2] for line in run.read_text().splitlines()) == ["r001", "r002", "r003"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("search", "{desk}", "x", "--ranker", "bm26"), "no ranker is called 'bm26'; there are: bm25"),
+        (("search", "{desk}", "x", "--set", "k1"), "expected key=value"),
+        (("search", "{desk}", "x", "--ranker", "bm25", "--set", "k9=1"), "k9 is not a setting (known: k1, b)"),
+        (("search", "{desk}", "x", "--set", "tokenizer=best"), "tokenizer"),
+        (("search", "{nowhere}", "x"), "not an archive"),
+        (("evaluate", "{desk}", "--split", "test"), "no split 'test'"),
+        (("evaluate", "{desk}", "--measures", "Sucess@1"), "Sucess@1"),
+        (("evaluate",), "expected an archive's directory"),
+        (("rank", "{desk}", "--queries", "{nowhere}", "-o", "{nowhere}.run"), "expected a file of JSON lines"),
+    ],
+)
+def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, tmp_path, words, says):
+    places = {"desk": desk, "nowhere": tmp_path / "nowhere"}
+    done = askalike(*(w.format(**places) for w in words))
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_an_index_of_another_version_is_refused_and_can_be_rebuilt(desk):
+    manifest = next(desk.glob("index/*/manifest.json"))
+    kept = manifest.read_text()
+    manifest.write_text(kept.replace('"format": 1', '"format": 99'))
+    done = askalike("search", desk, "book")
+    assert done.returncode == 2
+    assert "index format 99" in done.stderr
+    assert "--rebuild" in done.stderr
+    assert askalike("index", desk, "--rebuild").returncode == 0
+    assert askalike("search", desk, "book").returncode == 0
+
+
+def test_the_python_api_is_as_strong_as_the_command_line(desk):
+    import askalike as package
+
+    with package.load(str(desk), "bm25", k1=1.0) as loaded:
+        match = loaded.search("how long can I keep a book?", 1)[0]
+    told = json.loads(
+        askalike("search", desk, "how long can I keep a book?", "-r", "bm25", "--set", "k1=1.0", "--json").stdout
+    )
+    assert told["results"][0]["score"] == match.score
+    assert told["results"][0]["id"] == match.question.id
