@@ -45,12 +45,14 @@ class Brute:
     scale: int = 1
     df: Counter[str] = field(default_factory=Counter)
     ttf: Counter[str] = field(default_factory=Counter)
+    bounds: dict[tuple[str, Similarity], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         own = [terms for phrasings in self.documents.values() for phrasing, terms in phrasings if phrasing == 0]
         for terms in own:
             self.df.update(set(terms))
             self.ttf.update(terms)
+        self.longest = max(map(len, own), default=0)
         total = sum(map(len, own)) / self.scale
         self.collection = Collection(max(len(own), 1), total or float(max(len(own), 1)))
 
@@ -82,13 +84,12 @@ class Brute:
 
     def bound(self, term: str, similarity: Similarity) -> float:
         """What a word can score at most in an own text: no text holds more of it than its length, or than all do."""
-        own = [len(terms) for phrasings in self.documents.values() for phrasing, terms in phrasings if phrasing == 0]
-        lengths = [2.0**i / self.scale for i in range(max(own, default=0).bit_length() + 1)]
-        df, ttf = self.df[term], self.ttf[term] / self.scale
-        return max(
-            float(similarity.score(min(2 * length, max(ttf, 1.0)), length, df, ttf, self.collection))
-            for length in lengths
-        )
+        if (term, similarity) not in self.bounds:
+            lengths = 2.0 ** np.arange(self.longest.bit_length() + 1) / self.scale
+            df, ttf = self.df[term], self.ttf[term] / self.scale
+            scores = similarity.score(np.minimum(2 * lengths, max(ttf, 1.0)), lengths, df, ttf, self.collection)
+            self.bounds[term, similarity] = float(scores.max())
+        return self.bounds[term, similarity]
 
     def group(self, query: QueryTerms) -> list[str]:
         """What the unfinished word may stand for: itself as a whole word, and its 50 most frequent completions."""
