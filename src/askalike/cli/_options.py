@@ -29,7 +29,7 @@ def say_compiling() -> None:
     """Says on stderr why the first search after an installation takes its time."""
     from askalike.index.maxscore import search_all
 
-    if not any(Path(search_all.stats.cache_path).glob("maxscore.search_all-*.nbi")):
+    if not any(Path(search_all.stats.cache_path or ".").glob("maxscore.search_all-*.nbi")):
         print("askalike: compiling the search for this machine, once (about half a minute) …", file=sys.stderr)
 
 
