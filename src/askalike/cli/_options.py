@@ -35,7 +35,6 @@ def say_compiling() -> None:
 
 def chosen(name: str, settings: list[str] | None, fields: str | None = None) -> Ranker:
     """The ranker that --ranker, --set and --fields describe."""
-    say_compiling()
     values = assignments(settings or [])
     return rankers.build(name, values | ({"fields": fields} if fields else {}))
 

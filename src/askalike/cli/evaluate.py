@@ -7,7 +7,7 @@ import typer
 
 from askalike import rankers
 from askalike.archive.store import Archive
-from askalike.cli._options import Fields, Json, RankerName, Settings, chosen, print_json, progress
+from askalike.cli._options import Fields, Json, RankerName, Settings, chosen, print_json, progress, say_compiling
 from askalike.errors import SettingsError
 from askalike.evaluation.macro import Macro
 from askalike.evaluation.measures import evaluate as measure_run
@@ -47,6 +47,7 @@ def evaluate(
         with Archive.open(directory) as archive, progress("indexing") as report:
             name = split_name or default_split(archive)
             built = chosen(ranker, settings, fields)
+            say_compiling()
             result = measure(archive, built, name, measures.split(), rule=rule, k=k, progress=report)
         heading = f"{ranker} on {directory}, split {name}; no query finds itself, ties in the archive's order"
     else:

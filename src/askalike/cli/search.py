@@ -9,7 +9,17 @@ from rich.console import Console
 
 from askalike import rankers
 from askalike.archive.store import Archive
-from askalike.cli._options import Directory, Fields, Json, RankerName, Settings, chosen, print_json, progress
+from askalike.cli._options import (
+    Directory,
+    Fields,
+    Json,
+    RankerName,
+    Settings,
+    chosen,
+    print_json,
+    progress,
+    say_compiling,
+)
 from askalike.cli._queries import candidates_of, queries_of
 from askalike.cli._results import as_json, print_matches
 from askalike.engines.local import Local
@@ -65,6 +75,7 @@ def search(
 ) -> None:
     """Find the questions most similar to one."""
     with Local(Archive.open(directory), chosen(ranker, settings)) as engine:
+        say_compiling()
         started = time.perf_counter()
         where = Filter(tuple(tag or ()), after, before)
         matches = engine.search(text, k, body=body, where=where, prefix=prefix)
@@ -91,6 +102,7 @@ def rank(
     with Archive.open(directory) as archive, progress("indexing") as report:
         asked = queries_of(archive, queries)
         pools = candidates_of(archive, queries, candidates)
+        say_compiling()
         built = chosen(ranker, settings, fields).index(archive.view(), report)
         run = built.rank(asked, k, candidates=pools, where=Filter(tuple(tag or ()), None, before) or None)
     write_run(run, output, built.name)
