@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,3 +215,44 @@ class Run(Mapping[str, Sequence[Hit]]):
 
     def __len__(self) -> int:
         return len(self._columns)
+
+
+Metric = Literal["cosine", "dot", "euclidean"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of many texts' vectors. `values`: float32 (n, dim), a dense array or a scipy CSR array.
+
+    The part's score of two texts is their cosine, their dot product, or minus their Euclidean distance.
+    """
+
+    values: Any
+    metric: Metric = "cosine"
+    weight: float = 1.0
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of n texts, in one or more parts of n rows each; a score is the weighted sum over the parts."""
+
+    parts: tuple[Part, ...]
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two texts that a training signal takes to mean the same, or a question and its answer.
+
+    Texts of one `cluster` are never each other's negatives. `signal` names where the pair comes from.
+    """
+
+    query: Question
+    positive: Question | Answer
+    cluster: str
+    signal: str
