@@ -39,8 +39,14 @@ def archive(tmp_path_factory):
         yield archive
 
 
-@pytest.fixture(params=rankers.names())
+WITH_SETTINGS = {"pretrained"}  # need a path, and have a test of their own
+SEMANTIC = {"static", "cascade", "hybrid"}  # every word is like some other
+
+
+@pytest.fixture(params=sorted(set(rankers.names()) - WITH_SETTINGS))
 def name(request):
+    if request.param in SEMANTIC:
+        pytest.importorskip("wordllama", reason="needs the extra vectors")
     return request.param
 
 
@@ -111,9 +117,10 @@ def test_finds_neither_itself_nor_its_rephrasings(ranker):
     assert dict(run["00#1"])["00"] < dict(alone)["00"]
 
 
-def test_nothing_in_common_finds_nothing(ranker):
+def test_nothing_in_common_finds_nothing(ranker, name):
     run = ranker.rank(QUERIES, 10)
-    assert run["none"] == run["unknown"] == []
+    assert run["none"] == []
+    assert run["unknown"] == [] or name in SEMANTIC
 
 
 def test_unindexed_is_a_clear_error(name):
