@@ -77,12 +77,12 @@ def test_a_trained_encoder_is_the_weighted_sum_of_its_rows(tmp_path, tokenizer):
     vectors, weights = model(tmp_path / "models" / "mine", tokenizer)
     encoder = encoders.opened(tmp_path / "models" / "mine")
     rows, offsets = encoder.features(["ab cb", "", "ab"])
-    assert offsets.tolist() == [0, 3 + 2 + 1, 6, 6 + 2]
-    subwords, words, bigrams = (rows[:6] < 263), (rows[:6] >= 263) & (rows[:6] < 274), rows[:6] >= 274
-    assert (subwords.sum(), words.sum(), bigrams.sum()) == (3, 2, 1)
+    assert offsets.tolist() == [0, 4 + 2 + 1, 7, 7 + 2]
+    subwords, words, bigrams = (rows[:7] < 263), (rows[:7] >= 263) & (rows[:7] < 274), rows[:7] >= 274
+    assert (subwords.sum(), words.sum(), bigrams.sum()) == (4, 2, 1)
     found = encoder.encode([Question("q", "ab cb"), Question("r", ""), Answer("a", "q", "ab cb")], "query")
     values = found.parts[0].values
-    np.testing.assert_allclose(values[0], (vectors * weights[:, None])[rows[:6]].sum(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(values[0], (vectors * weights[:, None])[rows[:7]].sum(axis=0), rtol=1e-5)
     assert not values[1].any()
     np.testing.assert_array_equal(values[0], values[2])
 
@@ -113,8 +113,8 @@ def test_the_words_add_up_to_the_text(static):
 
 
 def test_only_the_beginning_of_a_text_counts(static):
-    short, long = (Question("q", "egg " * n) for n in (64, 500))
-    assert static.text(short) == static.text(long) == " ".join(["egg"] * 64)
+    short, long = (Question("q", "egg " * n) for n in (128, 500))
+    assert static.text(short) == static.text(long) == " ".join(["egg"] * 128)
 
 
 def test_like_words_are_alike(static):

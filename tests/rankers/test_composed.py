@@ -33,7 +33,7 @@ TWO = "parts=bm25,tfidf"
 
 
 def test_min_max_by_hand(archive):
-    everything = dict.fromkeys(QUERIES, [str(n) for n in range(len(TITLES))])
+    everything = {q: [str(n) for n in range(len(TITLES))] for q in QUERIES}
     parts = [scores(rankers.build(name), archive, candidates=everything) for name in ("bm25", "tfidf")]
     mine = scores(built(TWO, "weights=0.25,0.75"), archive)
     for query, found in mine.items():
@@ -67,7 +67,7 @@ def test_scores_move_with_neither_k_nor_candidates(archive, normalise, depth):
     whole = scores(ranker, archive)
     for k in (1, 2, 5):
         assert scores(ranker, archive, k) == {q: dict(list(found.items())[:k]) for q, found in whole.items()}
-    pool = scores(ranker, archive, candidates=dict.fromkeys(QUERIES, ["4", "2", "0"]))
+    pool = scores(ranker, archive, candidates={q: ["4", "2", "0"] for q in QUERIES})
     assert all(whole[q][id] == score for q, found in pool.items() for id, score in found.items() if id in whole[q])
 
 
@@ -144,9 +144,9 @@ def test_models_go_by_their_names(tmp_path):
         vectors = np.random.default_rng(3).standard_normal((50, 8)).astype(np.float32)
         save(folder, StaticSettings(words=50), vectors, np.ones(50), tmp_path)
 
-    model("mine")
-    model("bm25")
     with Archive.create(tmp_path) as archive:
+        model("mine")
+        model("bm25")
         archive.upsert(Question(f"{n}", title) for n, title in enumerate(TITLES))
         ranker = rankers.build("mine", {"fields": "title"}, tmp_path)
         assert ranker.name == "mine"

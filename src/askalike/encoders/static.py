@@ -46,7 +46,7 @@ class StaticSettings(config.Settings):
     code: Literal["drop", "keep"] = Field("drop", description="whether code counts")
     links: Literal["token", "keep"] = Field("token", description="whether a link counts as one word, or as its parts")
     longest: int = Field(
-        64, ge=1, description="how many words of a text are looked up: its beginning says what it asks"
+        128, ge=1, description="how many words of a text are looked up: its beginning says what it asks"
     )
     lower_case: bool = Field(False, description="whether subwords are looked up in lower case")
     subwords: int = Field(0, ge=0, description="rows of the tokenizer's vocabulary")
