@@ -29,7 +29,7 @@ from askalike import config
 from askalike.archive.view import View
 from askalike.encoders._bpe import Bpe
 from askalike.encoders._encoder import Role
-from askalike.encoders._features import Features, Sizes, pooled
+from askalike.encoders._features import WORD, Features, Sizes, pooled
 from askalike.errors import InputError, SettingsError
 from askalike.text.clean import plain_text
 from askalike.types import Answer, Markup, Part, Question, Vectors
@@ -37,6 +37,7 @@ from askalike.types import Answer, Markup, Part, Question, Vectors
 PACKAGE = "wordllama"
 PACKAGED = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
 WEIGHTS, TOKENIZER = "static.safetensors", "tokenizer.json"
+LEAST = 0.35  # cosine of packaged vectors: on small desks, questions about something else stay below it
 MISSING = "static: the packaged vectors are not installed: pip install 'askalike[vectors]'"
 
 
@@ -69,7 +70,13 @@ class Static:
     Settings = StaticSettings
 
     def __init__(
-        self, settings: StaticSettings, vectors: NDArray[Any], weights: NDArray[Any], bpe: Bpe | None, fingerprint: str
+        self,
+        settings: StaticSettings,
+        vectors: NDArray[Any],
+        weights: NDArray[Any],
+        bpe: Bpe | None,
+        fingerprint: str,
+        least: float | None = None,
     ) -> None:
         sizes = Sizes(settings.subwords, settings.words, settings.bigrams)
         if len(vectors) != sizes.rows or len(weights) != sizes.rows or len(bpe or ()) > max(sizes.subwords, 0):
@@ -77,6 +84,8 @@ class Static:
                 f"static: {sizes.rows} rows expected, found {len(vectors)} vectors, {len(weights)} weights"
             )
         self.settings = settings
+        self.least = least
+        """The score below which texts are taken to be about something else; None where nobody has looked."""
         self.features = Features(sizes, bpe, settings.lower_case)
         """Texts → rows, for those who train."""
         self._vectors = np.ascontiguousarray(vectors, np.float32)
@@ -94,7 +103,7 @@ class Static:
         bpe = Bpe.read(tokenizer)
         settings = settings.model_copy(update={"subwords": len(vectors)})
         origin = f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
-        return cls(settings, vectors, np.ones(len(vectors), np.float32), bpe, origin)
+        return cls(settings, vectors, np.ones(len(vectors), np.float32), bpe, origin, LEAST)
 
     @classmethod
     def opened(cls, folder: Path, values: Mapping[str, Any]) -> Self:
@@ -122,12 +131,12 @@ class Static:
         return Vectors((Part(pooled(rows, offsets, self._vectors, self._weights), "cosine"),))
 
     def text(self, text: Question | Answer) -> str:
-        """What of a question or an answer is looked up: the beginning of title and body, plain."""
+        """What of a question or an answer is looked up: the beginning of title and body, plain; "" without a word."""
         texts = [] if isinstance(text, Answer) else [self._plain(text.title, "text")]
         if text.body:
             texts.append(self._plain(text.body, text.markup))
-        words = " ".join(texts).split(maxsplit=self.settings.longest)
-        return " ".join(words[: self.settings.longest])
+        words = " ".join(texts).split(maxsplit=self.settings.longest)[: self.settings.longest]
+        return " ".join(words) if any(map(WORD.search, words)) else ""
 
     def _plain(self, text: str, markup: Markup) -> str:
         return plain_text(text, markup, code=self.settings.code, links=self.settings.links)
