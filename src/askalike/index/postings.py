@@ -25,7 +25,7 @@ from askalike.index.build import SegmentBuilder, fit_together, merged
 from askalike.index.search import LiveSegment, Searcher
 from askalike.index.segment import Array, Segment
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 TOKENS_PER_SEGMENT = 1 << 26  # a build holds at most so many tokens in memory (256 MiB)
 FAN = 4  # as many segments of about one size become one
