@@ -1,8 +1,10 @@
-"""Who is relevant to whom, in ids alone: what given splits, derived splits and parts of partitions know."""
+"""Who is relevant to whom, as it is stored: what given splits, derived splits and parts of partitions know."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from askalike.types import Question
 
 USUAL_ORDER = {"train": 0, "dev": 1, "test": 2}
 
@@ -51,6 +53,12 @@ def given(connection: sqlite3.Connection) -> list[str]:
     return sorted(names, key=lambda name: (USUAL_ORDER.get(name, len(USUAL_ORDER)), name))
 
 
+def given_queries(connection: sqlite3.Connection, split: str) -> dict[str, Question]:
+    """The queries of a given split, in the order they were imported."""
+    sql = "SELECT id, title, body, markup, language, category, created_at FROM queries WHERE split = ? ORDER BY rowid"
+    return {row[0]: _query_of(row) for row in connection.execute(sql, (split,))}
+
+
 def parts(connection: sqlite3.Connection) -> dict[str, Part]:
     """`PARTITION/PART` → the part, for all partitions kept: by name, and train, dev, test or folds in their order."""
     sql = "SELECT DISTINCT p.name, x.part, p.of FROM partitions p JOIN parts x ON x.partition = p.name"
@@ -79,3 +87,8 @@ def queries_in(connection: sqlite3.Connection, part: Part) -> set[str]:
 def exists(connection: sqlite3.Connection, split: str) -> bool:
     """Whether a split of that name has a query."""
     return next(labels(connection, split), None) is not None
+
+
+def _query_of(row: tuple[Any, ...]) -> Question:
+    id, title, body, markup, language, category, created_at = row
+    return Question(id, title, body, markup, category=category, language=language, created_at=created_at)

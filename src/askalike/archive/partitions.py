@@ -71,16 +71,17 @@ def cut(
     name, of = _free(archive, name or by), of or _first(archive)
     wanted = (of, by, json.dumps(way.model_dump()))
     kept = archive.connection.execute("SELECT of, way, settings FROM partitions WHERE name = ?", (name,)).fetchone()
-    if kept is None or replace and kept != wanted:
-        divided = way.divide(_asked(archive, of))
-        sizes = Counter(divided.values())
-        _refuse_empty(archive, of, {part: sizes[part] for part in way.parts})
-        _keep(archive, name, wanted, divided)
-    elif kept != wanted:
+    if kept == wanted:
+        return partition(archive, name)
+    if kept and not replace:
         raise ArchiveError(
             f"{archive.path}: a partition {name!r} is there, of {partition(archive, name).made}; "
             "keep both with --name NAME, or cut it anew with --replace"
         )
+    divided = way.divide(_asked(archive, of))
+    sizes = Counter(divided.values())
+    _refuse_empty(archive, of, {part: sizes[part] for part in way.parts})
+    _keep(archive, name, wanted, divided)
     return partition(archive, name)
 
 

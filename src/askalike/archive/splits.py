@@ -1,7 +1,7 @@
 """Queries with their known answers: given splits, those an archive's own labels make, and parts of partitions."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from askalike.archive import labels
 from askalike.archive.store import Archive
@@ -63,7 +63,7 @@ def split(archive: Archive, name: str, of: Of = "questions") -> Split:
     what the split has that it was cut from, of its own queries.
     Raises ArchiveError where there is no such split.
     """
-    queries = _given_queries(archive, name)
+    queries = labels.given_queries(archive.connection, name)
     if queries:
         return Split(queries, _given_qrels(archive, name, of, queries), _given_candidates(archive, name, of, queries))
     if of == "questions" and name in DERIVED and (derived := _derived(archive, name)).queries:
@@ -116,16 +116,6 @@ def _restricted(whole: Split, ids: set[str]) -> Split:
         return {id: row for id, row in rows.items() if id in ids}
 
     return Split(own(whole.queries), own(whole.qrels), own(whole.candidates) if whole.candidates is not None else None)
-
-
-def _given_queries(archive: Archive, name: str) -> dict[str, Question]:
-    sql = "SELECT id, title, body, markup, language, category, created_at FROM queries WHERE split = ? ORDER BY rowid"
-    return {row[0]: _query_of(row) for row in archive.connection.execute(sql, (name,))}
-
-
-def _query_of(row: tuple[Any, ...]) -> Question:
-    id, title, body, markup, language, category, created_at = row
-    return Question(id, title, body, markup, category=category, language=language, created_at=created_at)
 
 
 def _given_qrels(archive: Archive, name: str, of: Of, queries: Mapping[str, Question]) -> dict[str, dict[str, int]]:

@@ -97,9 +97,10 @@ class View:
         return dict(self._among(sql, list(ids)))
 
     def get(self, ids: Iterable[str]) -> dict[str, Question]:
-        """The questions with these ids, as far as they are there."""
-        sql = f"{QUESTION_SQL} WHERE id IN (SELECT value FROM json_each(?))"
-        return {row[1]: question_of(row) for row in self._among(sql, list(ids))}
+        """The questions with these ids, as far as they are in the view."""
+        clauses, values = self._within()
+        where = " AND ".join(["id IN (SELECT value FROM json_each(?))", *clauses])
+        return {row[1]: question_of(row) for row in self._among(f"{QUESTION_SQL} WHERE {where}", list(ids), values)}
 
     def answers_to(self, ids: Iterable[str]) -> dict[str, list[Answer]]:
         """The answers to each of these questions: the accepted one first, then by votes, then as they came."""
@@ -185,9 +186,9 @@ class View:
         while rows := cursor.fetchmany(CHUNK):
             yield from rows
 
-    def _among(self, sql: str, wanted: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    def _among(self, sql: str, wanted: Sequence[Any], values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(wanted), CHUNK):
-            yield from self.connection.execute(sql, (json.dumps(wanted[start : start + CHUNK]),))
+            yield from self.connection.execute(sql, (json.dumps(wanted[start : start + CHUNK]), *values))
 
 
 def _storable(text: str) -> str:

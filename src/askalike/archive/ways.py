@@ -4,13 +4,13 @@ Whichever way, no cluster is in two parts, and the parts depend on ids, dates, s
 order in which anything was imported.
 """
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, NamedTuple, Protocol, Self
 
 from pydantic import Field, model_validator
 
+from askalike.archive.sample import shuffled
 from askalike.config import Settings
 
 NAMES = ("train", "dev", "test")
@@ -121,12 +121,8 @@ def _dealt(queries: Iterable[Asked], shares: Mapping[str, float], seed: int) -> 
         members[query.cluster].append(query.id)
     filled = dict.fromkeys(shares, 0)
     found: dict[str, str] = {}
-    for cluster in _shuffled(sorted(members), seed):
+    for cluster in shuffled(members, seed):
         part = min(shares, key=lambda name: filled[name] / shares[name])
         filled[part] += len(members[cluster])
         found |= dict.fromkeys(members[cluster], part)
     return found
-
-
-def _shuffled(names: Sequence[str], seed: int) -> list[str]:
-    return sorted(names, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest())
