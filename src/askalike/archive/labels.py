@@ -9,8 +9,8 @@ from askalike.types import Question
 USUAL_ORDER = {"train": 0, "dev": 1, "test": 2}
 
 GIVEN_SQL = (
-    "SELECT x.id, CASE WHEN EXISTS (SELECT 1 FROM questions q WHERE q.id = x.id AND q.title = x.title) THEN x.id "
-    "ELSE x.split || char(10) || x.id END, j.document_id FROM queries x LEFT JOIN judgements j ON j.split = x.split "
+    "SELECT x.id, COALESCE(q.id, x.split || char(10) || x.id), j.document_id FROM queries x "
+    "LEFT JOIN questions q ON q.id = x.id AND q.title = x.title LEFT JOIN judgements j ON j.split = x.split "
     "AND j.query_id = x.id AND j.of = 'questions' AND j.relevance > 0 WHERE x.split = ? ORDER BY x.rowid"
 )
 DERIVED_SQL: Mapping[str, str] = {

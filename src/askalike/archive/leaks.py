@@ -26,12 +26,12 @@ CHUNK = 1_000
 def same_text_across_splits(subject: Subject) -> Finding:
     """Queries of a split not for training whose text a query or relevant question of another split nearly has.
 
-    Nothing is estimated: see _Nearby. Holds the terms of those queries, and streams all other texts past them.
+    Nothing is estimated: see Nearby. Holds the terms of those queries, and streams all other texts past them.
     """
     near: dict[tuple[str, str], str] = {}
     asked = 0
     for splits in _sets(subject):
-        queries = _Nearby()
+        queries = Nearby()
         for name in filter(_is_measured, splits):
             for id, query in _split(subject, name).queries.items():
                 queries.add(name, id, _terms(subject, query))
@@ -104,7 +104,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 @dataclass(slots=True)
-class _Nearby:
+class Nearby:
     """Finds those of its texts that are nearly a given one: such texts share a term among the rarest few of each."""
 
     texts: list[tuple[str, str, frozenset[str]]] = field(default_factory=list)

@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from askalike.archive.clusters import Clusters
-from askalike.archive.labels import DERIVED_SQL, Label, labels, parts, queries_in
+from askalike.archive.labels import DERIVED_SQL, Label, labels, parts
 from askalike.archive.splits import given, split, uncut
 from askalike.archive.store import Archive, storage_errors
 from askalike.archive.ways import WAYS, Asked
@@ -68,7 +68,8 @@ def cut(
     if by not in WAYS:
         raise SettingsError(f"a split cannot be cut by {by!r}; it can by: {', '.join(WAYS)}")
     way = validated(WAYS[by], settings or {}, f"split by {by}")
-    name, of = _free(archive, name or by), of or _first(archive)
+    name, of = _free(archive, by if name is None else name), of or _first(archive)
+    _refuse_circle(archive, name, of)
     wanted = (of, by, json.dumps(way.model_dump()))
     kept = archive.connection.execute("SELECT of, way, settings FROM partitions WHERE name = ?", (name,)).fetchone()
     if kept == wanted:
@@ -99,19 +100,20 @@ def partition(archive: Archive, name: str, clusters: Clusters | None = None) -> 
     if row is None:
         raise ArchiveError(f"{archive.path}: no partition is called {name!r}; make it with: askalike split")
     of, by, settings = row
-    known = list(labels(archive.connection, of))
+    place = dict(archive.connection.execute("SELECT query_id, part FROM parts WHERE partition = ?", (name,)))
+    known: dict[str | None, list[Label]] = defaultdict(list)
+    for label in labels(archive.connection, of):
+        known[place.get(label.query)].append(label)
     clusters = clusters or Clusters.read(archive.connection)
-    own = {key: part for key, part in parts(archive.connection).items() if part.partition == name}
-    members = {key: queries_in(archive.connection, part) for key, part in own.items()}
-    sizes = tuple(_size(key, [x for x in known if x.query in members[key]], clusters) for key in own)
-    asked = len({label.query for label in known})
-    return Partition(name, of, by, json.loads(settings), sizes, asked - sum(size.queries for size in sizes))
+    own = {key: known[part.name] for key, part in parts(archive.connection).items() if part.partition == name}
+    sizes = tuple(_size(key, labelled, clusters) for key, labelled in own.items())
+    return Partition(name, of, by, json.loads(settings), sizes, len({label.query for label in known[None]}))
 
 
-def _size(split: str, known: list[Label], clusters: Clusters) -> PartSize:
-    queries = {label.query: clusters.of(label.text) for label in known}
+def _size(split: str, own: Sequence[Label], clusters: Clusters) -> PartSize:
+    queries = {label.query: clusters.of(label.text) for label in own}
     sizes = Counter(queries.values())
-    links = sum(label.relevant is not None for label in known)
+    links = sum(label.relevant is not None for label in own)
     return PartSize(split, len(queries), len(sizes), links, max(sizes.values(), default=0))
 
 
@@ -135,6 +137,14 @@ def _free(archive: Archive, name: str) -> str:
     if name in (*given(archive), *DERIVED_SQL):
         raise SettingsError(f"--name {name!r}: a split has that name; choose another")
     return name
+
+
+def _refuse_circle(archive: Archive, name: str, of: str) -> None:
+    known = parts(archive.connection)
+    while part := known.get(of):
+        if part.partition == name:
+            raise SettingsError(f"--name {name!r}: {of} is a part of it and cannot be cut into it; choose another name")
+        of = part.of
 
 
 def _refuse_empty(archive: Archive, of: str, sizes: Mapping[str, int]) -> None:
