@@ -12,7 +12,7 @@ from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separated
 from askalike.rankers import Ranker
 from askalike.rankers._ranker import Progress
-from askalike.types import Split
+from askalike.types import Run, Split
 
 T = TypeVar("T")
 
@@ -53,6 +53,19 @@ def measure(
     return Macro(
         {g: _measured(archive, ranker, p, g, measures, rule, k, progress) for g, p in parts.items() if p.queries}
     )
+
+
+def ranked(archive: Archive, ranker: Ranker, labels: Split, k: int, progress: Progress | None = None) -> Run:
+    """The queries of a split ranked, those of each group of an archive within that group; fitted and indexed before."""
+    groups: Sequence[str | None] = archive.meta.get("groups") or (None,)
+    columns = {}
+    for group in groups:
+        part = labels if group is None else _within(labels, group)
+        view = archive.view(group=group)
+        if part.queries:
+            run = ranker.fit(view).index(view, progress).rank(part.queries, k, candidates=part.candidates)
+            columns |= {query: run.columns(query) for query in run}
+    return Run(columns)
 
 
 def _measured(
