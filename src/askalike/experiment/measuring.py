@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from askalike.archive.splits import labelled, split
 from askalike.archive.store import Archive
-from askalike.errors import ArchiveError
+from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.macro import Macro
 from askalike.evaluation.measures import evaluate
 from askalike.evaluation.outcome import Evaluation
@@ -28,6 +28,19 @@ def default_split(archive: Archive) -> str:
             "import one, or evaluate a run with --run FILE --qrels FILE"
         )
     return "test" if "test" in names else names[0]
+
+
+def tuning_splits(archive: Archive, dev: str | None = None, test: str | None = None) -> tuple[str, str | None]:
+    """The names of the split that chooses settings and of the one that measures them, given ones first.
+
+    Where nothing is named: dev (or train) and test, as far as they are there; with labels of one kind only, those, and
+    no test. Raises SettingsError where both are the same, ArchiveError where the archive has no labels.
+    """
+    if dev and dev == test:
+        raise SettingsError(f"the split {dev!r} cannot both choose settings and measure them; leave out --test")
+    there = [name for name in labelled(archive) if name != test]
+    first = dev or next((name for name in ("dev", "train") if name in there), None) or default_split(archive)
+    return first, test or ("test" if "test" in there and first != "test" else None)
 
 
 def measure(
