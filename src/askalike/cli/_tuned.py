@@ -7,16 +7,14 @@ from askalike.evaluation.outcome import Evaluation
 from askalike.experiment.estimate import Estimate
 from askalike.experiment.tuning import Settings
 
-COLUMNS = "{:<18} {:<5} {:>6}  {:<22}  {:<22}  {:<25}  {}"
+COLUMNS = "{:<18} {:<5} {:>6}  {:<22}  {:<22}  {:<28}  {}"
 NOTES = (
     "dev: the queries that chose the settings, so its tuned figures flatter; test: queries that had no part in it\n"
     "(…–…): 95 % bootstrap interval over queries; p: two-sided paired randomisation test of tuned against untuned"
 )
 
 
-def heading(
-    directory: Path, measure: str, dev: str, test: str | None, n: int, folds: int, seed: int
-) -> str:
+def heading(directory: Path, measure: str, dev: str, test: str | None, n: int, folds: int, seed: int) -> str:
     """What is done, in one line."""
     if test:
         return f"{measure} on {directory}: settings chosen on split {dev} ({n} queries), measured once on split {test}"
@@ -34,11 +32,11 @@ def header() -> str:
 def row(result: Estimate) -> str:
     """A ranker's lines of the table."""
     pair = result.difference
-    difference = f"{pair.difference:+.4f} ({pair.low:+.4f}–{pair.high:+.4f})"
+    difference = f"{pair.difference:+.4f} ({pair.low:+.4f} to {pair.high:+.4f})"
     lines = [
-        _figures(result, "dev", result.chosen.ranker, f"{len(result.chosen.trials)} trials", ""),
+        _figures(result, "dev", result.chosen.ranker, "", ""),
         _figures(result, "test", "", difference, f"{pair.p:.4f}"),
-        f"    --ranker {result.chosen.ranker} {pasted(result.chosen.settings)}",
+        f"    best of {len(result.chosen.trials)}: --ranker {result.chosen.ranker} {pasted(result.chosen.settings)}",
     ]
     if result.folds:
         chosen = Counter(pasted(settings) for settings in result.folds).most_common()

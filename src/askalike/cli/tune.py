@@ -8,7 +8,7 @@ from askalike import registry
 from askalike.archive.splits import split
 from askalike.archive.store import Archive
 from askalike.cli._options import Directory, Fields, Json, print_json, progress, say_compiling
-from askalike.cli._tuned import NOTES, heading, header, row
+from askalike.cli._tuned import NOTES, header, heading, row
 from askalike.errors import SettingsError
 from askalike.experiment.estimate import FOLDS, SEED, estimate, sampled
 from askalike.experiment.measuring import tuning_splits

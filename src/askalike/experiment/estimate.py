@@ -18,7 +18,7 @@ from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.significance import compare
 from askalike.experiment.tuning import Settings, Space, Sweep, Tuned
 from askalike.rankers._ranker import Progress
-from askalike.types import Run, Split
+from askalike.types import Columns, Run, Split
 
 FOLDS = 5
 SEED = 0
@@ -32,7 +32,7 @@ class Estimate:
     """The settings to use: those that all dev queries choose."""
     dev: Comparison
     test: Comparison
-    """Tuned first, untuned second. Nested, every test query is ranked with the settings that its fold was not seen by."""
+    """Tuned first, untuned second. Nested, each test query is ranked with settings that its fold had no part in."""
     untuned: Mapping[str, Evaluation]
     tuned: Mapping[str, Evaluation]
     """"dev" and "test" → the evaluation, with its interval."""
@@ -55,14 +55,14 @@ class Estimate:
             for part in ("dev", "test")
         }
         pair = self.difference
-        difference = {name: getattr(pair, name) for name in ("difference", "low", "high", "p", "wins", "losses", "ties")}
+        names = ("difference", "low", "high", "p", "wins", "losses", "ties")
         return {
             "ranker": self.chosen.ranker,
             "measure": self.chosen.measure,
             "settings": dict(self.chosen.settings),
             "trials": len(self.chosen.trials),
             **both,
-            "difference": difference,
+            "difference": {name: getattr(pair, name) for name in names},
             "folds": [dict(settings) for settings in self.folds],
             "shared_clusters": self.shared,
             "rule": self.tuned["test"].describe,
@@ -114,7 +114,8 @@ def _nested(sweep: Sweep, space: Space, fixed: Settings, parts: int, seed: int) 
             f"the labels hang together in {len(held_out)} clusters, which is too few for {parts} folds; "
             "choose fewer folds, or name another split as --test"
         )
-    columns, choices = {}, []
+    columns: dict[str, Columns] = {}
+    choices = []
     for fold in held_out:
         settings = sweep.best(space, fixed, set(labels.qrels) - set(fold)).settings
         run = sweep.run(settings, only(labels, fold))

@@ -12,7 +12,7 @@ from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separated
 from askalike.rankers import Ranker
 from askalike.rankers._ranker import Progress
-from askalike.types import Run, Split
+from askalike.types import Columns, Run, Split
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ def measure(
 def ranked(archive: Archive, ranker: Ranker, labels: Split, k: int, progress: Progress | None = None) -> Run:
     """The queries of a split ranked, those of each group of an archive within that group; fitted and indexed before."""
     groups: Sequence[str | None] = archive.meta.get("groups") or (None,)
-    columns = {}
+    columns: dict[str, Columns] = {}
     for group in groups:
         part = labels if group is None else _within(labels, group)
         view = archive.view(group=group)

@@ -15,7 +15,7 @@ from askalike.archive.store import Archive
 from askalike.errors import ArchiveError, SettingsError
 from askalike.rankers._ranker import Dated, Progress, Ranker
 from askalike.readers._values import utc
-from askalike.types import Question, Run
+from askalike.types import Columns, Question, Run
 
 DEPTH = 100
 """How deep each question is ranked; more where more hits are asked about."""
@@ -126,7 +126,7 @@ def replay(
             f"{archive.path}: no question from {since} on was later linked as duplicate of an older one "
             f"({asked.newer_links} links to newer ones, {asked.undated_links} without dates); choose an earlier date"
         )
-    hits: dict[str, dict[str, Any]] = {name: {} for name in built}
+    hits: dict[str, dict[str, Columns]] = {name: {} for name in built}
     with TemporaryDirectory(prefix="askalike-replay-") as folder, Growing(archive, Path(folder) / "archive") as growing:
         growing.until(since)
         for name, ranker in built.items():
@@ -194,7 +194,7 @@ def _of_then(ranker: Ranker, first: Question) -> Ranker:
     return ranker
 
 
-def _ranks(hits: Mapping[str, Any], originals: Mapping[str, Sequence[str]]) -> dict[str, int | None]:
+def _ranks(hits: Mapping[str, Columns], originals: Mapping[str, Sequence[str]]) -> dict[str, int | None]:
     return {
         query: next((rank for rank, id in enumerate(ids, 1) if id in originals[query]), None)
         for query, (ids, _) in hits.items()

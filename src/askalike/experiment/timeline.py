@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def plot(replay: Replay, path: Path) -> None:
     from matplotlib.figure import Figure
 
     parts = stretches(replay)
-    style = {
+    style: Any = {
         "svg.hashsalt": "askalike", "svg.fonttype": "none", "text.color": GREY, "axes.edgecolor": GREY,
         "axes.labelcolor": GREY, "xtick.color": GREY, "ytick.color": GREY,
     }  # fmt: skip

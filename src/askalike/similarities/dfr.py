@@ -43,7 +43,9 @@ def dfr(
 class Dfr(Similarity):
     """Divergence from randomness: a basic model, an after-effect, a normalisation."""
 
-    GRIDS = tuple({"basic_model": ("g", "in", "if", "ine"), "after_effect": ("l", "b"), **grid} for grid in NORMALISATION_GRIDS)
+    GRIDS = tuple(
+        {"basic_model": ("g", "in", "if", "ine"), "after_effect": ("l", "b"), **grid} for grid in NORMALISATION_GRIDS
+    )
 
     basic_model: Literal["g", "in", "if", "ine"] = Field("g", description="geometric, or inverse df, ttf, expected df")
     after_effect: Literal["b", "l"] = Field("l", description="Bernoulli, or Laplace")
