@@ -54,7 +54,7 @@ def drawn(outcome: Outcome, systems: Sequence[Measured], order: Sequence[int]) -
     for number, (i, j) in enumerate(paired(order)):
         first, second = systems[i], systems[j]
         ranks = (first.first, second.first)
-        made.append(figures.scatter(f"scatter{number}", first.label, second.label, ranks))
+        made.append(figures.scatter(f"scatter{number}", first.label, second.label, ranks, (i, j)))
     return [*made, figures.score_histograms({s.label: scores(s, outcome) for s in systems})]
 
 

@@ -41,7 +41,8 @@ def accuracy_curves(curves: Mapping[str, Floats]) -> Figure:
         axes.set_xscale("log")
         axes.set_xticks(ticks, [str(k) for k in ticks])
         axes.minorticks_off()
-        axes.set(xlabel="k", ylabel="queries answered by rank k, %", ylim=(0, 100), xlim=(1, max(depth, 2)))
+        axes.set(xlabel="k", ylabel="queries answered by rank k, %", xlim=(1, max(depth, 2)))
+        axes.set_ylim(*_limits(np.concatenate([c.ravel() for c in curves.values()])))
         axes.legend(loc="lower right")
         svg = inline(figure, "accuracy", f"Accuracy at k from 1 to {depth} of {', '.join(curves)}")
     rows = [[label, *(_percent(c[:, min(k, c.shape[1]) - 1].mean()) for k in ticks)] for label, c in curves.items()]
@@ -62,7 +63,8 @@ def typing_curve(shares: Mapping[str, Mapping[float, float]], measure: str, colo
             style = {"color": colour(i), "linestyle": DASHES[i % 7], "marker": MARKERS[i % 7]}
             axes.plot(typed, [100 * points[x] for x in typed], label=label, **style)
         axes.set_xticks(ticks, [f"{x:.0%}".replace("%", " %") for x in ticks])
-        axes.set(xlabel="of the question's words typed", ylabel=f"{measure}, %", ylim=(0, 100))
+        axes.set(xlabel="of the question's words typed", ylabel=f"{measure}, %")
+        axes.set_ylim(*_limits(np.array([x for points in shares.values() for x in points.values()])))
         axes.legend(loc="upper left")
         svg = inline(figure, "typing", f"{measure} by the share of the question's words typed")
     rows = [[label, *(_percent(points[x]) if x in points else "" for x in ticks)] for label, points in shares.items()]
@@ -71,15 +73,24 @@ def typing_curve(shares: Mapping[str, Mapping[float, float]], measure: str, colo
     return Figure("typing", "The typing curve", caption, svg, numbers)
 
 
-def scatter(name: str, first: str, second: str, ranks: tuple[Ranks, Ranks]) -> Figure:
+def _limits(shares: Floats) -> tuple[float, float]:
+    """The tens of per cent around all values."""
+    low, high = 10 * np.floor(10 * shares.min() - 0.2), 10 * np.ceil(10 * shares.max() + 0.2)
+    return max(0.0, float(low)), min(100.0, float(high))
+
+
+def scatter(
+    name: str, first: str, second: str, ranks: tuple[Ranks, Ranks], colours: tuple[int, int]
+) -> Figure:
     """Where two systems have each query's first right question; a circle's area is its number of queries."""
     places = Counter(zip(*(map(_place, of_system.values()) for of_system in ranks), strict=True))
     (x, y), size = np.array(list(places)).T, np.array(list(places.values()))
     sides = [int(size[x > y].sum()), int(size[x < y].sum()), int(size[x == y].sum())]
     with drawn(WIDTH, WIDTH) as (figure, (axes,)):
         axes.plot((0.8, MISSED * 1.3), (0.8, MISSED * 1.3), color=FAINT, linewidth=0.8, linestyle="--")
-        palette = [RIGHT if a > b else WRONG if a < b else FAINT for a, b in zip(x, y, strict=True)]
-        axes.scatter(x, y, 9 + 700 * size / size.sum(), color=palette, alpha=0.55, linewidth=0)
+        one, two = (colour(i) for i in colours)
+        palette = [two if a > b else one if a < b else FAINT for a, b in zip(x, y, strict=True)]
+        axes.scatter(x, y, 16 + 700 * size / size.sum(), color=palette, alpha=0.7, linewidth=0)
         for direction in ("x", "y"):
             getattr(axes, f"set_{direction}scale")("log")
             getattr(axes, f"set_{direction}lim")(0.8, MISSED * 1.3)
@@ -87,8 +98,8 @@ def scatter(name: str, first: str, second: str, ranks: tuple[Ranks, Ranks]) -> F
         axes.minorticks_off()
         axes.set_aspect("equal")
         axes.set(xlabel=f"rank by {first}", ylabel=f"rank by {second}")
-        axes.text(0.97, 0.03, f"{second} first: {sides[0]}", transform=axes.transAxes, ha="right", color=INK)
-        axes.text(0.03, 0.97, f"{first} first: {sides[1]}", transform=axes.transAxes, va="top", color=INK)
+        axes.text(0.97, 0.03, f"{second} first: {sides[0]}", transform=axes.transAxes, ha="right", color=two)
+        axes.text(0.03, 0.97, f"{first} first: {sides[1]}", transform=axes.transAxes, va="top", color=one)
         svg = inline(figure, name, f"Ranks of the first right question by {first} and by {second}")
     caption = (
         f"Each query's first right question: {second} has it higher in {sides[0]} (below the line), {first} in "
