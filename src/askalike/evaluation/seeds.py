@@ -1,4 +1,4 @@
-"""Differences between systems that were trained with several seeds: would other seeds and other queries show them too?"""
+"""Differences between systems trained with several seeds: would other seeds and other queries show them too?"""
 
 from typing import NamedTuple
 

@@ -63,9 +63,9 @@ MOST_PAIRS = 5
 
 def paired(order: Sequence[int]) -> list[tuple[int, int]]:
     """The pairs that are drawn: the best two, and each against the first of the experiment; by rising number."""
-    wanted = [tuple(sorted(order[:2]))] if len(order) > 1 else []
+    wanted = [(min(order[:2]), max(order[:2]))] if len(order) > 1 else []
     wanted += [pair for pair in combinations(range(len(order)), 2) if pair[0] == 0]
-    return list(dict.fromkeys(wanted))[:MOST_PAIRS]  # type: ignore[arg-type]
+    return list(dict.fromkeys(wanted))[:MOST_PAIRS]
 
 
 def typing_points(outcome: Outcome) -> tuple[str, dict[str, dict[float, float]]]:

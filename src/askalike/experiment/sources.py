@@ -12,7 +12,7 @@ from askalike.archive.store import Archive
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.trec import read_qrels
 from askalike.experiment.measuring import default_split
-from askalike.types import Qrels, Question
+from askalike.types import Qrels, Question, Split
 
 RUN_ENDINGS = (".trec", ".trec.gz")
 _SEED = re.compile(r"(.+)-seed(\d+)")
@@ -71,7 +71,9 @@ def _runs(folder: Path) -> dict[str, list[Path]]:
     """Label → the runs of an experiment's folder, by rising seed."""
     files = sorted(p for p in (folder / "runs").glob("*") if p.name.endswith(RUN_ENDINGS))
     if not files:
-        raise InputError(f"{folder}: no runs/*.trec in it; expected a run file, or a folder made by askalike experiment")
+        raise InputError(
+            f"{folder}: no runs/*.trec in it; expected a run file, or a folder made by askalike experiment"
+        )
     runs: dict[str, list[tuple[int, Path]]] = {}
     for path in files:
         stem = _ENDING.sub("", path.name)
@@ -109,19 +111,16 @@ def judged(found: Sequence[Source], qrels: Path | None, archive: Path | None, sp
     place = archive or _declared_archive(found)
     if place is None and qrels is None:
         raise SettingsError(
-            "compare: nothing to judge by; expected --qrels FILE, or --archive DIR with --split NAME, or folders made by "
-            "askalike experiment on one split of an archive that is still there"
+            "compare: nothing to judge by; expected --qrels FILE, or --archive DIR with --split NAME, or folders "
+            "made by askalike experiment on one split of an archive that is still there"
         )
+    given = read_qrels(qrels) if qrels else None
     if place is None:
-        return Judged(_checked(qrels))
+        return Judged(given or {})
     with Archive.open(place) as opened:
-        name = split_name or declared(found, "split") or default_split(opened) if not qrels or split_name else None
-        labels = split(opened, name) if name else None
-    return Judged(_checked(qrels) if qrels else labels.qrels, labels.queries if labels else {}, place)  # type: ignore[union-attr]
-
-
-def _checked(qrels: Path | None) -> Qrels:
-    return read_qrels(qrels) if qrels else {}
+        name = split_name or declared(found, "split") or (default_split(opened) if given is None else None)
+        labels = split(opened, name) if name else Split({}, {})
+    return Judged(labels.qrels if given is None else given, labels.queries, place)
 
 
 def _declared_archive(found: Sequence[Source]) -> Path | None:

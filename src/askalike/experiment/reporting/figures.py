@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ def typing_curve(shares: Mapping[str, Mapping[float, float]], measure: str, colo
     with drawn(WIDTH, 300) as (figure, (axes,)):
         for label, points in shares.items():
             i, typed = colours[label], sorted(points)
-            style = {"color": colour(i), "linestyle": DASHES[i % 7], "marker": MARKERS[i % 7]}
+            style: dict[str, Any] = {"color": colour(i), "linestyle": DASHES[i % 7], "marker": MARKERS[i % 7]}
             axes.plot(typed, [100 * points[x] for x in typed], label=label, **style)
         axes.set_xticks(ticks, [f"{x:.0%}".replace("%", " %") for x in ticks])
         axes.set(xlabel="of the question's words typed", ylabel=f"{measure}, %")
@@ -79,9 +80,7 @@ def _limits(shares: Floats) -> tuple[float, float]:
     return max(0.0, float(low)), min(100.0, float(high))
 
 
-def scatter(
-    name: str, first: str, second: str, ranks: tuple[Ranks, Ranks], colours: tuple[int, int]
-) -> Figure:
+def scatter(name: str, first: str, second: str, ranks: tuple[Ranks, Ranks], colours: tuple[int, int]) -> Figure:
     """Where two systems have each query's first right question; a circle's area is its number of queries."""
     places = Counter(zip(*(map(_place, of_system.values()) for of_system in ranks), strict=True))
     (x, y), size = np.array(list(places)).T, np.array(list(places.values()))
@@ -120,7 +119,7 @@ def score_histograms(scores: Mapping[str, tuple[Floats, Floats]]) -> Figure:
     """How well scores tell duplicates from others. scores: system → (scores of duplicates, of the best others)."""
     with drawn(WIDTH, 40 + 105 * len(scores), len(scores)) as (figure, axes):
         for each, (label, (right, wrong)) in zip(axes, scores.items(), strict=True):
-            bins = np.histogram_bin_edges(np.concatenate((right, wrong)), 30)
+            bins = np.histogram_bin_edges(np.concatenate((right, wrong)), 30).tolist()
             kinds: Sequence[tuple[Floats, str, str]] = ((wrong, WRONG, "best other"), (right, RIGHT, "duplicate"))
             for values, tint, kind in kinds:
                 weights = np.full(len(values), 100 / max(len(values), 1))

@@ -1,6 +1,6 @@
 """What a report's parts need of an outcome, computed once: ranks, first hits and scores of every system."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from askalike.evaluation.ranks import Ranks, accuracy, first_relevant, ranked
 from askalike.evaluation.rules import named
 from askalike.evaluation.trec import separated
 from askalike.experiment.outcome import Outcome, System
-from askalike.types import Hit, Run
+from askalike.types import Run
 
 DEPTH = 100
 SHOWN = 5
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A system's runs: the first seed's, which is the one that single queries are shown from, and every seed's ranks."""
+    """The run of a system's first seed, which single queries are shown from, and every seed's ranks."""
 
     label: str
     run: Run
@@ -62,11 +62,7 @@ def scores(system: Measured, outcome: Outcome) -> tuple[Floats, Floats]:
     other: list[float] = []
     for query in system.first:
         grades = outcome.labels.qrels[query]
-        hits = [hit for hit in _hits(system.run, query) if hit.id != query]
+        hits = [hit for hit in system.run.get(query, ()) if hit.id != query]
         right += [hit.score for hit in hits if grades.get(hit.id, 0) > 0]
         other += [hit.score for hit in hits if grades.get(hit.id, 0) <= 0][:1]
     return np.array(right, np.float64), np.array(other, np.float64)
-
-
-def _hits(run: Run, query: str) -> Iterator[Hit]:
-    yield from run[query] if query in run else ()

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ def drawn(width: float, height: float, rows: int = 1) -> Iterator[tuple["Figure"
         yield figure, list(figure.subplots(rows, 1, squeeze=False)[:, 0])
 
 
-_STYLE = {
+_STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "askalike",
     "font.family": "sans-serif",
