@@ -44,7 +44,7 @@ def html(outcome: Outcome) -> str:
 class Tags(HTMLParser):
     """Every tag that is opened, all ids, and whether what is opened is closed."""
 
-    VOID = {"meta", "link", "input", "br", "img", "hr"}
+    VOID = ("meta", "link", "input", "br", "img", "hr")
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -39,8 +39,9 @@ def compare(
 
     Intervals are percentiles of a paired bootstrap; p is that of a two-sided paired randomisation test on the mean.
     Where a system of the pair has several seeds, both also allow for other seeds (`seeds.over_seeds_and_queries`), and
-    p is the larger of the two tests'. Holm corrects p over all pairs; significant is a corrected p below 0.05. Raises SettingsError for fewer than two
-    systems or a measure that was not evaluated, InputError for different rules or different query sets.
+    p is the larger of the two tests'. Holm corrects p over all pairs; significant is a corrected p below 0.05. Raises
+    SettingsError for fewer than two systems or a measure that was not evaluated, InputError for different rules or
+    different query sets.
     """
     seeds = {name: [e] if isinstance(e, Evaluation) else list(e) for name, e in evaluations.items()}
     if len(seeds) < 2 or not all(seeds.values()):
