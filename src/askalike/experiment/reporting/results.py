@@ -17,7 +17,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A system's mean by one measure. `sd` is over seeds; `beats` names the systems it is significantly better than."""
+    """A system's mean by one measure. `sd` is over seeds; `letters` are of the systems that it beats."""
 
     mean: float
     sd: float | None
