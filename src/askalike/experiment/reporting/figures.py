@@ -97,8 +97,8 @@ def scatter(name: str, first: str, second: str, ranks: tuple[Ranks, Ranks], colo
         axes.minorticks_off()
         axes.set_aspect("equal")
         axes.set(xlabel=f"rank by {first}", ylabel=f"rank by {second}")
-        axes.text(0.97, 0.03, f"{second} first: {sides[0]}", transform=axes.transAxes, ha="right", color=two)
-        axes.text(0.03, 0.97, f"{first} first: {sides[1]}", transform=axes.transAxes, va="top", color=one)
+        axes.text(0.97, 0.03, f"{second} better: {sides[0]}", transform=axes.transAxes, ha="right", color=two)
+        axes.text(0.03, 0.97, f"{first} better: {sides[1]}", transform=axes.transAxes, va="top", color=one)
         svg = inline(figure, name, f"Ranks of the first right question by {first} and by {second}")
     caption = (
         f"Each query's first right question: {second} has it higher in {sides[0]} (below the line), {first} in "
