@@ -1,15 +1,16 @@
 """How well a ranker finds what an archive's labels say: the archive's splits, its ranker, one evaluation."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from askalike.archive.splits import labelled, split
 from askalike.archive.store import Archive
-from askalike.errors import ArchiveError, SettingsError
+from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.evaluation.macro import Macro
 from askalike.evaluation.measures import evaluate
 from askalike.evaluation.outcome import Evaluation
-from askalike.evaluation.trec import separated
+from askalike.evaluation.trec import read_qrels, read_run, separated
 from askalike.rankers import Ranker
 from askalike.rankers._ranker import Progress
 from askalike.types import Columns, Run, Split
@@ -41,6 +42,17 @@ def tuning_splits(archive: Archive, dev: str | None = None, test: str | None = N
     there = [name for name in labelled(archive) if name != test]
     first = dev or next((name for name in ("dev", "train") if name in there), None) or default_split(archive)
     return first, test or ("test" if "test" in there and first != "test" else None)
+
+
+def measure_files(run: Path, qrels: Path, measures: Sequence[str], rule: str = "trec_eval") -> Evaluation:
+    """The measures of a run file against a file of judgements. Raises InputError for either, naming file and line."""
+    found, known = read_run(run), read_qrels(qrels)
+    if not any(query in known for query in found):
+        raise InputError(
+            f"{run}: none of its {len(found)} queries (such as {next(iter(found))!r}) is judged in {qrels} (which has "
+            f"such as {next(iter(known))!r}); expected a run of the same queries"
+        )
+    return evaluate(found, known, measures, rule)
 
 
 def measure(
