@@ -30,7 +30,10 @@ class System:
     trials: Mapping[int, Trial]
     """Seed → trial; a system without chance has one."""
     tuned: Mapping[str, Any] = field(default_factory=dict)
-    """What tuning chose, and the dev value it was chosen by; empty where nothing was tuned."""
+    """What tuning chose: `settings`, by which `measure`, its `value` on `split` (`n` queries), how many were `tried`.
+
+    Empty where nothing was tuned.
+    """
 
 
 @dataclass(frozen=True, slots=True)
