@@ -38,14 +38,16 @@ def _problem(model: type[Settings], error: Any) -> str:
         return f"{path} is not a setting (known: {', '.join(_known(model, error['loc'][:-1]))})"
     if error["type"] == "missing":
         return f"{path} is missing"
-    if error["type"] == "value_error" and not isinstance(error["input"], str):
-        return f"{path}: {error['ctx']['error']}"
+    if error["type"] == "value_error":
+        shown = f"={error['input']!r}" if isinstance(error["input"], str) else ""
+        return f"{path}{shown}: {error['ctx']['error']}"
     return f"{path}={error['input']!r}: {error['msg']}"
 
 
 def path_text(parts: Sequence[str | int]) -> str:
     """`("system", 0, "k")` as `system[0].k`."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts).removeprefix(".")
+    named = [part for part in parts if part != "[key]"]
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in named).removeprefix(".")
 
 
 def _known(model: type[Settings], parts: Sequence[str | int]) -> list[str]:

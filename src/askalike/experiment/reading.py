@@ -1,9 +1,9 @@
-"""From a TOML file to an experiment that can run: variables, changes from the command line, everything wrong at once."""
+"""From a TOML file to an experiment that can run: variables, changes to it, everything that is wrong at once."""
 
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from askalike.archive.store import Archive
 from askalike.config import path_text, problems
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.names import canonical
+from askalike.experiment import joints
+from askalike.experiment.measuring import USUAL
 from askalike.experiment.settings import Experiment, Partition
 
-VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")
 """`${NAME}` or `${NAME:-what it is where the environment has no NAME}`."""
 
 
@@ -70,70 +72,64 @@ def _variable(name: re.Match[str], at: tuple[str | int, ...], found: list[str]) 
     value = os.environ.get(name[1], name[2])
     if value is None:
         found.append(f"{path_text(at)}: the variable {name[1]} is not set; export it, or write ${{{name[1]}:-DEFAULT}}")
-    return value or ""
+    return name[0] if value is None else value
 
 
 def _declared(values: dict[str, Any], found: list[str]) -> Experiment | None:
     """The experiment, or None where a table or key is wrong; what is missing in the world is looked for either way."""
+    values = {"split": "test", "dev": "dev", "measures": list(USUAL), **values}
     try:
         experiment = Experiment.model_validate(values)
     except ValidationError as error:
         found += problems(Experiment, error)
-        values = _without(values, error)
-        experiment = None
+        values, experiment = _without(values, error), None
     found += _missing(values)
     return experiment
 
 
 def _without(values: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
-    """What is right of the values: no key, and no system, that an error is about."""
+    """What is right of the values: no key, and no system, that an error is about, nor what cannot be told without."""
     wrong = {e["loc"][:2] for e in error.errors()}
-    kept = {key: value for key, value in values.items() if all(loc[0] != key or key == "system" for loc in wrong)}
+    keys = {loc[0] for loc in wrong} - {"system"}
+    if "partition" in keys:
+        keys |= {"split", "dev"}
     systems = values.get("system")
-    if isinstance(systems, list):
-        kept["system"] = [s for i, s in enumerate(systems) if ("system", i) not in wrong]
-    else:
-        kept.pop("system", None)
-    return kept
+    right = [s for i, s in enumerate(systems) if ("system", i) not in wrong] if isinstance(systems, list) else []
+    return {key: value for key, value in values.items() if key not in keys} | {"system": right}
 
 
 def _missing(values: Mapping[str, Any]) -> Iterator[str]:
-    """What the values name and is not there. Their types are right; some may have been left out as wrong."""
-    systems = values.get("system", [])
-    measured = {canonical(name) for name in values.get("measures", Experiment.model_fields["measures"].default)}
-    for i, system in enumerate(systems):
+    """What the values name and is not there. They are right as far as they go; what was wrong is left out."""
+    for i, system in enumerate(values["system"]):
         for name in system.get("paper", {}):
-            if canonical(name) not in measured:
-                yield f"system[{i}].paper: {name} is not among the measures; measure it, or leave it out"
-    if "archive" in values:
-        tunes = any(system.get("tune") for system in systems)
-        yield from _missing_data(
-            Path(values["archive"]).expanduser(), values, ("split", "dev") if tunes else ("split",)
-        )
+            if "measures" in values and canonical(name) not in map(canonical, values["measures"]):
+                label = system.get("label", system["ranker"])
+                yield f"system[{i}].paper: {label} has a value of {name}, which is not among the measures"
+    if not VARIABLE.search(values.get("archive", "${}")):
+        tunes = any(system.get("tune") for system in values["system"])
+        yield from _missing_data(values, ("split", "dev") if tunes else ("split",))
 
 
-def _missing_data(path: Path, values: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
+def _missing_data(values: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
     try:
-        archive = Archive.open(path)
+        archive = Archive.open(Path(values["archive"]).expanduser())
     except ArchiveError as error:
         yield f"archive: {error}"
         return
     with archive:
         if groups := archive.meta.get("groups"):
             yield (
-                f"archive: {path} holds {len(groups)} groups ({', '.join(groups[:3])}, …), each to be ranked within "
-                "itself; import one alone, or measure their macro average with: askalike evaluate"
+                f"archive: {archive.path} holds {len(groups)} groups ({', '.join(groups[:3])}, …), each to be ranked "
+                "within itself; import one alone, or measure their macro average with: askalike evaluate"
             )
-        made = _made(values.get("partition"))
+        try:
+            made = joints.parts(Partition.model_validate(values["partition"])) if "partition" in values else set()
+        except SettingsError as error:
+            yield f"partition: {error}"
+            return
         for key in keys:
-            name = values.get(key, Experiment.model_fields[key].default)
-            if name not in made:
-                yield from _refused(archive, key, name)
-
-
-def _made(partition: Mapping[str, Any] | None) -> set[str]:
-    """The splits that the experiment itself will make."""
-    return set(Partition.model_validate(partition).splits) if partition is not None else set()
+            if key in values and values[key] not in made:
+                yield from _refused(archive, key, values[key])
 
 
 def _refused(archive: Archive, key: str, name: str) -> Iterator[str]:

@@ -37,7 +37,7 @@ Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 
 class Partition(Settings):
-    """A split that is cut into parts, `NAME/train`, `NAME/test`, …: `[partition]`. Its other keys are `split`'s options.
+    """A split that is cut into parts, `NAME/train`, `NAME/test`, …: `[partition]`, with the options of that command.
 
     It is cut where the archive has none of that name; one that was cut otherwise is refused.
     """
