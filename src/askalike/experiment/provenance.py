@@ -12,7 +12,7 @@ from typing import Any
 from askalike.archive.content import content_hash
 from askalike.archive.store import Archive
 
-PACKAGES = ("askalike", "numpy", "scipy", "numba", "ir-measures", "PyStemmer", "torch")
+PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", "torch")
 LOADED_ONLY = ("torch",)
 """Packages that count only where they were used: importing one to ask would take seconds."""
 
@@ -30,7 +30,7 @@ def provenance(archive: Archive) -> dict[str, Any]:
 
 def versions() -> Mapping[str, str]:
     """Python's version, and that of each package that decides about the numbers."""
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "askalike": sys.modules["askalike"].__version__}
     for package in PACKAGES:
         if package not in LOADED_ONLY or package in sys.modules:
             try:

@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from askalike import rankers
 from askalike.config import Settings
@@ -20,6 +29,12 @@ def _measure(name: str) -> str:
         canonical(name)
     except SettingsError as error:
         raise ValueError(error) from None
+    return name
+
+
+def _ranker(name: str) -> str:
+    if name not in rankers.names():
+        raise ValueError(f"no ranker is called {name!r}; there are: {', '.join(rankers.names())}")
     return name
 
 
@@ -60,7 +75,7 @@ class Partition(Settings):
 class System(Settings):
     """One row of the table: `[[system]]`. Lists in `settings` are values as they stand; what is tried is in `tune`."""
 
-    ranker: str = Field(description="as --ranker takes it")
+    ranker: Annotated[str, AfterValidator(_ranker)] = Field(description="as --ranker takes it")
     label: str = Field(min_length=1, description="how tables call it; default: the ranker's name")
     settings: dict[str, Any] = Field({}, description="as --set takes them")
     tune: StrictBool | tuple[Grid, ...] = Field(
@@ -84,17 +99,22 @@ class System(Settings):
             return tune if isinstance(tune, bool) else tuple(grids)
         raise ValueError(f"{tune!r} is no grid; expected true, or lists of values as in {{ k1 = [0.6, 1.2] }}")
 
-    @model_validator(mode="after")
-    def _built(self) -> "System":
-        """The ranker takes these settings, and every single value of the grid."""
-        problems = dict.fromkeys(_refusals(self.ranker, [self.settings, *self._changes()]))
-        if problems:
-            raise ValueError("; ".join(problems))
-        return self
+    @field_validator("settings")
+    @classmethod
+    def _taken(cls, settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        _refuse(info.data, [settings])
+        return settings
 
-    def _changes(self) -> list[dict[str, Any]]:
-        grids = self.tune if isinstance(self.tune, tuple) else ()
-        return [{**self.settings, key: value} for grid in grids for key, values in grid.items() for value in values]
+    @field_validator("tune")
+    @classmethod
+    def _each_taken(cls, tune: bool | tuple[Grid, ...], info: ValidationInfo) -> bool | tuple[Grid, ...]:
+        """The ranker takes every single value of the grids."""
+        tried = [
+            (key, value) for grid in (tune if isinstance(tune, tuple) else ()) for key in grid for value in grid[key]
+        ]
+        if "settings" in info.data:
+            _refuse(info.data, [{**info.data["settings"], key: value} for key, value in tried])
+        return tune
 
 
 class Experiment(Settings):
@@ -140,11 +160,13 @@ def _is_grid(value: Any) -> bool:
     return bool(lists) and all(isinstance(tried, list | tuple) and tried for tried in lists)
 
 
-def _refusals(ranker: str, attempts: list[dict[str, Any]]) -> list[str]:
+def _refuse(known: Mapping[str, Any], attempts: list[dict[str, Any]]) -> None:
+    """Raises ValueError with all that the ranker has against any of these settings."""
     found = []
-    for settings in attempts:
+    for settings in attempts if "ranker" in known else ():
         try:
-            rankers.build(ranker, settings)
+            rankers.build(known["ranker"], settings)
         except SettingsError as error:
             found.append(str(error))
-    return found
+    if found:
+        raise ValueError("; ".join(dict.fromkeys(found)))
