@@ -33,7 +33,9 @@ def problems(model: type[Settings], error: ValidationError) -> list[str]:
 
 
 def _problem(model: type[Settings], error: Any) -> str:
-    path = path_text(error["loc"]) or "settings"
+    path = path_text(error["loc"])
+    if not path:  # of several settings together
+        return str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         return f"{path} is not a setting (known: {', '.join(_known(model, error['loc'][:-1]))})"
     if error["type"] == "missing":

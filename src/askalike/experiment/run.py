@@ -146,9 +146,13 @@ def _tune(bench: Bench, system: System, watch: Watch) -> dict[str, Any]:
 
 
 def _row(bench: Bench, system: System, cells: Mapping[int, Cell]) -> Row:
-    tuned = _tuned(bench, system) if system.tune else {}
-    settings = rankers.build(system.ranker, {**system.settings, **tuned.get("settings", {})}).values
-    return Row(system.label, system.ranker, settings, {seed: cell.trial for seed, cell in cells.items()}, tuned)
+    trials = {seed: cell.trial for seed, cell in cells.items()}
+    settings = rankers.build(system.ranker, _settings(bench, system, unwatched)).values
+    if not system.tune:
+        return Row(system.label, system.ranker, settings, trials)
+    kept = _tuned(bench, system)
+    chosen_by = f"{kept['measure']} on {kept['split']} (n = {kept['n']})"
+    return Row(system.label, system.ranker, settings, trials, {**kept["settings"], chosen_by: kept["value"]})
 
 
 def _comparisons(rows: Sequence[Row], measures: Sequence[str]) -> dict[str, Comparison]:

@@ -57,6 +57,5 @@ def _value(system: System, measure: str) -> str:
 
 
 def _tuning(system: System) -> str:
-    settings = ", ".join(f"{name} {value}" for name, value in system.tuned["settings"].items())
-    measured = f"{system.tuned['measure']} {system.tuned['value']:.4f} on {system.tuned['split']}"
-    return f"{system.label} tuned: {settings} ({measured}, n = {system.tuned['n']}, best of {system.tuned['tried']})"
+    chosen = (f"{k} {v:.4f}" if isinstance(v, float) and " on " in k else f"{k} {v}" for k, v in system.tuned.items())
+    return f"{system.label}: {', '.join(chosen)}"
