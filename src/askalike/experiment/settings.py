@@ -88,7 +88,7 @@ class System(Settings):
     @classmethod
     def _labelled(cls, values: Any) -> Any:
         """Where there is no label, the ranker's name is one."""
-        return {"label": values["ranker"], **values} if isinstance(values, Mapping) and "ranker" in values else values
+        return {"label": values.get("ranker", "system"), **values} if isinstance(values, Mapping) else values
 
     @field_validator("tune", mode="before")
     @classmethod
@@ -132,7 +132,7 @@ class Experiment(Settings):
     typing_curve: StrictBool = Field(False, description="measure questions that are half typed, too")
     known_differences: tuple[str, ...] = Field((), description="differences from the paper that are known of")
     partition: Partition | None = None
-    system: tuple[System, ...] = Field(min_length=1)
+    system: tuple[System, ...]
 
     @field_validator("measures", "seeds")
     @classmethod
@@ -145,6 +145,8 @@ class Experiment(Settings):
     @field_validator("system")
     @classmethod
     def _told_apart(cls, systems: tuple[System, ...]) -> tuple[System, ...]:
+        if not systems:
+            raise ValueError("no system is given; expected a [[system]] table or more")
         files = [file_name(system.label) for system in systems]
         if twice := sorted({s.label for s, file in zip(systems, files, strict=True) if files.count(file) > 1}):
             raise ValueError(f"labels {', '.join(map(repr, twice))} make the same file name; give each its own label")
