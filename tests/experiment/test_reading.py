@@ -111,6 +111,7 @@ def test_groups_are_refused(archive, tmp_path):
         ("k = ", "no TOML"),
         ("", "system is missing"),
         ("system = 3", "system=3"),
+        ("measures = []", "measures: the list is empty"),
         ('archive = "x"\nsystem = []', "system: no system is given"),
         ('archive = "${NO_SUCH_VARIABLE}"', "archive: the variable NO_SUCH_VARIABLE is not set"),
     ],

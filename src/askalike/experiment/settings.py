@@ -125,10 +125,10 @@ class Experiment(Settings):
     split: str = Field("test", min_length=1, description="whose queries are measured")
     dev: str = Field("dev", min_length=1, description="whose queries tune")
     fields: Literal["title", "body", "title,body"] | None = Field(None, description="what every system searches")
-    measures: tuple[Measure, ...] = Field(USUAL, min_length=1, description="as ir-measures writes them")
+    measures: tuple[Measure, ...] = Field(USUAL, description="as ir-measures writes them")
     rule: Annotated[str, AfterValidator(_rule)] = Field("trec_eval", description="ties, self-hits, what counts 0")
     k: StrictInt = Field(100, ge=1, description="how deep is ranked")
-    seeds: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field((0,), min_length=1, description="for what is random")
+    seeds: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field((0,), description="for what is random")
     typing_curve: StrictBool = Field(False, description="measure questions that are half typed, too")
     known_differences: tuple[str, ...] = Field((), description="differences from the paper that are known of")
     partition: Partition | None = None
@@ -137,6 +137,8 @@ class Experiment(Settings):
     @field_validator("measures", "seeds")
     @classmethod
     def _once(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not values:
+            raise ValueError("the list is empty; expected one at least")
         names = [canonical(value) if isinstance(value, str) else value for value in values]
         if twice := sorted({str(v) for v, name in zip(values, names, strict=True) if names.count(name) > 1}):
             raise ValueError(f"{', '.join(twice)} given twice")
