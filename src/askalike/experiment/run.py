@@ -9,6 +9,7 @@ import numpy as np
 
 from askalike import rankers
 from askalike.archive.check import check
+from askalike.archive.findings import Finding
 from askalike.archive.splits import split
 from askalike.archive.store import Archive
 from askalike.errors import SettingsError
@@ -46,23 +47,7 @@ def run(
         findings = check(archive, track=tracked(watch))
         bench = Bench(experiment, archive, place, split(archive, experiment.split))
         cells = _cells(bench, watch)
-    rows = [_row(bench, system, cells[system.label]) for system in experiment.system]
-    outcome = Outcome(
-        title=experiment.title,
-        folder=folder,
-        archive=experiment.archive,
-        split=experiment.split,
-        labels=bench.labels,
-        measures=experiment.measures,
-        rule=experiment.rule,
-        systems=rows,
-        comparisons=_comparisons(rows, experiment.measures),
-        findings=findings,
-        paper={system.label: system.paper for system in experiment.system if system.paper},
-        known_differences=experiment.known_differences,
-        provenance={**origin, "seeds": list(experiment.seeds), "seconds": _seconds(bench, cells)},
-        typing={label: typing for label, of_seeds in cells.items() if (typing := _mean_typing(of_seeds))},
-    )
+    outcome = _outcome(bench, cells, findings, origin)
     place.keep("report.json", as_dict(outcome))
     joints.write_report(outcome)
     place.log("finished")
@@ -143,6 +128,29 @@ def _tune(bench: Bench, system: System, watch: Watch) -> dict[str, Any]:
         "tried": tried,
         "seconds": round(time.perf_counter() - started, 3),
     }
+
+
+def _outcome(
+    bench: Bench, cells: Mapping[str, Mapping[int, Cell]], findings: Sequence[Finding], origin: Mapping[str, Any]
+) -> Outcome:
+    experiment = bench.experiment
+    rows = [_row(bench, system, cells[system.label]) for system in experiment.system]
+    return Outcome(
+        title=experiment.title,
+        folder=bench.folder.path,
+        archive=experiment.archive,
+        split=experiment.split,
+        labels=bench.labels,
+        measures=experiment.measures,
+        rule=experiment.rule,
+        systems=rows,
+        comparisons=_comparisons(rows, experiment.measures),
+        findings=findings,
+        paper={system.label: system.paper for system in experiment.system if system.paper},
+        known_differences=experiment.known_differences,
+        provenance={**origin, "seeds": list(experiment.seeds), "seconds": _seconds(bench, cells)},
+        typing={label: typing for label, of_seeds in cells.items() if (typing := _mean_typing(of_seeds))},
+    )
 
 
 def _row(bench: Bench, system: System, cells: Mapping[int, Cell]) -> Row:
