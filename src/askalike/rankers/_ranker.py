@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from askalike.archive.view import View
 from askalike.types import Explanation, Filter, Question, Run
@@ -17,6 +17,10 @@ class Ranker(Protocol):
     @property
     def name(self) -> str:
         """The name it was asked for by."""
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """All its settings, the defaults too: `build(name, values)` makes the same ranker."""
 
     def fit(self, view: View) -> Self:
         """Learns from the view's texts and links. A ranker that has nothing to learn returns itself at once."""

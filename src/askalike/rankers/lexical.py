@@ -76,6 +76,11 @@ class Lexical:
         others = {k: v for k, v in values.items() if k not in ours}
         return cls(validated(similarity, others, name), validated(LexicalSettings, ours, name), name)
 
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See Ranker.values."""
+        return {**self.settings.model_dump(by_alias=True), **self.similarity.model_dump(by_alias=True)}
+
     def fit(self, view: View) -> Self:
         """Nothing is learned: returns itself."""
         return self
