@@ -81,7 +81,8 @@ def test_it_holds_what_a_report_must(html: str, outcome: Outcome) -> None:
     best = results.headline(outcome)[results.ordered(outcome)[0]]
     for said in (f"{best.values[0].mean:.4f}", "Accuracy@k", "The typing curve", "query by query", "n = 80 queries",
                  "Scores of duplicates and others", "Differences we know of", "another &lt;year&gt;", "ule trec_eval",
-                 "Twenty queries", "askalike experiment", "wall time s", f"1 of {len(outcome.findings)}", "± "):  # fmt: skip
+                 "Twenty queries", "askalike experiment", "wall time s", "± ",
+                 f"1 of {len(outcome.findings)}"):  # fmt: skip
         assert said in html, said
     assert html.count("<svg") == 2 + 2 + 1
     assert "var(--s0)" in html
