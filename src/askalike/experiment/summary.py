@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from askalike.archive.check import LEAKS
 from askalike.archive.findings import Finding
 from askalike.evaluation.outcome import DRAWS, means_and_intervals
 from askalike.evaluation.tables import Cell, Table
@@ -35,12 +36,16 @@ def table(outcome: Outcome) -> Table:
 
 
 def verdict(findings: Sequence[Finding]) -> str:
-    """What the check of the archive found, in a line; what must not be overlooked is named."""
+    """What the check of the archive found, in a line; leaks, and what must not be overlooked, are named."""
     found = [finding for finding in findings if finding.count]
-    loud = [f"{finding.name.replace('_', ' ').upper()} ({finding.count:,} of {finding.n:,})" for finding in found]
-    loud = [text for text, finding in zip(loud, found, strict=True) if finding.loud]
+    leaks = {run.__name__ for run in LEAKS}
+    named = [
+        f"{finding.name.replace('_', ' ').upper()} ({finding.count:,} of {finding.n:,})"
+        for finding in found
+        if finding.loud or finding.name in leaks
+    ]
     said = f"check: {len(found)} of {len(findings)} checks found something"
-    return f"{said}, among them {', '.join(loud)}" if loud else f"{said}; no leak among it" if found else f"{said}"
+    return f"{said}, among them {', '.join(named)}" if named else f"{said}; no leak among it" if found else said
 
 
 def _row(outcome: Outcome, i: int, system: System) -> list[str | Cell]:
