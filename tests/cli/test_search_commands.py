@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from askalike.index.postings import FORMAT
+
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 
 
@@ -106,7 +108,7 @@ def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, tmp_path, word
 def test_an_index_of_another_version_is_refused_and_can_be_rebuilt(desk):
     manifest = next(desk.glob("index/*/manifest.json"))
     kept = manifest.read_text()
-    manifest.write_text(kept.replace('"format": 1', '"format": 99'))
+    manifest.write_text(kept.replace(f'"format": {FORMAT}', '"format": 99'))
     done = askalike("search", desk, "book")
     assert done.returncode == 2
     assert "index format 99" in done.stderr

@@ -41,8 +41,8 @@ LEAST = 0.35  # cosine of packaged vectors: on small desks, questions about some
 MISSING = "static: the packaged vectors are not installed: pip install 'askalike[vectors]'"
 
 
-class StaticSettings(config.Settings):
-    """What becomes of a text before it is looked up, and how many rows there are of each kind."""
+class TextSettings(config.Settings):
+    """What becomes of a text before it is looked up."""
 
     code: Literal["drop", "keep"] = Field("drop", description="whether code counts")
     links: Literal["token", "keep"] = Field("token", description="whether a link counts as one word, or as its parts")
@@ -50,6 +50,11 @@ class StaticSettings(config.Settings):
         128, ge=1, description="how many words of a text are looked up: its beginning says what it asks"
     )
     lower_case: bool = Field(False, description="whether subwords are looked up in lower case")
+
+
+class StaticSettings(TextSettings):
+    """That, and how many rows there are of each kind."""
+
     subwords: int = Field(0, ge=0, description="rows of the tokenizer's vocabulary")
     words: int = Field(0, ge=0, description="rows of hashed words")
     bigrams: int = Field(0, ge=0, description="rows of hashed pairs of words")
@@ -67,8 +72,6 @@ class Word:
 class Static:
     """The static encoder. vectors: (rows, dim). weights: (rows)."""
 
-    Settings = StaticSettings
-
     def __init__(
         self,
         settings: StaticSettings,
@@ -77,6 +80,7 @@ class Static:
         bpe: Bpe | None,
         fingerprint: str,
         least: float | None = None,
+        values: Mapping[str, Any] | None = None,
     ) -> None:
         sizes = Sizes(settings.subwords, settings.words, settings.bigrams)
         if len(vectors) != sizes.rows or len(weights) != sizes.rows or len(bpe or ()) > max(sizes.subwords, 0):
@@ -86,24 +90,25 @@ class Static:
         self.settings = settings
         self.least = least
         """The score below which texts are taken to be about something else; None where nobody has looked."""
+        self.values = values or {}
+        """See Encoder.values; a trained one's are fixed."""
         self.features = Features(sizes, bpe, settings.lower_case)
         """Texts → rows, for those who train."""
         self._vectors = np.ascontiguousarray(vectors, np.float32)
         self._weights = np.ascontiguousarray(weights, np.float32)
-        values = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
-        self.fingerprint = hashlib.sha256(values.encode()).hexdigest()
+        described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
+        self.fingerprint = hashlib.sha256(described.encode()).hexdigest()
 
     @classmethod
     def named(cls, values: Mapping[str, Any]) -> Self:
         """The mean of packaged subword vectors. Raises SettingsError where the extra `vectors` is not installed."""
-        own = {k: v for k, v in values.items() if k not in ("subwords", "words", "bigrams")}
-        settings = config.validated(StaticSettings, own, "static")
+        text = config.validated(TextSettings, values, "static")
         weights, tokenizer = packaged()
         vectors = _tensors(weights)["embedding.weight"]
         bpe = Bpe.read(tokenizer)
-        settings = settings.model_copy(update={"subwords": len(vectors)})
+        settings = StaticSettings(**text.model_dump(), subwords=len(vectors))
         origin = f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
-        return cls(settings, vectors, np.ones(len(vectors), np.float32), bpe, origin, LEAST)
+        return cls(settings, vectors, np.ones(len(vectors), np.float32), bpe, origin, LEAST, text.model_dump())
 
     @classmethod
     def opened(cls, folder: Path, values: Mapping[str, Any]) -> Self:
