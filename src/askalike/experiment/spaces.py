@@ -1,12 +1,25 @@
-"""What there is to tune in a ranker: the grids that its parts declare."""
+"""What there is to tune in a ranker: the grids that it or its parts declare."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from askalike import registry
+from askalike import rankers, registry
 from askalike.archive.store import Archive
 from askalike.errors import SettingsError
 from askalike.experiment.tuning import Grid
+from askalike.rankers._ranker import Tunable
+
+
+def grids(archive: Archive, ranker: str, fixed: Mapping[str, Any]) -> Sequence[Grid]:
+    """What there is to tune in a ranker, beside fixed settings. Raises SettingsError where it declares nothing."""
+    if ranker in registry.names("similarity"):
+        return lexical(archive, ranker, fixed)
+    built = rankers.build(ranker, fixed)
+    if not isinstance(built, Tunable):
+        raise SettingsError(
+            f"{ranker} declares nothing to tune; name the values to try, as in tune = {{ KEY = [VALUE, VALUE] }}"
+        )
+    return [_unfixed(grid, fixed) for grid in built.grids]
 
 
 def lexical(archive: Archive, similarity: str, fixed: Mapping[str, Any]) -> Sequence[Grid]:

@@ -54,6 +54,15 @@ class Ranker(Protocol):
 
 
 @runtime_checkable
+class Tunable(Protocol):
+    """A ranker that knows which of its settings are worth trying, the defaults first."""
+
+    @property
+    def grids(self) -> Sequence[Mapping[str, Sequence[Any]]]:
+        """Setting → values; several grids are tried one after the other."""
+
+
+@runtime_checkable
 class Dated(Protocol):
     """A ranker that has learned from texts or links with dates, and says of when the latest of them are.
 

@@ -6,6 +6,7 @@ Scores are normalised by that pool alone, so that they depend neither on k nor o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -80,6 +81,12 @@ class Hybrid(Composed):
         if settings.weights is not None and len(settings.weights) != len(parts):
             raise SettingsError(f"{name}: {len(parts)} parts, but {len(settings.weights)} weights")
         self.weights = settings.weights or (1 / len(parts),) * len(parts)
+
+    @property
+    def grids(self) -> Sequence[Mapping[str, Sequence[Any]]]:
+        """Weights: equal ones, then some parts counting twice or four times as much as others."""
+        choices = [weights for weights in product((1, 2, 4), repeat=len(self.parts)) if min(weights) == 1]
+        return ({"weights": choices},)
 
     def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> _Prepared:
         """The queries as each part knows them."""
