@@ -127,3 +127,18 @@ def test_the_python_api_is_as_strong_as_the_command_line(desk):
     )
     assert told["results"][0]["score"] == match.score
     assert told["results"][0]["id"] == match.question.id
+
+
+@pytest.mark.parametrize("ranker", ["static", "hybrid", "cascade"])
+def test_rankers_by_vectors_take_filters_and_unfinished_words(desk, ranker):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    words = ("search", desk, "can I bring my bicy", "--prefix", "--before", "2024-01-01", "--ranker", ranker)
+    answer = json.loads(askalike(*words, "--json").stdout)
+    assert answer["model"] == ranker
+    assert answer["results"]
+    assert all(set(r["parts"]) == ({"lm_jelinek_mercer", "static"} if ranker == "hybrid" else set())
+               for r in answer["results"])  # fmt: skip
+    tag = answer["results"][-1]["tags"][0]
+    tagged = json.loads(askalike(*words, "--json", "--tag", tag, "-k", 3).stdout)["results"]
+    assert tagged
+    assert all(tag in r["tags"] for r in tagged)
