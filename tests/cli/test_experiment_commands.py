@@ -33,6 +33,14 @@ def test_tune_prints_settings_that_can_be_pasted(desk):
     assert f"{figure:.4f}" in done.stdout
 
 
+def test_tune_leaves_what_is_set(desk):
+    done = askalike(
+        "tune", desk, "--only", "lexical", "--rankers", "bm25", "--dev", "duplicates", "--set", "b=0.4", "--set",
+        "tokenizer=ptb", "--json",
+    )  # fmt: skip
+    assert {"b": 0.4, "tokenizer": "ptb"}.items() <= json.loads(done.stdout)["rankers"][0]["settings"].items()
+
+
 def test_tune_as_json(desk):
     done = askalike(
         "tune", desk, "--only", "lexical", "--rankers", "tfidf", "--dev", "rephrasings", "--test", "duplicates",
