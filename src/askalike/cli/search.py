@@ -59,7 +59,7 @@ def len_of(directory: Path) -> int:
 
 def search(
     directory: Directory,
-    text: Annotated[str, typer.Argument(help="The question, as a person would type it.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question, as a person would type it.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 5,
     ranker: RankerName = rankers.DEFAULT,
     settings: Settings = None,
