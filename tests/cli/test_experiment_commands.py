@@ -49,6 +49,16 @@ def test_tune_leaves_what_is_set(desk):
     assert {"b": 0.4, "tokenizer": "ptb"}.items() <= json.loads(done.stdout)["rankers"][0]["settings"].items()
 
 
+def test_tune_weighs_the_parts_of_a_hybrid(desk):
+    done = askalike(
+        "tune", desk, "--only", "lexical", "--rankers", "hybrid", "--set", "parts=bm25,tfidf", "--dev", "duplicates",
+        "--json",
+    )  # fmt: skip
+    [result] = json.loads(done.stdout)["rankers"]
+    assert result["trials"] == 5
+    assert len(result["settings"]["weights"]) == 2
+
+
 def test_tune_as_json(desk):
     done = askalike(
         "tune", desk, "--only", "lexical", "--rankers", "tfidf", "--dev", "rephrasings", "--test", "duplicates",
@@ -79,6 +89,7 @@ def test_replay_asks_at_asking_time(desk, tmp_path):
         (("tune", "{desk}"), "expected --only lexical"),
         (("tune", "{desk}", "--only", "everything"), "expected --only lexical"),
         (("tune", "{desk}", "--only", "lexical", "--rankers", "cnn"), "'cnn' is not a lexical ranker"),
+        (("tune", "{desk}", "--only", "lexical", "--rankers", "hybrid"), "'hybrid' is not a lexical ranker"),
         (("tune", "{desk}", "--only", "lexical", "--measure", "Sucess@1"), "Sucess@1"),
         (("tune", "{desk}", "--only", "lexical", "--dev", "duplicates", "--test", "duplicates"), "cannot both choose"),
         (("replay", "{desk}", "--since", "yesterday"), "date 'yesterday': expected a date"),
