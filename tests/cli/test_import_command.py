@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -97,11 +98,17 @@ def test_help_and_version() -> None:
     assert askalike().stdout.splitlines()[1].strip() == "Usage: askalike [OPTIONS] COMMAND [ARGS]..."
 
 
+def heeding_interrupts() -> None:
+    """What a shell starts in the background ignores interrupts, and so does all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupted_import_says_so_in_one_line(tmp_path: Path) -> None:
     fifo = tmp_path / "faq.csv"
     os.mkfifo(fifo)
     command = [sys.executable, "-c", MAIN, "import", "table", str(fifo), "-o", str(tmp_path / "out")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, fifo.open("w") as open_end:
+    start = partial(subprocess.Popen, command, stderr=subprocess.PIPE, text=True)
+    with start(preexec_fn=heeding_interrupts) as process, fifo.open("w") as open_end:
         open_end.write("id,question\n1,")
         open_end.flush()
         time.sleep(0.2)
