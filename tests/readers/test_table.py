@@ -56,7 +56,7 @@ def delimited(delimiter: str, header: list[str], cells: list[str], end: str = "\
     ("name", "content", "options"),
     [
         ("a.jsonl", json.dumps(RECORD).encode(), {}),
-        ("a.jsonl.gz", gzip.compress(json.dumps(RECORD).encode()), {}),
+        ("a.jsonl.gz", gzip.compress(json.dumps(RECORD).encode(), mtime=0), {}),
         ("a.json.bz2", bz2.compress(json.dumps([RECORD], indent=2).encode()), {}),
         ("a.json", json.dumps(NESTED).encode(), {"records": "root.rows"}),
         ("a.csv", b"\xef\xbb\xbf" + delimited(",", HEADER, QUOTED), {}),
@@ -149,7 +149,7 @@ def test_rows_that_cannot_be_taken(imported: Importing, tmp_path: Path, row: str
         ("a.json", b'{"a": {"b": 1}}', {"records": "a.c"}, r"--records a\.c: not there; keys at that place: b"),
         ("a.json", b'{"a": {"b": 1}}', {"records": "a.b"}, r"expected a list of records"),
         ("a.json", b'{\n"a": []}', {}, r"all 2 rows were rejected, line 1: not JSON"),
-        ("a.jsonl.gz", gzip.compress(b'{"question": "Why?"}\n' * 9000)[:-30], {}, r"cannot be read on"),
+        ("a.jsonl.gz", gzip.compress(b'{"question": "Why?"}\n' * 9000, mtime=0)[:-30], {}, r"cannot be read on"),
     ],
 )
 def test_bad_files_are_one_clear_error(
