@@ -39,6 +39,7 @@ def test_tune_prints_settings_that_can_be_pasted(desk):
 def test_settings_are_pasted_as_set_reads_them():
     pairs = pasted({"b": 0.4, "rephrasings": False, "tokenizer": "ptb"}).split("--set ")[1:]
     assert assignments(pairs) == {"b": 0.4, "rephrasings": False, "tokenizer": "ptb"}
+    assert pasted({"parts": ("bm25", "tfidf"), "weights": (1, 4)}) == "--set parts=bm25,tfidf --set weights=1,4"
 
 
 def test_tune_leaves_what_is_set(desk):
