@@ -29,7 +29,9 @@ def validated(model: type[S], values: Mapping[str, Any], where: str) -> S:
 
 
 def _problem(error: Any, known: str) -> str:
-    path = ".".join(str(part) for part in error["loc"]) or "settings"
+    if not error["loc"]:  # of several settings together
+        return str(error["msg"]).removeprefix("Value error, ")
+    path = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"{path} is not a setting (known: {known})"
     return f"{path}={error['input']!r}: {error['msg']}"

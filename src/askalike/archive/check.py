@@ -2,11 +2,20 @@
 
 from collections.abc import Sequence
 
-from askalike.archive import references, templates, texts, titles
+from askalike.archive import leaks, references, templates, texts, titles
 from askalike.archive.findings import Check, Finding, Subject
 from askalike.archive.store import Archive, storage_errors
 from askalike.archive.track import Track, untracked
 from askalike.errors import SettingsError
+
+LEAKS: Sequence[Check] = (
+    texts.leak_banners,
+    leaks.same_text_across_splits,
+    leaks.clusters_across_splits,
+    leaks.related_duplicates,
+    leaks.answers_quoting_questions,
+)
+"""Of what would make measures come out too high."""
 
 CHECKS: Sequence[Check] = (
     titles.empty_titles,
@@ -14,7 +23,7 @@ CHECKS: Sequence[Check] = (
     templates.title_marks,
     templates.title_openings,
     templates.body_templates,
-    texts.leak_banners,
+    *LEAKS,
     texts.no_tokens,
     texts.unknown_languages,
     texts.unsupported_languages,
@@ -28,12 +37,14 @@ CHECKS: Sequence[Check] = (
 """In the order of the report. A new check is a function from Subject to Finding, added here."""
 
 
-def check(archive: Archive, *, ignore: Sequence[str] = (), track: Track = untracked) -> list[Finding]:
-    """What each check finds, clean ones included. Streams the archive, once or twice for each check.
+def check(
+    archive: Archive, *, among: Sequence[Check] = CHECKS, ignore: Sequence[str] = (), track: Track = untracked
+) -> list[Finding]:
+    """What each check (`among` them: all, or LEAKS) finds, clean ones included. Streams the archive for each.
 
     Raises SettingsError where `ignore` names a check that is not there.
     """
-    names = {run.__name__: run for run in CHECKS}
+    names = {run.__name__: run for run in among}
     if unknown := [name for name in ignore if name not in names]:
         raise SettingsError(f"no check is called {', '.join(unknown)}; there are: {', '.join(names)}")
     with storage_errors(archive.path):

@@ -52,6 +52,15 @@ MIGRATIONS = (
         number INTEGER PRIMARY KEY AUTOINCREMENT, made_at TEXT NOT NULL
     );
     """,
+    """
+    CREATE TABLE partitions (
+        name TEXT PRIMARY KEY, of TEXT NOT NULL, way TEXT NOT NULL, settings TEXT NOT NULL, made_at TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE parts (
+        partition TEXT NOT NULL REFERENCES partitions ON DELETE CASCADE, query_id TEXT NOT NULL, part TEXT NOT NULL,
+        PRIMARY KEY (partition, query_id)
+    ) WITHOUT ROWID;
+    """,
 )
 
 

@@ -1,6 +1,7 @@
-"""Seeded samples of an archive's questions and answers, for what is too slow to count in full."""
+"""Seeded samples of an archive's questions and answers, for what is too slow to count in full; seeded orders."""
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,11 @@ def sampled_questions(view: View, size: int = SIZE, seed: int = 0) -> Iterator[Q
 def sampled_answers(view: View, size: int = SIZE, seed: int = 0) -> Iterator[Answer]:
     """At most `size` answers drawn without replacement, in the archive's order; all where there are no more."""
     return map(answer_of, _rows(view, f"{ANSWER_SQL} WHERE a.number", "answers", size, seed))
+
+
+def shuffled(names: Iterable[str], seed: int) -> list[str]:
+    """Names in an order that the seed and the names alone decide, in whatever order they come."""
+    return sorted(names, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest())
 
 
 def _rows(view: View, sql: str, table: str, size: int, seed: int) -> Iterator[Sequence[Any]]:

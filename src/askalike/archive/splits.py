@@ -1,49 +1,75 @@
-"""Queries with their known answers: the splits an evaluation set gave, and those an archive's own labels make."""
+"""Queries with their known answers: given splits, those an archive's own labels make, and parts of partitions."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
+from askalike.archive import labels
 from askalike.archive.store import Archive
 from askalike.archive.view import QUESTION_SQL, question_of
 from askalike.errors import ArchiveError
 from askalike.types import Question, Split
 
 Of = Literal["questions", "answers"]
-
-USUAL_ORDER = {"train": 0, "dev": 1, "test": 2}
+T = TypeVar("T")
 
 
 def given(archive: Archive) -> list[str]:
     """The names of the splits whose queries an evaluation set gave: train, dev, test, then by name."""
-    names = [name for (name,) in archive.connection.execute("SELECT DISTINCT split FROM queries")]
-    return sorted(names, key=lambda name: (USUAL_ORDER.get(name, len(USUAL_ORDER)), name))
+    return labels.given(archive.connection)
 
 
 def labelled(archive: Archive, of: Of = "questions") -> list[str]:
-    """The names of the given splits that have judged or offered documents of this kind.
+    """The names of the splits that have judged or offered documents of this kind.
 
-    Where there is none, the derived ones (of questions) that are not empty: `duplicates`, `rephrasings`.
+    First the given ones or, where there is none, the derived ones (of questions) that are not empty: `duplicates`,
+    `rephrasings`. Then the parts of partitions, `PARTITION/PART`.
     """
+    whole = uncut(archive, of)
+    judged = {*whole, *DERIVED} if of == "questions" else set(whole)
+    return whole + [name for name, part in labels.parts(archive.connection).items() if part.of in judged]
+
+
+def uncut(archive: Archive, of: Of = "questions") -> list[str]:
+    """The names of the labelled splits without the parts of partitions."""
     sql = "SELECT DISTINCT split FROM judgements WHERE of = ?"
     judged = {name for (name,) in archive.connection.execute(sql, (of,))}
     names = [name for name in given(archive) if name in judged]
     if names or of == "answers":
         return names
-    return [name for name, labels in DERIVED.items() if next(labels(archive), None)]
+    return [name for name, found in DERIVED.items() if next(found(archive), None)]
+
+
+def held_out(archive: Archive, name: str) -> list[str]:
+    """The splits that a ranker which is measured on the split `name` must not have learned from.
+
+    Of a part: the dev and test parts of its partition (of folds: that fold alone), and what is held out beside the
+    split that was cut. Of a given split: every given one but train. Of any other: itself.
+    """
+    part = labels.parts(archive.connection).get(name)
+    if name in given(archive):
+        return [split for split in given(archive) if split != "train"]
+    if part is None:
+        return [name]
+    own = [f"{part.partition}/{other}" for other in ("dev", "test")] if part.name in labels.USUAL_ORDER else [name]
+    known = labels.parts(archive.connection)
+    return [split for split in own if split in known] + [s for s in held_out(archive, part.of) if s != part.of]
 
 
 def split(archive: Archive, name: str, of: Of = "questions") -> Split:
-    """The queries, judgements and candidates of one split: a given one, or else the derived one of that name.
+    """The queries, judgements and candidates of one split: a given one, else the derived one or the part of that name.
 
     Of a given split every query is there, in the order it was imported; its candidates, where any are given, are in
-    their given order, and a query without one has none. A candidate that is not judged is not in the qrels.
+    their given order, and a query without one has none. A candidate that is not judged is not in the qrels. A part has
+    what the split has that it was cut from, of its own queries.
     Raises ArchiveError where there is no such split.
     """
-    queries = _given_queries(archive, name)
+    queries = labels.given_queries(archive.connection, name)
     if queries:
         return Split(queries, _given_qrels(archive, name, of, queries), _given_candidates(archive, name, of, queries))
     if of == "questions" and name in DERIVED and (derived := _derived(archive, name)).queries:
         return derived
+    if part := labels.parts(archive.connection).get(name):
+        return _restricted(split(archive, part.of, of), labels.queries_in(archive.connection, part))
     there = ", ".join(labelled(archive, of)) or "none; import an evaluation set, or duplicate links"
     raise ArchiveError(f"{archive.path}: no split {name!r} with judged {of}; there are: {there}")
 
@@ -83,14 +109,13 @@ def _derived(archive: Archive, name: str) -> Split:
     return Split(queries, qrels)
 
 
-def _given_queries(archive: Archive, name: str) -> dict[str, Question]:
-    sql = "SELECT id, title, body, markup, language, category, created_at FROM queries WHERE split = ? ORDER BY rowid"
-    return {row[0]: _query_of(row) for row in archive.connection.execute(sql, (name,))}
+def _restricted(whole: Split, ids: set[str]) -> Split:
+    """A split of some of the queries of another."""
 
+    def own(rows: Mapping[str, T]) -> dict[str, T]:
+        return {id: row for id, row in rows.items() if id in ids}
 
-def _query_of(row: tuple[Any, ...]) -> Question:
-    id, title, body, markup, language, category, created_at = row
-    return Question(id, title, body, markup, category=category, language=language, created_at=created_at)
+    return Split(own(whole.queries), own(whole.qrels), own(whole.candidates) if whole.candidates is not None else None)
 
 
 def _given_qrels(archive: Archive, name: str, of: Of, queries: Mapping[str, Question]) -> dict[str, dict[str, int]]:

@@ -2,11 +2,12 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from askalike.archive import labels
 from askalike.archive.migrations import migrate
 from askalike.archive.view import View
 from askalike.archive.writer import Writer
@@ -58,10 +59,21 @@ class Archive:
         self.close()
 
     def view(
-        self, of: Literal["questions", "answers"] = "questions", *, before: str | None = None, group: str | None = None
+        self,
+        of: Literal["questions", "answers"] = "questions",
+        *,
+        before: str | None = None,
+        group: str | None = None,
+        hidden: Sequence[str] = (),
     ) -> View:
-        """What a ranker may see: the questions (or answers), of before a date or of one group if one is given."""
-        return View(self.connection, str(self.path), of, before, group)
+        """What a ranker may see: the questions (or answers), of before a date or of one group if one is given.
+
+        A ranker that learns is given a view with the splits `hidden` which it will be measured on.
+        Raises ArchiveError where one of them is not there.
+        """
+        if absent := [name for name in hidden if not labels.exists(self.connection, name)]:
+            raise ArchiveError(f"{self.path}: no split {', '.join(map(repr, absent))} to hide; see: askalike info")
+        return View(self.connection, str(self.path), of, before, group, tuple(hidden))
 
     @contextmanager
     def writing(self, import_number: int | None = None) -> Iterator[Writer]:

@@ -4,11 +4,14 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.archive.clusters import Clusters
 from askalike.archive.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, split_tags
 from askalike.types import Answer, Filter, Link, LinkKind, Question
 
@@ -28,6 +31,9 @@ class View:
     A group is one of several data sets in an archive (CQADupStack's forums): its ids begin with `GROUP/`.
 
     Every row has a number, given once and never reused: rows are handed out, and ties are broken, in its order.
+
+    A view may hide splits: its texts are all there, but no link that touches a duplicate cluster which a hidden split
+    knows of. That is the view to learn from.
     """
 
     connection: sqlite3.Connection
@@ -35,6 +41,7 @@ class View:
     of: Literal["questions", "answers"] = "questions"
     before: str | None = None
     group: str | None = None
+    hidden: tuple[str, ...] = ()
 
     @property
     def change(self) -> int:
@@ -90,9 +97,10 @@ class View:
         return dict(self._among(sql, list(ids)))
 
     def get(self, ids: Iterable[str]) -> dict[str, Question]:
-        """The questions with these ids, as far as they are there."""
-        sql = f"{QUESTION_SQL} WHERE id IN (SELECT value FROM json_each(?))"
-        return {row[1]: question_of(row) for row in self._among(sql, list(ids))}
+        """The questions with these ids, as far as they are in the view."""
+        clauses, values = self._within()
+        where = " AND ".join(["id IN (SELECT value FROM json_each(?))", *clauses])
+        return {row[1]: question_of(row) for row in self._among(f"{QUESTION_SQL} WHERE {where}", list(ids), values)}
 
     def answers_to(self, ids: Iterable[str]) -> dict[str, list[Answer]]:
         """The answers to each of these questions: the accepted one first, then by votes, then as they came."""
@@ -104,15 +112,38 @@ class View:
             answers.sort(key=lambda a: (not a.accepted, -(a.votes or 0)))
         return found
 
+    def clusters(self) -> Clusters:
+        """The duplicate clusters of the whole archive, those that hidden splits know of among them; read anew."""
+        return Clusters.read(self.connection, self.hidden)
+
     def links(self, kind: LinkKind = "duplicate") -> Iterator[Link]:
-        """The links of one kind that have both their ends in the view, ordered by their ends."""
+        """The links of one kind that are in the view with both their ends, ordered by these; none that is hidden."""
+        ends = [self._within(prefix) for prefix in ("s.", "t.")]
+        where = " AND ".join(["l.kind = ?", *(clause for clauses, _ in ends for clause in clauses)])
+        values = [kind, *(value for _, values in ends for value in values)]
+        if self.before:
+            where += " AND (l.created_at < ? OR l.created_at IS NULL)"
+            values.append(self.before)
         sql = (
-            "SELECT l.source, l.target, l.kind, l.created_at FROM links l "
-            "JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target WHERE l.kind = ? "
-            "AND (?2 IS NULL OR (s.created_at < ?2 AND t.created_at < ?2)) ORDER BY s.number, t.number"
+            "SELECT l.source, l.target, l.kind, l.created_at FROM links l JOIN questions s ON s.id = l.source "
+            f"JOIN questions t ON t.id = l.target WHERE {where} ORDER BY s.number, t.number"
         )
-        for row in self.connection.execute(sql, (kind, self.before)):
-            yield Link(*row)
+        clusters = self.clusters() if self.hidden else None
+        for row in self.connection.execute(sql, values):
+            if clusters is None or not clusters.hides(row[0], row[1]):
+                yield Link(*row)
+
+    def alike(self, by: Literal["tag", "category"]) -> Iterator[tuple[str, list[str]]]:
+        """Each tag, or category, with the ids of the questions in the view that have it, in their order."""
+        clauses, values = self._within("q.")
+        where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
+        name = {"tag": "t.tag", "category": "q.category"}[by]
+        tags = "question_tags t JOIN questions q ON q.number = t.question"
+        source = {"tag": tags, "category": "questions q"}[by]
+        rows = self.connection.execute(f"SELECT {name}, q.id FROM {source}{where} ORDER BY 1, q.number", values)
+        for key, own in groupby(rows, itemgetter(0)):
+            if key is not None:
+                yield key, [id for _, id in own]
 
     def matching(self, where: Filter) -> NDArray[np.int64]:
         """The numbers of the questions that satisfy a filter, or of the answers to them, rising."""
@@ -131,18 +162,23 @@ class View:
         return np.fromiter((n for (n,) in rows), np.int64)
 
     def _clauses(self, since: int = 0, prefix: str = "") -> tuple[str, list[Any]]:
-        where: list[str] = []
-        values: list[Any] = []
+        where, values = self._within(prefix)
         if since:
             where.append(f"{prefix}change > ?")
             values.append(since)
+        return (f" WHERE {' AND '.join(where)}" if where else "", values)
+
+    def _within(self, prefix: str = "") -> tuple[list[str], list[Any]]:
+        """The conditions that a row in the view satisfies, with their values."""
+        where: list[str] = []
+        values: list[Any] = []
         if self.before:
             where.append(f"{prefix}created_at < ?")
             values.append(self.before)
         if self.group:
             where.append(f"{prefix}id > ? AND {prefix}id < ?")  # '0' is the character after '/'
             values += [f"{self.group}/", f"{self.group}0"]
-        return (f" WHERE {' AND '.join(where)}" if where else "", values)
+        return where, values
 
     def _rows(self, sql: str, since: int, prefix: str = "") -> Iterator[tuple[Any, ...]]:
         where, values = self._clauses(since, prefix)
@@ -150,9 +186,9 @@ class View:
         while rows := cursor.fetchmany(CHUNK):
             yield from rows
 
-    def _among(self, sql: str, wanted: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    def _among(self, sql: str, wanted: Sequence[Any], values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(wanted), CHUNK):
-            yield from self.connection.execute(sql, (json.dumps(wanted[start : start + CHUNK]),))
+            yield from self.connection.execute(sql, (json.dumps(wanted[start : start + CHUNK]), *values))
 
 
 def _storable(text: str) -> str:

@@ -139,11 +139,18 @@ class Writer:
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[int]:
     """A transaction with a change number of its own, which it yields."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with atomic(connection):
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         change = connection.execute("INSERT INTO changes (made_at) VALUES (?)", (now,)).lastrowid
         yield change or 0
+
+
+@contextmanager
+def atomic(connection: sqlite3.Connection) -> Iterator[None]:
+    """All that the block writes is committed when it ends well, and none of it when it does not."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -1,0 +1,57 @@
+"""Which texts of an archive ask the same, as far as anybody has said so: the transitive closure of all labels."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from askalike.archive.labels import given, labels
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """The duplicate clusters of an archive, and those among them that hidden splits know of.
+
+    Duplicate links and positive judgements join texts, all of them, hidden or not, also through a question that is no
+    longer there: two texts of different clusters are nowhere said to be the same.
+    """
+
+    names: Mapping[str, str]
+    """Text → its cluster's name, the least id in it. A text that is not in here is a cluster by itself."""
+    hidden: frozenset[str] = frozenset()
+
+    @classmethod
+    def read(cls, connection: sqlite3.Connection, hidden: Sequence[str] = ()) -> Self:
+        """Those of an archive's database; `hidden` names splits. About a second for 200,000 labels."""
+        names = components(_edges(connection))
+        texts = (label.text for split in hidden for label in labels(connection, split))
+        return cls(names, frozenset(names.get(text, text) for text in texts))
+
+    def of(self, text: str) -> str:
+        """The name of the cluster that a text, by its id, is in."""
+        return self.names.get(text, text)
+
+    def hides(self, *texts: str) -> bool:
+        """Whether a hidden split knows of the cluster of one of these texts."""
+        return any(self.of(text) in self.hidden for text in texts)
+
+
+def components(edges: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Node → the least node that chains of edges lead to, for the nodes of all edges, in whatever order they come."""
+    parent: dict[str, str] = {}
+
+    def root(node: str) -> str:
+        while parent.setdefault(node, node) != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    for one, other in edges:
+        low, high = sorted((root(one), root(other)))
+        parent[high] = low
+    return {node: root(node) for node in parent}
+
+
+def _edges(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    yield from connection.execute("SELECT source, target FROM links WHERE kind = 'duplicate'")
+    for split in given(connection):
+        yield from ((label.text, label.relevant) for label in labels(connection, split) if label.relevant is not None)

@@ -1,0 +1,63 @@
+"""`askalike split`: cuts a split into parts that are kept in the archive."""
+
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from askalike.archive.partitions import Partition, cut
+from askalike.archive.store import Archive
+from askalike.cli._options import Directory, Json, print_json
+from askalike.errors import SettingsError
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("split")(split_command)
+
+
+def split_command(
+    directory: Directory,
+    by: Annotated[Literal["cluster", "time", "folds"], typer.Option(help="What keeps the parts apart.")],
+    of: Annotated[str | None, typer.Option(metavar="SPLIT", help="What to cut; default: the first split.")] = None,
+    shares: Annotated[str | None, typer.Option(help="Of train, dev, test, by cluster [default: 0.8,0.1,0.1].")] = None,
+    before: Annotated[str | None, typer.Option(metavar="DATE", help="By time: train ends before it.")] = None,
+    after: Annotated[str | None, typer.Option(metavar="DATE", help="By time: test begins at it.")] = None,
+    folds: Annotated[int | None, typer.Option(help="How many folds [default: 5].")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the order of clusters [default: 0].")] = None,
+    name: Annotated[str | None, typer.Option(help="The parts are called NAME/PART; default: as --by.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Cut anew what has that name.")] = False,
+    json: Json = False,
+) -> None:
+    """Cut a split into train, dev and test, or folds, with no duplicate cluster in two of them.
+
+    The parts are kept in the archive and found by name, as in `askalike evaluate DIR --split cluster/dev`.
+    """
+    given = {"shares": _numbers(shares), "before": before, "after": after, "folds": folds, "seed": seed}
+    settings = {key: value for key, value in given.items() if value is not None}
+    with Archive.open(directory) as archive:
+        made = cut(archive, by, settings, of=of, name=name, replace=replace)
+    print_json(asdict(made)) if json else report(made, Console(highlight=False))
+
+
+def report(made: Partition, console: Console) -> None:
+    """Prints a line for each part, and how it was made."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    table.add_column("part")
+    for column in ("queries", "clusters", "largest", "links"):
+        table.add_column(column, justify="right")
+    for part in made.parts:
+        figures = (part.queries, part.clusters, part.largest, part.links)
+        table.add_row(part.split, *(f"{figure:,}" for figure in figures))
+    console.print(table)
+    left_out = f"; {made.left_out:,} queries are in no part" if made.left_out else ""
+    console.print(f"{made.made}{left_out}", soft_wrap=True)
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    try:
+        return [float(part) for part in text.split(",")] if text is not None else None
+    except ValueError:
+        raise SettingsError(f"--shares {text!r}: expected numbers with commas between, as in 0.8,0.1,0.1") from None
