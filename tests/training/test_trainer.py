@@ -96,7 +96,7 @@ train(job_of(pairs, Path(sys.argv[1]), epochs=40, optimizer="adam"))
 def test_killed_at_any_moment_it_goes_on_to_the_same_weights(pairs, tmp_path):
     directory, root = tmp_path / "killed", Path(__file__).parents[2]
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(directory), str(root)])
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while len(history(directory, "one") or ()) < 2:
         assert process.poll() is None
         assert time.monotonic() < deadline
@@ -173,3 +173,12 @@ def test_two_processes_train_together(pairs, tmp_path):
     epochs = train(job)
     assert epochs[-1].loss < epochs[0].loss
     assert job.dev.measure(job.network, "RR") == best_of(epochs).value
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_stops_one_of_two_processes_is_said_in_one_line(pairs, tmp_path):
+    job = job_of(pairs, tmp_path, devices=2)
+    with torch.no_grad():
+        job.network.convolution.bias.fill_(torch.nan)
+    with pytest.raises(TrainingError, match="^the loss is nan in epoch 1"):
+        train(job)

@@ -1,14 +1,17 @@
 """The loop: epochs over pairs, a dev measure after each, the best one kept, and a checkpoint to go on from."""
 
+import copy
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
 from lightning_fabric import Fabric
 from torch import nn
+from torch.multiprocessing import ProcessRaisedException
 from torch.optim import Optimizer
 
 from askalike.errors import TrainingError
@@ -74,7 +77,8 @@ def train(job: Job) -> Sequence[Epoch]:
         strategy="ddp_spawn" if job.settings.devices > 1 else "auto",
         precision=_precision(job.settings),
     )
-    epochs: list[Epoch] = fabric.launch(_train, job)
+    with _errors_of_processes():
+        epochs: list[Epoch] = fabric.launch(partial(_train, job=job))
     checkpoint.load_weights(job.network.cpu(), job.directory / BEST)
     return epochs
 
@@ -101,7 +105,22 @@ def _precision(settings: TrainingSettings) -> str:
     return "bf16-mixed" if gpu else "32-true"
 
 
+@contextmanager
+def _errors_of_processes() -> Iterator[None]:
+    """What one of several processes says is wrong, said by this one."""
+    try:
+        yield
+    except ProcessRaisedException as error:
+        last = str(error).strip().splitlines()[-1]
+        kind, _, message = last.partition(": ")
+        if not kind.endswith(TrainingError.__name__):
+            raise
+        raise TrainingError(message) from None
+
+
 def _train(fabric: Fabric, job: Job) -> list[Epoch]:
+    if fabric.world_size > 1:  # what was handed to another process shares its memory
+        job = replace(job, network=copy.deepcopy(job.network))
     network, settings = job.network, job.settings
     _make_sparse(network, settings)
     objective = Objective(network, job.loss, job.negatives)

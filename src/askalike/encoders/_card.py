@@ -1,0 +1,57 @@
+"""A model's card: what it is, what it was taught, how good it was on dev, and under which licence its data stand."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from askalike.archive.view import View
+from askalike.encoders._recipe import Recipe
+from askalike.training.checkpoint import Epoch
+
+
+def card(
+    name: str, recipe: Recipe, trained: Mapping[str, Any], view: View, epochs: Sequence[Epoch], coverage: str
+) -> str:
+    """The card as Markdown."""
+    meta = _meta(view)
+    lines = [
+        f"# {name}",
+        "",
+        f"A `{recipe.name}` network, trained by askalike on the archive {meta.get('name', view.archive)!r}. "
+        f"All its settings are in `model.toml`, {trained['parameters']:,} parameters in `weights.safetensors`.",
+        "",
+        "## Data",
+        "",
+        f"- {trained['pairs']} pairs by the signals {', '.join(recipe.data.signals)}, at change {view.change}"
+        f"{_hidden(view)}.",
+        f"- Licence of the archive's texts: {_licence(view, meta)}. The model is made from them.",
+        *([f"- {coverage[0].upper()}{coverage[1:]}."] if coverage else []),
+        "",
+        "## Measures",
+        "",
+        f"{trained['measure']} on {trained['dev_queries']} dev queries over {trained['dev_documents']} documents. The "
+        f"best epoch, {trained['best_epoch']}, was chosen by them: they are no test. For one: "
+        f"`askalike evaluate ARCHIVE --ranker {name}`.",
+        "",
+        f"| epoch | loss | {trained['measure']} | examples a second |",
+        "|---|---|---|---|",
+        *(f"| {e.number} | {e.loss:.4f} | {100 * e.value:.1f} | {e.examples_per_second:,.0f} |" for e in epochs),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _meta(view: View) -> dict[str, str]:
+    return dict(view.connection.execute("SELECT key, json_extract(value, '$') FROM meta WHERE json_type(value) = 'text'"))
+
+
+def _hidden(view: View) -> str:
+    names = getattr(view, "hidden", ())
+    return f"; hidden from training: {', '.join(names)}" if names else ""
+
+
+def _licence(view: View, meta: Mapping[str, str]) -> str:
+    rows = view.connection.execute(
+        "SELECT license, COUNT(*) FROM questions WHERE license IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT 5"
+    )
+    stated = ", ".join(f"{name} ({n} questions)" for name, n in rows)
+    return stated or meta.get("license") or "none is stated"
