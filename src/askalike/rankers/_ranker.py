@@ -24,8 +24,8 @@ class Ranker(Protocol):
     def index(self, view: View, progress: Progress | None = None) -> Self:
         """Makes the view searchable: builds its index, or applies what has changed since. Needed before `rank`."""
 
-    def path(self, view: View) -> Path:
-        """The directory of its index of a view."""
+    def paths(self, view: View) -> Sequence[Path]:
+        """The directories of its indexes of a view."""
 
     def rank(
         self,
