@@ -13,7 +13,7 @@ from askalike.training.settings import NegativesSettings, TrainingSettings
 from askalike.training.trainer import Job
 from askalike.types import Pair, Question
 
-THINGS = "egg rice pasta bread soup cake tea coffee milk butter cheese fish".split()
+THINGS = ["egg", "rice", "pasta", "bread", "soup", "cake", "tea", "coffee", "milk", "butter", "cheese", "fish"]
 WAYS = ("how do I cook {}", "what is the way to prepare {}", "{} : best recipe ?", "making {} at home")
 
 

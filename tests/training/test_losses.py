@@ -44,7 +44,9 @@ def test_triplet_of_distances():
 
 def test_cross_entropy():
     loss = CrossEntropy()(scores([2.0], [[-1.0, 0.5]]))
-    expected = -math.log(1 / (1 + math.exp(-2))) - (math.log(1 / (1 + math.exp(-1))) + math.log(1 / (1 + math.exp(0.5)))) / 2
+    expected = (
+        -math.log(1 / (1 + math.exp(-2))) - (math.log(1 / (1 + math.exp(-1))) + math.log(1 / (1 + math.exp(0.5)))) / 2
+    )
     assert loss.tolist() == pytest.approx([expected])
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tests.training.conftest import job_of
 
 from askalike import registry
 from askalike.errors import TrainingError
@@ -18,8 +19,6 @@ from askalike.training.checkpoint import BEST, CHECKPOINT, history
 from askalike.training.objective import Objective, step_of
 from askalike.training.settings import NegativesSettings
 from askalike.training.trainer import best_of, memory_errors, train
-
-from tests.training.conftest import job_of
 
 
 def weights(network):
@@ -130,7 +129,9 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(pairs, tmp_path):
     job = job_of(pairs, tmp_path)
     with torch.no_grad():
         job.network.convolution.bias.fill_(torch.nan)
-    with pytest.raises(TrainingError, match=r"the loss is nan in epoch 1, batch 1 \(pairs \w+–\w+, .*8 in all\); lower"):
+    with pytest.raises(
+        TrainingError, match=r"the loss is nan in epoch 1, batch 1 \(pairs \w+–\w+, .*8 in all\); lower"
+    ):
         train(job)
 
 
@@ -138,7 +139,10 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(pairs, tmp_path):
     "error", [MemoryError(), torch.OutOfMemoryError("x"), RuntimeError("can't allocate memory: you tried …")]
 )
 def test_want_of_memory_names_what_to_lower(error):
-    with pytest.raises(TrainingError, match=r"out of memory; lower training\.batch_size"), memory_errors("training.batch_size"):
+    with (
+        pytest.raises(TrainingError, match=r"out of memory; lower training\.batch_size"),
+        memory_errors("training.batch_size"),
+    ):
         raise error
 
 

@@ -41,12 +41,13 @@ def card(
 
 
 def _meta(view: View) -> dict[str, str]:
-    return dict(view.connection.execute("SELECT key, json_extract(value, '$') FROM meta WHERE json_type(value) = 'text'"))
+    return dict(
+        view.connection.execute("SELECT key, json_extract(value, '$') FROM meta WHERE json_type(value) = 'text'")
+    )
 
 
 def _hidden(view: View) -> str:
-    names = getattr(view, "hidden", ())
-    return f"; hidden from training: {', '.join(names)}" if names else ""
+    return f"; hidden from training: {', '.join(view.hidden)}" if view.hidden else ""
 
 
 def _licence(view: View, meta: Mapping[str, str]) -> str:

@@ -13,6 +13,8 @@ from askalike.encoders._recipe import DataSettings
 from askalike.text.features._features import Text
 from askalike.types import Answer, Pair, Question, Split
 
+CHUNK = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Data:
@@ -91,7 +93,8 @@ def _texts(view: View, answers: bool) -> Iterator[Text]:
     if not answers:
         return (question for _, question in view.questions())
     ids = (question.id for _, question in view.questions())
-    return (a for chunk in iter(lambda: list(islice(ids, 1000)), []) for own in view.answers_to(chunk).values() for a in own)
+    chunks = iter(lambda: list(islice(ids, CHUNK)), [])
+    return (answer for chunk in chunks for own in view.answers_to(chunk).values() for answer in own)
 
 
 def _body(text: Text) -> Text:

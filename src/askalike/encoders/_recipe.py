@@ -73,7 +73,7 @@ class Recipe:
         merged = {t: {**own.get(t, {}), **tables.get(t, {}), **set_.get(t, {})} for t in NAMES}
         for table in ("network", "loss"):
             merged[table].pop("name", None)
-        found = {t: validated(models[t], merged[t], t) for t in NAMES}
+        found: dict[str, Any] = {t: validated(models[t], merged[t], t) for t in NAMES}
         return cls(
             name, found["network"], found["features"], found["embeddings"], loss, found["loss"],
             found["negatives"], found["training"], found["data"],

@@ -16,6 +16,7 @@ import torch
 from askalike import registry
 from askalike.archive.view import View
 from askalike.config import Settings, validated
+from askalike.encoders import MODEL
 from askalike.encoders._card import card
 from askalike.encoders._data import Data, gathered
 from askalike.encoders._embeddings import started
@@ -23,16 +24,15 @@ from askalike.encoders._recipe import Recipe, toml
 from askalike.errors import InputError, NotFittedError, SettingsError
 from askalike.nn._network import Network
 from askalike.text.features._features import Features, Text
-from askalike.training.checkpoint import BEST, Epoch, load_weights
+from askalike.training.checkpoint import BEST, Epoch, history, load_weights
+from askalike.training.dev import Dev
 from askalike.training.encoding import encoded
 from askalike.training.examples import Examples, Texts, collected
 from askalike.training.negatives import drawn, mined
 from askalike.training.settings import NegativesSettings
-from askalike.training.dev import Dev
 from askalike.training.trainer import Job, Report, best_of, train
 from askalike.types import Question, Run, Split, Vectors
 
-MODEL = "model.toml"
 WEIGHTS = "weights.safetensors"
 CARD = "README.md"
 PARTIAL = ".training"
@@ -113,7 +113,7 @@ class Neural:
         """
         if self._known is not None:
             return self
-        run = json.dumps([self.recipe.tables(), view.of, view.before, view.group, getattr(view, "hidden", ())])
+        run = json.dumps([self.recipe.tables(), view.change, view.of, view.before, view.group, view.hidden])
         name = f"{self.recipe.name}-{hashlib.sha256(run.encode()).hexdigest()[:12]}"
         folder = Path(view.archive) / "models" / name
         if not (folder / MODEL).exists():
@@ -122,7 +122,9 @@ class Neural:
 
     def _trained(self) -> Known:
         if self._known is None:
-            raise NotFittedError(f"{self.recipe.name}: nothing is learned yet; call fit(view) first")
+            raise NotFittedError(
+                f"{self.recipe.name}: nothing is learned yet; train it (askalike train), or call fit(view)"
+            )
         return self._known
 
 
@@ -161,14 +163,10 @@ def learn(
 
 def _begin(job: Job, recipe: Recipe, features: Features, view: View, say: Say) -> str:
     """The network's start, unless there is a checkpoint to go on from."""
-    from askalike.training.checkpoint import history
-
     if (epochs := history(job.directory, job.run)) is not None:
         say(f"going on after epoch {len(epochs)}")
         return ""
-    reader = _features(recipe).learn(
-        recipe.features.model_copy(update={"fields": recipe.embeddings.reads}), ()
-    )
+    reader = _features(recipe).learn(recipe.features.model_copy(update={"fields": recipe.embeddings.reads}), ())
 
     def words() -> Iterator[list[str]]:
         return (reader.words(question) for _, question in view.questions())
@@ -207,7 +205,7 @@ def _examples(recipe: Recipe, features: Features, texts: Texts, mine: Miner | No
         if mine is None:
             raise SettingsError("negatives.mined needs a ranker to mine with: train with askalike train")
         asked = {texts.texts[n].id: texts.texts[n] for n in np.unique(texts.query).tolist()}
-        found, audit = mined(texts, mine(asked, settings), settings)  # type: ignore[arg-type]
+        found, audit = mined(texts, mine(asked, settings), settings)
         say(str(audit))
         columns.append(found)
     return Examples(
@@ -218,9 +216,7 @@ def _examples(recipe: Recipe, features: Features, texts: Texts, mine: Miner | No
 
 def _dev(features: Features, data: Data) -> Dev:
     rows = features.rows([*data.dev.queries.values(), *data.documents.values()])
-    return Dev(
-        rows, list(data.dev.queries), list(data.documents), data.answers, data.dev.qrels, data.dev.candidates
-    )
+    return Dev(rows, list(data.dev.queries), list(data.documents), data.answers, data.dev.qrels, data.dev.candidates)
 
 
 def _fingerprint(recipe: Recipe, view: View, data: Data) -> str:
@@ -243,7 +239,7 @@ def _keep(
     view: View,
     coverage: str,
 ) -> None:
-    """Puts the model together in the training's own directory, then gives that its name."""
+    """Puts the model together beside its place and moves it there whole: killed before, training ends anew."""
     best = best_of(epochs)
     trained = {
         "pairs": len(data.pairs), "dev_queries": len(data.dev.queries), "dev_documents": len(data.documents),
@@ -251,12 +247,12 @@ def _keep(
         "change": view.change, "parameters": sum(p.numel() for p in network.parameters()),
     }  # fmt: skip
     tables = {**recipe.tables(), "trained": trained}
-    features.save(partial)
-    (partial / CARD).write_text(card(folder.name, recipe, trained, view, epochs, coverage), encoding="utf-8")
-    (partial / MODEL).write_text('encoder = "neural"\n\n' + toml(tables), encoding="utf-8")
-    os.replace(partial / BEST, partial / WEIGHTS)
-    for left in partial.glob("checkpoint.*"):
-        left.unlink()
-    if folder.exists():
-        shutil.rmtree(folder)
-    os.replace(partial, folder)
+    made = folder.with_name(f".made-{folder.name}")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir()
+    features.save(made)
+    (made / CARD).write_text(card(folder.name, recipe, trained, view, epochs, coverage), encoding="utf-8")
+    shutil.copyfile(partial / BEST, made / WEIGHTS)
+    (made / MODEL).write_text('encoder = "neural"\n\n' + toml(tables), encoding="utf-8")
+    os.replace(made, folder)
+    shutil.rmtree(partial)

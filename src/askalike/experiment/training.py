@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from askalike import rankers, registry
+from askalike import rankers
 from askalike.archive import labels
 from askalike.archive.splits import given, split
 from askalike.archive.store import Archive
+from askalike.encoders import MODEL
 from askalike.encoders._recipe import Recipe
-from askalike.errors import ArchiveError, InputError, SettingsError
+from askalike.errors import ArchiveError, InputError
+from askalike.rankers import MODELS
 from askalike.training.settings import NegativesSettings
 from askalike.types import Question, Run
-
-MODELS = "models"
-MODEL = "model.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +29,6 @@ class Model:
     value: float | None
     pairs: int | None
     size_bytes: int
-
-
-def check_name(name: str) -> None:
-    """Refuses a model's name that is taken by something built in. Raises SettingsError."""
-    if not name or not all(c.isascii() and (c.isalnum() or c in "_-.") for c in name) or name[0] in "-.":
-        raise SettingsError(f"{name!r}: a model's name has letters, digits, '_', '-' and '.', and begins with no sign")
-    for kind in ("similarity", "ranker", "encoder", "network"):
-        if name in registry.names(kind):
-            raise SettingsError(f"{name!r} is a built-in {kind}; choose another name with --name")
 
 
 def hidden(archive: Archive) -> list[str]:
@@ -64,10 +54,12 @@ def train(
     """
     from askalike.encoders.neural import learn
 
-    check_name(name)
+    rankers.check_new(name)
     folder = archive.path / MODELS / name
     if (folder / MODEL).exists():
-        raise ArchiveError(f"{folder}: this model is there; remove it first: askalike models {archive.path} --remove {name}")
+        raise ArchiveError(
+            f"{folder}: this model is there; remove it first: askalike models {archive.path} --remove {name}"
+        )
     kept = list(dict.fromkeys([*hidden(archive), *([dev] if dev else [])]))
     view = archive.view(hidden=kept)
 

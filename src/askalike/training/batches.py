@@ -32,7 +32,8 @@ def _cut(pairs: Numbers, size: int, clusters: Numbers | None) -> list[Numbers]:
         return [pairs[start : start + size] for start in range(0, len(pairs), size)]
     limit = -(-len(pairs) // size)
     filled: list[list[int]] = [[] for _ in range(limit)]
-    first, following = 0, defaultdict(int)  # the first batch with room, and the first after a cluster's last one
+    first = 0  # the first batch with room
+    following: dict[int, int] = defaultdict(int)  # cluster → the batch after the last that has it
     for pair, cluster in zip(pairs.tolist(), clusters[pairs].tolist(), strict=True):
         while first < limit and len(filled[first]) >= size:
             first += 1

@@ -1,4 +1,4 @@
-"""What training keeps on disk so that it goes on where it was killed: tensors as safetensors, the rest as JSON in it."""
+"""What training keeps on disk to go on where it was killed: tensors as safetensors, the rest as JSON in it."""
 
 import json
 import os

@@ -18,7 +18,8 @@ CHUNK = 256
 
 @dataclass(frozen=True, slots=True)
 class Dev:
-    """Queries, the documents they rank, and what is relevant. A query never finds the document of its own id.
+    """Queries, the documents they rank, and what is relevant. A query does not find
+    the document of its own id, unless that is relevant to it (a title, and its body).
 
     `rows` holds the queries' texts, then the documents'.
     """
@@ -44,7 +45,7 @@ class Dev:
         for start in range(0, n, CHUNK):
             block = scores(cut(queries, start, start + CHUNK), documents)
             for query, row in zip(self.queries[start : start + CHUNK], block, strict=True):
-                if not self.answers and query in places:
+                if not self.answers and query in places and not self.qrels.get(query, {}).get(query):
                     row[places[query]] = -np.inf
                 columns[query] = self._best(row, self._pool(query, places))
         return Run(columns)

@@ -33,8 +33,8 @@ def encoded(network: Network, rows: Rows, documents: NDArray[np.bool_]) -> Vecto
     network.train(training)
     weights = network.weights().tolist()
     back = np.argsort(order, kind="stable")
-    parts = (_values(kept, back) for kept in found)
-    return Vectors(tuple(Part(v, m, w) for v, m, w in zip(parts, network.metrics, weights, strict=True)))
+    values = (_values(kept, back) for kept in found)
+    return Vectors(tuple(Part(v, m, w) for v, m, w in zip(values, network.metrics, weights, strict=True)))
 
 
 def _batches(order: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

@@ -32,6 +32,11 @@ class Texts:
         """Which texts are answers, (texts,)."""
         return np.array([isinstance(text, Answer) for text in self.texts])
 
+    @property
+    def kinds(self) -> Numbers:
+        """What each text is, (texts,): 0 an answer, 1 a body alone, 2 a question."""
+        return np.array([0 if isinstance(text, Answer) else 1 if not text.title else 2 for text in self.texts])
+
 
 @dataclass(frozen=True, slots=True)
 class Examples:

@@ -17,7 +17,7 @@ ROUNDS = 10
 def drawn(texts: Texts, count: int, seed: int) -> Numbers:
     """`count` random texts for each pair, of its positive's kind and of other clusters: (pairs, count), −1 for none."""
     random = np.random.default_rng((seed, count))
-    kinds = texts.documents
+    kinds = texts.kinds
     found = np.full((len(texts.query), count), -1, np.int64)
     for kind in np.unique(kinds[texts.positive]):
         pairs = np.flatnonzero(kinds[texts.positive] == kind)

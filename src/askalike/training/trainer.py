@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import torch
 from lightning_fabric import Fabric
 from torch import nn
-from torch.multiprocessing import ProcessRaisedException
+from torch.multiprocessing.spawn import ProcessRaisedException
 from torch.optim import Optimizer
 
 from askalike.errors import TrainingError
@@ -98,7 +99,7 @@ def _check(job: Job) -> None:
         raise TrainingError("no dev query to choose the best epoch by; 1 is needed, hundreds are better")
 
 
-def _precision(settings: TrainingSettings) -> str:
+def _precision(settings: TrainingSettings) -> Literal["32-true", "bf16-mixed"]:
     if settings.precision != "auto":
         return settings.precision
     gpu = settings.accelerator in ("auto", "cuda") and torch.cuda.is_available()
@@ -258,15 +259,14 @@ def _make_sparse(network: Network, settings: TrainingSettings) -> None:
 
 
 def _optimizer(objective: nn.Module, settings: TrainingSettings) -> Optimizer:
-    kinds: dict[str, type[Optimizer]] = {
+    kinds: dict[str, Callable[..., Optimizer]] = {
         "sgd": torch.optim.SGD,
         "adam": torch.optim.Adam,
         "adamw": torch.optim.AdamW,
         "adagrad": torch.optim.Adagrad,
     }
     learned = [p for p in objective.parameters() if p.requires_grad]
-    options = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
-    return kinds[settings.optimizer](learned, **options)  # type: ignore[call-arg]
+    return kinds[settings.optimizer](learned, lr=settings.learning_rate, weight_decay=settings.weight_decay)
 
 
 def _set_rate(optimizer: Optimizer, settings: TrainingSettings, epochs_done: float) -> None:

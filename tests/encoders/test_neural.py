@@ -1,0 +1,173 @@
+"""A trained encoder, from an archive's pairs to its file and back."""
+
+import numpy as np
+import pytest
+import torch
+
+from askalike import rankers
+from askalike.archive.store import Archive
+from askalike.encoders import opened
+from askalike.encoders._recipe import Recipe
+from askalike.encoders.neural import Neural, learn
+from askalike.errors import ArchiveError, InputError, NotFittedError, TrainingError
+from askalike.experiment import training
+from askalike.types import Answer, Link, Question
+
+THINGS = [
+    "egg",
+    "rice",
+    "pasta",
+    "bread",
+    "soup",
+    "cake",
+    "tea",
+    "coffee",
+    "milk",
+    "butter",
+    "cheese",
+    "fish",
+    "salt",
+    "sugar",
+    "apple",
+    "plum",
+    "pear",
+    "corn",
+]
+WAYS = ("how do I cook {}", "what is the way to prepare {}", "best {} recipe", "making {} at home")
+TINY = {"dim": 8, "units": 12, "min_texts": 1, "training.epochs": 3, "optimizer": "adam", "learning_rate": 0.01,
+        "accelerator": "cpu", "passes": 2, "random": 4, "measure": "RR", "dev_share": 0.2}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "kitchen") as made:
+        made.upsert(
+            Question(f"{t}{n}", way.format(t), f"<p>I have some {t} and no idea.</p>", "html", license="CC0")
+            for t in THINGS
+            for n, way in enumerate(WAYS)
+        )
+        made.upsert(Link(f"{t}{n}", f"{t}0") for t in THINGS for n in (1, 2, 3))
+        made.upsert(Answer(f"a{t}", f"{t}0", f"Put the {t} into a pot.") for t in THINGS)
+        yield made
+
+
+def parts(encoder, texts, role="query"):
+    vectors = encoder.encode(texts, role)
+    return [p.values if isinstance(p.values, np.ndarray) else p.values.toarray() for p in vectors.parts]
+
+
+TEXTS = [
+    Question("x", "how do I cook rice"),
+    Question("y", "", "a body alone"),
+    Question("z", ""),
+    Question("w", "zzz"),
+]
+
+
+@pytest.mark.parametrize("network", ["cnn", "bow_cnn"])
+def test_what_is_trained_is_opened_and_ranks_by_its_name(archive, network):
+    said = []
+    recipe = Recipe.read(network, TINY)
+    folder = training.train(archive, recipe, "mine", say=said.append)
+    assert said[0] == "45 training pairs, 4 dev queries over 72 documents" or said[0].endswith("over 72 documents")
+    assert "begin as skip-gram on the archive's own text" in said[1]
+    assert {f.name for f in folder.iterdir()} == {"model.toml", "weights.safetensors", "vocabulary.txt", "README.md"}
+    assert [f.name for f in folder.parent.iterdir()] == ["mine"]
+    first, second = (opened(folder) for _ in range(2))
+    assert first.recipe == recipe
+    assert first.fingerprint == second.fingerprint
+    for left, right in zip(parts(first, TEXTS), parts(second, TEXTS), strict=True):
+        np.testing.assert_array_equal(left, right)
+        assert np.isfinite(left).all()
+        assert not left[2].any()
+    for left, alone in zip(parts(first, TEXTS), parts(first, TEXTS[:1]), strict=True):
+        np.testing.assert_allclose(left[:1], alone, rtol=1e-5, atol=1e-6)
+
+    ranker = rankers.build("mine", {}, archive.path).index(archive.view())
+    hits = ranker.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
+    assert hits[0].id.startswith("rice")
+
+    card = (folder / "README.md").read_text()
+    assert "CC0 (72 questions)" in card
+    assert "| epoch | loss | RR |" in card
+
+
+def test_models_are_listed_and_removed(archive):
+    training.train(archive, Recipe.read("cnn", TINY), "mine")
+    [model] = training.models(archive)
+    assert (model.name, model.kind, model.measure) == ("mine", "cnn", "RR")
+    assert 0 < model.value <= 1
+    with pytest.raises(ArchiveError, match="this model is there; remove it first"):
+        training.train(archive, Recipe.read("cnn", TINY), "mine")
+    with pytest.raises(ArchiveError, match="no model 'nothing'; there are: mine"):
+        training.remove(archive, "nothing")
+    training.remove(archive, "mine")
+    assert training.models(archive) == []
+
+
+@pytest.mark.parametrize("signals", ["title_body", "question_answer", "duplicates,title_body"])
+def test_every_signal_teaches(archive, signals):
+    recipe = Recipe.read("cnn", TINY | {"signals": signals, "training.epochs": 1, "least_pairs": 10})
+    training.train(archive, recipe, "mine")
+    assert training.models(archive)[0].value > 0
+
+
+def test_negatives_are_mined_from_a_ranker(archive):
+    said = []
+    values = TINY | {"training.epochs": 1, "random": 0, "mined": 2, "from_rank": 1, "to_rank": 20, "ranker": "bm25"}
+    training.train(archive, Recipe.read("cnn", values), "mine", say=said.append)
+    assert any(line.startswith("mined negatives: ") for line in said)
+
+
+def test_a_named_dev_split_is_not_learned_from(archive):
+    archive.upsert([])
+    with pytest.raises(TrainingError, match="0 training pairs are too few"):
+        training.train(archive, Recipe.read("cnn", TINY), "mine", dev="duplicates")
+
+
+def test_fit_learns_once(archive):
+    encoder = Neural.named({"recipe": "cnn", **TINY})
+    with pytest.raises(NotFittedError, match="nothing is learned yet"):
+        encoder.encode(TEXTS, "query")
+    fitted = encoder.fit(archive.view())
+    assert fitted.fingerprint == encoder.fit(archive.view()).fingerprint  # opened, not trained again
+    assert fitted.fit(archive.view()) is fitted
+
+
+def test_interrupted_it_goes_on(archive):
+    recipe = Recipe.read("bow_cnn", TINY)
+
+    class Enough(Exception):
+        pass
+
+    def stop(progress):
+        if progress.epoch == 2:
+            raise Enough
+
+    view, folder = archive.view(), archive.path / "models"
+    learn(view, recipe, folder / "whole")
+    with pytest.raises(Enough):
+        learn(view, recipe, folder / "cut", report=stop)
+    said = []
+    learn(view, recipe, folder / "cut", say=said.append)
+    assert "going on after epoch 1" in said
+    assert (folder / "cut/weights.safetensors").read_bytes() == (folder / "whole/weights.safetensors").read_bytes()
+
+
+def test_files_that_are_not_a_model(archive):
+    folder = training.train(archive, Recipe.read("cnn", TINY), "mine")
+    weights = folder / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    with pytest.raises(InputError, match="not this model's weights"):
+        opened(folder)
+    (folder / "vocabulary.txt").write_text("12\nno tab\n")
+    with pytest.raises(InputError, match=r"vocabulary\.txt:2"):
+        opened(folder)
