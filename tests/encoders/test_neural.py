@@ -13,26 +13,10 @@ from askalike.errors import ArchiveError, InputError, NotFittedError, TrainingEr
 from askalike.experiment import training
 from askalike.types import Answer, Link, Question
 
-THINGS = [
-    "egg",
-    "rice",
-    "pasta",
-    "bread",
-    "soup",
-    "cake",
-    "tea",
-    "coffee",
-    "milk",
-    "butter",
-    "cheese",
-    "fish",
-    "salt",
-    "sugar",
-    "apple",
-    "plum",
-    "pear",
-    "corn",
-]
+THINGS = (
+    *("egg", "rice", "pasta", "bread", "soup", "cake", "tea", "coffee", "milk"),
+    *("butter", "cheese", "fish", "salt", "sugar", "apple", "plum", "pear", "corn"),
+)
 WAYS = ("how do I cook {}", "what is the way to prepare {}", "best {} recipe", "making {} at home")
 TINY = {"dim": 8, "units": 12, "min_texts": 1, "training.epochs": 3, "optimizer": "adam", "learning_rate": 0.01,
         "accelerator": "cpu", "passes": 2, "random": 4, "measure": "RR", "dev_share": 0.2}  # fmt: skip

@@ -204,8 +204,9 @@ def _examples(recipe: Recipe, features: Features, texts: Texts, mine: Miner | No
     if settings.mined:
         if mine is None:
             raise SettingsError("negatives.mined needs a ranker to mine with: train with askalike train")
-        asked = {texts.texts[n].id: texts.texts[n] for n in np.unique(texts.query).tolist()}
-        found, audit = mined(texts, mine(asked, settings), settings)
+        asked = (texts.texts[n] for n in np.unique(texts.query).tolist())
+        run = mine({text.id: text for text in asked if isinstance(text, Question)}, settings)
+        found, audit = mined(texts, run, settings)
         say(str(audit))
         columns.append(found)
     return Examples(

@@ -47,7 +47,7 @@ class BowCnn(Network):
         return self.bag(ids, mask), self.convolution(ids, mask)
 
     def encode(self, batch: Batch) -> Vectors:
-        """The bags as a sparse tensor with a column for each word, (batch, size); the convolutional vectors as they are."""
+        """The bags as a sparse tensor with a column for each word, (batch, size); the other part as it is."""
         ids, mask = batch["ids"], batch["mask"]
         return self.bag.sparse(ids, mask), self.convolution(ids, mask)
 
