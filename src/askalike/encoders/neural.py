@@ -89,10 +89,7 @@ class Neural:
         settings = validated(NeuralSettings, values, str(folder.name))
         features = _features(recipe).load(recipe.features, folder)
         network = _network(recipe, len(features.tokens))
-        try:
-            load_weights(network, folder / WEIGHTS)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise InputError(f"{folder / WEIGHTS}: not this model's weights ({error}); train it again") from None
+        load_weights(network, folder / WEIGHTS)
         digest = hashlib.sha256((folder / WEIGHTS).read_bytes() + text.encode()).hexdigest()
         return cls(recipe, settings, Known(features, network.to(settings.device), digest))
 

@@ -11,6 +11,8 @@ import safetensors.torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from askalike.errors import InputError
+
 CHECKPOINT = "checkpoint.safetensors"
 BEST = "best.safetensors"
 
@@ -32,8 +34,12 @@ def save_weights(network: nn.Module, path: Path) -> None:
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
-    """Puts a file's parameters into a network."""
-    network.load_state_dict(safetensors.torch.load_file(path))
+    """Puts a file's parameters into a network. Raises InputError where they are not that network's."""
+    try:
+        network.load_state_dict(safetensors.torch.load_file(path))
+    except (OSError, RuntimeError, safetensors.SafetensorError) as error:
+        reason = str(error).strip().splitlines()[-1].strip()
+        raise InputError(f"{path}: not this model's weights ({reason}); train it again") from None
 
 
 def save(directory: Path, network: nn.Module, optimizer: Optimizer, run: str, history: Sequence[Epoch]) -> None:

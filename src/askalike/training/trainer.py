@@ -79,9 +79,9 @@ def train(job: Job) -> Sequence[Epoch]:
         precision=_precision(job.settings),
     )
     with _errors_of_processes():
-        epochs: list[Epoch] = fabric.launch(partial(_train, job=job))
+        fabric.launch(partial(_train, job=job))
     checkpoint.load_weights(job.network.cpu(), job.directory / BEST)
-    return epochs
+    return checkpoint.history(job.directory, job.run) or []
 
 
 def best_of(epochs: Sequence[Epoch]) -> Epoch:
@@ -119,7 +119,7 @@ def _errors_of_processes() -> Iterator[None]:
         raise TrainingError(message) from None
 
 
-def _train(fabric: Fabric, job: Job) -> list[Epoch]:
+def _train(fabric: Fabric, job: Job) -> None:
     if fabric.world_size > 1:  # what was handed to another process shares its memory
         job = replace(job, network=copy.deepcopy(job.network))
     network, settings = job.network, job.settings
@@ -137,7 +137,6 @@ def _train(fabric: Fabric, job: Job) -> list[Epoch]:
         while not _finished(epochs, settings):
             epochs.append(_epoch(fabric, job, wrapped, optimizer, epochs))
             _save(fabric, job, optimizer, epochs)
-    return epochs
 
 
 def _finished(epochs: Sequence[Epoch], settings: TrainingSettings) -> bool:
