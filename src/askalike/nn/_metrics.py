@@ -11,7 +11,7 @@ TINY = 1e-12
 
 
 def pairwise(metric: Metric, left: Tensor, right: Tensor) -> Tensor:
-    """Scores of vectors side by side: (…, dim) and (…, dim), which may broadcast, to (…). A zero vector has cosine 0."""
+    """Scores of vectors side by side: (…, dim) each, which may broadcast, to (…). A zero vector has cosine 0."""
     if metric == "cosine":
         return functional.cosine_similarity(left, right, dim=-1)
     if metric == "dot":
