@@ -9,6 +9,7 @@ from rich.text import Text
 from askalike.types import Explanation, Match
 
 MATCHED = "bold yellow"
+LEAST_SHOWN = 0.005  # of what a word adds
 
 
 def as_json(matches: Sequence[Match], model: str, took_ms: float) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def _result(match: Match) -> dict[str, Any]:
 def print_matches(console: Console, matches: Sequence[Match], explain: bool) -> None:
     """Each match in two lines or three; with `explain`, a line on the words that matched."""
     if not matches:
-        console.print("nothing similar: no question of the archive shares a word with this one")
+        console.print("nothing similar: no question of the archive is like this one")
         return
     for rank, match in enumerate(matches, 1):
         console.print(Text.assemble(f"{rank:2}. ", _title(match), "  ", (_score(match), "dim")), soft_wrap=True)
@@ -71,5 +72,7 @@ def _title(match: Match) -> Text:
 def _why(reason: Explanation) -> Text:
     parts: list[str | tuple[str, str]] = []
     for c in reason.contributions:
-        parts += [(c.word, MATCHED), f" +{c.score:.2f} ({', '.join(c.fields)})", "  "]
+        if abs(c.score) >= LEAST_SHOWN:
+            where = f" ({', '.join(c.fields)})" if c.fields else ""
+            parts += [(c.word, MATCHED), f" {c.score:+.2f}{where}", "  "]
     return Text.assemble(*parts[:-1])

@@ -29,14 +29,15 @@ from askalike import config
 from askalike.archive.view import View
 from askalike.encoders._bpe import Bpe
 from askalike.encoders._encoder import Role
-from askalike.encoders._features import Features, Sizes, pooled
+from askalike.encoders._features import WORD, Features, Sizes, pooled
 from askalike.errors import InputError, SettingsError
 from askalike.text.clean import plain_text
-from askalike.types import Answer, Part, Question, Vectors
+from askalike.types import Answer, Markup, Part, Question, Vectors
 
 PACKAGE = "wordllama"
 PACKAGED = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
 WEIGHTS, TOKENIZER = "static.safetensors", "tokenizer.json"
+LEAST = 0.35  # cosine of packaged vectors: on small desks, questions about something else stay below it
 MISSING = "static: the packaged vectors are not installed: pip install 'askalike[vectors]'"
 
 
@@ -45,6 +46,9 @@ class StaticSettings(config.Settings):
 
     code: Literal["drop", "keep"] = Field("drop", description="whether code counts")
     links: Literal["token", "keep"] = Field("token", description="whether a link counts as one word, or as its parts")
+    longest: int = Field(
+        128, ge=1, description="how many words of a text are looked up: its beginning says what it asks"
+    )
     lower_case: bool = Field(False, description="whether subwords are looked up in lower case")
     subwords: int = Field(0, ge=0, description="rows of the tokenizer's vocabulary")
     words: int = Field(0, ge=0, description="rows of hashed words")
@@ -66,7 +70,13 @@ class Static:
     Settings = StaticSettings
 
     def __init__(
-        self, settings: StaticSettings, vectors: NDArray[Any], weights: NDArray[Any], bpe: Bpe | None, fingerprint: str
+        self,
+        settings: StaticSettings,
+        vectors: NDArray[Any],
+        weights: NDArray[Any],
+        bpe: Bpe | None,
+        fingerprint: str,
+        least: float | None = None,
     ) -> None:
         sizes = Sizes(settings.subwords, settings.words, settings.bigrams)
         if len(vectors) != sizes.rows or len(weights) != sizes.rows or len(bpe or ()) > max(sizes.subwords, 0):
@@ -74,6 +84,8 @@ class Static:
                 f"static: {sizes.rows} rows expected, found {len(vectors)} vectors, {len(weights)} weights"
             )
         self.settings = settings
+        self.least = least
+        """The score below which texts are taken to be about something else; None where nobody has looked."""
         self.features = Features(sizes, bpe, settings.lower_case)
         """Texts → rows, for those who train."""
         self._vectors = np.ascontiguousarray(vectors, np.float32)
@@ -91,7 +103,7 @@ class Static:
         bpe = Bpe.read(tokenizer)
         settings = settings.model_copy(update={"subwords": len(vectors)})
         origin = f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
-        return cls(settings, vectors, np.ones(len(vectors), np.float32), bpe, origin)
+        return cls(settings, vectors, np.ones(len(vectors), np.float32), bpe, origin, LEAST)
 
     @classmethod
     def opened(cls, folder: Path, values: Mapping[str, Any]) -> Self:
@@ -119,12 +131,15 @@ class Static:
         return Vectors((Part(pooled(rows, offsets, self._vectors, self._weights), "cosine"),))
 
     def text(self, text: Question | Answer) -> str:
-        """What of a question or an answer is looked up: title and body, plain."""
-        body = plain_text(text.body, text.markup, code=self.settings.code, links=self.settings.links)
-        if isinstance(text, Answer):
-            return body
-        title = plain_text(text.title, "text", code=self.settings.code, links=self.settings.links)
-        return f"{title} {body}" if body else title
+        """What of a question or an answer is looked up: the beginning of title and body, plain; "" without a word."""
+        texts = [] if isinstance(text, Answer) else [self._plain(text.title, "text")]
+        if text.body:
+            texts.append(self._plain(text.body, text.markup))
+        words = " ".join(texts).split(maxsplit=self.settings.longest)[: self.settings.longest]
+        return " ".join(words) if any(map(WORD.search, words)) else ""
+
+    def _plain(self, text: str, markup: Markup) -> str:
+        return plain_text(text, markup, code=self.settings.code, links=self.settings.links)
 
     def words(self, text: str) -> list[Word]:
         """The words of a plain text with what each adds, those of no weight left out; their sum is the text's vector.
@@ -154,7 +169,7 @@ def packaged() -> tuple[Path, Path]:
 
 
 def save(folder: Path, settings: StaticSettings, vectors: NDArray[Any], weights: NDArray[Any], tokenizer: Path) -> None:
-    """Writes weights and tokenizer of a trained encoder; model.toml is the trainer's, with `toml_table(settings)`."""
+    """Writes a trained encoder's weights and tokenizer; model.toml, with the settings as [static], is the trainer's."""
     from safetensors.numpy import save_file
 
     save_file({"vectors": vectors, "weights": weights.astype(np.float32)}, folder / WEIGHTS)

@@ -24,9 +24,9 @@ class Local:
         self._view = archive.view()
 
     @classmethod
-    def open(cls, path: str | Path, ranker: str = rankers.DEFAULT, settings: Mapping[str, Any] | None = None) -> Self:
+    def open(cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
         """The archive in a directory with a ranker by its name. Raises ArchiveError, SettingsError."""
-        return cls(Archive.open(path), rankers.build(ranker, settings))
+        return cls(Archive.open(path), rankers.build(ranker, settings, path))
 
     def close(self) -> None:
         """Closes the archive."""

@@ -12,10 +12,7 @@ from askalike.archive.view import View
 from askalike.errors import SettingsError
 from askalike.rankers._ranker import Ranker
 
-__all__ = ["DEFAULT", "Ranker", "build", "check_new", "default", "forget", "names", "trained"]
-
-DEFAULT: str
-"""What `default()` gives."""
+__all__ = ["Ranker", "build", "check_new", "default", "forget", "names", "trained"]
 
 COMPOSED = ("cascade", "hybrid")
 UNTRAINED = ("pretrained", "static")  # the encoders that need no training of ours
@@ -26,12 +23,6 @@ NAME = re.compile("[a-z0-9][a-z0-9_.-]*")
 def default() -> str:
     """The ranker where none is named: `hybrid` where packaged vectors are installed, else `lm_jelinek_mercer`."""
     return "hybrid" if importlib.util.find_spec("wordllama") else "lm_jelinek_mercer"
-
-
-def __getattr__(name: str) -> Any:
-    if name == "DEFAULT":
-        return default()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def names() -> tuple[str, ...]:

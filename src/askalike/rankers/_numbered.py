@@ -50,7 +50,7 @@ class Numbered(ABC):
 
     @abstractmethod
     def score(self, prepared: Any, candidates: Sequence[Numbers]) -> list[Scores]:
-        """The scores of each query's candidates, as `find` gives them; NaN for what it could not find at any k."""
+        """The scores of each query's candidates, found by `find` or not; NaN for what has none."""
 
     @abstractmethod
     def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:

@@ -34,6 +34,7 @@ class DenseSettings(config.Settings):
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="what is encoded, as one text")
     rephrasings: bool = Field(True, description="whether a question is found by its rephrasings too")
     storage: Storage = Field("f16", description="how numbers are kept: f16, int8 (half the space) or f32")
+    least: float | None = Field(None, description="the score below which nothing is found; else the encoder's own")
     exact_up_to: int = Field(500_000, ge=1, description="above so many vectors neighbours are approximate")
 
 
@@ -86,8 +87,10 @@ class Dense(Numbered):
         return VectorQueries(vectors, [(one.skip_number, one.skip_phrasing) for one in asked])
 
     def find(self, prepared: VectorQueries | None, k: int, allowed: Numbers | None) -> list[Found]:
-        """See Numbered.find. Every document is found that has a word, and none for a query that has none."""
-        return self._searcher().search(prepared, k, allowed) if prepared else []
+        """See Numbered.find. Every document is found that scores `least`, and none for a query without a word."""
+        found = self._searcher().search(prepared, k, allowed) if prepared else []
+        least = getattr(self.encoder, "least", None) if self.settings.least is None else self.settings.least
+        return found if least is None else [_from(least, f) for f in found]
 
     def score(self, prepared: VectorQueries | None, candidates: Sequence[Numbers]) -> list[Scores]:
         """See Numbered.score."""
@@ -168,3 +171,8 @@ class Dense(Numbered):
         seen = self._seen(question)
         fields = {"title": replace(seen, body=""), "body": replace(seen, title="")}
         return {name: text for name, text in fields.items() if getattr(text, name)}
+
+
+def _from(least: float, found: Found) -> Found:
+    enough = found.scores >= least
+    return Found(found.numbers[enough], found.scores[enough])
