@@ -27,7 +27,7 @@ LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 FACADE = "__init__"
 """The package itself names its public parts; nobody inside imports from it."""
 
-TORCH = ("nn/", "training/", "encoders/neural.py", "answering/generate.py")
+TORCH = ("nn/", "training/", "encoders/neural.py", "encoders/_learning.py", "answering/generate.py")
 ALLOWED = {  # inside functions, of extras
     "encoders/pretrained.py": {"sentence_transformers"},
     "encoders/_embeddings.py": {"gensim"},

@@ -7,8 +7,9 @@ import torch
 from askalike import rankers
 from askalike.archive.store import Archive
 from askalike.encoders import opened
+from askalike.encoders._learning import learn
 from askalike.encoders._recipe import Recipe
-from askalike.encoders.neural import Neural, learn
+from askalike.encoders.neural import Neural
 from askalike.errors import ArchiveError, InputError, NotFittedError, TrainingError
 from askalike.experiment import training
 from askalike.types import Answer, Link, Question

@@ -6,7 +6,6 @@ import torch
 from askalike import registry
 from askalike.nn import _network
 from askalike.text import vocabulary
-from askalike.text.features._features import TextSettings
 from askalike.types import Question
 
 SMALL = {"dim": 6, "units": 5, "hidden": 5}
@@ -30,8 +29,8 @@ def made(request):
     kind = registry.load("network", request.param)
     features = registry.load("features", kind.features)
     questions = [Question(str(n), text) for n, text in enumerate(TEXTS)]
-    settings = features.Settings(**({"min_texts": 1} if "min_texts" in features.Settings.model_fields else {}))
-    assert isinstance(settings, TextSettings)
+    fitting = {"min_texts": 1, "words": 50, "bigrams": 30, "trigrams": 64}
+    settings = features.Settings(**{k: v for k, v in fitting.items() if k in features.Settings.model_fields})
     known = features.learn(settings, questions)
     small = {key: value for key, value in SMALL.items() if key in kind.Settings.model_fields}
     network = kind(kind.Settings(**small), len(known.tokens))

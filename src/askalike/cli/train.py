@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from askalike import registry
 from askalike.archive.store import Archive
 from askalike.cli._options import Directory
 from askalike.cli._training import needs_torch, progress
 from askalike.config import assignments
+from askalike.encoders._recipe import recipes
 
 
 def register(app: typer.Typer) -> None:
@@ -19,9 +19,7 @@ def register(app: typer.Typer) -> None:
 
 def train(
     directory: Directory,
-    recipe: Annotated[
-        str, typer.Option(help=f"A network's own recipe ({', '.join(registry.names('network'))}), or a TOML file.")
-    ],
+    recipe: Annotated[str, typer.Option(help=f"A packaged recipe ({', '.join(recipes())}), or a TOML file.")],
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the recipe; may be repeated.")
     ] = None,

@@ -11,6 +11,8 @@ from pydantic import Field
 
 from askalike.config import Settings
 from askalike.errors import InputError, SettingsError
+from askalike.text.bpe import Bpe
+from askalike.text.packaged import packaged
 from askalike.text.vocabulary import RESERVED
 
 Array = NDArray[np.float32]
@@ -19,11 +21,11 @@ Array = NDArray[np.float32]
 class EmbeddingSettings(Settings):
     """What word vectors begin as; all are trained further with the network.
 
-    start: skipgram (Mikolov et al. 2013, on the archive's own text), random, or a file of word2vec, fastText, LexVec
-    or GloVe vectors as text.
+    start: skipgram (Mikolov et al. 2013, on the archive's own text), random, packaged (the packaged subword vectors,
+    where a network reads subwords), or a file of word2vec, fastText, LexVec or GloVe vectors as text.
     """
 
-    start: str = Field("skipgram", description="skipgram, random, or a file of vectors")
+    start: str = Field("skipgram", description="skipgram, random, packaged, or a file of vectors")
     reads: Literal["title", "body", "title,body"] = Field("title,body", description="what of questions is read")
     context: int = Field(5, ge=1, description="words on either side that a word predicts")
     noise: int = Field(5, ge=1, description="noise words for each word predicted")
@@ -44,6 +46,8 @@ def started(
     """The vectors that a network's tokens begin with. `texts` gives the archive's texts as words, as often as asked."""
     if settings.start == "random":
         return Start(None, "word vectors begin at random")
+    if settings.start == "packaged":
+        return _covered(packaged_vectors(tokens), tokens, "packaged subword vectors")
     if settings.start == "skipgram":
         return _covered(skipgram(settings, tokens, dim, texts, seed), tokens, "skip-gram on the archive's own text")
     return _covered(read_vectors(Path(settings.start), tokens), tokens, settings.start)
@@ -62,6 +66,19 @@ def skipgram(
     )  # fmt: skip
     found = model.wv.key_to_index
     return _filled(tokens, dim, {token: model.wv.vectors[row] for token, row in found.items()})
+
+
+def packaged_vectors(tokens: Sequence[str]) -> Array:
+    """The packaged vectors of a tokenizer's pieces, which come first. Raises SettingsError for other tokens."""
+    from safetensors.numpy import load_file
+
+    weights, tokenizer = packaged()
+    known: Array = load_file(weights)["embedding.weight"].astype(np.float32)
+    if list(tokens[RESERVED : RESERVED + len(known)]) != Bpe.read(tokenizer).pieces:
+        raise SettingsError("embeddings.start=packaged: expected a network that reads these subwords")
+    vectors = np.full((len(tokens), known.shape[1]), np.nan, np.float32)
+    vectors[RESERVED : RESERVED + len(known)] = known
+    return vectors
 
 
 class _Texts:
@@ -97,7 +114,7 @@ def read_vectors(path: Path, tokens: Sequence[str]) -> Array:
 def _lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
     """The number, token and numbers of each line."""
     if not path.is_file():
-        raise SettingsError(f"embeddings.start={str(path)!r}: expected skipgram, random, or a file of vectors")
+        raise SettingsError(f"embeddings.start={str(path)!r}: expected skipgram, random, packaged, or a file")
     dim = 0
     with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
         for number, line in enumerate(file, 1):

@@ -1,5 +1,6 @@
 """A recipe: everything that decides how a network is made and trained, as tables of settings."""
 
+import importlib.resources
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -11,12 +12,18 @@ from askalike import registry
 from askalike.config import Settings, validated
 from askalike.encoders._embeddings import EmbeddingSettings
 from askalike.errors import InputError, SettingsError
-from askalike.training.settings import NegativesSettings, TrainingSettings
+from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
 Tables = Mapping[str, Mapping[str, Any]]
 
 SIGNALS = ("duplicates", "judgements", "rephrasings")
-NAMES = ("network", "features", "embeddings", "loss", "negatives", "training", "data")
+NAMES = ("network", "features", "embeddings", "teacher", "loss", "negatives", "training", "data")
+PACKAGED = importlib.resources.files("askalike.encoders") / "recipes"
+
+
+def recipes() -> tuple[str, ...]:
+    """The names of the packaged recipes."""
+    return tuple(sorted(f.name.removesuffix(".toml") for f in PACKAGED.iterdir() if f.name.endswith(".toml")))
 
 
 class DataSettings(Settings):
@@ -39,6 +46,7 @@ class Recipe:
     network: Any
     features: Any
     embeddings: EmbeddingSettings
+    teacher: TeacherSettings
     loss_name: str
     loss: Any
     negatives: NegativesSettings
@@ -47,37 +55,36 @@ class Recipe:
 
     @classmethod
     def read(cls, source: str, values: Mapping[str, Any] | None = None) -> Self:
-        """A network's own recipe by its name, or one from a TOML file, with some values set.
+        """A packaged recipe by its name, or one from a TOML file, with some values set.
 
         values: `table.key` → value, or `key` where only one table has it. Raises SettingsError for what is not known,
         InputError for a file that is not TOML.
         """
-        tables = _file(Path(source)) if source.endswith(".toml") else {"network": {"name": source}}
-        return cls.of(tables, values or {})
+        if source not in recipes() and not source.endswith(".toml"):
+            raise SettingsError(
+                f"no recipe is called {source!r}; there are: {', '.join(recipes())}; or name a TOML file"
+            )
+        return cls.of(_file(Path(source)) if source.endswith(".toml") else _own(source), values or {})
 
     @classmethod
     def of(cls, tables: Tables, values: Mapping[str, Any] | None = None) -> Self:
-        """From tables as `tables` gives them; what they leave out is as the network's paper has it."""
+        """From tables as `tables` gives them; what they leave out is as in the network's packaged recipe."""
         if unknown := [name for name in tables if name not in NAMES]:
             raise SettingsError(f"a recipe has no table {', '.join(unknown)} (known: {', '.join(NAMES)})")
         name = tables.get("network", {}).get("name")
         if not isinstance(name, str):
             raise SettingsError(f"a recipe names its network: name = one of {', '.join(registry.names('network'))}")
         kind = registry.load("network", name)
-        loss = _loss_name(tables, values or {}, kind.recipe)
+        own = _own(name)
+        loss = _loss_name(tables, values or {}, own)
         models = _models(kind, loss)
         set_ = _placed(values or {}, models)
-        own = kind.recipe
-        if loss != own.get("loss", {}).get("name"):  # another loss has other settings
-            own = {table: rows for table, rows in own.items() if table != "loss"}
+        own, tables = _for_loss(own, loss), _for_loss(tables, loss)
         merged = {t: {**own.get(t, {}), **tables.get(t, {}), **set_.get(t, {})} for t in NAMES}
         for table in ("network", "loss"):
             merged[table].pop("name", None)
         found: dict[str, Any] = {t: validated(models[t], merged[t], t) for t in NAMES}
-        return cls(
-            name, found["network"], found["features"], found["embeddings"], loss, found["loss"],
-            found["negatives"], found["training"], found["data"],
-        )  # fmt: skip
+        return cls(name, loss_name=loss, **found)
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """The recipe, whole: reading it again gives an equal one."""
@@ -105,6 +112,13 @@ def _value(value: Any) -> str:
     return f"[{', '.join(_value(v) for v in value)}]"
 
 
+def _own(name: str) -> Tables:
+    """The packaged recipe of that name; that of the network alone where there is none."""
+    file = PACKAGED / f"{name}.toml"
+    bare = {"network": {"name": name}, "loss": {"name": "multiple_negatives"}}
+    return bare | tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else bare
+
+
 def _file(path: Path) -> Tables:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -120,6 +134,7 @@ def _models(kind: Any, loss: str) -> dict[str, type[Settings]]:
         "network": kind.Settings,
         "features": registry.load("features", kind.features).Settings,
         "embeddings": EmbeddingSettings,
+        "teacher": TeacherSettings,
         "loss": registry.load("loss", loss),
         "negatives": NegativesSettings,
         "training": TrainingSettings,
@@ -129,7 +144,14 @@ def _models(kind: Any, loss: str) -> dict[str, type[Settings]]:
 
 def _loss_name(tables: Tables, values: Mapping[str, Any], own: Tables) -> str:
     found = values.get("loss.name", values.get("loss")) or tables.get("loss", {}).get("name")
-    return str(found or own.get("loss", {}).get("name", "multiple_negatives"))
+    return str(found or own["loss"]["name"])
+
+
+def _for_loss(tables: Tables, loss: str) -> Tables:
+    """Without the loss's settings where they are another one's."""
+    if tables.get("loss", {}).get("name", loss) == loss:
+        return tables
+    return {table: rows for table, rows in tables.items() if table != "loss"}
 
 
 def _placed(values: Mapping[str, Any], models: Mapping[str, type[Settings]]) -> dict[str, dict[str, Any]]:

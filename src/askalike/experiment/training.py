@@ -52,7 +52,7 @@ def train(
     dev: the split whose queries choose the best epoch; else some clusters are kept back from training.
     Nothing of `hidden(archive)` or of `dev` is learned from. The same again goes on where it was interrupted.
     """
-    from askalike.encoders.neural import learn
+    from askalike.encoders._learning import learn
 
     rankers.check_new(name)
     folder = archive.path / MODELS / name

@@ -32,13 +32,18 @@ class Network(nn.Module):
     """The kind of features that it reads."""
     metrics: ClassVar[tuple[Metric, ...]] = ("cosine",)
     """How the vectors of each part are compared."""
-    recipe: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """How its paper trains it: settings by table (features, embeddings, loss, negatives, training)."""
+    served_by: ClassVar[str] = "neural"
+    """The encoder that opens it once it is trained."""
 
     def __init__(self, settings: Any, size: int) -> None:
         super().__init__()
         self.settings = settings
         self.size = size
+
+    @property
+    def width(self) -> int:
+        """Numbers in a text's vector, where it has one part; 0 where there are several."""
+        return 0
 
     def start(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Takes over what is known before training: pre-trained vectors (size, dim), and words' rarity (size,)."""

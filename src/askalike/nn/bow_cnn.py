@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from askalike.config import Settings
 from askalike.nn._layers import WindowMax, WordWeights, fill
 from askalike.nn._network import Batch, Network, Vectors
-from askalike.nn.cnn import Cnn, CnnSettings
+from askalike.nn.cnn import CnnSettings
 from askalike.types import Metric
 
 
@@ -26,7 +26,6 @@ class BowCnn(Network):
 
     Settings: ClassVar[type[Settings]] = BowCnnSettings
     metrics: ClassVar[tuple[Metric, ...]] = ("cosine", "cosine")
-    recipe: ClassVar = {**Cnn.recipe, "training": {**Cnn.recipe["training"], "learning_rate": 0.01}}
 
     def __init__(self, settings: BowCnnSettings, size: int) -> None:
         super().__init__(settings, size)

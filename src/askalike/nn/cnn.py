@@ -29,15 +29,15 @@ class Cnn(Network):
     """s(q1, q2) is the cosine of the two questions' convolutional vectors."""
 
     Settings: ClassVar[type[Settings]] = CnnSettings
-    recipe: ClassVar = {
-        "loss": {"name": "logistic_ranking", "gamma": 10.0},
-        "negatives": {"random": 20, "hardest": True},
-        "training": {"optimizer": "sgd", "learning_rate": 0.05, "batch_size": 16, "reduction": "sum"},
-    }
 
     def __init__(self, settings: CnnSettings, size: int) -> None:
         super().__init__(settings, size)
         self.convolution = WindowMax(size, settings.dim, settings.window, settings.units)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a question's vector."""
+        return int(self.settings.units)
 
     def start(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Word vectors begin as the pre-trained ones."""

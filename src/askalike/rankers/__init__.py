@@ -9,6 +9,7 @@ from typing import Any
 
 from askalike import registry
 from askalike.archive.view import View
+from askalike.encoders._recipe import recipes
 from askalike.errors import SettingsError
 from askalike.rankers._ranker import Ranker
 
@@ -39,7 +40,9 @@ def check_new(name: str) -> None:
     """Refuses a name for a trained model that is taken, or is none. Raises SettingsError."""
     if not NAME.fullmatch(name):
         raise SettingsError(f"{name!r}: a model's name is lower-case letters, digits, '_', '.' and '-'")
-    if name in {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)}:
+    if name in {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)} | {
+        *recipes()
+    }:
         raise SettingsError(f"{name!r} is the name of a built-in ranker; choose another one for the model")
 
 
@@ -59,7 +62,7 @@ def build(
         return registry.load("ranker", "lexical").named(name, values)  # type: ignore[no-any-return]
     if name in UNTRAINED:
         return registry.load("ranker", "dense").named(name, values)  # type: ignore[no-any-return]
-    if name in registry.names("network"):
+    if name in recipes():
         ranker = registry.load("ranker", "dense").named("neural", _recipe(name, values))
         ranker.name = name
         return ranker  # type: ignore[no-any-return]

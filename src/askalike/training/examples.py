@@ -51,6 +51,8 @@ class Examples:
     negatives: Numbers
     names: Sequence[str]
     """What each text is called, to tell a person which batch failed."""
+    targets: NDArray[np.float32] | None = None
+    """A teacher's vectors of the texts, (texts, dim), where there is one; pairs are then of a text with itself."""
 
     def __len__(self) -> int:
         return len(self.query)

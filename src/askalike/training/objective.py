@@ -9,13 +9,15 @@ from torch import Tensor, nn
 from askalike.nn._network import Batch, Network, Vectors
 from askalike.training.examples import Examples, Numbers
 from askalike.training.losses._loss import Loss, Scores
-from askalike.training.settings import NegativesSettings
+from askalike.training.settings import NegativesSettings, TeacherSettings
+from askalike.training.teaching import Teaching
 
 
 class Step(NamedTuple):
     """A batch of n pairs. `texts` holds each distinct text once; the numbers below are its rows.
 
-    query, positive, clusters (n,); negatives (n, m), its mask True where there is one.
+    query, positive, clusters (n,); negatives (n, m), its mask True where there is one; targets (n, dim), a teacher's
+    vectors of the queries, where there is one.
     """
 
     texts: Batch
@@ -24,6 +26,7 @@ class Step(NamedTuple):
     clusters: Tensor
     negatives: Tensor
     mask: Tensor
+    targets: Tensor | None = None
 
 
 def step_of(examples: Examples, pairs: Numbers, device: torch.device | str = "cpu") -> Step:
@@ -46,20 +49,26 @@ def step_of(examples: Examples, pairs: Numbers, device: torch.device | str = "cp
         there(examples.clusters[pairs]),
         there(filled),
         there(mask),
+        None if examples.targets is None else there(examples.targets[query]),
     )
 
 
 class Objective(nn.Module):
     """A network with its loss: a step in, the loss of each pair out. All of it is one module for several devices."""
 
-    def __init__(self, network: Network, loss: Loss, negatives: NegativesSettings) -> None:
+    def __init__(
+        self, network: Network, loss: Loss, negatives: NegativesSettings, teacher: TeacherSettings | None = None
+    ) -> None:
         super().__init__()
         self.network = network
         self.loss = loss
         self.negatives = negatives
+        self.teaching = Teaching(teacher or TeacherSettings())
 
     def forward(self, step: Step) -> Tensor:
         """The loss of each pair, (n,)."""
+        if step.targets is not None:
+            return self.teaching(self.network, _rows(self.network(step.texts), step.query), step.targets)  # type: ignore[no-any-return]
         if self.negatives.hardest and step.negatives.shape[1] > 1:
             step = self._with_hardest(step)
         vectors = self.network(step.texts)

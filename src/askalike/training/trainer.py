@@ -24,7 +24,7 @@ from askalike.training.dev import Dev
 from askalike.training.examples import Examples, Numbers
 from askalike.training.losses._loss import Loss
 from askalike.training.objective import Objective, step_of
-from askalike.training.settings import NegativesSettings, TrainingSettings
+from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
 NAMED = 3
 """How many pairs of a failed batch are told."""
@@ -62,6 +62,7 @@ class Job:
     directory: Path
     run: str
     report: Report | None = None
+    teacher: TeacherSettings | None = None
 
 
 def train(job: Job) -> Sequence[Epoch]:
@@ -124,7 +125,7 @@ def _train(fabric: Fabric, job: Job) -> None:
         job = replace(job, network=copy.deepcopy(job.network))
     network, settings = job.network, job.settings
     _make_sparse(network, settings)
-    objective = Objective(network, job.loss, job.negatives)
+    objective = Objective(network, job.loss, job.negatives, job.teacher)
     wrapped, optimizer = fabric.setup(objective, _optimizer(objective, settings))
     epochs = checkpoint.history(job.directory, job.run)
     fabric.barrier()
@@ -250,8 +251,13 @@ def _tell(
 
 
 def _make_sparse(network: Network, settings: TrainingSettings) -> None:
-    """Plain SGD moves only the words of a batch: a gradient for them alone spares a pass over the vocabulary."""
-    plain = settings.optimizer == "sgd" and not settings.weight_decay and not settings.clip and settings.devices == 1
+    """SGD and Adagrad move only the words of a batch: a gradient for them alone spares a pass over the vocabulary."""
+    plain = (
+        settings.optimizer in ("sgd", "adagrad")
+        and not settings.weight_decay
+        and not settings.clip
+        and settings.devices == 1
+    )
     for module in network.modules():
         if isinstance(module, nn.Embedding):
             module.sparse = plain
