@@ -8,7 +8,7 @@ from askalike.nn import _network
 from askalike.text import vocabulary
 from askalike.types import Question
 
-SMALL = {"dim": 6, "units": 5, "hidden": 5}
+SMALL = {"dim": 6, "units": 5, "hidden": 5, "sentence": 4, "filters": (2, 3), "kernel": 3, "pool": 2}
 TEXTS = (
     "how do I boil an egg", "boil an egg", "why is rice sticky ? It sticks to the pot", "water", "", "salt salt salt",
 )  # fmt: skip

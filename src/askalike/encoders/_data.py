@@ -38,6 +38,16 @@ def gathered(view: View, settings: DataSettings, dev: Split | None, documents: i
     return Data(found, split, _documents(view, split, own, documents, seed), answers)
 
 
+def judged_irrelevant(view: View, most: int) -> dict[str, list[str]]:
+    """Query id → at most so many questions judged irrelevant to it, in splits that the view does not hide."""
+    found: dict[str, list[str]] = defaultdict(list)
+    sql = "SELECT split, query_id, document_id FROM judgements WHERE of = 'questions' AND relevance <= 0 ORDER BY rowid"
+    for split, query, document in view.connection.execute(sql) if most else ():
+        if split not in view.hidden and len(found[query]) < most:
+            found[query].append(document)
+    return found
+
+
 def _capped(found: Iterable[Pair], most: int, seed: int) -> list[Pair]:
     """At most so many pairs of each cluster and signal, in their order."""
     by_cluster: dict[tuple[str, str], list[int]] = defaultdict(list)

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from askalike import registry
 from askalike.archive.view import View
 from askalike.encoders import MODEL
 from askalike.encoders._card import card
-from askalike.encoders._data import Data, gathered
+from askalike.encoders._data import Data, gathered, judged_irrelevant
 from askalike.encoders._embeddings import started
 from askalike.encoders._recipe import Recipe, toml
 from askalike.encoders._teacher import targets, taught, teacher
@@ -26,7 +27,7 @@ from askalike.text.features._features import Features, Text
 from askalike.training.checkpoint import Epoch, history
 from askalike.training.dev import Dev
 from askalike.training.examples import Examples, Texts, collected
-from askalike.training.negatives import drawn, mined
+from askalike.training.negatives import drawn, mined, named
 from askalike.training.settings import NegativesSettings
 from askalike.training.trainer import Job, Report, best_of, train
 from askalike.types import Question, Run, Split
@@ -121,18 +122,22 @@ def _read(view: View, data: Data) -> Iterator[Text]:
 
 def _examples(lesson: Lesson, width: int, mine: Miner | None) -> Examples:
     recipe, features = lesson.recipe, lesson.features
+    irrelevant = judged_irrelevant(lesson.view, recipe.negatives.judged)
     drawn_from = (question for _, question in lesson.view.questions()) if recipe.negatives.random else ()
-    texts = collected(lesson.data.pairs, drawn_from)
+    others = lesson.view.get({id for ids in irrelevant.values() for id in ids})
+    texts = collected(lesson.data.pairs, chain(others.values(), drawn_from))
     examples = Examples(
         features.rows(texts.texts), texts.documents, texts.query, texts.positive, texts.pair_clusters,
-        _negatives(lesson, texts, mine), [text.id for text in texts.texts],
+        _negatives(lesson, texts, irrelevant, mine), [text.id for text in texts.texts],
     )  # fmt: skip
     return replace(examples, targets=_targets(lesson, texts, width)) if recipe.teacher.encoder else examples
 
 
-def _negatives(lesson: Lesson, texts: Texts, mine: Miner | None) -> np.ndarray:
+def _negatives(lesson: Lesson, texts: Texts, irrelevant: Mapping[str, Sequence[str]], mine: Miner | None) -> np.ndarray:
     settings = lesson.recipe.negatives
     columns = [np.zeros((len(texts.query), 0), np.int64)]
+    if settings.judged:
+        columns.append(named(texts, irrelevant, settings.judged))
     if settings.random:
         columns.append(drawn(texts, settings.random, lesson.recipe.training.seed))
     if settings.mined:

@@ -45,6 +45,11 @@ class Network(nn.Module):
         """Numbers in a text's vector, where it has one part; 0 where there are several."""
         return 0
 
+    @property
+    def indexable(self) -> bool:
+        """Whether vectors alone give the score; else a pair must be seen together, and only candidates are ranked."""
+        return True
+
     def start(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Takes over what is known before training: pre-trained vectors (size, dim), and words' rarity (size,)."""
 

@@ -1,7 +1,7 @@
-"""Texts that stand against a pair: drawn at random, or mined from a ranker's run with guards."""
+"""Texts that stand against a pair: drawn at random, judged irrelevant, or mined from a ranker's run with guards."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,16 @@ def _outside(texts: Texts, pairs: Numbers, pool: Numbers, count: int, random: np
         same = texts.clusters[found] == own
         found[same] = random.choice(pool, int(same.sum()))
     found[texts.clusters[found] == own] = -1
+    return found
+
+
+def named(texts: Texts, by_query: Mapping[str, Sequence[str]], count: int) -> Numbers:
+    """The first `count` texts that are named for each pair's query, of other clusters: (pairs, count), −1 for none."""
+    found = np.full((len(texts.query), count), -1, np.int64)
+    for pair, query in enumerate(texts.query.tolist()):
+        numbers = [texts.numbers[id] for id in by_query.get(texts.texts[query].id, ()) if id in texts.numbers]
+        apart = [n for n in numbers if texts.clusters[n] != texts.pair_clusters[pair]][:count]
+        found[pair, : len(apart)] = apart
     return found
 
 

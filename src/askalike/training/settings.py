@@ -10,11 +10,12 @@ from askalike.config import Settings
 class NegativesSettings(Settings):
     """Which texts stand against a pair (q, p). Several kinds may be asked for at once; none is of the pair's cluster.
 
-    Drawn ones (random, mined) are fixed before training.
+    Drawn ones (random, mined, judged) are fixed before training.
     """
 
     random: int = Field(0, ge=0, description="so many random texts for each pair")
     mined: int = Field(0, ge=0, description="so many of a ranker's best for each pair")
+    judged: int = Field(0, ge=0, description="so many documents that are judged irrelevant to the pair's query")
     in_batch: bool = Field(False, description="the other pairs of the batch")
     hardest: bool = Field(False, description="only the one drawn negative that scores highest counts")
     sides: Literal["both", "query"] = Field("both", description="whether drawn ones stand against p, too")
@@ -25,8 +26,8 @@ class NegativesSettings(Settings):
 
     @model_validator(mode="after")
     def _some(self) -> "NegativesSettings":
-        if not (self.random or self.mined or self.in_batch):
-            raise ValueError("expected negatives: random=20, mined=5 or in_batch=true")
+        if not (self.random or self.mined or self.judged or self.in_batch):
+            raise ValueError("expected negatives: random=20, mined=5, judged=10 or in_batch=true")
         if self.from_rank >= self.to_rank:
             raise ValueError("expected from_rank below to_rank")
         return self
