@@ -2,7 +2,8 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from types import NoneType
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -23,18 +24,47 @@ def validated(model: type[S], values: Mapping[str, Any], where: str) -> S:
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        known = ", ".join(field.alias or name for name, field in model.model_fields.items())
-        problems = "; ".join(_problem(e, known) for e in error.errors())
-        raise SettingsError(f"{where}: {problems}") from None
+        raise SettingsError(f"{where}: {'; '.join(problems(model, error))}") from None
 
 
-def _problem(error: Any, known: str) -> str:
-    if not error["loc"]:  # of several settings together
+def problems(model: type[Settings], error: ValidationError) -> list[str]:
+    """What is wrong, one text an error, each beginning with its path: `system[0].k: …`."""
+    return [_problem(model, e) for e in error.errors()]
+
+
+def _problem(model: type[Settings], error: Any) -> str:
+    path = path_text(error["loc"])
+    if not path:  # of several settings together
         return str(error["msg"]).removeprefix("Value error, ")
-    path = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
-        return f"{path} is not a setting (known: {known})"
+        return f"{path} is not a setting (known: {', '.join(_known(model, error['loc'][:-1]))})"
+    if error["type"] == "missing":
+        return f"{path} is missing"
+    if error["type"] == "value_error":
+        shown = f"={error['input']!r}" if isinstance(error["input"], str) else ""
+        return f"{path}{shown}: {error['ctx']['error']}"
     return f"{path}={error['input']!r}: {error['msg']}"
+
+
+def path_text(parts: Sequence[str | int]) -> str:
+    """`("system", 0, "k")` as `system[0].k`."""
+    named = [part for part in parts if part != "[key]"]
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in named).removeprefix(".")
+
+
+def _known(model: type[Settings], parts: Sequence[str | int]) -> list[str]:
+    """The keys of the settings at a path, which leads through fields and their lists."""
+    for part in parts:
+        if isinstance(part, str):
+            model = _nested(model.model_fields[part].annotation)
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _nested(annotation: Any) -> type[Settings]:
+    """The settings inside an annotation such as `tuple[Inner, ...]` or `Inner | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        return annotation
+    return next(_nested(inner) for inner in get_args(annotation) if inner not in (None, NoneType, ...))
 
 
 def assignments(pairs: Sequence[str]) -> dict[str, Any]:

@@ -172,6 +172,8 @@ class Explanation:
     spans: tuple[Span, ...] = ()
     text: Mapping[str, str] = field(default_factory=dict)
     """The plain text of each field that `spans` refers to."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """What each part of a hybrid added to the score; empty for other rankers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +187,17 @@ class Match:
     explanation: Explanation | None = None
 
 
+Columns = tuple[Sequence[str], NDArray[np.float64]]
+"""One query's document ids and scores, best first."""
+
+
 class Run(Mapping[str, Sequence[Hit]]):
     """Ranked documents of many queries: query id → hits, best first. Kept as columns, handed out as `Hit`s.
 
     `columns` maps each query id to its document ids and their scores (float64), both best first and of one length.
     """
 
-    def __init__(self, columns: Mapping[str, tuple[Sequence[str], NDArray[np.float64]]]) -> None:
+    def __init__(self, columns: Mapping[str, Columns]) -> None:
         self._columns = dict(columns)
 
     @classmethod
@@ -199,7 +205,7 @@ class Run(Mapping[str, Sequence[Hit]]):
         """A run from lists of hits."""
         return cls({q: ([h.id for h in hs], np.array([h.score for h in hs], np.float64)) for q, hs in hits.items()})
 
-    def columns(self, query_id: str) -> tuple[Sequence[str], NDArray[np.float64]]:
+    def columns(self, query_id: str) -> Columns:
         """The document ids and scores of one query, best first."""
         return self._columns[query_id]
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import askalike
 from askalike.archive import Archive
 from askalike.archive.clusters import Clusters
 from askalike.archive.labels import labels
@@ -106,6 +107,12 @@ def test_a_hidden_split_hides_its_clusters_from_links_and_from_nothing_else(arch
     assert list(archive.view(hidden=["duplicates"]).links()) == []
     with pytest.raises(ArchiveError, match="no split 'nope' to hide"):
         archive.view(hidden=["test", "nope"])
+
+
+def test_an_index_is_one_for_all_splits(archive):
+    archive.upsert([Question("a", "A"), Question("b", "B"), Link("a", "b")])
+    ranker = askalike.build("bm25")
+    assert ranker.paths(archive.view(hidden=["duplicates"])) == ranker.paths(archive.view())
 
 
 def test_a_view_that_ends_has_no_later_links_answers_or_queries(archive):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from askalike.index.postings import FORMAT
+
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 
 
@@ -104,9 +106,9 @@ def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, tmp_path, word
 
 
 def test_an_index_of_another_version_is_refused_and_can_be_rebuilt(desk):
-    manifest = next(desk.glob("index/*/manifest.json"))
+    [manifest] = desk.glob("index/terms-questions-*/manifest.json")
     kept = manifest.read_text()
-    manifest.write_text(kept.replace('"format": 1', '"format": 99'))
+    manifest.write_text(kept.replace(f'"format": {FORMAT}', '"format": 99'))
     done = askalike("search", desk, "book")
     assert done.returncode == 2
     assert "index format 99" in done.stderr
@@ -125,3 +127,18 @@ def test_the_python_api_is_as_strong_as_the_command_line(desk):
     )
     assert told["results"][0]["score"] == match.score
     assert told["results"][0]["id"] == match.question.id
+
+
+@pytest.mark.parametrize("ranker", ["static", "hybrid", "cascade"])
+def test_rankers_by_vectors_take_filters_and_unfinished_words(desk, ranker):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    words = ("search", desk, "can I bring my bicy", "--prefix", "--before", "2024-01-01", "--ranker", ranker)
+    answer = json.loads(askalike(*words, "--json").stdout)
+    assert answer["model"] == ranker
+    assert answer["results"]
+    assert all(set(r["parts"]) == ({"lm_jelinek_mercer", "static"} if ranker == "hybrid" else set())
+               for r in answer["results"])  # fmt: skip
+    tag = answer["results"][-1]["tags"][0]
+    tagged = json.loads(askalike(*words, "--json", "--tag", tag, "-k", 3).stdout)["results"]
+    assert tagged
+    assert all(tag in r["tags"] for r in tagged)

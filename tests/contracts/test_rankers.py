@@ -67,6 +67,17 @@ def test_it_goes_by_its_name(ranker, name):
     assert ranker.name == name
 
 
+def test_its_values_make_it_again(ranker, archive):
+    again = rankers.build(ranker.name, ranker.values)
+    assert again.values == ranker.values
+    assert again.paths(archive.view()) == ranker.paths(archive.view())
+
+
+def test_an_unfinished_word_is_taken(ranker):
+    hits = ranker.rank({"q": Question("q", "an egg in a micr")}, 1, prefix=True)["q"]
+    assert [h.id for h in hits] == ["11"]
+
+
 def test_best_first_ties_in_the_archives_order_each_once(ranker):
     run = ranker.rank(QUERIES, 100)
     assert list(run) == list(QUERIES)

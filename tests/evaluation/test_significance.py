@@ -73,7 +73,7 @@ def test_several_seeds_are_a_mean_and_a_standard_deviation() -> None:
     assert (fixed.sd, fixed.seeds) == (None, 1)
     assert comparison.pairs[0].losses == 4
     assert "0.7500 ± 0.2500" in comparison.to_text()
-    assert any("mean over seeds" in note for note in comparison.notes)
+    assert any("Welch's t over seeds and queries" in note for note in comparison.notes)
 
 
 def test_different_queries_are_refused_unless_told() -> None:

@@ -185,7 +185,7 @@ def test_documents_without_a_word_and_an_index_of_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": FORMAT + 1}, r"index format 2, this askalike reads 1; rebuild it: askalike index .* --rebuild"),
+        ({"format": FORMAT + 1}, r"index format 3, this askalike reads 2; rebuild it: askalike index .* --rebuild"),
         ({"fingerprint": "y"}, r"another analyzer .*fingerprint differs.*rebuild it: askalike index .* --rebuild"),
         ({"exact_lengths": True}, r"exact_lengths differs.*rebuild it"),
         ({"scale": 2}, r"scale differs.*rebuild it"),
@@ -216,10 +216,10 @@ def test_a_damaged_manifest_is_one_line_and_touches_nothing(tmp_path, content):
 def test_missing_and_damaged_files_are_named(tmp_path):
     commit(PostingsIndex.open(tmp_path, LAYOUT), 1)
     (segment,) = (p for p in tmp_path.iterdir() if p.is_dir())
-    (segment / "docs.npy").write_bytes((segment / "docs.npy").read_bytes()[:100])
+    (segment / "places.npy").write_bytes((segment / "places.npy").read_bytes()[:100])
     with pytest.raises(SearchIndexError, match=r"damaged; delete .*, it will be rebuilt"):
         PostingsIndex.open(tmp_path, LAYOUT)
-    (segment / "docs.npy").unlink()
+    (segment / "places.npy").unlink()
     with pytest.raises(SearchIndexError, match="missing; delete it, it will be rebuilt"):
         PostingsIndex.open(tmp_path, LAYOUT)
 

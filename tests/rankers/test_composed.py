@@ -116,6 +116,38 @@ def test_wrong_settings_are_one_line(pairs, problem):
     assert "\n" not in str(raised.value)
 
 
+def test_a_document_that_is_all_there_is_has_the_whole_score(archive):
+    [found] = built(TWO).index(archive.view()).rank({"q": Question("q", "timer")}, 5)["q"]
+    assert (found.id, found.score) == ("6", 1.0)
+
+
+def test_values_are_settings_as_they_are_typed():
+    values = built(TWO, "bm25.k1=0.9", "fields=title").values
+    assert values["parts"] == ("bm25", "tfidf")
+    assert (values["bm25.k1"], values["bm25.fields"], values["tfidf.fields"]) == (0.9, "title", "title")
+    nested = rankers.build("cascade", assignments(["parts=bm25,hybrid", "hybrid.parts=bm25,tfidf"]))
+    assert rankers.build("cascade", nested.values).values == nested.values
+
+
+def test_weights_to_try_begin_with_equal_ones_and_say_nothing_twice():
+    [grid] = built(TWO).grids
+    assert grid == {"weights": [(1, 1), (1, 2), (1, 4), (2, 1), (4, 1)]}
+
+
+def test_it_knows_what_its_parts_know(monkeypatch):
+    ranker = built(TWO)
+    assert ranker.knows_until is None
+    monkeypatch.setattr(type(ranker.parts[1]), "knows_until", "2020-01-01", raising=False)
+    assert ranker.knows_until == "2020-01-01"
+
+
+def test_the_default_follows_what_is_installed(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "wordllama" or None)
+    assert rankers.default() == "hybrid"
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert rankers.default() == "lm_jelinek_mercer"
+
+
 def test_a_cascade_has_two_parts():
     with pytest.raises(SettingsError, match="expected two parts"):
         built("parts=bm25", name="cascade")
@@ -129,6 +161,8 @@ def test_contributions_of_all_parts_add_up(archive):
         reasons = ranker.explain(QUERIES[query], [h.id for h in run[query]])
         for hit in run[query]:
             assert sum(c.score for c in reasons[hit.id].contributions) == pytest.approx(hit.score)
+            assert sum(reasons[hit.id].parts.values()) == pytest.approx(hit.score)
+            assert list(reasons[hit.id].parts) == ["bm25", "static"]
     words = [c.word for c in reasons[run["r"][0].id].contributions]
     assert "rice" in words
 

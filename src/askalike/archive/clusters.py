@@ -5,7 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
 from askalike.archive.labels import given, labels
+from askalike.types import Qrels
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,33 @@ def components(edges: Iterable[tuple[str, str]]) -> dict[str, str]:
         low, high = sorted((root(one), root(other)))
         parent[high] = low
     return {node: root(node) for node in parent}
+
+
+def clusters_of(qrels: Qrels) -> dict[str, str]:
+    """The cluster of each query and relevant document: a query belongs with all that is relevant to it."""
+    pairs = ((query, document) for query, grades in qrels.items() for document, grade in grades.items() if grade > 0)
+    alone = ((query, query) for query in qrels)
+    return components((*pairs, *alone))
+
+
+def folds(queries: Iterable[str], cluster_of: Mapping[str, str], k: int, seed: int = 0) -> list[list[str]]:
+    """The queries in k folds of about one size, no cluster in two of them: the largest first, where there is room.
+
+    A fold may be empty where there are fewer clusters than folds.
+    """
+    members: dict[str, list[str]] = {}
+    for query in queries:
+        members.setdefault(cluster_of.get(query, query), []).append(query)
+    order = np.random.default_rng(seed).permutation(len(members))
+    clusters = list(members.values())
+    parts: list[list[str]] = [[] for _ in range(k)]
+    for cluster in sorted((clusters[i] for i in order), key=len, reverse=True):
+        _emptiest(parts).extend(cluster)
+    return parts
+
+
+def _emptiest(parts: Sequence[list[str]]) -> list[str]:
+    return min(parts, key=len)
 
 
 def _edges(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:

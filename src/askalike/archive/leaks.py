@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from math import ceil
 from pathlib import Path
 
@@ -14,13 +13,13 @@ from askalike.archive.sample import SIZE, sampled_answers
 from askalike.archive.splits import split
 from askalike.archive.store import Archive
 from askalike.archive.templates import WORD, eight_words
+from askalike.archive.view import chunks
 from askalike.types import Answer, Question, Split
 
 NEARLY = 0.8
 """Two texts are nearly the same where this part of all their different terms is in both (Jaccard)."""
 QUOTED_WORDS = 5
 """A title of fewer words may stand in its answer by chance."""
-CHUNK = 1_000
 
 
 def same_text_across_splits(subject: Subject) -> Finding:
@@ -100,7 +99,8 @@ def answers_quoting_questions(subject: Subject) -> Finding:
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     """The part of all terms of two texts that both have."""
-    return len(one & other) / max(len(one | other), 1)
+    both = len(one & other)
+    return both / max(len(one) + len(other) - both, 1)
 
 
 @dataclass(slots=True)
@@ -157,8 +157,7 @@ def _texts(subject: Subject, name: str) -> Iterator[tuple[str, Question]]:
     own = _split(subject, name)
     yield from own.queries.items()
     relevant = {id for judged in own.qrels.values() for id, relevance in judged.items() if relevance > 0}
-    rest = iter(sorted(relevant - own.queries.keys()))
-    while chunk := list(islice(rest, CHUNK)):
+    for chunk in chunks(sorted(relevant - own.queries.keys())):
         yield from subject.view.get(chunk).items()
 
 
@@ -168,8 +167,7 @@ def _terms(subject: Subject, question: Question) -> frozenset[str]:
 
 def _quoting(subject: Subject, answers: Iterable[Answer]) -> Iterator[str]:
     """The ids of the answers that quote their question."""
-    rest = iter(answers)
-    while chunk := list(islice(rest, CHUNK)):
+    for chunk in chunks(answers):
         questions = subject.view.get({answer.question_id for answer in chunk})
         known = ((answer, questions[answer.question_id]) for answer in chunk if answer.question_id in questions)
         yield from (answer.id for answer, question in known if _quotes(subject, answer, question))

@@ -3,23 +3,20 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
-from typing import TypeVar
+from itertools import pairwise
 
 from askalike.archive.clusters import Clusters
 from askalike.archive.labels import given, given_queries, labels
 from askalike.archive.sample import shuffled
-from askalike.archive.view import View
+from askalike.archive.view import View, chunks
 from askalike.errors import SettingsError
 from askalike.types import Answer, LinkKind, Pair, Question
 
-CHUNK = 1_000
 RARE = 0.005
 """A tag says something where at most this part of the questions have it, or few have it,"""
 FEW = 20
 """namely so many."""
 
-T = TypeVar("T")
 Texts = tuple[Question, Question | Answer]
 
 
@@ -77,7 +74,7 @@ def question_answer(source: Source) -> Iterator[Texts]:
 
     Where a data set judges answers, one that it does not call Good is none; so is one from after the view's end.
     """
-    for chunk in _chunks(question for _, question in source.view.questions()):
+    for chunk in chunks(question for _, question in source.view.questions()):
         answers = source.view.answers_to([question.id for question in chunk])
         for question in chunk:
             good = (a for a in answers[question.id] if a.label in (None, "Good") and a.body.strip())
@@ -112,7 +109,7 @@ def judgements(source: Source) -> Iterator[Texts]:
     for split in given(connection):
         queries = given_queries(connection, split)
         known = (x for x in labels(connection, split) if not source.clusters.hides(x.text))
-        for chunk in _chunks((queries[x.query], x.relevant) for x in known if x.relevant not in (None, x.query)):
+        for chunk in chunks((queries[x.query], x.relevant) for x in known if x.relevant not in (None, x.query)):
             documents = source.view.get(id for _, id in chunk if id)
             for query, id in chunk:
                 if id in documents and _in_time(query, source.view):
@@ -159,12 +156,6 @@ def _neighbours(source: Source, groups: Iterable[tuple[str, list[str]]]) -> Iter
 
 
 def _texts(view: View, ids: Iterable[tuple[str, str]]) -> Iterator[Texts]:
-    for chunk in _chunks(ids):
+    for chunk in chunks(ids):
         found = view.get({id for pair in chunk for id in pair})
         yield from ((found[a], found[b]) for a, b in chunk if a in found and b in found)
-
-
-def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
-    rest = iter(items)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk

@@ -5,7 +5,7 @@ from typing import Literal, TypeVar
 
 from askalike.archive import labels
 from askalike.archive.store import Archive
-from askalike.archive.view import QUESTION_SQL, question_of
+from askalike.archive.view import QUESTION_SQL, chunks, question_of
 from askalike.errors import ArchiveError
 from askalike.types import Question, Split
 
@@ -80,9 +80,9 @@ def duplicates(archive: Archive) -> Iterator[tuple[Question, str]]:
     Only links with both ends in the archive count; a query keeps its question's id, so that it never finds itself.
     """
     view = archive.view()
-    for link in view.links("duplicate"):
-        if link.source != link.target:
-            yield view.get([link.source])[link.source], link.target
+    for links in chunks(link for link in view.links("duplicate") if link.source != link.target):
+        questions = view.get({link.source for link in links})
+        yield from ((questions[link.source], link.target) for link in links)
 
 
 def rephrasings(archive: Archive) -> Iterator[tuple[Question, str]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from askalike.archive.importing import Summary, summary
 from askalike.archive.lengths import Lengths, answer_lengths, question_lengths
+from askalike.archive.partitions import Partition, partitions
 from askalike.archive.store import FILE, Archive
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 
@@ -44,6 +45,7 @@ class Statistics:
     question_lengths: Lengths
     answer_lengths: Lengths
     splits: tuple[SplitSize, ...]
+    partitions: tuple[Partition, ...]
     size_bytes: Mapping[str, int]
     """Bytes on disk of `archive`, `index/NAME` and `models/NAME`."""
 
@@ -70,6 +72,7 @@ def statistics(archive: Archive, analyzer: Analyzer | None = None) -> Statistics
         question_lengths=question_lengths(archive, analyzer),
         answer_lengths=answer_lengths(archive, analyzer),
         splits=tuple(_splits(archive)),
+        partitions=tuple(partitions(archive)),
         size_bytes=sizes(archive.path),
     )
 

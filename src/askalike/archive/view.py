@@ -4,9 +4,9 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from askalike.archive.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, split_tags
 from askalike.types import Answer, Filter, Link, LinkKind, Question
 
 CHUNK = 10_000
+T = TypeVar("T")
 
 QUESTION_SQL = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)} FROM questions"
 ANSWER_SQL = (
@@ -189,6 +190,13 @@ class View:
     def _among(self, sql: str, wanted: Sequence[Any], values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(wanted), CHUNK):
             yield from self.connection.execute(sql, (json.dumps(wanted[start : start + CHUNK]), *values))
+
+
+def chunks(items: Iterable[T], size: int = 1_000) -> Iterator[list[T]]:
+    """The items, so many at a time."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
 
 
 def _storable(text: str) -> str:

@@ -33,6 +33,7 @@ def _result(match: Match) -> dict[str, Any]:
         "score": match.score,
         "probability": match.probability,
         "calibrated": match.probability is not None,
+        "parts": dict(reason.parts),
         "matched": [{"word": c.word, "fields": list(c.fields), "score": c.score} for c in reason.contributions],
     }
 
@@ -50,6 +51,8 @@ def print_matches(console: Console, matches: Sequence[Match], explain: bool) -> 
             console.print(Text(f"    {match.snippet}"), soft_wrap=True)
         if explain and match.explanation:
             console.print(Text.assemble("    why: ", _why(match.explanation)), soft_wrap=True)
+            if match.explanation.parts:
+                console.print(Text(f"    of which: {_parts(match.explanation)}", "dim"), soft_wrap=True)
 
 
 def _score(match: Match) -> str:
@@ -76,3 +79,7 @@ def _why(reason: Explanation) -> Text:
             where = f" ({', '.join(c.fields)})" if c.fields else ""
             parts += [(c.word, MATCHED), f" {c.score:+.2f}{where}", "  "]
     return Text.assemble(*parts[:-1])
+
+
+def _parts(reason: Explanation) -> str:
+    return "  ".join(f"{name} {score:+.2f}" for name, score in reason.parts.items())

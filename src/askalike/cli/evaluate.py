@@ -1,5 +1,6 @@
 """askalike evaluate: how well a ranker, or a run from elsewhere, finds what is known to be relevant."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +10,9 @@ from askalike.archive.store import Archive
 from askalike.cli._options import Fields, Json, RankerName, Settings, chosen, print_json, progress, say_compiling
 from askalike.errors import SettingsError
 from askalike.evaluation.macro import Macro
-from askalike.evaluation.measures import evaluate as measure_run
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.tables import to_text
-from askalike.evaluation.trec import read_qrels, read_run
-from askalike.experiment.measuring import USUAL, default_split, measure
+from askalike.experiment.measuring import USUAL, default_split, measure, measure_files
 
 
 def register(app: typer.Typer) -> None:
@@ -40,8 +39,12 @@ def evaluate(
 ) -> None:
     """Measure a ranker on an archive's labels, or a run against qrels."""
     if run and qrels:
-        result: Evaluation | Macro = measure_run(read_run(run), read_qrels(qrels), measures.split(), rule)
+        measured = measure_files(run, qrels, measures.split(), rule)
+        result: Evaluation | Macro = measured
         heading = str(run)
+        if measured.unjudged:
+            remark = f"{measured.unjudged} queries are not judged in {qrels} and do not count"
+            print(f"askalike: {run}: {remark}", file=sys.stderr)
     elif directory and not run and not qrels:
         with Archive.open(directory) as archive, progress("indexing") as report:
             name = split_name or default_split(archive)

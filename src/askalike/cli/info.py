@@ -67,6 +67,11 @@ def _lines(known: Statistics) -> Iterator[tuple[str, str]]:
     for split in known.splits:
         judged = f"{split.judged:,} judged pairs ({split.relevant:,} relevant), {split.candidates:,} candidates"
         yield f"split {split.split}", f"{split.queries:,} queries, {judged}"
+    for partition in known.partitions:
+        yield f"cut {partition.name}", partition.made
+        for part in partition.parts:
+            figures = f"{part.queries:,} queries in {part.clusters:,} clusters, {part.links:,} relevant pairs"
+            yield f"split {part.split}", figures
     yield "on disk", ", ".join(f"{name} {decimal(size)}" for name, size in known.size_bytes.items())
 
 

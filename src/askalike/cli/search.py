@@ -65,7 +65,10 @@ def search(
     settings: Settings = None,
     body: Annotated[str, typer.Option(help="The question's body.")] = "",
     tag: Annotated[list[str] | None, typer.Option(help="Only questions with this tag; may be repeated.")] = None,
-    before: Annotated[str | None, typer.Option(help="Only questions asked before this date.")] = None,
+    before: Annotated[
+        str | None,
+        typer.Option(help="Only questions asked before this date; words still weigh as they do today (see replay)."),
+    ] = None,
     after: Annotated[str | None, typer.Option(help="Only questions asked on or after this date.")] = None,
     prefix: Annotated[bool, typer.Option("--prefix", help="The last word may be unfinished.")] = False,
     explain: Annotated[

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
 from askalike.archive.view import View
-from askalike.config import Settings
 from askalike.types import Answer, Question, Vectors
 
 Role = Literal["query", "document"]
@@ -16,8 +15,6 @@ class Encoder(Protocol):
 
     A text's vectors depend on that text alone, not on the others it is encoded with.
     """
-
-    Settings: type[Settings]
 
     @classmethod
     def named(cls, values: Mapping[str, Any]) -> Self:
@@ -30,6 +27,10 @@ class Encoder(Protocol):
     @property
     def fingerprint(self) -> str:
         """Of everything that decides about vectors: an index refuses those of another one."""
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The settings that may be chosen when it is used, the defaults too."""
 
     def fit(self, view: View) -> Self:
         """Learns from the view's texts. An encoder that has nothing to learn returns itself at once."""

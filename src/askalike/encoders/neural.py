@@ -41,6 +41,7 @@ class Known:
     features: Features
     network: Network
     fingerprint: str
+    knows_until: str | None
 
 
 class Neural:
@@ -76,7 +77,11 @@ class Neural:
         network = untrained(recipe, len(features.tokens))
         load_weights(network, folder / WEIGHTS)
         digest = hashlib.sha256((folder / WEIGHTS).read_bytes() + text.encode()).hexdigest()
-        return cls(recipe, settings, Known(features, network.to(settings.device), digest))
+        return cls(
+            recipe,
+            settings,
+            Known(features, network.to(settings.device), digest, described.get("trained", {}).get("knows_until")),
+        )
 
     @staticmethod
     def keep(
@@ -96,6 +101,19 @@ class Neural:
         """The vectors of n texts: one row each, in every part. A text without a known word gets zeros."""
         known = self._trained()
         return encoded(known.network, known.features.rows(texts), np.full(len(texts), role == "document"))
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See Encoder.values: of an untrained one its recipe's."""
+        if self._known is not None:
+            return self.settings.model_dump()
+        rows = ((f"{table}.{key}", value) for table, row in self.recipe.tables().items() for key, value in row.items())
+        return {key: value for key, value in rows if key != "network.name"}
+
+    @property
+    def knows_until(self) -> str | None:
+        """The date of the latest text or link that it may have learned from."""
+        return self._known.knows_until if self._known else None
 
     def fit(self, view: View) -> Self:
         """Learns from the view's pairs, in the archive's `models/` under a name that the recipe decides.

@@ -37,8 +37,6 @@ class PretrainedSettings(config.Settings):
 class Pretrained:
     """A pre-trained encoder. The score is the cosine."""
 
-    Settings = PretrainedSettings
-
     def __init__(self, settings: PretrainedSettings) -> None:
         self.settings = settings
         self.folder = located(settings.model)
@@ -56,6 +54,11 @@ class Pretrained:
     def opened(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """A fine-tuned model that lies in a folder of `models/`, in its subfolder `pretrained`."""
         return cls.named({**values, "model": str(folder / "pretrained")})
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See Encoder.values."""
+        return self.settings.model_dump()
 
     def fit(self, view: View) -> Self:
         """Nothing is learned: returns itself."""

@@ -29,7 +29,7 @@ from askalike.archive.view import View
 from askalike.encoders._encoder import Role
 from askalike.errors import InputError, SettingsError
 from askalike.text.bpe import Bpe
-from askalike.text.features.pieces import TOKENIZER, Pieces, PieceSettings
+from askalike.text.features.pieces import TOKENIZER, LookupSettings, Pieces, PieceSettings
 from askalike.text.packaged import PACKAGE, packaged
 from askalike.text.pieces import pooled
 from askalike.text.vocabulary import RESERVED
@@ -55,8 +55,6 @@ class Word:
 class Static:
     """The static encoder. vectors: (rows, dim). weights: (rows)."""
 
-    Settings = StaticSettings
-
     def __init__(
         self,
         settings: StaticSettings,
@@ -65,30 +63,34 @@ class Static:
         bpe: Bpe | None,
         fingerprint: str,
         least: float | None = None,
+        values: Mapping[str, Any] | None = None,
     ) -> None:
         rows = settings.sizes.rows
         if len(vectors) != rows or len(weights) != rows or len(bpe or ()) > settings.subwords:
             raise InputError(f"static: {rows} rows expected, found {len(vectors)} vectors, {len(weights)} weights")
         self.settings = settings
+        self.knows_until: str | None = None
+        """The date of the latest text or link that it may have learned from."""
         self.least = least
         """The score below which texts are taken to be about something else; None where nobody has looked."""
+        self.values = values or {}
+        """See Encoder.values; a trained one's are fixed."""
         self.pieces = Pieces(settings, bpe)
         self._vectors = np.ascontiguousarray(vectors, np.float32)
         self._weights = np.ascontiguousarray(weights, np.float32)
-        values = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
-        self.fingerprint = hashlib.sha256(values.encode()).hexdigest()
+        described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
+        self.fingerprint = hashlib.sha256(described.encode()).hexdigest()
 
     @classmethod
     def named(cls, values: Mapping[str, Any]) -> Self:
         """The mean of packaged subword vectors. Raises SettingsError where the extra `vectors` is not installed."""
-        own = {k: v for k, v in values.items() if k not in ("subwords", "words", "bigrams")}
-        settings = config.validated(StaticSettings, own, "static")
+        text = config.validated(LookupSettings, values, "static")
         weights, tokenizer = packaged()
         vectors = _tensors(weights)["embedding.weight"]
         bpe = Bpe.read(tokenizer)
-        settings = settings.model_copy(update={"subwords": len(vectors)})
+        settings = StaticSettings(**text.model_dump(), subwords=len(vectors))
         origin = f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
-        return cls(settings, vectors, np.ones(len(vectors), np.float32), bpe, origin, LEAST)
+        return cls(settings, vectors, np.ones(len(vectors), np.float32), bpe, origin, LEAST, text.model_dump())
 
     @classmethod
     def opened(cls, folder: Path, values: Mapping[str, Any]) -> Self:
@@ -102,9 +104,11 @@ class Static:
         with open(folder / WEIGHTS, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         try:
-            return cls(settings, tensors["vectors"], tensors["weights"], bpe, digest)
+            made = cls(settings, tensors["vectors"], tensors["weights"], bpe, digest)
         except KeyError as missing:
             raise InputError(f"{folder / WEIGHTS}: no tensor {missing}; expected vectors and weights") from None
+        made.knows_until = described.get("trained", {}).get("knows_until")
+        return made
 
     @staticmethod
     def keep(

@@ -49,7 +49,7 @@ class Local:
     def search(
         self, title: str, k: int = 5, *, body: str = "", where: Filter | None = None, prefix: bool = False
     ) -> Sequence[Match]:
-        """The k questions most similar to the one typed, best first; none where no word is shared.
+        """The k questions most similar to the one typed, best first; none where nothing is like it.
 
         prefix: the last word may be unfinished. Each match says why.
         """

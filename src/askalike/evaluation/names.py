@@ -33,6 +33,12 @@ def canonical(name: str) -> str:
     return AVG_REC if name.strip().lower() == AVG_REC.lower() else str(parsed(name))
 
 
+def cutoff(name: str) -> int | None:
+    """How many hits a measure looks at: 10 for `Success@10`, None where it looks at all. Raises as `canonical`."""
+    _, at, depth = canonical(name).rpartition("@")
+    return int(depth) if at and depth.isdigit() else None
+
+
 def parsed(name: str) -> ir_measures.Measure:
     """ir_measures' object for a measure in any spelling, AvgRec and FHS apart. Raises what `canonical` raises.
 

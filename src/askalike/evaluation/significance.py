@@ -11,6 +11,7 @@ from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import Comparison, Difference, Pair, System
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.resampling import bootstrap_means, interval, sign_flip_p
+from askalike.evaluation.seeds import Estimate, over_seeds_and_queries
 
 DRAWS = 10_000
 SEED = 0
@@ -31,14 +32,16 @@ def compare(
 ) -> Comparison:
     """Compares every pair of systems by one measure, query by query.
 
-    evaluations: system name → its evaluation, or one for each seed; a query's value is then its mean over the seeds,
-    so the tests speak of these seeds, not of others. Queries are paired by id, never by position. common_only:
+    evaluations: system name → its evaluation, or one for each seed; a query's value is then its mean over the seeds.
+    Queries are paired by id, never by position. common_only:
     compare on the queries that all systems have; without it different query sets are refused. most: how many
     differing queries a pair lists.
 
-    Intervals are percentiles of a paired bootstrap; p is that of a two-sided paired randomisation test on the mean;
-    Holm corrects p over all pairs; significant is a corrected p below 0.05. Raises SettingsError for fewer than two
-    systems or a measure that was not evaluated, InputError for different rules or different query sets.
+    Intervals are percentiles of a paired bootstrap; p is that of a two-sided paired randomisation test on the mean.
+    Where a system of the pair has several seeds, both also allow for other seeds (`seeds.over_seeds_and_queries`), and
+    p is the larger of the two tests'. Holm corrects p over all pairs; significant is a corrected p below 0.05. Raises
+    SettingsError for fewer than two systems or a measure that was not evaluated, InputError for different rules or
+    different query sets.
     """
     seeds = {name: [e] if isinstance(e, Evaluation) else list(e) for name, e in evaluations.items()}
     if len(seeds) < 2 or not all(seeds.values()):
@@ -47,7 +50,7 @@ def compare(
     values = {name: [e.per_query(measure) for e in of_seeds] for name, of_seeds in seeds.items()}
     queries, apart = _queries(values, common_only)
     runs = {name: np.array([[v[q] for q in queries] for v in of_seeds]) for name, of_seeds in values.items()}
-    pairs = _pairs({name: of_seeds.mean(axis=0) for name, of_seeds in runs.items()}, queries, most)
+    pairs = _pairs(runs, queries, most)
     several = any(len(of_seeds) > 1 for of_seeds in seeds.values())
     return Comparison(measure, len(queries), _systems(runs, pairs), pairs, _notes(rule, several, apart))
 
@@ -76,32 +79,44 @@ def _queries(values: Mapping[str, Values], common_only: bool) -> tuple[list[str]
     return sorted(common), len(apart)
 
 
-def _pairs(means: Mapping[str, Floats], queries: Sequence[str], most: int) -> tuple[Pair, ...]:
-    """Every pair of systems, from each system's value of each query: name → (queries,)."""
-    names = list(combinations(means, 2))
+def _pairs(runs: Mapping[str, Floats], queries: Sequence[str], most: int) -> tuple[Pair, ...]:
+    """Every pair of systems, from their values: name → (seeds, queries)."""
+    names = list(combinations(runs, 2))
+    means = {name: of_seeds.mean(axis=0) for name, of_seeds in runs.items()}
     differences = np.array([means[first] - means[second] for first, second in names]).T
     differences[np.abs(differences) <= EQUAL] = 0
-    drawn = bootstrap_means(differences, DRAWS, SEED)
-    p = sign_flip_p(differences, DRAWS, SEED)
-    corrected = holm(p)
+    estimates = _estimates([(runs[first], runs[second]) for first, second in names], differences)
+    corrected = holm(np.array([estimate.p for estimate in estimates]))
     return tuple(
         Pair(
             first,
             second,
             difference=float(difference.mean()),
-            low=interval(resampled)[0],
-            high=interval(resampled)[1],
-            p=float(raw),
+            low=low,
+            high=high,
+            p=p,
             p_holm=float(adjusted),
             wins=int((difference > 0).sum()),
             losses=int((difference < 0).sum()),
             ties=int((difference == 0).sum()),
             differing=_differing(difference, means[first], means[second], queries, most),
         )
-        for (first, second), difference, resampled, raw, adjusted in zip(
-            names, differences.T, drawn.T, p, corrected, strict=True
+        for (first, second), difference, (low, high, p), adjusted in zip(
+            names, differences.T, estimates, corrected, strict=True
         )
     )
+
+
+def _estimates(pairs: Sequence[tuple[Floats, Floats]], differences: Floats) -> list[Estimate]:
+    """Interval and p of each pair; differences: (queries, pairs)."""
+    drawn = bootstrap_means(differences, DRAWS, SEED)
+    p = sign_flip_p(differences, DRAWS, SEED)
+    estimates = [Estimate(*interval(drawn[:, i]), float(p[i])) for i in range(len(pairs))]
+    for i, (first, second) in enumerate(pairs):
+        if len(first) > 1 or len(second) > 1:
+            wider = over_seeds_and_queries(first, second)
+            estimates[i] = wider._replace(p=max(wider.p, estimates[i].p))
+    return estimates
 
 
 def holm(p: Floats) -> Floats:
@@ -150,7 +165,10 @@ def _notes(rule: str, several: bool, apart: int) -> tuple[str, ...]:
         rule,
         f"raised letters: significantly better than that system (paired randomisation test, two-sided, "
         f"{DRAWS} draws, Holm over all pairs, p < {ALPHA}); low, high: 95 % paired bootstrap interval",
-        "± is the standard deviation over seeds; tests use each query's mean over seeds" if several else "",
+        "± is the standard deviation over seeds; where a system has several, its pairs' intervals and p also allow for "
+        "other seeds (Welch's t over seeds and queries), a system with one counting as free of chance"
+        if several
+        else "",
         f"{apart} queries that not all systems have are left out" if apart else "",
     )
     return tuple(filter(None, texts))

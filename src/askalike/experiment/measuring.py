@@ -1,18 +1,19 @@
 """How well a ranker finds what an archive's labels say: the archive's splits, its ranker, one evaluation."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from askalike.archive.splits import labelled, split
 from askalike.archive.store import Archive
-from askalike.errors import ArchiveError
+from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.evaluation.macro import Macro
 from askalike.evaluation.measures import evaluate
 from askalike.evaluation.outcome import Evaluation
-from askalike.evaluation.trec import separated
+from askalike.evaluation.trec import read_qrels, read_run, separated
 from askalike.rankers import Ranker
 from askalike.rankers._ranker import Progress
-from askalike.types import Split
+from askalike.types import Columns, Run, Split
 
 T = TypeVar("T")
 
@@ -28,6 +29,30 @@ def default_split(archive: Archive) -> str:
             "import one, or evaluate a run with --run FILE --qrels FILE"
         )
     return "test" if "test" in names else names[0]
+
+
+def tuning_splits(archive: Archive, dev: str | None = None, test: str | None = None) -> tuple[str, str | None]:
+    """The names of the split that chooses settings and of the one that measures them, given ones first.
+
+    Where nothing is named: dev (or train) and test, as far as they are there; with labels of one kind only, those, and
+    no test. Raises SettingsError where both are the same, ArchiveError where the archive has no labels.
+    """
+    if dev and dev == test:
+        raise SettingsError(f"the split {dev!r} cannot both choose settings and measure them; leave out --test")
+    there = [name for name in labelled(archive) if name != test]
+    first = dev or next((name for name in ("dev", "train") if name in there), None) or default_split(archive)
+    return first, test or ("test" if "test" in there and first != "test" else None)
+
+
+def measure_files(run: Path, qrels: Path, measures: Sequence[str], rule: str = "trec_eval") -> Evaluation:
+    """The measures of a run file against a file of judgements. Raises InputError for either, naming file and line."""
+    found, known = read_run(run), read_qrels(qrels)
+    if not any(query in known for query in found):
+        raise InputError(
+            f"{run}: none of its {len(found)} queries (such as {next(iter(found))!r}) is judged in {qrels} (which has "
+            f"such as {next(iter(known))!r}); expected a run of the same queries"
+        )
+    return evaluate(found, known, measures, rule)
 
 
 def measure(
@@ -53,6 +78,19 @@ def measure(
     return Macro(
         {g: _measured(archive, ranker, p, g, measures, rule, k, progress) for g, p in parts.items() if p.queries}
     )
+
+
+def ranked(archive: Archive, ranker: Ranker, labels: Split, k: int, progress: Progress | None = None) -> Run:
+    """The queries of a split ranked, those of each group of an archive within that group; fitted and indexed before."""
+    groups: Sequence[str | None] = archive.meta.get("groups") or (None,)
+    columns: dict[str, Columns] = {}
+    for group in groups:
+        part = labels if group is None else _within(labels, group)
+        view = archive.view(group=group)
+        if part.queries:
+            run = ranker.fit(view).index(view, progress).rank(part.queries, k, candidates=part.candidates)
+            columns |= {query: run.columns(query) for query in run}
+    return Run(columns)
 
 
 def _measured(

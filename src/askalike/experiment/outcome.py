@@ -30,7 +30,10 @@ class System:
     trials: Mapping[int, Trial]
     """Seed → trial; a system without chance has one."""
     tuned: Mapping[str, Any] = field(default_factory=dict)
-    """What tuning chose, and the dev value it was chosen by; empty where nothing was tuned."""
+    """What tuning chose, and the value it was chosen by: `{"k1": 0.9, "Success@10 on dev (n = 50)": 0.31}`.
+
+    Empty where nothing was tuned.
+    """
 
 
 @dataclass(frozen=True, slots=True)

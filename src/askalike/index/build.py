@@ -180,7 +180,8 @@ def _segment(forward: Forward, exact_lengths: bool, scale: int) -> Segment:
     peak_starts, peaks = _peaks(starts, codes, code_tf, code_length)
     bitmap_of, bitmaps, ranks = _bitmaps(starts, docs, len(lengths))
     return Segment(
-        forward.numbers, forward.phrasings, lengths.astype(np.int32), blob, blob_offsets, starts, docs, codes,
+        forward.numbers, forward.phrasings, lengths.astype(np.int32), blob, blob_offsets, starts,
+        (docs >> 16).astype(np.uint16), docs.astype(np.uint16), codes,
         code_tf, code_length, df, ttf, peak_starts, peaks, bitmap_of, bitmaps, ranks,
     )  # fmt: skip
 

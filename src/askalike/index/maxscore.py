@@ -1,8 +1,9 @@
 """The k best documents of a query, without scoring those that cannot be among them.
 
-MaxScore (Turtle and Flood 1995) over windows of documents that fit into the first-level cache: the postings of the
-query's telling ("essential") terms are added up in an array; only documents whose sum, with the most that the other
+MaxScore (Turtle and Flood 1995) over windows of documents whose sums fit into the second-level cache: the postings of
+the query's telling ("essential") terms are added up in an array; only documents whose sum, with the most that the other
 terms could add, reaches the k-th best score so far are looked up in the others' long lists, which cost one bit test.
+What an addition costs is the bytes it reads, four a posting.
 
 Scores are whole numbers here (a fixed-point scale per query, chosen by the caller), so that the sum does not depend
 on the order of addition, and skipping changes nothing: the result is exactly that of scoring everything.
@@ -15,12 +16,15 @@ from numba import njit
 
 from askalike.index.segment import Array
 
-WINDOW = 16_384  # documents: 64 KiB of sums
-BLOCK = 16  # sums that are looked at together
+WINDOW = 65_536  # documents: a block, whose sums (256 KiB) fit into the second-level cache
+SAMPLE = 4_096  # documents of a window that are scored by all terms, to plan the others' search by
+BLOCK = 64  # sums that are looked at together
 SPARSE = 8  # a window in which less than a share of 1/8 was touched is not scanned
-LOOKUP = 2  # looking up one document costs as much as adding so many postings
-SEED_LISTS = 6
-SEED = 64  # documents that are scored first, for a first idea of the k-th best score
+GATHER = 10.0  # taking up one candidate costs as much as adding so many postings
+LOOKUP = 8.0  # and looking one up in a list as so many
+SEED = 6  # so many more documents than are asked for are scored first, for a first idea of the k-th best score
+SEED_POSTINGS = 4_096
+SEED_LISTS = 20
 
 
 class Postings(NamedTuple):
@@ -29,7 +33,8 @@ class Postings(NamedTuple):
     numbers: Array
     phrasings: Array
     starts: Array
-    docs: Array
+    blocks: Array
+    places: Array
     codes: Array
     bitmap_of: Array
     bitmaps: Array
@@ -170,37 +175,44 @@ def _ones(word: np.uint64) -> int:
     return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
+@njit(inline="always")
+def _doc(blocks: Array, places: Array, at: int) -> int:
+    return (np.int64(blocks[at]) << np.int64(16)) | np.int64(places[at])
+
+
 @njit(cache=True)
-def before(docs: Array, low: int, end: int, doc: int) -> int:
-    """The first position in docs[low:end] that holds `doc` or a later one; `end` if there is none. Without branches."""
+def before(blocks: Array, places: Array, low: int, end: int, doc: int) -> int:
+    """The first position in low:end that holds `doc` or a later one; `end` if there is none. Without branches."""
     size = end - low
     if size == 0:
         return low
     at = np.uint64(low)
     while size > 1:
         half = size >> 1
-        at += np.uint64(half) * np.uint64(docs[at + np.uint64(half - 1)] < doc)
+        at += np.uint64(half) * np.uint64(_doc(blocks, places, at + np.uint64(half - 1)) < doc)
         size -= half
-    return np.int64(at) + np.int64(docs[at] < doc)
+    return np.int64(at) + np.int64(_doc(blocks, places, at) < doc)
 
 
 @njit(cache=True)
-def _from(docs: Array, ranks: Array, one: List, at: int, doc: int) -> int:
+def _from(blocks: Array, places: Array, ranks: Array, one: List, at: int, doc: int) -> int:
     """The first position, not before `at`, of a document from `doc` on, which is the first of a bitmap's word."""
     if one.row < 0:
-        return before(docs, at, one.end, doc)
+        return before(blocks, places, at, one.end, doc)
     return one.start + ranks[one.row, doc >> 6] if doc >> 6 < ranks.shape[1] else one.end
 
 
 @njit(cache=True)
-def posting(docs: Array, bitmaps: Array, ranks: Array, row: int, start: int, end: int, doc: int) -> int:
+def posting(
+    blocks: Array, places: Array, bitmaps: Array, ranks: Array, row: int, start: int, end: int, doc: int
+) -> int:
     """The position of a document in the list start:end, −1 if it is not there. row: the list's bitmap, or −1."""
     if row >= 0:
         word = bitmaps[row, doc >> 6]
         bit = np.uint64(1) << np.uint64(doc & 63)
         return start + ranks[row, doc >> 6] + _ones(word & (bit - np.uint64(1))) if word & bit else -1
-    at = before(docs, start, end, doc)
-    return at if at < end and docs[at] == doc else -1
+    at = before(blocks, places, start, end, doc)
+    return at if at < end and _doc(blocks, places, at) == doc else -1
 
 
 @njit(cache=True)
@@ -228,14 +240,14 @@ def _refine_long(
 
 @njit(cache=True)
 def _refine_short(
-    docs: Array, codes: Array, scores: Array, one: List, found: Array, sums: Array, n: int, least: int
+    blocks: Array, places: Array, codes: Array, scores: Array, one: List, found: Array, sums: Array, n: int, least: int
 ) -> int:
     """As `_refine_long` for a list without a bitmap."""
     kept = 0
     for c in range(n):
         doc, total = found[c], sums[c]
-        at = before(docs, one.start, one.end, doc)
-        if at < one.end and docs[at] == doc:
+        at = before(blocks, places, one.start, one.end, doc)
+        if at < one.end and _doc(blocks, places, at) == doc:
             total += scores[one.table + (codes[at] if one.coded else at - one.start)]
         found[kept], sums[kept] = doc, total
         kept += total >= least
@@ -243,119 +255,60 @@ def _refine_short(
 
 
 @njit(cache=True)
-def _add(docs: Array, codes: Array, scores: Array, one: List, first: int, last: int, low: int, window: Array) -> None:
-    """Adds the scores of postings first:last, which lie in the window that begins at document `low`."""
-    offset, docs, codes = np.uint32(low), docs[first:last], codes[first:last]
+def _add(places: Array, codes: Array, scores: Array, one: List, first: int, last: int, window: Array) -> None:
+    """Adds the scores of postings first:last, which lie in one window."""
+    places, codes = places[first:last], codes[first:last]
     if one.coded:
         table = scores[one.table :]
-        for j in range(len(docs)):  # from 0 and unsigned: numba then leaves its tests for negative positions out
-            window[np.uint32(docs[j]) - offset] += table[codes[j]]
+        for j in range(len(places)):
+            window[places[j]] += table[codes[j]]
     else:
         own = scores[one.table + first - one.start :]
-        for j in range(len(docs)):
-            window[np.uint32(docs[j]) - offset] += own[j]
+        for j in range(len(places)):
+            window[places[j]] += own[j]
 
 
 @njit(cache=True)
-def _raise(docs: Array, codes: Array, scores: Array, one: List, first: int, last: int, low: int, group: Array) -> None:
+def _raise(places: Array, codes: Array, scores: Array, one: List, first: int, last: int, group: Array) -> None:
     """As `_add` for a completion of an unfinished word: the best one counts, not the sum."""
     for j in range(first, last):
         score = scores[one.table + (codes[j] if one.coded else j - one.start)]
-        group[docs[j] - low] = max(group[docs[j] - low], score)
+        group[places[j]] = max(group[places[j]], score)
 
 
 @njit(cache=True)
-def _gather(window: Array, low: int, need: int, found: Array, sums: Array) -> int:
-    """Moves the documents of a window whose sums are at least `need` into a list, and clears the window."""
-    n, least = 0, np.int32(need)
-    for block in range(0, WINDOW, BLOCK):
+def _gather(window: Array, low: int, high: int, need: int, found: Array, sums: Array) -> int:
+    """Moves the documents low:high whose sums are at least `need` into a list, and clears their sums."""
+    n, least, base = 0, np.int32(need), low - low % WINDOW
+    for block in range(low - base, high - base, BLOCK):
         part = window[block : block + BLOCK]
-        hit = False
-        for x in range(BLOCK):
-            hit |= part[np.uint32(x)] >= least
-        if hit:
+        top = np.int32(0)
+        for x in range(len(part)):
+            top = max(top, part[np.uint64(x)])
+        if top >= least:
             for x in range(BLOCK):
-                score = part[np.uint32(x)]
+                score = part[np.uint64(x)]
                 if score >= least:
-                    found[n], sums[n] = low + block + x, score
+                    found[n], sums[n] = base + block + x, score
                     n += 1
-    window[:] = 0
+    window[low - base : high - base] = 0
     return n
 
 
 @njit(cache=True)
 def _gather_touched(
-    docs: Array, first: int, last: int, window: Array, low: int, need: int, found: Array, sums: Array, n: int
+    places: Array, first: int, last: int, window: Array, base: int, need: int, found: Array, sums: Array, n: int
 ) -> int:
     """As `_gather`, but looks only at the documents first:last of one list. Without branches."""
-    at, offset = np.uint64(n), np.uint32(low)
-    docs = docs[first:last]
-    for j in range(len(docs)):
-        place = np.uint32(docs[j]) - offset
+    at = np.uint64(n)
+    places = places[first:last]
+    for j in range(len(places)):
+        place = places[j]
         score = window[place]
-        found[at], sums[at] = docs[j], score
+        found[at], sums[at] = base + place, score
         at += np.uint64(score >= need)
         window[place] = 0
     return np.int64(at)
-
-
-@njit(cache=True)
-def wanted(p: Postings, query: Query, doc: int) -> bool:
-    """Whether a document may be found by a query."""
-    if len(query.allowed) and not query.allowed[doc]:
-        return False
-    if p.numbers[doc] != query.skip_number:
-        return True
-    return query.skip_phrasing >= 0 and p.phrasings[doc] != query.skip_phrasing
-
-
-@njit(cache=True)
-def _seed(p: Postings, t: Terms, query: Query, k: int) -> int:
-    """A score that at least k different numbers reach, 0 if none is found quickly.
-
-    Takes up to SEED documents from the shortest lists, and what these and a few lists with bitmaps add to each: such
-    lookups, scattered over the whole segment, are dear.
-    """
-    found, sums = np.empty(SEED, np.int64), np.empty(SEED, np.int64)
-    n = 0
-    for i in np.argsort(p.starts[t.ids + 1] - p.starts[t.ids]):
-        one = _list(p, t, i)
-        for at in range(one.start, min(one.end, one.start + SEED - n)):
-            found[n] = p.docs[at]
-            sums[n] = (
-                0
-                if t.grouped[i] or one.row >= 0
-                else t.scores[one.table + (p.codes[at] if one.coded else at - one.start)]
-            )
-            n += 1
-        if n == SEED:
-            break
-    n = _distinct(p, query, found, sums, n)
-    if n < k:
-        return 0
-    codes, bitmaps, ranks, scores = p.codes, p.bitmaps, p.ranks, t.scores
-    looked_up = 0
-    for i in range(len(t.ids) - 1, -1, -1):
-        one = _list(p, t, i)
-        if one.row >= 0 and not t.grouped[i] and looked_up < SEED_LISTS:
-            n = _refine_long(codes, bitmaps, ranks, scores, one, found, sums, n, 0)
-            looked_up += 1
-    return np.sort(sums[:n])[n - k]
-
-
-@njit(cache=True)
-def _distinct(p: Postings, query: Query, found: Array, sums: Array, n: int) -> int:
-    """One wanted document of each number, with the sums of its repeats added up."""
-    order = np.argsort(found[:n])
-    docs, scores = found[order], sums[order]
-    kept = 0
-    for c in range(n):
-        if kept and docs[c] == found[kept - 1]:
-            sums[kept - 1] += scores[c]
-        elif (kept == 0 or p.numbers[docs[c]] != p.numbers[found[kept - 1]]) and wanted(p, query, docs[c]):
-            found[kept], sums[kept] = docs[c], scores[c]
-            kept += 1
-    return kept
 
 
 @njit(cache=True)
@@ -364,7 +317,7 @@ def _list(p: Postings, t: Terms, i: int) -> List:
     return List(p.starts[term], p.starts[term + 1], t.tables[i], np.int64(p.bitmap_of[term]), t.by_code[i])
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _limit(best: Best, seed: int, number: int) -> int:
     """The least score that still counts for documents whose numbers are not below `number`."""
     if best.size[0] < len(best.scores):
@@ -374,12 +327,114 @@ def _limit(best: Best, seed: int, number: int) -> int:
 
 
 @njit(cache=True)
-def _offer_all(p: Postings, query: Query, best: Best, found: Array, sums: Array, n: int, seed: int, low: int) -> None:
-    limit = _limit(best, seed, p.numbers[low])
+def _seed(p: Postings, t: Terms, query: Query, loose: int, k: int, buffers: Buffers) -> int:
+    """A score that at least k different numbers reach, 0 if none is found quickly.
+
+    Adds up the first postings of the most telling terms, and takes of the best documents what other terms add.
+    """
+    blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
+    window, found, sums = buffers.window, buffers.docs, buffers.sums
+    lasts = np.zeros(loose, np.int64)
+    i, room = loose, SEED_POSTINGS
+    while i > 0 and room > 0:
+        i -= 1
+        one = _list(p, t, i)
+        lasts[i] = min(_from(blocks, places, ranks, one, one.start, WINDOW), one.start + room)
+        _add(places, codes, scores, one, one.start, lasts[i], window)
+        room -= lasts[i] - one.start
+    n = 0
+    for j in range(i, loose):
+        n = _gather_touched(places, _list(p, t, j).start, lasts[j], window, 0, 1, found, sums, n)
+    n = _wanted(p, query, found, sums, _largest(found, sums, n, k + SEED))
+    if n < k:
+        return 0
+    for j in range(i - 1, max(i - 1 - SEED_LISTS, -1), -1):
+        one = _list(p, t, j)
+        if one.row >= 0:
+            n = _refine_long(codes, bitmaps, ranks, scores, one, found, sums, n, 0)
+    return np.sort(sums[:n])[n - k]
+
+
+@njit(cache=True)
+def _largest(found: Array, sums: Array, n: int, most: int) -> int:
+    """Moves documents with the largest sums, from `most` to four times as many, to the front; returns how many."""
+    if n <= 2 * most:
+        return n
+    peaks = np.empty(2 * most, sums.dtype)  # at least `most` sums reach the middle one of so many parts' largest
+    size = n // len(peaks)
+    for b in range(len(peaks)):
+        peaks[b] = sums[b * size : (b + 1) * size].max()
+    peaks.sort()
+    kept = 0
     for c in range(n):
-        if sums[c] >= limit and wanted(p, query, found[c]):
-            offer(best, sums[c], p.numbers[found[c]], found[c], query.segment, query.repeats)
-            limit = _limit(best, seed, p.numbers[low])
+        if sums[c] >= peaks[most] and kept < 4 * most:
+            found[kept], sums[kept] = found[c], sums[c]
+            kept += 1
+    return kept
+
+
+@njit(cache=True)
+def _wanted(p: Postings, query: Query, found: Array, sums: Array, n: int) -> int:
+    """Keeps the documents that the query may find, one of each number; returns how many."""
+    own, phrasings, allowed = p.numbers, p.phrasings, query.allowed
+    numbers = np.empty(n, np.int64)
+    kept = 0
+    for c in range(n):
+        doc = found[c]
+        if len(allowed) and not allowed[doc]:
+            continue
+        if own[doc] == query.skip_number and (query.skip_phrasing < 0 or phrasings[doc] == query.skip_phrasing):
+            continue
+        if query.repeats and (numbers[:kept] == own[doc]).any():
+            continue
+        found[kept], sums[kept], numbers[kept] = doc, sums[c], own[doc]
+        kept += 1
+    return kept
+
+
+@njit(cache=True)
+def _offer_all(p: Postings, query: Query, best: Best, found: Array, sums: Array, n: int, seed: int) -> None:
+    if n == 0:
+        return
+    own, phrasings, allowed = p.numbers, p.phrasings, query.allowed
+    limit = _limit(best, seed, own[found[0]])
+    for c in range(n):
+        doc, score = found[c], sums[c]
+        if score < limit or (len(allowed) and not allowed[doc]):
+            continue
+        number = own[doc]
+        if number == query.skip_number and (query.skip_phrasing < 0 or phrasings[doc] == query.skip_phrasing):
+            continue
+        offer(best, score, number, doc, query.segment, query.repeats)
+        limit = _limit(best, seed, 0)
+
+
+@njit(cache=True)
+def _count(sums: Array, need: int) -> int:
+    """How many sums reach `need`."""
+    n, least = 0, np.int32(need)
+    for x in range(len(sums)):
+        n += sums[np.uint64(x)] >= least
+    return n
+
+
+@njit(cache=True)
+def _plan(p: Postings, t: Terms, counts: Array, essential: int, ahead: int) -> int:
+    """From which term on lists are added up, so that the whole costs least; the others are looked up.
+
+    counts: how many documents of a sample stay when the terms from each on are known. ahead: the documents to come.
+    """
+    share, added, least, adding = ahead / SAMPLE, essential, np.inf, 0.0
+    for first in range(essential, -1, -1):
+        cost = adding + GATHER * share * counts[first]
+        for i in range(first):
+            cost += LOOKUP * share * counts[i + 1]
+        if cost < least:
+            added, least = first, cost
+        if first:
+            term = t.ids[first - 1]
+            adding += (p.starts[term + 1] - p.starts[term]) * ahead / len(p.numbers)
+    return added
 
 
 @njit(cache=True)
@@ -387,7 +442,8 @@ def search(p: Postings, t: Terms, query: Query, best: Best, buffers: Buffers) ->
     """Offers the segment's documents to `best`.
 
     Terms from `essential` on find documents. Of the others, those from `added` on are added to the sums all the same,
-    since there are so many candidates that this is cheaper than looking each up; the rest is looked up.
+    where there are so many candidates that this is cheaper than looking each up; the rest is looked up. Where it
+    matters, a sample of a window is scored by all terms, to see how many candidates there are.
     """
     terms, documents = len(t.ids), len(p.numbers)
     lists = [_list(p, t, i) for i in range(terms)]
@@ -396,56 +452,70 @@ def search(p: Postings, t: Terms, query: Query, best: Best, buffers: Buffers) ->
     while loose < terms and not t.grouped[loose]:
         rest[loose + 1] = rest[loose] + t.peaks[loose]
         loose += 1
-    firsts, lasts = p.starts[t.ids], p.starts[t.ids]
-    seed = _seed(p, t, query, len(best.scores)) if best.size[0] < len(best.scores) else 0
-    docs, codes, bitmaps, ranks, scores = p.docs, p.codes, p.bitmaps, p.ranks, t.scores
+    seed = 0
+    if best.size[0] < len(best.scores) and documents > SAMPLE:
+        seed = _seed(p, t, query, loose, len(best.scores), buffers)
+    blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
     window, group, found, sums = buffers.window, buffers.group, buffers.docs, buffers.sums
-    essential = low = 0
-    while True:
+    firsts, lasts, counts = p.starts[t.ids], p.starts[t.ids], np.zeros(terms + 1, np.int64)
+    essential, low, planned = 0, 0, False
+    while low < documents:
         limit = _limit(best, seed, p.numbers[low])
         while essential < loose and rest[essential + 1] < limit:
             essential += 1
-        nearest = documents
-        for i in range(essential, terms):
-            if lasts[i] < lists[i].end:
-                nearest = min(nearest, np.int64(docs[lasts[i]]))
-        if nearest == documents:
-            return
-        low = nearest - nearest % WINDOW
-        touched, added = 0, terms
-        for i in range(terms - 1, -1, -1):
-            one = lists[i]
-            if i < essential and (one.end - one.start) * WINDOW > LOOKUP * touched * documents:
-                break
-            firsts[i] = _from(docs, ranks, one, lasts[i], low)
-            lasts[i] = _from(docs, ranks, one, firsts[i], low + WINDOW)
-            touched += lasts[i] - firsts[i] if i >= essential else 0
-            added = i
-        for i in range(added, loose):
-            _add(docs, codes, scores, lists[i], firsts[i], lasts[i], low, window)
-        for i in range(loose, terms):
-            _raise(docs, codes, scores, lists[i], firsts[i], lasts[i], low, group)
+        high = low - low % WINDOW + WINDOW
+        sampling = False
+        if planned:
+            added = _plan(p, t, counts, essential, min(high, documents) - low)
+        else:
+            nearest, finding = documents, 0
+            for i in range(essential, terms):
+                finding += lists[i].end - lists[i].start
+                if lasts[i] < lists[i].end:
+                    nearest = min(nearest, _doc(blocks, places, lasts[i]))
+            if nearest == documents:
+                return
+            low = nearest - nearest % BLOCK
+            high = low - low % WINDOW + WINDOW
+            added = essential
+            if essential and finding * WINDOW > SAMPLE * documents and low + 4 * SAMPLE < min(high, documents):
+                high, added, sampling = low + SAMPLE, 0, True
+        base = low - low % WINDOW
+        touched = 0
+        for i in range(added, terms):
+            firsts[i] = _from(blocks, places, ranks, lists[i], lasts[i], low)
+            lasts[i] = _from(blocks, places, ranks, lists[i], firsts[i], high)
+            touched += lasts[i] - firsts[i]
         if loose < terms:
+            for i in range(loose, terms):
+                _raise(places, codes, scores, lists[i], firsts[i], lasts[i], group)
             window[:] += group
             group[:] = 0
-        limit = _limit(best, seed, p.numbers[low])
+        part = window[low - base : high - base]
+        for i in range(loose - 1, added - 1, -1):
+            if sampling and i < essential:
+                counts[i + 1] = _count(part, max(1, limit - rest[i + 1]))
+            _add(places, codes, scores, lists[i], firsts[i], lasts[i], window)
+        if sampling:
+            planned = True
+            counts[0] = _count(part, limit)
         need = max(1, limit - rest[added])
         n = 0
-        if touched < WINDOW // SPARSE:
-            for i in range(essential, terms):
-                n = _gather_touched(docs, firsts[i], lasts[i], window, low, need, found, sums, n)
-            if added < essential:
-                window[:] = 0
+        if touched * SPARSE < high - low:
+            for i in range(added, terms):
+                n = _gather_touched(places, firsts[i], lasts[i], window, base, need, found, sums, n)
         else:
-            n = _gather(window, low, need, found, sums)
+            n = _gather(window, low, min(high, documents + BLOCK - documents % BLOCK), need, found, sums)
         for i in range(added - 1, -1, -1):
             if n == 0:
                 break
-            if lists[i].row >= 0:
-                n = _refine_long(codes, bitmaps, ranks, scores, lists[i], found, sums, n, limit - rest[i])
+            one = lists[i]
+            if one.row >= 0:
+                n = _refine_long(codes, bitmaps, ranks, scores, one, found, sums, n, limit - rest[i])
             else:
-                n = _refine_short(docs, codes, scores, lists[i], found, sums, n, limit - rest[i])
-        _offer_all(p, query, best, found, sums, n, seed, low)
+                n = _refine_short(blocks, places, codes, scores, one, found, sums, n, limit - rest[i])
+        _offer_all(p, query, best, found, sums, n, seed)
+        low = high
 
 
 class Tables(NamedTuple):
@@ -532,8 +602,8 @@ def search_all(
     buffers = Buffers(
         np.zeros(WINDOW, np.int32),
         np.zeros(WINDOW, np.int32),
-        np.empty(WINDOW + 1, np.int64),
-        np.empty(WINDOW + 1, np.int64),
+        np.empty(WINDOW + 1, np.int32),
+        np.empty(WINDOW + 1, np.int32),
     )
     for q in range(len(batch.scales)):
         terms = _terms(p, tables, batch, q)
@@ -568,14 +638,15 @@ def matches(p: Postings, ids: Array, batch: Batch, queries: Array, documents: Ar
     shared = np.empty(most, np.int64)
     held = np.empty(most, np.int64)
     offsets, terms = batch.offsets, batch.terms
-    starts, docs, codes, bitmap_of, bitmaps, ranks = p.starts, p.docs, p.codes, p.bitmap_of, p.bitmaps, p.ranks
+    starts, blocks, places, codes = p.starts, p.blocks, p.places, p.codes
+    bitmap_of, bitmaps, ranks = p.bitmap_of, p.bitmaps, p.ranks
     n = 0
     for i in range(len(documents)):
         for m in range(offsets[queries[i]], offsets[queries[i] + 1]):
             term = ids[terms[m]]
             if term < 0:
                 continue
-            at = posting(docs, bitmaps, ranks, bitmap_of[term], starts[term], starts[term + 1], documents[i])
+            at = posting(blocks, places, bitmaps, ranks, bitmap_of[term], starts[term], starts[term + 1], documents[i])
             if at >= 0:
                 pairs[n], shared[n], held[n] = i, m, codes[at]
                 n += 1

@@ -32,7 +32,7 @@ from askalike.index.segment import Array, Segment
 
 __all__ = ["FORMAT", "MANIFEST", "NONE", "IndexWriter", "Layout", "PostingsIndex"]
 
-FORMAT = 1
+FORMAT = 2
 TOKENS_PER_SEGMENT = 1 << 26  # a build holds at most so many tokens in memory (256 MiB)
 NONE = np.empty(0, np.int32), np.empty((0, 3), np.int64)
 

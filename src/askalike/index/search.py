@@ -69,7 +69,7 @@ class LiveSegment:
     def postings(self) -> Postings:
         """The arrays that the search touches."""
         s = self.segment
-        return Postings(s.numbers, s.phrasings, s.starts, s.docs, s.codes, s.bitmap_of, s.bitmaps, s.ranks)
+        return Postings(s.numbers, s.phrasings, s.starts, s.blocks, s.places, s.codes, s.bitmap_of, s.bitmaps, s.ranks)
 
     @cached_property
     def live(self) -> Array:
@@ -117,7 +117,7 @@ class LiveSegment:
         if not len(self.deleted):
             return ids >= 0
         return np.array(
-            [i >= 0 and self.live[self.segment.docs[starts[i] : starts[i + 1]]].any() for i in ids], np.bool_
+            [i >= 0 and self.live[self.segment.posted(starts[i], starts[i + 1])].any() for i in ids], np.bool_
         )
 
     def completions(self, prefix: str) -> tuple[Array, Array]:

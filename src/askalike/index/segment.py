@@ -30,8 +30,10 @@ class Segment:
     """The sorted dictionary (terms.py)."""
     starts: Array
     """int64 (V + 1): where each term's postings begin."""
-    docs: Array
-    """int32 (P): positions in `numbers`, rising within a term."""
+    blocks: Array
+    places: Array
+    """uint16 (P): positions in `numbers`, rising within a term, as a block of 65,536 and a place in it: a search reads
+    the places alone."""
     codes: Array
     """uint16 (P)."""
     code_tf: Array
@@ -54,6 +56,15 @@ class Segment:
     def documents(self) -> int:
         """How many of the documents are questions' own texts."""
         return int(np.count_nonzero(self.phrasings == 0))
+
+    @property
+    def docs(self) -> Array:
+        """int32 (P): the positions in `numbers`, whole."""
+        return self.posted(0, len(self.places))
+
+    def posted(self, first: int, last: int) -> Array:
+        """int32: the positions in `numbers` of the postings first:last."""
+        return self.blocks[first:last].astype(np.int32) << 16 | self.places[first:last]
 
     @property
     def total(self) -> int:

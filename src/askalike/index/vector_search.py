@@ -20,6 +20,7 @@ from askalike.index.stored import Kind, Stored, filled, prepared
 from askalike.types import Vectors
 
 SCORES = 1 << 22  # bounds held at a time, for all queries of a batch: 32 MiB
+NOTHING = Found(np.empty(0, np.int64), np.empty(0))
 TOLERANCE = 1e-5  # of the sum of several parts' bounds, relative
 
 
@@ -133,26 +134,35 @@ class VectorSearcher:
     ) -> list[Found]:
         walked = [graphs and all(s.graphs) and bool(s.graphs) for s in self._segments]
         bounds = [None if w else s.between(values) for s, w in zip(self._segments, walked, strict=True)]
-        found = []
-        for query, skip in enumerate(skips):
-            if not asked[query]:
-                found.append(Found(np.empty(0, np.int64), np.empty(0)))
-                continue
-            looks = [
-                None if both is None else _look(s, both, query, mask, skip)
-                for s, both, mask in zip(self._segments, bounds, masks, strict=True)
-            ]
-            least = _kth([_by_number(s, look[0]) for s, look in zip(self._segments, looks, strict=True) if look], k)
-            numbers, scores = [np.empty(0, np.int64)], [np.empty(0)]
-            for segment, look, mask in zip(self._segments, looks, masks, strict=True):
-                if look is None:
-                    rows = _walked(segment, values, query, k, mask, skip)
-                else:
-                    rows = np.flatnonzero((look[1] >= least) & np.isfinite(look[1]))
-                numbers.append(segment.numbers[rows])
-                scores.append(segment.exact(rows, values, query))
-            found.append(_best(np.concatenate(numbers), np.concatenate(scores), k))
-        return found
+        return [
+            self._one(values, query, skip, k, masks, bounds) if asked[query] else NOTHING
+            for query, skip in enumerate(skips)
+        ]
+
+    def _one(
+        self,
+        values: Sequence[Array],
+        query: int,
+        skip: tuple[int, int],
+        k: int,
+        masks: Sequence[Array],
+        bounds: Sequence[tuple[Array, Array] | None],
+    ) -> Found:
+        """The k best of one query: of each segment the rows that its bounds, or its graphs where it has none, leave."""
+        looks = [
+            None if both is None else _look(s, both, query, mask, skip)
+            for s, both, mask in zip(self._segments, bounds, masks, strict=True)
+        ]
+        least = _kth([_by_number(s, look[0]) for s, look in zip(self._segments, looks, strict=True) if look], k)
+        numbers, scores = [NOTHING.numbers], [NOTHING.scores]
+        for segment, look, mask in zip(self._segments, looks, masks, strict=True):
+            if look is None:
+                rows = _walked(segment, values, query, k, mask, skip)
+            else:
+                rows = np.flatnonzero((look[1] >= least) & np.isfinite(look[1]))
+            numbers.append(segment.numbers[rows])
+            scores.append(segment.exact(rows, values, query))
+        return _best(np.concatenate(numbers), np.concatenate(scores), k)
 
     def _scored(
         self, values: Sequence[Array], query: int, numbers: Array, skip: tuple[int, int]

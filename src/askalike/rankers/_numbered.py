@@ -56,6 +56,11 @@ class Numbered(ABC):
     def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
         """See Ranker.explain."""
 
+    @property
+    @abstractmethod
+    def values(self) -> Mapping[str, Any]:
+        """See Ranker.values."""
+
     @abstractmethod
     def paths(self, view: View) -> Sequence[Path]:
         """See Ranker.paths."""

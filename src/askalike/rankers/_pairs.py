@@ -1,16 +1,28 @@
 """Why two texts have like vectors, word by word, where an encoder can tell; else the score as a whole."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.encoders import Encoder
-from askalike.types import Contribution, Explanation, Question, Span
+from askalike.types import Answer, Contribution, Explanation, Question, Span
 
+LEAST_SUM = 1e-9  # of products: less cannot be shared out
 ALIKE = 0.4  # the cosine from which two words are shown beside each other
+
+
+@runtime_checkable
+class Additive(Protocol):
+    """An encoder whose vector of a text is the sum of what its words add."""
+
+    def text(self, text: Question | Answer) -> str:
+        """What of a question or an answer is encoded, plain."""
+
+    def words(self, text: str) -> Sequence[Any]:
+        """The words of a plain text: start, end and vector of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +41,16 @@ def explained(
 
     A vector that is a sum of words' vectors makes the score a sum over the query's words.
     """
-    if not hasattr(encoder, "words"):
-        return Explanation(score, (Contribution(name, (), score),) if score else ())
-    texts = {field: encoder.text(text) for field, text in fields.items()}  # type: ignore[attr-defined]
-    asked = list(_words(encoder, "query", encoder.text(query)))  # type: ignore[attr-defined]
+    whole = (Contribution(name, (), score),) if score else ()
+    if not isinstance(encoder, Additive):
+        return Explanation(score, whole)
+    texts = {field: encoder.text(text) for field, text in fields.items()}
+    asked = list(_words(encoder, "query", encoder.text(query)))
     found = [word for field, text in texts.items() for word in _words(encoder, field, text)]
-    if not asked or not found or not score:
-        return Explanation(score, (Contribution(name, (), score),) if score else (), (), texts)
     total = np.sum([word.vector for word in found], axis=0)
-    added = np.array([word.vector @ total for word in asked], np.float64)
-    if abs(added.sum()) < 1e-9:
-        return Explanation(score, (Contribution(name, (), score),), (), texts)
+    added = np.array([word.vector @ total for word in asked], np.float64) if found else np.empty(0)
+    if not score or abs(added.sum()) < LEAST_SUM:
+        return Explanation(score, whole, (), texts)
     nearest = [_nearest(word, found) for word in asked]
     shares = added * (score / added.sum())
     rows = [
@@ -50,7 +61,7 @@ def explained(
     return Explanation(score, tuple(sorted(rows, key=lambda c: -c.score)), tuple(spans), texts)
 
 
-def _words(encoder: Any, field: str, text: str) -> Iterator[_Word]:
+def _words(encoder: Additive, field: str, text: str) -> Iterator[_Word]:
     """The words with what each adds, without the signs around them."""
     for word in encoder.words(text):
         shown = text[word.start : word.end]

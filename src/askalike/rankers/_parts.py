@@ -10,7 +10,7 @@ from askalike import config
 from askalike.archive.view import View
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers._numbered import Numbered
-from askalike.rankers._ranker import Progress
+from askalike.rankers._ranker import Dated, Progress
 
 
 def _listed(value: Any) -> Any:
@@ -60,6 +60,18 @@ class Composed(Numbered):
             if not isinstance(part, Numbered):
                 raise SettingsError(f"{name}: {part.name} cannot be a part of another ranker")
         return cls(parts, settings, name)  # type: ignore[arg-type]
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See Ranker.values; a part's are `part.key`."""
+        own = self.settings.model_dump()
+        return own | {f"{part.name}.{key}": value for part in self.parts for key, value in part.values.items()}
+
+    @property
+    def knows_until(self) -> str | None:
+        """See Dated: the latest of what its parts know."""
+        dates = [part.knows_until for part in self.parts if isinstance(part, Dated)]
+        return max((date for date in dates if date), default=None)
 
     def fit(self, view: View) -> Self:
         """Lets each part learn."""

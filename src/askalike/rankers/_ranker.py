@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 from askalike.archive.view import View
 from askalike.types import Explanation, Filter, Question, Run
@@ -17,6 +17,10 @@ class Ranker(Protocol):
     @property
     def name(self) -> str:
         """The name it was asked for by."""
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """All its settings, the defaults too: `build(name, values)` makes the same ranker."""
 
     def fit(self, view: View) -> Self:
         """Learns from the view's texts and links. A ranker that has nothing to learn returns itself at once."""
@@ -47,3 +51,24 @@ class Ranker(Protocol):
 
     def explain(self, query: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
         """Why each of these documents has its score for the query."""
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A ranker that knows which of its settings are worth trying, the defaults first."""
+
+    @property
+    def grids(self) -> Sequence[Mapping[str, Sequence[Any]]]:
+        """Setting → values; several grids are tried one after the other."""
+
+
+@runtime_checkable
+class Dated(Protocol):
+    """A ranker that has learned from texts or links with dates, and says of when the latest of them are.
+
+    What it knows must not be later than the moment that it is asked at: a replay refuses it before that.
+    """
+
+    @property
+    def knows_until(self) -> str | None:
+        """The ISO date of the latest thing it has learned from; None where it has learned nothing."""

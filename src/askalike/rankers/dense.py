@@ -58,6 +58,16 @@ class Dense(Numbered):
         encoder = encoders.opened(folder, others) if folder else encoders.build(name, others)
         return cls(encoder, config.validated(DenseSettings, ours, name), name)
 
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See Ranker.values."""
+        return {**self.settings.model_dump(), **self.encoder.values}
+
+    @property
+    def knows_until(self) -> str | None:
+        """See Dated: what a trained encoder says of itself; a packaged one has seen nothing of the archive."""
+        return getattr(self.encoder, "knows_until", None)
+
     def fit(self, view: View) -> Self:
         """Lets the encoder learn."""
         self.encoder = self.encoder.fit(view)

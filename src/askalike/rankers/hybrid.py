@@ -6,6 +6,7 @@ Scores are normalised by that pool alone, so that they depend neither on k nor o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -62,7 +63,9 @@ class _Scale:
         if self.normalise == "none":
             return np.nan_to_num(scores)
         if self.normalise == "min_max":
-            return np.nan_to_num((scores - self.low) / self.span) if self.span > 0 else np.zeros(len(scores))
+            if self.span == 0:  # all alike, as where one document is all there is
+                return (scores > 0).astype(np.float64)
+            return np.nan_to_num((scores - self.low) / self.span)
         ranks = {n: rank for rank, n in enumerate(self.numbers.tolist(), 1)}
         return np.array([1 / (RANK + ranks[n]) if n in ranks else 0.0 for n in numbers.tolist()])
 
@@ -78,6 +81,12 @@ class Hybrid(Composed):
         if settings.weights is not None and len(settings.weights) != len(parts):
             raise SettingsError(f"{name}: {len(parts)} parts, but {len(settings.weights)} weights")
         self.weights = settings.weights or (1 / len(parts),) * len(parts)
+
+    @property
+    def grids(self) -> Sequence[Mapping[str, Sequence[Any]]]:
+        """Weights: equal ones, then some parts counting twice or four times as much as others."""
+        choices = [weights for weights in product((1, 2, 4), repeat=len(self.parts)) if min(weights) == 1]
+        return ({"weights": choices},)
 
     def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> _Prepared:
         """The queries as each part knows them."""
@@ -106,7 +115,7 @@ class Hybrid(Composed):
         for at, id in enumerate(numbers):
             shares = [float(w * scores[0][at]) for w, scores in zip(self.weights, rows, strict=True)]
             own = [_sharing(part.name, r.get(id), s) for part, r, s in zip(self.parts, reasons, shares, strict=True)]
-            found[id] = _together(own)
+            found[id] = _together(own, {part.name: share for part, share in zip(self.parts, shares, strict=True)})
         return found
 
     def _totals(self, scores: Sequence[Sequence[Scores]], candidates: Sequence[Numbers]) -> list[Scores]:
@@ -159,7 +168,7 @@ def _sharing(name: str, reason: Explanation | None, share: float) -> Explanation
     return replace(reason, score=share, contributions=rows)
 
 
-def _together(reasons: Sequence[Explanation]) -> Explanation:
+def _together(reasons: Sequence[Explanation], parts: Mapping[str, float]) -> Explanation:
     """One explanation of several: the same word's contributions added up, the spans of all fields."""
     words: dict[str, Contribution] = {}
     spans: dict[Span, None] = {}
@@ -173,4 +182,4 @@ def _together(reasons: Sequence[Explanation]) -> Explanation:
         fresh = [f for f in reason.text if text.setdefault(f, reason.text[f]) == reason.text[f]]
         spans |= {s: None for s in reason.spans if s.field in fresh}
     rows = tuple(sorted(words.values(), key=lambda c: -c.score))
-    return Explanation(sum(r.score for r in reasons), rows, tuple(spans), text)
+    return Explanation(sum(parts.values()), rows, tuple(spans), text, parts)

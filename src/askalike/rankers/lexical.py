@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -55,6 +55,9 @@ class LexicalSettings(AnalyzerSettings):
 class Lexical(Numbered):
     """Lexical ranking by a similarity."""
 
+    GRID: ClassVar[Mapping[str, Sequence[Any]]] = {"title_weight": (1.0, 2.0, 3.0, 5.0)}
+    """What tuning tries besides the similarity's settings. Each weight has an index of its own."""
+
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
         self.name = name
         self.similarity = similarity
@@ -70,6 +73,11 @@ class Lexical(Numbered):
         ours = {k: v for k, v in values.items() if k in LexicalSettings.model_fields}
         others = {k: v for k, v in values.items() if k not in ours}
         return cls(validated(similarity, others, name), validated(LexicalSettings, ours, name), name)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See Ranker.values."""
+        return {**self.settings.model_dump(by_alias=True), **self.similarity.model_dump(by_alias=True)}
 
     def index(self, view: View, progress: Progress | None = None) -> Self:
         """Opens the view's index and brings it up to the archive's last change."""

@@ -8,6 +8,16 @@ from numba import njit
 Normalisation = Literal["none", "h1", "h2", "h3", "z"]
 NORMALISATIONS = ("none", "h1", "h2", "h3", "z")
 
+C = (1.0, 0.25, 0.5, 2.0, 4.0, 8.0)
+NORMALISATION_GRIDS = (
+    {"normalisation": ("h2",), "c": C},
+    {"normalisation": ("h1",), "c": C},
+    {"normalisation": ("h3",), "mu": (800.0, 50.0, 100.0, 200.0, 400.0, 1600.0)},
+    {"normalisation": ("z",), "z": (0.3, 0.1, 0.2, 0.4)},
+    {"normalisation": ("none",)},
+)
+"""What tuning tries: each normalisation with values of its own parameter."""
+
 
 @njit("float64(int64, float64, float64, float64, float64, float64, float64)", cache=True)
 def normalised(kind: int, c: float, tf: float, length: float, ttf: float, total: float, average: float) -> float:

@@ -1,7 +1,8 @@
 """What every similarity is: settings, and one formula over a term's and the collection's statistics."""
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,9 @@ Floats = NDArray[np.float64]
 
 class Similarity(Settings):
     """A term-weighting formula. Every score is ≥ 0, rises with the frequency and falls with the length."""
+
+    GRIDS: ClassVar[Sequence[Mapping[str, Sequence[Any]]]] = ({},)
+    """What tuning tries: the values of each setting, the default first; several grids where settings depend."""
 
     @abstractmethod
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:

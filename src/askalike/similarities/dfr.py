@@ -7,7 +7,7 @@ from numba import njit, vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._normalisation import NORMALISATIONS, Normalisation, normalised
+from askalike.similarities._normalisation import NORMALISATION_GRIDS, NORMALISATIONS, Normalisation, normalised
 from askalike.similarities._similarity import Floats, Similarity, signature
 from askalike.types import Collection
 
@@ -42,6 +42,10 @@ def dfr(
 
 class Dfr(Similarity):
     """Divergence from randomness: a basic model, an after-effect, a normalisation."""
+
+    GRIDS = tuple(
+        {"basic_model": ("g", "in", "if", "ine"), "after_effect": ("l", "b"), **grid} for grid in NORMALISATION_GRIDS
+    )
 
     basic_model: Literal["g", "in", "if", "ine"] = Field("g", description="geometric, or inverse df, ttf, expected df")
     after_effect: Literal["b", "l"] = Field("l", description="Bernoulli, or Laplace")

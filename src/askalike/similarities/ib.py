@@ -7,7 +7,7 @@ from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._normalisation import NORMALISATIONS, Normalisation, normalised
+from askalike.similarities._normalisation import NORMALISATION_GRIDS, NORMALISATIONS, Normalisation, normalised
 from askalike.similarities._similarity import Floats, Similarity, signature
 from askalike.types import Collection
 
@@ -31,6 +31,8 @@ def ib(
 
 class Ib(Similarity):
     """Information-based model: a distribution, the statistic λ that it is fitted with, a normalisation."""
+
+    GRIDS = tuple({"distribution": ("ll", "spl"), "lambda": ("df", "ttf"), **grid} for grid in NORMALISATION_GRIDS)
 
     distribution: Literal["ll", "spl"] = Field("ll", description="log-logistic, or smoothed power law")
     lam: Literal["df", "ttf"] = Field("df", alias="lambda", description="λ from document or total frequency")

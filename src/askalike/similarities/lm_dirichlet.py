@@ -20,6 +20,8 @@ def lm_dirichlet(tf: float, length: float, ttf: float, total: float, mu: float) 
 class LmDirichlet(Similarity):
     """Language model with Dirichlet smoothing. Short texts like a small μ."""
 
+    GRIDS = ({"mu": (2000.0, 25.0, 50.0, 100.0, 200.0, 300.0, 500.0, 1000.0, 1500.0, 2500.0)},)
+
     mu: float = Field(2000.0, gt=0, description="weight of the collection's model, in words")
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:

@@ -20,6 +20,8 @@ def lm_jelinek_mercer(tf: float, length: float, ttf: float, total: float, lam: f
 class LmJelinekMercer(Similarity):
     """Language model with Jelinek-Mercer smoothing."""
 
+    GRIDS = ({"lambda": (0.7, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 0.9)},)
+
     lam: float = Field(0.7, gt=0, lt=1, alias="lambda", description="weight of the collection's model")
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:

@@ -20,6 +20,8 @@ def tfidf(tf: float, length: float, df: float, documents: float, idf_power: floa
 class Tfidf(Similarity):
     """TF-IDF with Lucene's length normalisation."""
 
+    GRIDS = ({"idf_power": (1.0, 0.5, 1.5, 2.0, 3.0)},)
+
     idf_power: float = Field(1.0, ge=0, description="exponent of the idf; Lucene 4 and before counted it twice (2)")
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:

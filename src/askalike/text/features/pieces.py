@@ -26,16 +26,21 @@ TOKENIZER = "tokenizer.json"
 CHUNK = 1_000
 
 
-class PieceSettings(Settings):
-    """What becomes of a text before it is looked up, and how many rows there are of each kind."""
+class LookupSettings(Settings):
+    """What becomes of a text before it is looked up."""
 
-    fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
     code: Literal["drop", "keep"] = Field("drop", description="whether code counts")
     links: Literal["token", "keep"] = Field("token", description="whether a link counts as one word, or as its parts")
     longest: int = Field(
         128, ge=1, description="how many words of a text are looked up: its beginning says what it asks"
     )
     lower_case: bool = Field(False, description="whether subwords are looked up in lower case")
+
+
+class PieceSettings(LookupSettings):
+    """That, what of a question is looked up, and how many rows there are of each kind."""
+
+    fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
     subwords: int = Field(0, ge=0, description="rows of the tokenizer's vocabulary")
     words: int = Field(0, ge=0, description="rows of hashed words")
     bigrams: int = Field(0, ge=0, description="rows of hashed pairs of words")

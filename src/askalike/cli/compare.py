@@ -1,0 +1,44 @@
+"""askalike compare: is the difference between runs real, and on which queries do they differ?"""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askalike.experiment.measuring import USUAL
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(compare)
+
+
+def compare(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Run files, or folders of experiments; NAME=PATH names one.")
+    ],
+    qrels: Annotated[Path | None, typer.Option(help="What is relevant: TREC, BEIR or SemEval lines.")] = None,
+    archive: Annotated[Path | None, typer.Option(help="The archive that judges, and has the texts.")] = None,
+    split: Annotated[str | None, typer.Option(help="Its split; default: the experiment's, else test.")] = None,
+    measures: Annotated[str | None, typer.Option(help="Default: the experiments', else the usual ones.")] = None,
+    rule: Annotated[str | None, typer.Option(help="Default: the experiments' rule, else trec_eval.")] = None,
+    common_only: Annotated[bool, typer.Option("--common-only", help="Only queries that every run has.")] = False,
+    format: Annotated[str, typer.Option(help="text, html, latex, csv or json.")] = "text",
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="A file to write to.")] = None,
+) -> None:
+    """Compare runs query by query: differences with intervals and p, and the queries that differ most."""
+    from askalike.experiment.comparing import compare_runs
+    from askalike.experiment.reporting.compared import formatted
+    from askalike.experiment.reporting.page import written
+    from askalike.experiment.sources import declared, judged, sources
+
+    found = sources(runs)
+    names = measures.split() if measures is not None else declared(found, "measures") or USUAL
+    by = rule or declared(found, "rule") or "trec_eval"
+    compared = compare_runs(found, judged(found, qrels, archive, split), names, by, common_only=common_only)
+    text = formatted(compared, format)
+    if output:
+        print(written(output, text), file=sys.stderr)
+    else:
+        sys.stdout.write(text)

@@ -1,0 +1,64 @@
+"""askalike replay: would the original have been found when the duplicate was asked?"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askalike import rankers
+from askalike.archive.store import Archive
+from askalike.cli._options import Directory, Fields, Json, Settings, print_json, progress, say_compiling
+from askalike.config import assignments
+from askalike.experiment import replay_folder
+from askalike.experiment.replay import WORDING, Replay
+from askalike.experiment.replay import replay as replay_archive
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(replay)
+
+
+def replay(
+    directory: Directory,
+    since: Annotated[str, typer.Option(metavar="DATE", help="Ask the questions from this date on again.")],
+    until: Annotated[str | None, typer.Option(metavar="DATE", help="… and before this one.")] = None,
+    ranker: Annotated[
+        list[str] | None,
+        typer.Option("--ranker", "-r", help=f"May be repeated. One of: {', '.join(rankers.names())}."),
+    ] = None,
+    settings: Settings = None,
+    fields: Fields = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Among how many the original is looked for.")] = 5,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="A folder for results, runs and plot.")] = None,
+    json: Json = False,
+) -> None:
+    """Ask every question that was later closed as a duplicate again, at its own time.
+
+    Each is ranked against only what existed at that moment: texts, statistics and what a ranker has learned.
+    """
+    values = assignments(settings or []) | ({"fields": fields} if fields else {})
+    with Archive.open(directory) as archive, progress("replaying") as report:
+        say_compiling()
+        asked = dict.fromkeys(ranker or [rankers.default()], values)
+        result = replay_archive(archive, asked, since, until, k, report)
+    written = replay_folder.write(result, output) if output else []
+    if json:
+        print_json(result.as_dict())
+        return
+    print(_text(result))
+    for path in written:
+        print(path)
+
+
+def _text(result: Replay) -> str:
+    lines = [f"{each.ranker}: {each.sentence()}" for each in result.results]
+    asked = result.asked
+    return "\n".join(
+        [
+            *lines,
+            f"not counted: {asked.newer_links} links to a question that is not older, {asked.undated_links} links with "
+            "an end that has no date",
+            WORDING,
+        ]
+    )

@@ -1,0 +1,80 @@
+"""One system with one seed: ranked, written, measured. What is written already is read instead."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from askalike import rankers
+from askalike.archive.store import Archive
+from askalike.evaluation.measures import evaluate
+from askalike.evaluation.trec import read_run, write_run
+from askalike.experiment import joints
+from askalike.experiment.folder import Folder
+from askalike.experiment.half_typed import typing_curve
+from askalike.experiment.names import cell_name, file_name
+from askalike.experiment.outcome import Trial
+from askalike.experiment.settings import Experiment
+from askalike.rankers import Ranker
+from askalike.rankers._ranker import Progress
+from askalike.types import Split
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What all cells of an experiment share."""
+
+    experiment: Experiment
+    archive: Archive
+    folder: Folder
+    labels: Split
+
+
+@dataclass(slots=True)
+class Cell:
+    """A finished cell. `typing`: share of the words → measure → mean. `seconds`: what was done → how long it took."""
+
+    trial: Trial
+    typing: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+def finished(
+    bench: Bench, label: str, ranker: str, settings: Mapping[str, Any], seed: int | None, progress: Progress | None
+) -> Cell:
+    """The cell, ranked first if its run is not there yet. `seed` None: the ranker has no chance in it."""
+    name = cell_name(label, seed)
+    path = bench.folder.run(name)
+    if not path.exists():
+        chosen = rankers.build(ranker, settings if seed is None else {**settings, "seed": seed})
+        _rank(bench, chosen, label, name, progress)
+    kept = bench.folder.kept(f"cells/{name}.json") or {}
+    run = read_run(path)
+    evaluation = evaluate(run, bench.labels.qrels, bench.experiment.measures, bench.experiment.rule)
+    seconds = kept["seconds"]
+    return Cell(Trial(run, evaluation, sum(seconds.values())), kept["typing"], seconds)
+
+
+def _rank(bench: Bench, ranker: Ranker, label: str, name: str, progress: Progress | None) -> None:
+    """Writes what is known of the cell and then its run: with that the cell is finished."""
+    experiment, labels = bench.experiment, bench.labels
+    seconds: dict[str, float] = {}
+    view = joints.learnable(bench.archive, experiment.split)
+    _timed(seconds, "fit", lambda: ranker.fit(view))
+    _timed(seconds, "index", lambda: ranker.index(bench.archive.view(), progress))
+    run = _timed(seconds, "rank", lambda: ranker.rank(labels.queries, experiment.k, candidates=labels.candidates))
+    typing: Mapping[str, Mapping[str, float]] = {}
+    if experiment.typing_curve:
+        typing = typing_curve(ranker, labels, experiment.measures, experiment.rule, experiment.k)
+    bench.folder.keep(f"cells/{name}.json", {"seconds": seconds, "typing": typing})
+    write_run(run, bench.folder.run(name), file_name(label))
+    bench.folder.log(f"{name}: {', '.join(f'{what} {took:.2f} s' for what, took in seconds.items())}")
+
+
+def _timed(seconds: dict[str, float], what: str, do: Callable[[], T]) -> T:
+    started = time.perf_counter()
+    done = do()
+    seconds[what] = round(time.perf_counter() - started, 3)
+    return done

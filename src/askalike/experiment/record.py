@@ -1,0 +1,44 @@
+"""An experiment's result as JSON: all but the runs themselves, which lie beside it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from askalike.experiment.outcome import Outcome, System
+from askalike.experiment.summary import interval, mean_and_sd, verdict
+
+
+def as_dict(outcome: Outcome) -> dict[str, Any]:
+    """Numbers, texts, lists and dictionaries of them."""
+    return {
+        "title": outcome.title,
+        "archive": str(outcome.archive),
+        "split": outcome.split,
+        "queries": len(outcome.labels.queries),
+        "measures": list(outcome.measures),
+        "rule": outcome.rule,
+        "systems": [_system(system, outcome) for system in outcome.systems],
+        "comparisons": {measure: comparison.as_dict() for measure, comparison in outcome.comparisons.items()},
+        "typing": outcome.typing,
+        "paper": outcome.paper,
+        "known_differences": list(outcome.known_differences),
+        "check": {"verdict": verdict(outcome.findings), "findings": [asdict(f) for f in outcome.findings if f.count]},
+        "provenance": dict(outcome.provenance),
+    }
+
+
+def _system(system: System, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "label": system.label,
+        "ranker": system.ranker,
+        "settings": dict(system.settings),
+        "tuned": dict(system.tuned),
+        "measures": {measure: _measure(system, measure) for measure in outcome.measures},
+        "seeds": {str(seed): trial.evaluation.as_dict() for seed, trial in system.trials.items()},
+    }
+
+
+def _measure(system: System, measure: str) -> Mapping[str, float | None]:
+    mean, sd = mean_and_sd(system, measure)
+    low, high = interval(system, measure)
+    return {"mean": mean, "low": low, "high": high, "sd": sd}

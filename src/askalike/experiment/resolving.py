@@ -1,0 +1,42 @@
+"""An experiment with nothing left open: the archive's full path, every setting, every value that is tried."""
+
+from typing import Any
+
+from askalike import rankers
+from askalike.archive.store import Archive
+from askalike.errors import SettingsError
+from askalike.experiment import joints
+from askalike.experiment.settings import Experiment, System
+
+
+def resolved(experiment: Experiment, archive: Archive) -> Experiment:
+    """The same experiment, to be run again by a version with other defaults and from another folder."""
+    systems = tuple(_resolved(experiment, system, archive) for system in experiment.system)
+    return experiment.model_copy(update={"archive": experiment.archive.expanduser().resolve(), "system": systems})
+
+
+def seeds_of(experiment: Experiment, system: System) -> tuple[int | None, ...]:
+    """The seeds that a system is run with: those of the experiment if its ranker has a setting `seed`, else None."""
+    try:
+        rankers.build(system.ranker, {**system.settings, "seed": experiment.seeds[0]})
+    except SettingsError:
+        return (None,)
+    return experiment.seeds
+
+
+def _resolved(experiment: Experiment, system: System, archive: Archive) -> System:
+    given = experiment.settings_of(system)
+    grids = _grids(system, given, archive)
+    tried = {name for grid in grids for name in grid}
+    settings = {k: v for k, v in rankers.build(system.ranker, given).values.items() if k not in tried and v is not None}
+    measure = system.tune_measure or experiment.measures[0]
+    changes: dict[str, Any] = {"tune": grids, "tune_measure": measure} if grids else {"tune_measure": None}
+    return system.model_copy(update={"settings": settings, **changes})
+
+
+def _grids(system: System, given: dict[str, Any], archive: Archive) -> tuple[dict[str, tuple[Any, ...]], ...]:
+    """What is tried, one grid after the other; none where the system is not tuned."""
+    if system.tune is True:
+        grids = joints.default_grids(archive, system.ranker, given)
+        return tuple({name: tuple(values) for name, values in grid.items()} for grid in grids)
+    return system.tune or ()

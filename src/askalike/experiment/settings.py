@@ -1,0 +1,176 @@
+"""What an experiment's TOML may say: the tables and their keys, each checked by itself."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from askalike import rankers
+from askalike.config import Settings
+from askalike.errors import SettingsError
+from askalike.evaluation import rules
+from askalike.evaluation.names import canonical
+from askalike.experiment.measuring import USUAL
+from askalike.experiment.names import file_name
+
+
+def _measure(name: str) -> str:
+    try:
+        canonical(name)
+    except SettingsError as error:
+        raise ValueError(error) from None
+    return name
+
+
+def _ranker(name: str) -> str:
+    if name not in rankers.names():
+        raise ValueError(f"no ranker is called {name!r}; there are: {', '.join(rankers.names())}")
+    return name
+
+
+def _rule(name: str) -> str:
+    try:
+        return rules.named(name).name
+    except SettingsError as error:
+        raise ValueError(error) from None
+
+
+Measure = Annotated[str, AfterValidator(_measure)]
+Grid = dict[str, tuple[Any, ...]]
+"""Setting → the values to try."""
+Share = Annotated[StrictFloat, Field(ge=0, le=1)]
+
+
+class Partition(Settings):
+    """A split that is cut into parts, `NAME/train`, `NAME/test`, …: `[partition]`, with the options of that command.
+
+    It is cut where the archive has none of that name; one that was cut otherwise is refused.
+    """
+
+    by: str = Field("cluster", description="what keeps the parts apart: cluster, time or folds")
+    of: str | None = Field(None, description="the split to cut; default: the archive's first")
+    name: str | None = Field(None, min_length=1, description="what the parts' names begin with; default: as `by`")
+    shares: tuple[StrictFloat, ...] | None = Field(None, description="by cluster: of train, dev, test")
+    before: str | None = Field(None, description="by time: train ends before it")
+    after: str | None = Field(None, description="by time: test begins at it")
+    folds: StrictInt | None = Field(None, description="how many folds")
+    seed: StrictInt | None = Field(None, description="of the order of clusters")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those of its way to cut that are given."""
+        return self.model_dump(exclude={"by", "of", "name"}, exclude_none=True)
+
+
+class System(Settings):
+    """One row of the table: `[[system]]`. Lists in `settings` are values as they stand; what is tried is in `tune`."""
+
+    ranker: Annotated[str, AfterValidator(_ranker)] = Field(description="as --ranker takes it")
+    label: str = Field(min_length=1, description="how tables call it; default: the ranker's name")
+    settings: dict[str, Any] = Field({}, description="as --set takes them")
+    tune: StrictBool | tuple[Grid, ...] = Field(
+        False, union_mode="left_to_right", description="true: the ranker's own grid; or setting → values to try"
+    )
+    tune_measure: Measure | None = Field(None, description="what tuning maximises; default: the first measure")
+    paper: dict[Measure, Share] = Field({}, description="measure → the value that a paper gives, as a share of 1")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _labelled(cls, values: Any) -> Any:
+        """Where there is no label, the ranker's name is one."""
+        return {"label": values.get("ranker", "system"), **values} if isinstance(values, Mapping) else values
+
+    @field_validator("tune", mode="before")
+    @classmethod
+    def _grids(cls, tune: Any) -> Any:
+        """A single grid stands for a list of one; several are tried one after the other."""
+        grids = tune if isinstance(tune, list | tuple) else [tune]
+        if isinstance(tune, bool) or (grids and all(map(_is_grid, grids))):
+            return tune if isinstance(tune, bool) else tuple(grids)
+        raise ValueError(f"{tune!r} is no grid; expected true, or lists of values as in {{ k1 = [0.6, 1.2] }}")
+
+    @field_validator("settings")
+    @classmethod
+    def _taken(cls, settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        _refuse(info.data, [settings])
+        return settings
+
+    @field_validator("tune")
+    @classmethod
+    def _each_taken(cls, tune: bool | tuple[Grid, ...], info: ValidationInfo) -> bool | tuple[Grid, ...]:
+        """The ranker takes every single value of the grids."""
+        tried = [
+            (key, value) for grid in (tune if isinstance(tune, tuple) else ()) for key in grid for value in grid[key]
+        ]
+        if "settings" in info.data:
+            _refuse(info.data, [{**info.data["settings"], key: value} for key, value in tried])
+        return tune
+
+
+class Experiment(Settings):
+    """One experiment, as its TOML declares it."""
+
+    title: str = Field(description="what the report is called; default: the file's name")
+    archive: Path = Field(description="the archive's directory, seen from where the command is given")
+    split: str = Field("test", min_length=1, description="whose queries are measured")
+    dev: str = Field("dev", min_length=1, description="whose queries tune")
+    fields: Literal["title", "body", "title,body"] | None = Field(None, description="what every system searches")
+    measures: tuple[Measure, ...] = Field(USUAL, description="as ir-measures writes them")
+    rule: Annotated[str, AfterValidator(_rule)] = Field("trec_eval", description="ties, self-hits, what counts 0")
+    k: StrictInt = Field(100, ge=1, description="how deep is ranked")
+    seeds: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field((0,), description="for what is random")
+    typing_curve: StrictBool = Field(False, description="measure questions that are half typed, too")
+    known_differences: tuple[str, ...] = Field((), description="differences from the paper that are known of")
+    partition: Partition | None = None
+    system: tuple[System, ...]
+
+    @field_validator("measures", "seeds")
+    @classmethod
+    def _once(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not values:
+            raise ValueError("the list is empty; expected one at least")
+        names = [canonical(value) if isinstance(value, str) else value for value in values]
+        if twice := sorted({str(v) for v, name in zip(values, names, strict=True) if names.count(name) > 1}):
+            raise ValueError(f"{', '.join(twice)} given twice")
+        return values
+
+    @field_validator("system")
+    @classmethod
+    def _told_apart(cls, systems: tuple[System, ...]) -> tuple[System, ...]:
+        if not systems:
+            raise ValueError("no system is given; expected a [[system]] table or more")
+        files = [file_name(system.label) for system in systems]
+        if twice := sorted({s.label for s, file in zip(systems, files, strict=True) if files.count(file) > 1}):
+            raise ValueError(f"labels {', '.join(map(repr, twice))} make the same file name; give each its own label")
+        return systems
+
+    def settings_of(self, system: System) -> dict[str, Any]:
+        """What a system's ranker is built with before tuning: the experiment's fields, and its own settings."""
+        return ({"fields": self.fields} if self.fields else {}) | system.settings
+
+
+def _is_grid(value: Any) -> bool:
+    lists = value.values() if isinstance(value, Mapping) else ()
+    return bool(lists) and all(isinstance(tried, list | tuple) and tried for tried in lists)
+
+
+def _refuse(known: Mapping[str, Any], attempts: list[dict[str, Any]]) -> None:
+    """Raises ValueError with all that the ranker has against any of these settings."""
+    found = []
+    for settings in attempts if "ranker" in known else ():
+        try:
+            rankers.build(known["ranker"], settings)
+        except SettingsError as error:
+            found.append(str(error))
+    if found:
+        raise ValueError("; ".join(dict.fromkeys(found)))

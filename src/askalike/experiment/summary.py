@@ -1,0 +1,66 @@
+"""An experiment's result as one table: a row a system, its means with their intervals, and whom it beats."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from askalike.archive.check import LEAKS
+from askalike.archive.findings import Finding
+from askalike.evaluation.outcome import DRAWS, means_and_intervals
+from askalike.evaluation.tables import Cell, Table
+from askalike.experiment.outcome import Outcome, System
+
+
+def interval(system: System, measure: str) -> tuple[float, float]:
+    """The 95 % bootstrap interval of a system's mean over queries, each query's value being its mean over seeds."""
+    values = [trial.evaluation.per_query(measure) for trial in system.trials.values()]
+    of_query = {query: float(np.mean([seed[query] for seed in values])) for query in values[0]}
+    return means_and_intervals({measure: of_query})[1][measure]
+
+
+def mean_and_sd(system: System, measure: str) -> tuple[float, float | None]:
+    """The mean over seeds, and the seeds' standard deviation where there are several."""
+    means = [trial.evaluation.means[measure] for trial in system.trials.values()]
+    return float(np.mean(means)), float(np.std(means, ddof=1)) if len(means) > 1 else None
+
+
+def table(outcome: Outcome) -> Table:
+    """A row a system: of each measure the mean (± sd over seeds), its interval, the letters of the systems it beats."""
+    rows = [_row(outcome, i, system) for i, system in enumerate(outcome.systems)]
+    first = next(iter(outcome.systems[0].trials.values())).evaluation
+    compared = next(iter(outcome.comparisons.values()), None)
+    notes = compared.notes if compared else (first.describe,)
+    tuned = [_tuning(system) for system in outcome.systems if system.tuned]
+    counts = f"n = {first.n} queries of split {outcome.split}; in brackets: 95 %, bootstrap over queries, {DRAWS} draws"
+    return Table(outcome.title, ("system", *outcome.measures), rows, (counts, *notes, *tuned))
+
+
+def verdict(findings: Sequence[Finding]) -> str:
+    """What the check of the archive found, in a line; leaks, and what must not be overlooked, are named."""
+    found = [finding for finding in findings if finding.count]
+    leaks = {run.__name__ for run in LEAKS}
+    named = [
+        f"{finding.name.replace('_', ' ').upper()} ({finding.count:,} of {finding.n:,})"
+        for finding in found
+        if finding.loud or finding.name in leaks
+    ]
+    said = f"check: {len(found)} of {len(findings)} checks found something"
+    return f"{said}, among them {', '.join(named)}" if named else f"{said}; no leak among it" if found else said
+
+
+def _row(outcome: Outcome, i: int, system: System) -> list[str | Cell]:
+    letters = [comparison.systems[i] for comparison in outcome.comparisons.values()]
+    name = f"{letters[0].letter} {system.label}" if letters else system.label
+    beaten = ["".join(found.beats) for found in letters] or [""] * len(outcome.measures)
+    return [name, *(Cell(_value(system, m), mark) for m, mark in zip(outcome.measures, beaten, strict=True))]
+
+
+def _value(system: System, measure: str) -> str:
+    mean, sd = mean_and_sd(system, measure)
+    low, high = interval(system, measure)
+    return f"{mean:.4f}{'' if sd is None else f' ± {sd:.4f}'} [{low:.4f}–{high:.4f}]"
+
+
+def _tuning(system: System) -> str:
+    chosen = (f"{k} {v:.4f}" if isinstance(v, float) and " on " in k else f"{k} {v}" for k, v in system.tuned.items())
+    return f"{system.label}: {', '.join(chosen)}"

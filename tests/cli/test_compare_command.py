@@ -1,0 +1,178 @@
+"""`compare`, and bad input to it and to `evaluate`, as a person runs them."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from askalike.archive import Archive
+from askalike.cli import main
+from askalike.types import Question
+
+QRELS = "q1 0 a 1\nq2 0 b 1\nq3 0 c 1\n"
+GOOD = "q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\nq3 Q0 c 1 2 t\n"
+POOR = "q1 Q0 x 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 b 1 2 t\n"
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("qrels.txt", QRELS), ("good.trec", GOOD), ("poor.trec", POOR)):
+        Path(name).write_text(text)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> str:
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.set_meta(language="en")
+        archive.upsert(
+            [Question(i, f"Title of {i}", rephrasings=(f"Other <b> of {i}",) if i != "x" else ()) for i in "abcx"]
+        )
+    return "desk"
+
+
+def experiment(folder: str, desk: str) -> None:
+    runs = Path(folder) / "runs"
+    runs.mkdir(parents=True)
+    (Path(folder) / "config.toml").write_text(
+        f'archive = "{desk}"\nsplit = "rephrasings"\nmeasures = ["RR"]\nrule = "beir"\n'
+    )
+    for name, wrong in (("bm25", "a"), ("cnn-seed2", "b"), ("cnn-seed10", "c")):
+        lines = [f"{i}#1 Q0 {'x' if i == wrong else i} 1 1 t\n" for i in "abc"]
+        (runs / f"{name}.trec").write_text("".join(lines))
+
+
+def test_two_runs_against_qrels(run: Run) -> None:
+    code, out, err = run("compare", "good.trec", "bad=poor.trec", "--qrels", "qrels.txt", "--measures", "RR P@1")
+    assert (code, err) == (0, "")
+    assert "RR, n = 3 queries" in out
+    assert "poor.trec: lacks 1 judged queries (such as 'q3'), which count 0" in out
+    assert "good and bad: the queries that differ most in RR" in out
+    assert "found nothing" in out
+    assert "x  (relevant at 2)" in out
+
+
+def test_common_only(run: Run) -> None:
+    code, out, _ = run("compare", "good.trec", "poor.trec", "--qrels", "qrels.txt", "--measures", "RR", "--common-only")
+    assert code == 0
+    assert "n = 2 queries" in out
+    assert "1 queries that not all runs have are left out" in out
+
+
+def test_an_archive_gives_texts(run: Run, desk: str) -> None:
+    experiment("trial", desk)
+    run_files = ("trial/runs/bm25.trec", "two=trial/runs/cnn-seed2.trec")
+    code, out, _ = run("compare", *run_files, "--archive", desk, "--split", "rephrasings", "--measures", "RR")
+    assert code == 0
+    assert "a#1  Other <b> of a" in out
+    assert "x Title of x  (none relevant found)" in out
+    assert "a Title of a  (relevant)" in out
+
+
+def test_an_experiment_knows_its_archive_measures_rule_and_seeds(run: Run, desk: str) -> None:
+    experiment("trial", desk)
+    code, out, err = run("compare", "trial")
+    assert (code, err) == (0, "")
+    assert "rule beir" in out
+    assert "b cnn   0.6667 ± 0.0000" in out
+    assert "Welch's t over seeds and queries" in out
+
+
+def test_systems_of_several_experiments_are_told_apart(run: Run, desk: str) -> None:
+    experiment("trial", desk)
+    experiment("again", desk)
+    out = json.loads(run("compare", "trial", "mine=again", "--format", "json")[1])
+    names = [system["name"] for system in out["comparisons"][0]["systems"]]
+    assert names == ["bm25", "cnn", "mine/bm25", "mine/cnn"]
+    out = json.loads(run("compare", "trial", "again", "--format", "json")[1])
+    assert [s["name"] for s in out["comparisons"][0]["systems"]][::2] == ["trial/bm25", "again/bm25"]
+    assert len(out["contrasts"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("csv", "measure,first,second"), ("latex", r"\begin{tabular}"), ("html", "Other &lt;b&gt; of a"), ("json", "{")],
+)
+def test_formats_and_output(run: Run, desk: str, name: str, says: str) -> None:
+    experiment("trial", desk)
+    code, out, err = run("compare", "trial", "--format", name)
+    assert (code, err) == (0, "")
+    assert says in out
+    assert run("compare", "trial", "--format", name, "-o", "file") == (0, "", "file\n")
+    assert Path("file").read_bytes().decode() == out
+
+
+BAD_RUNS = [
+    ("", "bad.trec: the file is empty; expected 6 (query Q0 document rank score tag)"),
+    ("q9 Q0 a 1 1 t\nq8 Q0 a 1 1 t\n", "bad.trec: none of its 2 queries (such as 'q9') is judged"),
+    ("q1 Q0 a 1 1 t\nq1 Q0 b 2 nan t\n", "bad.trec, line 2: score 'nan' is not a finite number"),
+    ("q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n", "bad.trec, line 2: document 'a' comes twice for query 'q1'"),
+    ("q1 Q0 a 1 2 t\nq1 Q0\n", "bad.trec, line 2: 2 columns; expected 6"),
+]
+BAD_QRELS = [
+    ("", "qrels.txt: the file is empty"),
+    ("q1 0 a 1\nq2 0 b good\n", "qrels.txt, line 2: grade 'good' is not a whole number"),
+    ("q1 0 a 1\nq1 0 a 1\n", "qrels.txt, line 2: document 'a' is judged twice for query 'q1'"),
+]
+
+
+@pytest.mark.parametrize("command", [("evaluate", "--run", "bad.trec"), ("compare", "good.trec", "bad.trec")])
+@pytest.mark.parametrize(("text", "says"), BAD_RUNS)
+def test_a_bad_run_is_one_clear_line(run: Run, command: tuple[str, ...], text: str, says: str) -> None:
+    Path("bad.trec").write_text(text)
+    refused(run(*command, "--qrels", "qrels.txt"), says)
+
+
+@pytest.mark.parametrize("command", [("evaluate", "--run", "good.trec"), ("compare", "good.trec", "poor.trec")])
+@pytest.mark.parametrize(("text", "says"), BAD_QRELS)
+def test_bad_judgements_are_one_clear_line(run: Run, command: tuple[str, ...], text: str, says: str) -> None:
+    Path("qrels.txt").write_text(text)
+    refused(run(*command, "--qrels", "qrels.txt"), says)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("good.trec", "poor.trec"), "nothing to judge by; expected --qrels FILE"),
+        (("good.trec", "--qrels", "qrels.txt"), "one system; expected two runs or more"),
+        (("good.trec", "good.trec", "--qrels", "qrels.txt"), "two systems are called 'good'"),
+        (("good.trec", ".", "--qrels", "qrels.txt"), "no runs/*.trec in it"),
+        (("good.trec", "none.trec", "--qrels", "qrels.txt"), "none.trec: cannot be read"),
+        (("good.trec", "poor.trec", "--qrels", "qrels.txt", "--format", "pdf"), "no format is called 'pdf'"),
+        (("good.trec", "poor.trec", "--qrels", "qrels.txt", "--measures", ""), "no measure is named"),
+        (("good.trec", "poor.trec", "--qrels", "qrels.txt", "--rule", "mine"), "no rule is called 'mine'"),
+        (("good.trec", "poor.trec", "--qrels", "qrels.txt", "-o", "no/file"), "cannot be written"),
+        (("good.trec", "poor.trec", "--archive", "nowhere"), "not an archive"),
+    ],
+)
+def test_what_cannot_be_compared(run: Run, words: tuple[str, ...], says: str) -> None:
+    refused(run("compare", *words), says)
+
+
+def test_queries_that_nobody_judged_are_said_and_do_not_count(run: Run) -> None:
+    Path("more.trec").write_text(GOOD + "q9 Q0 a 1 1 t\n")
+    code, out, err = run("evaluate", "--run", "more.trec", "--qrels", "qrels.txt", "--measures", "RR")
+    assert (code, err) == (0, "askalike: more.trec: 1 queries are not judged in qrels.txt and do not count\n")
+    assert "n = 3" in out
+    out = run("compare", "more.trec", "poor.trec", "--qrels", "qrels.txt", "--measures", "RR")[1]
+    assert "more.trec: 1 queries are not judged (such as 'q9') and do not count" in out
+
+
+def refused(done: tuple[int, str, str], says: str) -> None:
+    code, out, err = done
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.startswith("askalike: ")
+    assert err.count("\n") == 1

@@ -1,0 +1,77 @@
+"""tune and replay, as a person calls them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
+
+
+def askalike(*words):
+    command = [sys.executable, "-c", "from askalike.cli import main; main()", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("cli") / "riverside"
+    assert askalike("import", "table", EXAMPLE, "-o", directory).returncode == 0
+    return directory
+
+
+def test_tune_prints_settings_that_can_be_pasted(desk):
+    done = askalike("tune", desk, "--only", "lexical", "--rankers", "lm_jelinek_mercer", "--dev", "duplicates")
+    assert done.returncode == 0, done.stderr
+    assert "split duplicates (39 queries): nested cross-validation, 5 folds" in done.stdout
+    pasted = done.stdout.partition("best of 10: ")[2].splitlines()[0].split()
+    assert pasted[:2] == ["--ranker", "lm_jelinek_mercer"]
+    measured = askalike("evaluate", desk, "--split", "duplicates", *pasted, "--measures", "Success@10", "--json")
+    figure = json.loads(measured.stdout)["measures"]["Success@10"]["mean"]
+    assert f"{figure:.4f}" in done.stdout
+
+
+def test_tune_as_json(desk):
+    done = askalike(
+        "tune", desk, "--only", "lexical", "--rankers", "tfidf", "--dev", "rephrasings", "--test", "duplicates",
+        "--sample", 50, "--json",
+    )  # fmt: skip
+    [tfidf] = json.loads(done.stdout)["rankers"]
+    assert (tfidf["dev"]["n"], tfidf["test"]["n"]) == (50, 39)
+    assert tfidf["folds"] == []
+    assert tfidf["trials"] == 5
+
+
+def test_replay_asks_at_asking_time(desk, tmp_path):
+    done = askalike("replay", desk, "--since", "2020-01-01", "-o", tmp_path / "out", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told == json.loads((tmp_path / "out/replay.json").read_text())
+    assert told["rankers"][0]["n"] == told["questions"] > 0
+    measured = askalike(
+        "evaluate", "--run", tmp_path / "out/run.trec", "--qrels", tmp_path / "out/qrels.txt",
+        "--measures", "Success@5", "--json",
+    )  # fmt: skip
+    assert json.loads(measured.stdout)["measures"]["Success@5"]["mean"] == told["rankers"][0]["share"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("tune", "{desk}"), "expected --only lexical"),
+        (("tune", "{desk}", "--only", "everything"), "expected --only lexical"),
+        (("tune", "{desk}", "--only", "lexical", "--rankers", "cnn"), "'cnn' is not a lexical ranker"),
+        (("tune", "{desk}", "--only", "lexical", "--measure", "Sucess@1"), "Sucess@1"),
+        (("tune", "{desk}", "--only", "lexical", "--dev", "duplicates", "--test", "duplicates"), "cannot both choose"),
+        (("replay", "{desk}", "--since", "yesterday"), "date 'yesterday': expected a date"),
+        (("replay", "{desk}", "--since", "2099-01-01"), "choose an earlier date"),
+        (("replay", "{desk}", "--since", "2020-01-01", "-r", "cnn"), "no ranker is called 'cnn'"),
+    ],
+)
+def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, words, says):
+    done = askalike(*(w.format(desk=desk) for w in words))
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1

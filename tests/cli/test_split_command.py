@@ -1,0 +1,87 @@
+"""`askalike split` as a person runs it, and what other commands make of the parts."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from askalike.archive import Archive
+from askalike.cli import main
+from askalike.types import Link, Question
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert(
+            Question(f"{x}{n}", f"question {x}{n}", created_at=f"20{n}") for n in range(10, 20) for x in "ab"
+        )
+        archive.upsert(Link(f"a{n}", f"b{n}") for n in range(10, 20))
+    return tmp_path / "archive"
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return ended.value.code or 0, printed.out, printed.err
+
+    return run
+
+
+def test_a_cut_is_printed_and_kept(run, directory):
+    code, out, err = run("split", directory, "--by", "cluster")
+    assert (code, err) == (0, "")
+    assert [" ".join(line.split()) for line in out.splitlines()] == [
+        "part queries clusters largest links",
+        "cluster/train 8 8 1 8",
+        "cluster/dev 1 1 1 1",
+        "cluster/test 1 1 1 1",
+        "duplicates by cluster, shares 0.8 0.1 0.1, seed 0",
+    ]
+    assert run("split", directory, "--by", "cluster") == (0, out, "")
+    known = [" ".join(line.split()) for line in run("info", directory)[1].splitlines()]
+    assert "cut cluster duplicates by cluster, shares 0.8 0.1 0.1, seed 0" in known
+    assert "split cluster/dev 1 queries in 1 clusters, 1 relevant pairs" in known
+
+
+def test_by_time_as_json(run, directory):
+    code, out, _ = run(
+        "split", directory, "--by", "time", "--before", "2013", "--after", "2018", "--name", "t", "--json"
+    )
+    made = json.loads(out)
+    assert code == 0
+    assert {part["split"]: part["queries"] for part in made["parts"]} == {"t/train": 3, "t/dev": 5, "t/test": 2}
+    assert (made["of"], made["by"], made["left_out"]) == ("duplicates", "time", 0)
+    assert made["settings"] == {"before": "2013", "after": "2018"}
+    assert json.loads(run("info", directory, "--json")[1])["partitions"] == [made]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--by", "cluster", "--shares", "many"], "--shares 'many': expected numbers with commas between"),
+        (["--by", "time"], "split by time: expected a date"),
+        (["--by", "folds", "--of", "nope"], "no split 'nope'"),
+        (["--by", "folds", "--shares", "0.5,0.5"], "shares is not a setting (known: folds, seed)"),
+    ],
+)
+def test_what_is_wrong_is_one_line(run, directory, arguments, said):
+    code, out, err = run("split", directory, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+def test_export_has_given_splits_only(run, directory, tmp_path):
+    run("split", directory, "--by", "folds")
+    assert run("export", directory, "--format", "beir", "-o", tmp_path / "out")[0] == 0
+    assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == [
+        "answers.jsonl",
+        "corpus.jsonl",
+        "export.json",
+        "links.tsv",
+    ]
