@@ -9,7 +9,7 @@ from askalike.encoders import opened
 from askalike.encoders._learning import learn
 from askalike.encoders._recipe import Recipe
 from askalike.encoders.neural import Neural
-from askalike.errors import ArchiveError, InputError, NotFittedError, TrainingError
+from askalike.errors import ArchiveError, InputError, NotFittedError, SettingsError, TrainingError
 from askalike.experiment import training
 from askalike.types import Question
 
@@ -126,3 +126,31 @@ def test_files_that_are_not_a_model(archive):
     (folder / "vocabulary.txt").write_text("12\nno tab\n")
     with pytest.raises(InputError, match=r"vocabulary\.txt:2"):
         opened(folder)
+
+
+@pytest.mark.parametrize("network", ["lstm", "siamese_lstm", "hierarchical_lstm", "scqa"])
+def test_every_network_is_trained_kept_and_served(archive, network):
+    values = {k: v for k, v in TINY.items() if k not in ("units",)} | {"signals": "duplicates", "training.epochs": 2}
+    if network == "scqa":
+        values = {k: v for k, v in values.items() if k not in ("min_texts",)} | {"dim": 32, "start": "random"}
+    ranker = rankers.build(training.train(archive, Recipe.read(network, values), "mine").name, {}, archive.path)
+    hits = ranker.index(archive.view()).rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
+    assert len(hits) == 3
+
+
+def test_a_classifier_of_pairs_ranks_candidates_and_what_is_proposed(archive):
+    values = {k: v for k, v in TINY.items() if k != "units"} | {"head": "pair", "training.epochs": 2}
+    training.train(archive, Recipe.read("lstm", values), "mine")
+    ranker, view = rankers.build("mine", {}, archive.path), archive.view()
+    asked = {"q": Question("q", "how do I cook rice")}
+    ranker.index(view)
+    pools = {"q": ["rice1", "egg0", "gone", "soup2"]}
+    hits = ranker.rank(asked, 5, candidates=pools)["q"]
+    assert sorted(h.id for h in hits) == ["egg0", "rice1", "soup2"]
+    assert ranker.explain(asked["q"], ["egg0"])["egg0"].score == pytest.approx(
+        next(h.score for h in hits if h.id == "egg0"), abs=1e-5
+    )
+    with pytest.raises(SettingsError, match="mine compares pairs and ranks candidates only"):
+        ranker.rank(asked, 5)
+    cascade = rankers.build("cascade", {"parts": "bm25,mine", "depth": 7}, archive.path).index(view)
+    assert len(cascade.rank(asked, 50)["q"]) == 7

@@ -41,7 +41,9 @@ def gathered(view: View, settings: DataSettings, dev: Split | None, documents: i
 def judged_irrelevant(view: View, most: int) -> dict[str, list[str]]:
     """Query id → at most so many questions judged irrelevant to it, in splits that the view does not hide."""
     found: dict[str, list[str]] = defaultdict(list)
-    sql = "SELECT split, query_id, document_id FROM judgements WHERE of = 'questions' AND relevance <= 0 ORDER BY rowid"
+    sql = (
+        "SELECT split, query_id, document_id FROM judgements WHERE of = 'questions' AND relevance <= 0 ORDER BY 1, 2, 3"
+    )
     for split, query, document in view.connection.execute(sql) if most else ():
         if split not in view.hidden and len(found[query]) < most:
             found[query].append(document)

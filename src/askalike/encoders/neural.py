@@ -22,7 +22,7 @@ from askalike.errors import InputError, NotFittedError, SettingsError
 from askalike.nn._network import Network
 from askalike.text.features._features import Features, Text
 from askalike.training.checkpoint import load_weights
-from askalike.training.encoding import encoded
+from askalike.training.encoding import encoded, scored
 from askalike.types import Vectors
 
 WEIGHTS = "weights.safetensors"
@@ -91,6 +91,19 @@ class Neural:
         features.save(folder)
         save_file(dict(tensors), folder / WEIGHTS)
         return {}
+
+    @property
+    def indexable(self) -> bool:
+        """Whether vectors alone give the score; else `score` does, pair by pair."""
+        return self._known is None or self._known.network.indexable
+
+    def score(self, query: Text, documents: Sequence[Text]) -> NDArray[np.float32]:
+        """The network's score of each document for the query, (n,)."""
+        known = self._trained()
+        texts = known.features.rows([query, *documents])
+        vectors = encoded(known.network, texts, np.arange(len(documents) + 1) > 0)
+        scores = scored(known.network, vectors, np.zeros(1, np.int64), np.arange(1, len(documents) + 1))
+        return np.asarray(scores[0], np.float32)
 
     @property
     def fingerprint(self) -> str:

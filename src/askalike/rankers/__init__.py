@@ -57,7 +57,10 @@ def build(
     folder = Path(archive) / MODELS / name if archive and NAME.fullmatch(name) else None
     if folder and (folder / "model.toml").exists():
         check_new(name)
-        return registry.load("ranker", "dense").named(name, values, folder)  # type: ignore[no-any-return]
+        ranker = registry.load("ranker", "dense").named(name, values, folder)
+        if getattr(ranker.encoder, "indexable", True):
+            return ranker  # type: ignore[no-any-return]
+        return registry.load("ranker", "pairwise")(ranker.encoder, name)  # type: ignore[no-any-return]
     if name in registry.names("similarity"):
         return registry.load("ranker", "lexical").named(name, values)  # type: ignore[no-any-return]
     if name in UNTRAINED:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from askalike.evaluation.measures import evaluate
 from askalike.nn._network import Network
 from askalike.text.features._features import Rows
-from askalike.training.encoding import encoded
+from askalike.training.encoding import encoded, scored
 from askalike.types import Part, Qrels, Run, Vectors
 
 DEPTH = 100
@@ -35,7 +35,22 @@ class Dev:
         """The measure's mean over the dev queries."""
         n = len(self.queries)
         vectors = encoded(network, self.rows, np.arange(n + len(self.documents)) >= n)
-        return evaluate(self._run(vectors), self.qrels, [measure]).means[measure]
+        run = self._run(vectors) if network.indexable else self._run_of_pairs(network, vectors)
+        return evaluate(run, self.qrels, [measure]).means[measure]
+
+    def _run_of_pairs(self, network: Network, vectors: Vectors) -> Run:
+        """The candidates alone; where there are none, what is relevant and the first of the others."""
+        places = {id: place for place, id in enumerate(self.documents)}
+        columns = {}
+        for number, query in enumerate(self.queries):
+            pool = self._pool(query, places)
+            if pool is None:
+                near = dict.fromkeys([*self.qrels.get(query, ()), *self.documents[:DEPTH]])
+                pool = np.array([places[id] for id in near if id in places and id != query], np.int64)
+            row = np.full(len(self.documents), -np.inf, np.float32)
+            row[pool] = scored(network, vectors, np.array([number]), pool + len(self.queries))[0]
+            columns[query] = self._best(row, pool)
+        return Run(columns)
 
     def _run(self, vectors: Vectors) -> Run:
         n = len(self.queries)

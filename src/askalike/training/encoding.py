@@ -16,6 +16,8 @@ TOKENS = 1 << 15
 """Tokens in a batch, padding included: some 130 MB of windows at 1,000 units."""
 TEXTS = 4096
 
+Numbers = NDArray[np.int64]
+
 
 @torch.inference_mode()
 def encoded(network: Network, rows: Rows, documents: NDArray[np.bool_]) -> Vectors:
@@ -35,6 +37,15 @@ def encoded(network: Network, rows: Rows, documents: NDArray[np.bool_]) -> Vecto
     back = np.argsort(order, kind="stable")
     values = (_values(kept, back) for kept in found)
     return Vectors(tuple(Part(v, m, w) for v, m, w in zip(values, network.metrics, weights, strict=True)))
+
+
+@torch.inference_mode()
+def scored(network: Network, vectors: Vectors, left: Numbers, right: Numbers) -> NDArray[np.float32]:
+    """The network's own scores of some texts with others, by their numbers among the vectors, (left, right)."""
+    device = next(network.parameters()).device
+    parts = [torch.from_numpy(np.asarray(part.values, np.float32)).to(device) for part in vectors.parts]
+    one, other = (tuple(part[rows] for part in parts) for rows in (left, right))
+    return network.matrix(one, other).cpu().numpy()
 
 
 def _batches(order: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
