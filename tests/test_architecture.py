@@ -20,6 +20,7 @@ LAYERS = (
     {"engines"},
     {"experiment", "curation"},
     {"service", "cli"},
+    {"__main__"},
 )
 """Imports go to lower layers only; members of one layer do not import each other."""
 

@@ -90,6 +90,14 @@ def test_an_experiment_knows_its_archive_measures_rule_and_seeds(run: Run, desk:
     assert "Welch's t over seeds and queries" in out
 
 
+def test_systems_have_their_labels_and_the_order_of_the_experiment(run: Run, desk: str) -> None:
+    experiment("trial", desk)
+    with Path("trial/config.toml").open("a") as config:
+        config.write('[[system]]\nranker = "bow_cnn"\nlabel = "cnn"\n[[system]]\nranker = "bm25"\nlabel = "bm25 "\n')
+    out = json.loads(run("compare", "trial", "--format", "json")[1])
+    assert [system["name"] for system in out["comparisons"][0]["systems"]] == ["cnn", "bm25 "]
+
+
 def test_systems_of_several_experiments_are_told_apart(run: Run, desk: str) -> None:
     experiment("trial", desk)
     experiment("again", desk)

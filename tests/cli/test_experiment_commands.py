@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from askalike.cli._tuned import pasted
+from askalike.config import assignments
+
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 
 
@@ -31,6 +34,19 @@ def test_tune_prints_settings_that_can_be_pasted(desk):
     measured = askalike("evaluate", desk, "--split", "duplicates", *pasted, "--measures", "Success@10", "--json")
     figure = json.loads(measured.stdout)["measures"]["Success@10"]["mean"]
     assert f"{figure:.4f}" in done.stdout
+
+
+def test_settings_are_pasted_as_set_reads_them():
+    pairs = pasted({"b": 0.4, "rephrasings": False, "tokenizer": "ptb"}).split("--set ")[1:]
+    assert assignments(pairs) == {"b": 0.4, "rephrasings": False, "tokenizer": "ptb"}
+
+
+def test_tune_leaves_what_is_set(desk):
+    done = askalike(
+        "tune", desk, "--only", "lexical", "--rankers", "bm25", "--dev", "duplicates", "--set", "b=0.4", "--set",
+        "tokenizer=ptb", "--json",
+    )  # fmt: skip
+    assert {"b": 0.4, "tokenizer": "ptb"}.items() <= json.loads(done.stdout)["rankers"][0]["settings"].items()
 
 
 def test_tune_as_json(desk):

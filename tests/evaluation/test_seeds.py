@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from askalike.evaluation.resampling import sign_flip_p
-from askalike.evaluation.seeds import over_seeds_and_queries
+from askalike.evaluation.seeds import interval_over_seeds, over_seeds_and_queries
 
 
 def test_by_hand() -> None:
@@ -33,3 +33,9 @@ def test_two_draws_of_one_system_seldom_differ() -> None:
         found += [given < 0.05, over_seeds_and_queries(first, second).p < 0.05]
     assert found[0] / 200 > 0.3
     assert found[1] / 200 < 0.08
+
+
+def test_interval_of_one_system_is_that_of_its_difference_from_nothing() -> None:
+    values = np.array([[0.0, 0.5, 0.5, 0.5], [0.0, 0.5, 0.5, 1.5]])
+    assert interval_over_seeds(values) == over_seeds_and_queries(values, np.zeros((1, 4)))[:2]
+    assert interval_over_seeds(np.full((2, 3), 0.5)) == (0.5, 0.5)

@@ -62,3 +62,13 @@ def test_nothing_relevant_is_zero_not_nan() -> None:
     hits, relevant = np.zeros((2, DEPTH), np.bool_), np.zeros(2, np.int64)
     for measure in (average_precision, reciprocal_rank, average_recall):
         assert measure(hits, relevant).tolist() == [0, 0]
+
+
+def test_average_recalls_values_spread_as_the_figure_does() -> None:
+    """Their standard error is that of the figure, a ratio of sums, over other queries drawn with replacement."""
+    rng, n = np.random.default_rng(0), 300
+    hits = rng.random((n, DEPTH)) < rng.random((n, 1)) / 2
+    relevant = hits.sum(axis=1) + rng.integers(0, 3, n)
+    drawn = rng.integers(n, size=(1_000, n))
+    redone = [average_recall(hits[rows], relevant[rows]).mean() for rows in drawn]
+    assert average_recall(hits, relevant).std() / n**0.5 == pytest.approx(np.std(redone), rel=0.1)

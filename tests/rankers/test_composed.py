@@ -154,8 +154,8 @@ def test_a_cascade_has_two_parts():
 
 
 def test_contributions_of_all_parts_add_up(archive):
-    ranker = built("parts=bm25,static")
     pytest.importorskip("wordllama", reason="needs the extra vectors")
+    ranker = built("parts=bm25,static")
     run = ranker.index(archive.view()).rank(QUERIES, 5)
     for query in QUERIES:
         reasons = ranker.explain(QUERIES[query], [h.id for h in run[query]])

@@ -48,7 +48,11 @@ def row(result: Estimate) -> str:
 
 def pasted(settings: Settings) -> str:
     """Settings as options: `--set k1=0.9 --set b=0.3`."""
-    return " ".join(f"--set {name}={value}" for name, value in settings.items())
+    return " ".join(f"--set {name}={_toml(value)}" for name, value in settings.items())
+
+
+def _toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _figures(result: Estimate, on: str, ranker: str, difference: str, p: str) -> str:

@@ -9,6 +9,7 @@ from askalike.archive.splits import split
 from askalike.archive.store import Archive
 from askalike.cli._options import Directory, Fields, Json, print_json, progress, say_compiling
 from askalike.cli._tuned import NOTES, header, heading, row
+from askalike.config import assignments
 from askalike.errors import SettingsError
 from askalike.experiment.estimate import FOLDS, SEED, estimate, sampled
 from askalike.experiment.measuring import tuning_splits
@@ -28,6 +29,10 @@ def tune(
     dev: Annotated[str | None, typer.Option(metavar="SPLIT", help="Whose queries choose the settings.")] = None,
     test: Annotated[str | None, typer.Option(metavar="SPLIT", help="Whose queries measure them, once.")] = None,
     measure: Annotated[str, typer.Option(help="What to maximise, as ir-measures writes it.")] = "Success@10",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting to leave as given; may be repeated."),
+    ] = None,
     fields: Fields = None,
     ranker_names: Annotated[str, typer.Option("--rankers", help="Which rankers, with commas.")] = LEXICAL,
     sample: Annotated[int | None, typer.Option(min=1, help="Choose on so many of the dev queries only.")] = None,
@@ -43,7 +48,7 @@ def tune(
     """
     if only != "lexical":
         raise SettingsError(f"tune --only {only or '…'}: expected --only lexical; nothing else can be tuned yet")
-    fixed = {"fields": fields} if fields else {}
+    fixed = assignments(settings or []) | ({"fields": fields} if fields else {})
     with Archive.open(directory) as archive:
         first, second = tuning_splits(archive, dev, test)
         choosing, measuring = split(archive, first), split(archive, second) if second else None

@@ -27,9 +27,13 @@ def reciprocal_rank(hits: Hits, relevant: Counts) -> Values:
 
 
 def average_recall(hits: Hits, relevant: Counts) -> Values:
-    """Shares of AvgRec, the mean over k = 1…10 of Σ hits in the first k / Σ min(k, relevant), sums over queries.
+    """Parts of AvgRec, the mean over k = 1…10 of R_k = Σ found in the first k / Σ min(k, relevant), sums over queries.
 
-    The figure is a ratio of sums, so a query's value is its part of it times the number of queries; it may exceed 1.
+    The figure is a mean of ratios of sums, not a mean over queries; a query's value is the figure plus n times the
+    query's influence on it, (found - R_k · possible) / Σ possible, so that the mean of the values is the figure, and
+    their spread is that of the figure over other queries (the delta method). A single value may leave 0…1.
     """
-    possible = np.minimum(RANKS, relevant[:, None]).sum(axis=0)
-    return np.asarray((hits.cumsum(axis=1) / np.maximum(possible, 1)).mean(axis=1) * len(hits))
+    found, possible = hits.cumsum(axis=1), np.minimum(RANKS, relevant[:, None])
+    total = np.maximum(possible.sum(axis=0), 1)
+    ratio = found.sum(axis=0) / total
+    return np.asarray((ratio + (found - ratio * possible) / total * len(hits)).mean(axis=1))

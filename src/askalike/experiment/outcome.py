@@ -3,11 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
+
+import numpy as np
 
 from askalike.archive.findings import Finding
 from askalike.evaluation.comparison import Comparison
 from askalike.evaluation.outcome import Evaluation
+from askalike.evaluation.seeds import interval_over_seeds
 from askalike.types import Run, Split
 
 
@@ -34,6 +38,25 @@ class System:
 
     Empty where nothing was tuned.
     """
+
+    def mean(self, measure: str) -> float:
+        """The mean over queries and seeds."""
+        return fmean(self._means(measure))
+
+    def sd(self, measure: str) -> float | None:
+        """The standard deviation of the seeds' means; None where there is one seed."""
+        return stdev(self._means(measure)) if len(self.trials) > 1 else None
+
+    def interval(self, measure: str) -> tuple[float, float]:
+        """The mean's 95 % interval: a bootstrap over queries; with several seeds, Welch's t over queries and seeds."""
+        evaluations = [trial.evaluation for trial in self.trials.values()]
+        if len(evaluations) == 1:
+            return evaluations[0].intervals[measure]
+        values = [evaluation.values[measure] for evaluation in evaluations]
+        return interval_over_seeds(np.array([[of_seed[query] for query in values[0]] for of_seed in values]))
+
+    def _means(self, measure: str) -> list[float]:
+        return [trial.evaluation.means[measure] for trial in self.trials.values()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from askalike.experiment.outcome import Outcome, System
-from askalike.experiment.summary import interval, mean_and_sd, verdict
+from askalike.experiment.summary import verdict
 
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
@@ -39,6 +39,5 @@ def _system(system: System, outcome: Outcome) -> dict[str, Any]:
 
 
 def _measure(system: System, measure: str) -> Mapping[str, float | None]:
-    mean, sd = mean_and_sd(system, measure)
-    low, high = interval(system, measure)
-    return {"mean": mean, "low": low, "high": high, "sd": sd}
+    low, high = system.interval(measure)
+    return {"mean": system.mean(measure), "low": low, "high": high, "sd": system.sd(measure)}

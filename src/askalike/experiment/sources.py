@@ -12,6 +12,7 @@ from askalike.archive.store import Archive
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.trec import read_qrels
 from askalike.experiment.measuring import default_split
+from askalike.experiment.names import file_name
 from askalike.types import Qrels, Question, Split
 
 RUN_ENDINGS = (".trec", ".trec.gz")
@@ -40,8 +41,8 @@ class Judged:
 def sources(arguments: Sequence[str]) -> list[Source]:
     """The systems that the arguments name: `FILE`, `FOLDER` of an experiment, or `NAME=` before either.
 
-    Systems of an experiment are called as its run files are, with the folder's name before it where that is needed to
-    tell them apart. Raises InputError for what is no run and no experiment, SettingsError for a label given twice.
+    Systems of an experiment have its labels, with the folder's name before them where that is needed to tell them
+    apart. Raises InputError for what is no run and no experiment, SettingsError for a label given twice.
     """
     groups = [list(_of(argument)) for argument in arguments]
     labels = [source.label for group in groups for source in group]
@@ -68,7 +69,7 @@ def _named(argument: str) -> tuple[str, Path]:
 
 
 def _runs(folder: Path) -> dict[str, list[Path]]:
-    """Label → the runs of an experiment's folder, by rising seed."""
+    """Label → the runs of an experiment's folder, by rising seed, in the order of its configuration."""
     files = sorted(p for p in (folder / "runs").glob("*") if p.name.endswith(RUN_ENDINGS))
     if not files:
         raise InputError(
@@ -79,7 +80,9 @@ def _runs(folder: Path) -> dict[str, list[Path]]:
         stem = _ENDING.sub("", path.name)
         seeded = _SEED.fullmatch(stem)
         runs.setdefault(seeded[1] if seeded else stem, []).append((int(seeded[2]) if seeded else 0, path))
-    return {label: [path for _, path in sorted(of_label)] for label, of_label in runs.items()}
+    labels = {file_name(system["label"]): system["label"] for system in _config(folder).get("system", ())}
+    order = [*(stem for stem in labels if stem in runs), *(stem for stem in runs if stem not in labels)]
+    return {labels.get(stem, stem): [path for _, path in sorted(runs[stem])] for stem in order}
 
 
 def _told_apart(source: Source, labels: Sequence[str]) -> Source:

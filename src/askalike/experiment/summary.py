@@ -2,26 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from askalike.archive.check import LEAKS
 from askalike.archive.findings import Finding
-from askalike.evaluation.outcome import DRAWS, means_and_intervals
+from askalike.evaluation.outcome import DRAWS
 from askalike.evaluation.tables import Cell, Table
 from askalike.experiment.outcome import Outcome, System
-
-
-def interval(system: System, measure: str) -> tuple[float, float]:
-    """The 95 % bootstrap interval of a system's mean over queries, each query's value being its mean over seeds."""
-    values = [trial.evaluation.per_query(measure) for trial in system.trials.values()]
-    of_query = {query: float(np.mean([seed[query] for seed in values])) for query in values[0]}
-    return means_and_intervals({measure: of_query})[1][measure]
-
-
-def mean_and_sd(system: System, measure: str) -> tuple[float, float | None]:
-    """The mean over seeds, and the seeds' standard deviation where there are several."""
-    means = [trial.evaluation.means[measure] for trial in system.trials.values()]
-    return float(np.mean(means)), float(np.std(means, ddof=1)) if len(means) > 1 else None
 
 
 def table(outcome: Outcome) -> Table:
@@ -31,7 +16,10 @@ def table(outcome: Outcome) -> Table:
     compared = next(iter(outcome.comparisons.values()), None)
     notes = compared.notes if compared else (first.describe,)
     tuned = [_tuning(system) for system in outcome.systems if system.tuned]
-    counts = f"n = {first.n} queries of split {outcome.split}; in brackets: 95 %, bootstrap over queries, {DRAWS} draws"
+    several = any(len(system.trials) > 1 for system in outcome.systems)
+    of_seeds = "; ± and brackets of a system with several seeds: over these too, Welch's t" if several else ""
+    how = f"in brackets: 95 %, bootstrap over queries, {DRAWS} draws{of_seeds}"
+    counts = f"n = {first.n} queries of split {outcome.split}; {how}"
     return Table(outcome.title, ("system", *outcome.measures), rows, (counts, *notes, *tuned))
 
 
@@ -56,9 +44,8 @@ def _row(outcome: Outcome, i: int, system: System) -> list[str | Cell]:
 
 
 def _value(system: System, measure: str) -> str:
-    mean, sd = mean_and_sd(system, measure)
-    low, high = interval(system, measure)
-    return f"{mean:.4f}{'' if sd is None else f' ± {sd:.4f}'} [{low:.4f}–{high:.4f}]"
+    low, high, sd = *system.interval(measure), system.sd(measure)
+    return f"{system.mean(measure):.4f}{'' if sd is None else f' ± {sd:.4f}'} [{low:.4f}–{high:.4f}]"
 
 
 def _tuning(system: System) -> str:

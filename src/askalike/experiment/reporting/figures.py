@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from askalike.evaluation.ranks import Ranks
 from askalike.evaluation.tables import Table
-from askalike.experiment.reporting.svg import DASHES, FAINT, INK, MARKERS, RIGHT, WRONG, colour, drawn, inline
+from askalike.experiment.reporting.svg import DASHES, FAINT, INK, MARKERS, RIGHT, WRONG, colour, drawn, inline, legend
 
 WIDTH = 372.0
 TICKS = (1, 2, 5, 10, 20, 50, 100)
@@ -44,7 +44,7 @@ def accuracy_curves(curves: Mapping[str, Floats]) -> Figure:
         axes.minorticks_off()
         axes.set(xlabel="k", ylabel="queries answered by rank k, %", xlim=(1, max(depth, 2)))
         axes.set_ylim(*_limits(np.concatenate([c.ravel() for c in curves.values()])))
-        axes.legend(loc="lower right")
+        legend(figure, axes, "lower right")
         svg = inline(figure, "accuracy", f"Accuracy at k from 1 to {depth} of {', '.join(curves)}")
     rows = [[label, *(_percent(c[:, min(k, c.shape[1]) - 1].mean()) for k in ticks)] for label, c in curves.items()]
     several = any(len(c) > 1 for c in curves.values())
@@ -66,7 +66,7 @@ def typing_curve(shares: Mapping[str, Mapping[float, float]], measure: str, colo
         axes.set_xticks(ticks, [f"{x:.0%}".replace("%", " %") for x in ticks])
         axes.set(xlabel="of the question's words typed", ylabel=f"{measure}, %")
         axes.set_ylim(*_limits(np.array([x for points in shares.values() for x in points.values()])))
-        axes.legend(loc="upper left")
+        legend(figure, axes, "upper left")
         svg = inline(figure, "typing", f"{measure} by the share of the question's words typed")
     rows = [[label, *(_percent(points[x]) if x in points else "" for x in ticks)] for label, points in shares.items()]
     caption = "How much is found before the question is finished: the moment a person could stop typing."

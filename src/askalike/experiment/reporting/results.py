@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from statistics import fmean
 
 from askalike.evaluation.comparison import Comparison
 from askalike.evaluation.comparison import System as Compared
 from askalike.evaluation.names import canonical
-from askalike.evaluation.seeds import over_seeds_and_queries
 from askalike.experiment.outcome import Outcome, System
 
 BASELINE = "bm25"
@@ -58,15 +56,15 @@ class Beside:
 
 def headline(outcome: Outcome) -> list[Row]:
     """One row a system."""
-    means = {m: [_seed_means(s, m).mean() for s in outcome.systems] for m in outcome.measures}
+    means = {m: [s.mean(m) for s in outcome.systems] for m in outcome.measures}
     return [
         Row(
             i,
             _letter(outcome, system.label),
             system.label,
             len(system.trials),
-            float(np.mean([trial.seconds for trial in system.trials.values()])),
-            [_value(outcome, system, m, bool(means[m][i] == max(means[m]))) for m in outcome.measures],
+            fmean(trial.seconds for trial in system.trials.values()),
+            [_value(outcome, system, m, means[m][i] == max(means[m])) for m in outcome.measures],
         )
         for i, system in enumerate(outcome.systems)
     ]
@@ -74,7 +72,7 @@ def headline(outcome: Outcome) -> list[Row]:
 
 def ordered(outcome: Outcome) -> list[int]:
     """The systems' numbers, best first by the first measure."""
-    means = [float(_seed_means(s, outcome.measures[0]).mean()) for s in outcome.systems]
+    means = [s.mean(outcome.measures[0]) for s in outcome.systems]
     return sorted(range(len(means)), key=lambda i: (-means[i], i))
 
 
@@ -92,10 +90,9 @@ def against_paper(outcome: Outcome) -> list[Beside]:
 
 
 def _beside(outcome: Outcome, system: System, measure: str, paper: float) -> Beside:
-    means = _seed_means(system, measure)
     baseline = next((s.label for s in outcome.systems if s.ranker == BASELINE), None)
     said = _against(outcome.comparisons.get(measure), system.label, baseline)
-    return Beside(system.label, measure, paper, float(means.mean()), _sd(means), said)
+    return Beside(system.label, measure, paper, system.mean(measure), system.sd(measure), said)
 
 
 def _against(comparison: Comparison | None, label: str, baseline: str | None) -> str:
@@ -112,29 +109,9 @@ def _p(p: float) -> str:
 
 
 def _value(outcome: Outcome, system: System, measure: str, best: bool) -> Value:
-    means = _seed_means(system, measure)
     compared = _compared(outcome.comparisons.get(measure), system.label)
-    low, high = _interval(system, measure)
     letters = "".join(compared.beats) if compared else ""
-    return Value(float(means.mean()), _sd(means), low, high, best, letters)
-
-
-def _interval(system: System, measure: str) -> tuple[float, float]:
-    """The bootstrap interval of one run; over several seeds, one that allows for other seeds."""
-    evaluations = [trial.evaluation for trial in system.trials.values()]
-    if len(evaluations) == 1:
-        return evaluations[0].intervals[measure]
-    values = np.array([list(e.values[measure].values()) for e in evaluations])
-    low, high, _ = over_seeds_and_queries(values, np.zeros((1, values.shape[1])))
-    return low, high
-
-
-def _seed_means(system: System, measure: str) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    return np.array([trial.evaluation.means[measure] for trial in system.trials.values()])
-
-
-def _sd(means: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> float | None:
-    return float(means.std(ddof=1)) if len(means) > 1 else None
+    return Value(system.mean(measure), system.sd(measure), *system.interval(measure), best, letters)
 
 
 def _letter(outcome: Outcome, label: str) -> str:

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING, Any
+from math import ceil
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 SYSTEMS = 8
 """Colours there are; a ninth system has the first one's, with another dash and marker."""
+WITHIN, COLUMNS = 6, 3
+"""Systems that a legend within the axes names; columns of a legend below them."""
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
 MARKERS = "os^Dv*P"
 
@@ -38,6 +41,16 @@ def drawn(width: float, height: float, rows: int = 1) -> Iterator[tuple["Figure"
         figure = Figure(figsize=(width / 72, height / 72), dpi=72, layout="constrained")
         FigureCanvasSVG(figure)
         yield figure, list(figure.subplots(rows, 1, squeeze=False)[:, 0])
+
+
+def legend(figure: "Figure", axes: "Axes", place: Literal["lower right", "upper left"]) -> None:
+    """Names the systems: within the axes where they are few, else below them, which makes the figure higher."""
+    labels = axes.get_legend_handles_labels()[1]
+    if len(labels) <= WITHIN:
+        axes.legend(loc=place)
+        return
+    figure.set_figheight(figure.get_figheight() + 14 * ceil(len(labels) / COLUMNS) / 72)
+    figure.legend(loc="outside lower center", ncols=COLUMNS)
 
 
 _STYLE: Any = {
