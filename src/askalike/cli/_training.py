@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from askalike.encoders import NEURAL
 from askalike.errors import SettingsError
 
 Say = Callable[[str], None]
@@ -13,9 +14,9 @@ Say = Callable[[str], None]
 
 def needs_torch() -> None:
     """Raises SettingsError where the extra `neural` is not installed."""
-    for module in ("torch", "lightning_fabric", "safetensors", "gensim"):
+    for module in NEURAL:
         if importlib.util.find_spec(module) is None:
-            raise SettingsError(f"{module} is not installed, which training needs; install askalike[neural]")
+            raise SettingsError(f"train: {module} is not installed; pip install 'askalike[neural]'")
 
 
 @contextmanager

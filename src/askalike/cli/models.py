@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from askalike import rankers
 from askalike.archive.store import Archive
 from askalike.cli._options import Directory, Json, print_json
 from askalike.experiment import training
@@ -20,7 +21,7 @@ def models(
     remove: Annotated[str | None, typer.Option(metavar="NAME", help="Delete this model.")] = None,
     json: Json = False,
 ) -> None:
-    """List an archive's trained models, or remove one."""
+    """List an archive's trained models and which ranker is in service, or remove one."""
     with Archive.open(directory) as archive:
         if remove is not None:
             training.remove(archive, remove)
@@ -34,3 +35,5 @@ def models(
         print(f"{model.name:<20}  {model.kind:<12}  {value:<24}  {model.size_bytes / 1e6:.1f} MB".rstrip())
     if not found and not json:
         print("no model; train one with: askalike train")
+    if not json:
+        print(f"in service: {rankers.default()} (where no --ranker is named)")

@@ -17,12 +17,11 @@ def card(
         f"# {name}",
         "",
         f"A `{recipe.name}` network, trained by askalike on the archive {meta.get('name', view.archive)!r}. "
-        f"All its settings are in `model.toml`, {trained['parameters']:,} parameters in `weights.safetensors`.",
+        f"All its settings are in `model.toml`; it has {trained['parameters']:,} parameters.",
         "",
         "## Data",
         "",
-        f"- {trained['pairs']} pairs by the signals {', '.join(recipe.data.signals)}, at change {view.change}"
-        f"{_hidden(view)}.",
+        f"- {_learned(recipe, trained['pairs'])}, at change {view.change}{_hidden(view)}.",
         f"- Licence of the archive's texts: {_licence(view, meta)}. The model is made from them.",
         *([f"- {coverage[0].upper()}{coverage[1:]}."] if coverage else []),
         "",
@@ -38,6 +37,15 @@ def card(
         "",
     ]
     return "\n".join(lines)
+
+
+def _learned(recipe: Recipe, pairs: int) -> str:
+    teacher = recipe.teacher
+    if not teacher.encoder:
+        return f"{pairs} pairs by the signals {', '.join(recipe.data.signals)}"
+    spared = f", none of the queries of {', '.join(teacher.not_taught)}" if teacher.not_taught else ""
+    name = " ".join(filter(None, (teacher.encoder, teacher.model)))
+    return f"{pairs} texts, whole and unfinished, as the encoder {name} has them, and what it has seen{spared}"
 
 
 def _meta(view: View) -> dict[str, str]:

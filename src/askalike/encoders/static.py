@@ -161,9 +161,11 @@ def save(folder: Path, settings: StaticSettings, vectors: NDArray[Any], weights:
 
 
 def _tensors(path: Path) -> dict[str, NDArray[Any]]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
+    try:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+    except ModuleNotFoundError:
+        raise SettingsError(f"{path}: safetensors is not installed; pip install 'askalike[vectors]'") from None
     try:
         return load_file(path)
     except (OSError, SafetensorError) as error:
