@@ -31,3 +31,7 @@ class IndexBusyError(SearchIndexError):
 
 class NotFittedError(AskalikeError):
     """A ranker is asked before it has learned or indexed."""
+
+
+class TrainingError(AskalikeError):
+    """Training cannot begin or go on: too little data, a loss that is no number, no memory left."""

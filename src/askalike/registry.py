@@ -16,7 +16,9 @@ PACKAGES = {
     "similarity": "askalike.similarities",
     "encoder": "askalike.encoders",
     "ranker": "askalike.rankers",
+    "features": "askalike.text.features",
     "loss": "askalike.training.losses",
+    "network": "askalike.nn",
     "engine": "askalike.engines",
 }
 

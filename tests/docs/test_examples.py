@@ -4,8 +4,8 @@ The blocks of one page run one after the other in one new folder that holds a co
 lines with `$ ` are commands (`> ` continues one), the others what they print; a python block is a program of its own,
 and a text block that follows it is what it prints. Every command must succeed, or exit as `<!-- run, exit 2 -->` says.
 With `same output` all that is shown must be printed, in that order; white space and seconds may differ, and `…`
-stands for anything. A block marked `with vectors` is run only where that extra, which decides about the default ranker,
-is installed.
+stands for anything. A block marked `with vectors` (they decide about the default ranker) or `with neural` is run only
+where that extra is installed.
 """
 
 import importlib.util
@@ -23,7 +23,8 @@ import pytest
 
 import askalike
 
-VECTORS = importlib.util.find_spec("wordllama") is not None
+EXTRAS = {"with vectors": "wordllama", "with neural": "lightning_fabric"}
+MISSING = [mark for mark, module in EXTRAS.items() if importlib.util.find_spec(module) is None]
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(
@@ -45,7 +46,7 @@ class Step:
 def steps(page: Path) -> Iterator[Step]:
     for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
         marks = block["marks"]
-        if "with vectors" in marks and not VECTORS:
+        if any(mark in marks for mark in MISSING):
             continue
         code = int(found[1]) if (found := re.search(r"exit (\d+)", marks)) else 0
         commands = _console(block["text"]) if block["kind"] == "console" else [_program(block)]

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askalike import encoders
-from askalike.encoders._bpe import Bpe
-from askalike.encoders._features import Features, Sizes
-from askalike.encoders.static import PACKAGE, Static, StaticSettings, packaged, save
+from askalike.encoders.static import Static, StaticSettings, save
 from askalike.errors import InputError, SettingsError
+from askalike.text.bpe import Bpe
+from askalike.text.packaged import PACKAGE, packaged
+from askalike.text.pieces import Lookup, Sizes
 from askalike.types import Answer, Question
 
 VOCABULARY = ["▁", "▁b", "a", "b", "c", "ab", "▁ab", *(f"<0x{byte:02X}>" for byte in range(256))]
@@ -76,7 +77,7 @@ def test_pieces_by_hand(tokenizer):
 def test_a_trained_encoder_is_the_weighted_sum_of_its_rows(tmp_path, tokenizer):
     vectors, weights = model(tmp_path / "models" / "mine", tokenizer)
     encoder = encoders.opened(tmp_path / "models" / "mine")
-    rows, offsets = encoder.features(["ab cb", "", "ab"])
+    rows, offsets = encoder.pieces.lookup(["ab cb", "", "ab"])
     assert offsets.tolist() == [0, 4 + 2 + 1, 7, 7 + 2]
     subwords, words, bigrams = (rows[:7] < 263), (rows[:7] >= 263) & (rows[:7] < 274), rows[:7] >= 274
     assert (subwords.sum(), words.sum(), bigrams.sum()) == (4, 2, 1)
@@ -88,7 +89,7 @@ def test_a_trained_encoder_is_the_weighted_sum_of_its_rows(tmp_path, tokenizer):
 
 
 def test_words_and_pairs_know_their_order_and_unknown_words_have_a_row():
-    features = Features(Sizes(0, 1_000, 100_000), None)
+    features = Lookup(Sizes(0, 1_000, 100_000), None)
     one, other = (set(features([text])[0].tolist()) for text in ("Red house, zzyzx", "house red zzyzx"))
     assert len(one & other) == 3
     assert len(one - other) == 2
@@ -152,6 +153,6 @@ def test_a_broken_model_is_one_line(tmp_path, tokenizer, file, content, problem)
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("askalike.encoders.static.PACKAGE", "no_such_package")
+    monkeypatch.setattr("askalike.text.packaged.PACKAGE", "no_such_package")
     with pytest.raises(SettingsError, match=r"pip install 'askalike\[vectors\]'"):
         Static.named({})

@@ -7,16 +7,18 @@ from typing import Any
 
 from askalike import registry
 from askalike.encoders._encoder import Encoder, Role
-from askalike.errors import InputError
+from askalike.errors import InputError, SettingsError
 
 __all__ = ["MODEL", "Encoder", "Role", "build", "opened"]
 
 MODEL = "model.toml"
+NEURAL = ("torch", "lightning_fabric", "safetensors", "gensim")
+"""What the extra `neural` brings."""
 
 
 def build(name: str, settings: Mapping[str, Any] | None = None) -> Encoder:
     """A built-in encoder by its name. Raises SettingsError for what is not known or not installed."""
-    return registry.load("encoder", name).named(settings or {})  # type: ignore[no-any-return]
+    return _kind(name).named(settings or {})  # type: ignore[no-any-return]
 
 
 def opened(folder: Path, settings: Mapping[str, Any] | None = None) -> Encoder:
@@ -31,4 +33,14 @@ def opened(folder: Path, settings: Mapping[str, Any] | None = None) -> Encoder:
         raise InputError(f"{path}: not a model's description ({error})") from None
     if not isinstance(described.get("encoder"), str):
         raise InputError(f"{path}: expected encoder = NAME, which says what kind of model this is")
-    return registry.load("encoder", described["encoder"]).opened(folder, settings or {})  # type: ignore[no-any-return]
+    return _kind(described["encoder"]).opened(folder, settings or {})  # type: ignore[no-any-return]
+
+
+def _kind(name: str) -> Any:
+    """The class of that name. Raises SettingsError where it is not known, or needs what is not installed."""
+    try:
+        return registry.load("encoder", name)
+    except ModuleNotFoundError as missing:
+        if missing.name not in NEURAL:
+            raise
+        raise SettingsError(f"{name}: {missing.name} is not installed; pip install 'askalike[neural]'") from None

@@ -7,7 +7,7 @@ files are read as they are). A trained one lies in `models/<name>/`:
     static.safetensors    vectors (rows, dim) float16 or float32; weights (rows) float32: what each row counts
     tokenizer.json        the subwords' vocabulary and merges, where there are subword rows
 
-Rows are those of `_features.py`. A text's vector is the sum of weight · vector over its rows; the score is the cosine.
+Rows are those of `text/pieces.py`. A text's vector is the sum of weight · vector over its rows; scores are cosines.
 """
 
 import hashlib
@@ -19,45 +19,28 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from askalike import config
 from askalike.archive.view import View
-from askalike.encoders._bpe import Bpe
 from askalike.encoders._encoder import Role
-from askalike.encoders._features import WORD, Features, Sizes, pooled
 from askalike.errors import InputError, SettingsError
-from askalike.text.clean import plain_text
-from askalike.types import Answer, Markup, Part, Question, Vectors
+from askalike.text.bpe import Bpe
+from askalike.text.features.pieces import TOKENIZER, LookupSettings, Pieces, PieceSettings
+from askalike.text.packaged import PACKAGE, packaged
+from askalike.text.pieces import pooled
+from askalike.text.vocabulary import RESERVED
+from askalike.types import Answer, Part, Question, Vectors
 
-PACKAGE = "wordllama"
-PACKAGED = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
-WEIGHTS, TOKENIZER = "static.safetensors", "tokenizer.json"
+WEIGHTS = "static.safetensors"
 LEAST = 0.35  # cosine of packaged vectors: on small desks, questions about something else stay below it
-MISSING = "static: the packaged vectors are not installed: pip install 'askalike[vectors]'"
 
 
-class TextSettings(config.Settings):
-    """What becomes of a text before it is looked up."""
-
-    code: Literal["drop", "keep"] = Field("drop", description="whether code counts")
-    links: Literal["token", "keep"] = Field("token", description="whether a link counts as one word, or as its parts")
-    longest: int = Field(
-        128, ge=1, description="how many words of a text are looked up: its beginning says what it asks"
-    )
-    lower_case: bool = Field(False, description="whether subwords are looked up in lower case")
-
-
-class StaticSettings(TextSettings):
-    """That, and how many rows there are of each kind."""
-
-    subwords: int = Field(0, ge=0, description="rows of the tokenizer's vocabulary")
-    words: int = Field(0, ge=0, description="rows of hashed words")
-    bigrams: int = Field(0, ge=0, description="rows of hashed pairs of words")
+class StaticSettings(PieceSettings):
+    """What becomes of a text before it is looked up, and how many rows there are of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +65,17 @@ class Static:
         least: float | None = None,
         values: Mapping[str, Any] | None = None,
     ) -> None:
-        sizes = Sizes(settings.subwords, settings.words, settings.bigrams)
-        if len(vectors) != sizes.rows or len(weights) != sizes.rows or len(bpe or ()) > max(sizes.subwords, 0):
-            raise InputError(
-                f"static: {sizes.rows} rows expected, found {len(vectors)} vectors, {len(weights)} weights"
-            )
+        rows = settings.sizes.rows
+        if len(vectors) != rows or len(weights) != rows or len(bpe or ()) > settings.subwords:
+            raise InputError(f"static: {rows} rows expected, found {len(vectors)} vectors, {len(weights)} weights")
         self.settings = settings
+        self.knows_until: str | None = None
+        """The date of the latest text or link that it may have learned from."""
         self.least = least
         """The score below which texts are taken to be about something else; None where nobody has looked."""
         self.values = values or {}
         """See Encoder.values; a trained one's are fixed."""
-        self.features = Features(sizes, bpe, settings.lower_case)
-        """Texts → rows, for those who train."""
+        self.pieces = Pieces(settings, bpe)
         self._vectors = np.ascontiguousarray(vectors, np.float32)
         self._weights = np.ascontiguousarray(weights, np.float32)
         described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
@@ -102,7 +84,7 @@ class Static:
     @classmethod
     def named(cls, values: Mapping[str, Any]) -> Self:
         """The mean of packaged subword vectors. Raises SettingsError where the extra `vectors` is not installed."""
-        text = config.validated(TextSettings, values, "static")
+        text = config.validated(LookupSettings, values, "static")
         weights, tokenizer = packaged()
         vectors = _tensors(weights)["embedding.weight"]
         bpe = Bpe.read(tokenizer)
@@ -122,9 +104,23 @@ class Static:
         with open(folder / WEIGHTS, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         try:
-            return cls(settings, tensors["vectors"], tensors["weights"], bpe, digest)
+            made = cls(settings, tensors["vectors"], tensors["weights"], bpe, digest)
         except KeyError as missing:
             raise InputError(f"{folder / WEIGHTS}: no tensor {missing}; expected vectors and weights") from None
+        made.knows_until = described.get("trained", {}).get("knows_until")
+        return made
+
+    @staticmethod
+    def keep(
+        folder: Path, recipe: Any, features: Pieces, tensors: Mapping[str, NDArray[Any]]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Writes a trained network's numbers as `opened` reads them; returns the table [static] of model.toml."""
+        from safetensors.numpy import save_file
+
+        vectors = tensors["pieces.weight"][RESERVED:].astype(np.float16)
+        save_file({"vectors": vectors, "weights": tensors["weight"][RESERVED:].copy()}, folder / WEIGHTS)
+        features.save(folder)
+        return {"static": recipe.features.model_dump()}
 
     def fit(self, view: View) -> Self:
         """Nothing is learned here: returns itself."""
@@ -132,19 +128,12 @@ class Static:
 
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
         """The weighted sum of each text's rows; queries and documents alike."""
-        rows, offsets = self.features([self.text(t) for t in texts])
+        rows, offsets = self.pieces.lookup([self.text(t) for t in texts])
         return Vectors((Part(pooled(rows, offsets, self._vectors, self._weights), "cosine"),))
 
     def text(self, text: Question | Answer) -> str:
         """What of a question or an answer is looked up: the beginning of title and body, plain; "" without a word."""
-        texts = [] if isinstance(text, Answer) else [self._plain(text.title, "text")]
-        if text.body:
-            texts.append(self._plain(text.body, text.markup))
-        words = " ".join(texts).split(maxsplit=self.settings.longest)[: self.settings.longest]
-        return " ".join(words) if any(map(WORD.search, words)) else ""
-
-    def _plain(self, text: str, markup: Markup) -> str:
-        return plain_text(text, markup, code=self.settings.code, links=self.settings.links)
+        return self.pieces.text(text)
 
     def words(self, text: str) -> list[Word]:
         """The words of a plain text with what each adds, those of no weight left out; their sum is the text's vector.
@@ -155,22 +144,11 @@ class Static:
         for piece in text.split():
             start = text.index(piece, at)
             at = start + len(piece)
-            rows, offsets = self.features([f"{before} {piece}".strip(), before])
+            rows, offsets = self.pieces.lookup([f"{before} {piece}".strip(), before])
             both = pooled(rows, offsets, self._vectors, self._weights)
             found.append(Word(start, at, both[0] - both[1]))
             before = piece
         return found
-
-
-def packaged() -> tuple[Path, Path]:
-    """The packaged vectors' two files: weights and tokenizer. Raises SettingsError where they are not installed."""
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or not spec.origin:
-        raise SettingsError(MISSING)
-    weights, tokenizer = (Path(spec.origin).parent / file for file in PACKAGED)
-    if not (weights.exists() and tokenizer.exists()):
-        raise SettingsError(f"{MISSING} (the {PACKAGE} that is installed does not carry them)")
-    return weights, tokenizer
 
 
 def save(folder: Path, settings: StaticSettings, vectors: NDArray[Any], weights: NDArray[Any], tokenizer: Path) -> None:
@@ -183,9 +161,11 @@ def save(folder: Path, settings: StaticSettings, vectors: NDArray[Any], weights:
 
 
 def _tensors(path: Path) -> dict[str, NDArray[Any]]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
+    try:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+    except ModuleNotFoundError:
+        raise SettingsError(f"{path}: safetensors is not installed; pip install 'askalike[vectors]'") from None
     try:
         return load_file(path)
     except (OSError, SafetensorError) as error:

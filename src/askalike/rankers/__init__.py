@@ -9,6 +9,7 @@ from typing import Any
 
 from askalike import registry
 from askalike.archive.view import View
+from askalike.encoders._recipe import recipes
 from askalike.errors import SettingsError
 from askalike.rankers._ranker import Ranker
 
@@ -39,7 +40,9 @@ def check_new(name: str) -> None:
     """Refuses a name for a trained model that is taken, or is none. Raises SettingsError."""
     if not NAME.fullmatch(name):
         raise SettingsError(f"{name!r}: a model's name is lower-case letters, digits, '_', '.' and '-'")
-    if name in {n for kind in ("similarity", "encoder", "ranker") for n in registry.names(kind)}:
+    if name in {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)} | {
+        *recipes()
+    }:
         raise SettingsError(f"{name!r} is the name of a built-in ranker; choose another one for the model")
 
 
@@ -54,15 +57,28 @@ def build(
     folder = Path(archive) / MODELS / name if archive and NAME.fullmatch(name) else None
     if folder and (folder / "model.toml").exists():
         check_new(name)
-        return registry.load("ranker", "dense").named(name, values, folder)  # type: ignore[no-any-return]
+        ranker = registry.load("ranker", "dense").named(name, values, folder)
+        if getattr(ranker.encoder, "indexable", True):
+            return ranker  # type: ignore[no-any-return]
+        return registry.load("ranker", "pairwise")(ranker.encoder, name)  # type: ignore[no-any-return]
     if name in registry.names("similarity"):
         return registry.load("ranker", "lexical").named(name, values)  # type: ignore[no-any-return]
     if name in UNTRAINED:
         return registry.load("ranker", "dense").named(name, values)  # type: ignore[no-any-return]
+    if name in recipes():
+        ranker = registry.load("ranker", "dense").named("neural", _recipe(name, values))
+        ranker.name = name
+        return ranker  # type: ignore[no-any-return]
     if name in COMPOSED:
         return registry.load("ranker", name).named(name, values, archive)  # type: ignore[no-any-return]
     known = (*names(), *(trained(archive) if archive else ()))
     raise SettingsError(f"no ranker is called {name!r}; there are: {', '.join(known)}")
+
+
+def _recipe(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """A network's own recipe with some values set: what is searched is what is learned from, too."""
+    fields = {"features.fields": values["fields"]} if "fields" in values else {}
+    return {"recipe": name, **fields, **values}
 
 
 def forget(ranker: Ranker, view: View) -> None:

@@ -9,14 +9,15 @@ import threading
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from askalike.encoders._bpe import Bpe
-from askalike.index.segment import Array
+from askalike.text.bpe import Bpe
 
+Array = NDArray[Any]
 REMEMBERED = 1 << 20
 WORD = re.compile(r"\w+")
 
@@ -35,7 +36,7 @@ class Sizes:
         return self.subwords + self.words + self.bigrams
 
 
-class Features:
+class Lookup:
     """Texts → rows. Remembers words, since words repeat; threads take turns."""
 
     def __init__(self, sizes: Sizes, bpe: Bpe | None, lower_case: bool = False) -> None:
@@ -59,6 +60,10 @@ class Features:
                 _view(pieces), _view(ends), _view(known.subword_ends), _view(known.subwords), _view(known.word_ends),
                 _view(known.words), self.sizes.subwords, self.sizes.words, self.sizes.bigrams,
             )  # fmt: skip
+
+    def row_of(self, word: str) -> int:
+        """The row of a word in lower case, where there are rows of words."""
+        return self.sizes.subwords + _hash(word) % self.sizes.words
 
     def _forget(self) -> None:
         self._known = _Pieces(self._bpe if self.sizes.subwords else None)

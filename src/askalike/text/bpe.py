@@ -38,6 +38,11 @@ class Bpe:
     def __len__(self) -> int:
         return len(self._ids)
 
+    @property
+    def pieces(self) -> list[str]:
+        """The pieces by their ids."""
+        return sorted(self._ids, key=self._ids.__getitem__)
+
     def ids(self, word: str) -> list[int]:
         """The ids of a word's pieces."""
         parts = [word[i : i + LONGEST] for i in range(0, len(word), LONGEST)]

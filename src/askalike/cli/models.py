@@ -1,0 +1,39 @@
+"""askalike models: what an archive has been taught."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from askalike import rankers
+from askalike.archive.store import Archive
+from askalike.cli._options import Directory, Json, print_json
+from askalike.experiment import training
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(models)
+
+
+def models(
+    directory: Directory,
+    remove: Annotated[str | None, typer.Option(metavar="NAME", help="Delete this model.")] = None,
+    json: Json = False,
+) -> None:
+    """List an archive's trained models and which ranker is in service, or remove one."""
+    with Archive.open(directory) as archive:
+        if remove is not None:
+            training.remove(archive, remove)
+            print(f"removed {remove}")
+            return
+        found = training.models(archive)
+    if json:
+        print_json([asdict(model) for model in found])
+    for model in () if json else found:
+        value = f"{model.measure} {100 * model.value:.1f} on dev" if model.value is not None else ""
+        print(f"{model.name:<20}  {model.kind:<12}  {value:<24}  {model.size_bytes / 1e6:.1f} MB".rstrip())
+    if not found and not json:
+        print("no model; train one with: askalike train")
+    if not json:
+        print(f"in service: {rankers.default()} (where no --ranker is named)")

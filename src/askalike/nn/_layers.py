@@ -1,0 +1,86 @@
+"""Layers that several networks share."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from askalike.errors import SettingsError
+from askalike.nn._network import RESERVED
+
+
+def embedding(size: int, dim: int) -> nn.Embedding:
+    """Random word vectors (normal, deviation 0.1); padding's is 0 and stays so."""
+    table = nn.Embedding(size, dim, padding_idx=0)
+    nn.init.normal_(table.weight, std=0.1)
+    with torch.no_grad():
+        table.weight[0] = 0
+    return table
+
+
+def fill(table: nn.Embedding, vectors: Tensor | None) -> None:
+    """Puts pre-trained vectors (size, dim) in; a row that is not finite keeps its random one."""
+    if vectors is None:
+        return
+    if vectors.shape != table.weight.shape:
+        raise SettingsError(
+            f"pre-trained vectors have {vectors.shape[1]} numbers, network.dim is {table.embedding_dim}; "
+            f"set network.dim={vectors.shape[1]}"
+        )
+    with torch.no_grad():
+        given = vectors.isfinite().all(1)
+        given[0] = False
+        table.weight[given] = vectors[given].to(table.weight)
+
+
+class WindowMax(nn.Module):
+    """tanh of the max over word windows (dos Santos et al. 2015, eq. 2).
+
+    W1 z is the sum over the window's places of one matrix per place times one word's vector. So each distinct word
+    of a batch is multiplied once, however often it occurs, and the windows are sums of rows looked up.
+    """
+
+    def __init__(self, size: int, dim: int, window: int, units: int) -> None:
+        super().__init__()
+        self.window, self.units = window, units
+        self.words = embedding(size, dim)
+        self.weight = nn.Parameter(torch.empty(dim, window * units))
+        self.bias = nn.Parameter(torch.zeros(units))
+        bound = (6 / (dim * window + units)) ** 0.5  # Glorot's, for the matrix as the paper writes it
+        nn.init.uniform_(self.weight, -bound, bound)
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """ids, mask (batch, tokens) to (batch, units); zeros for a text without words."""
+        tokens, side = ids.shape[1], self.window // 2
+        words, places = torch.unique(functional.pad(ids.where(mask, 0), (side, side)), return_inverse=True)
+        products = (self.words(words) @ self.weight).view(len(words), self.window, self.units)
+        windows = self.bias + sum(
+            functional.embedding(places[:, j : j + tokens], products[:, j]) for j in range(self.window)
+        )
+        highest = windows.masked_fill(~mask[:, :, None], -torch.inf).max(1).values
+        return highest.masked_fill(~mask.any(1, keepdim=True), 0).tanh()
+
+
+class WordWeights(nn.Module):
+    """A weighted bag of words (dos Santos et al. 2015, eq. 1): each word's frequency times its weight t."""
+
+    def __init__(self, size: int, trained: bool) -> None:
+        super().__init__()
+        self.t = nn.Parameter(torch.ones(size), requires_grad=trained)
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """ids, mask (batch, tokens) to (batch, distinct words of the batch). An unknown word counts nothing."""
+        return self._bags(ids, mask)[1]
+
+    def sparse(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """The same as a sparse tensor, a column for each word of the vocabulary: (batch, size)."""
+        words, bags = self._bags(ids, mask)
+        row, column = bags.nonzero(as_tuple=True)
+        places, values = torch.stack((row, words[column])), bags[row, column]
+        shape = (len(ids), len(self.t))
+        return torch.sparse_coo_tensor(places, values, shape, is_coalesced=True, check_invariants=False)
+
+    def _bags(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        words, places = torch.unique(ids, return_inverse=True)
+        counts = torch.zeros(len(ids), len(words), dtype=self.t.dtype, device=ids.device)
+        counts.scatter_add_(1, places, (mask & (ids >= RESERVED)).to(counts))
+        return words, counts * self.t[words]

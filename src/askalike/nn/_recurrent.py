@@ -1,0 +1,71 @@
+"""LSTMs over padded texts, and the ways to make one vector of their hidden states."""
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from askalike.nn._layers import embedding
+
+Pooling = Literal["last", "max", "mean", "mean_max"]
+
+
+class Recurrent(nn.Module):
+    """A one-way LSTM. Padding comes after the last real step and so changes no state before it."""
+
+    def __init__(self, dim: int, hidden: int) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(dim, hidden, batch_first=True)
+
+    def forward(self, steps: Tensor) -> Tensor:
+        """steps (batch, steps, dim) to the hidden state after each (batch, steps, hidden)."""
+        return self.lstm(steps)[0]  # type: ignore[no-any-return]
+
+
+class WordReader(nn.Module):
+    """Word vectors, and an LSTM over them."""
+
+    def __init__(self, size: int, dim: int, hidden: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.words = embedding(size, dim)
+        self.recurrent = Recurrent(dim, hidden)
+        self.dropout = dropout
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """ids (batch, tokens) to the hidden state after each word (batch, tokens, hidden)."""
+        return self.recurrent(functional.dropout(self.words(ids), self.dropout, self.training))  # type: ignore[no-any-return]
+
+
+def pooled(how: Pooling, states: Tensor, mask: Tensor) -> Tensor:
+    """One vector of states (batch, steps, hidden): (batch, hidden), or (batch, 2 · hidden) for mean_max.
+
+    mask: (batch, steps), True = real step. Zeros for a text without one.
+    """
+    return POOLINGS[how](states, mask).masked_fill(~mask.any(1, keepdim=True), 0)
+
+
+def _last(states: Tensor, mask: Tensor) -> Tensor:
+    return states[torch.arange(len(states), device=states.device), (mask.sum(1) - 1).clamp_min(0)]
+
+
+def _max(states: Tensor, mask: Tensor) -> Tensor:
+    highest = states.masked_fill(~mask[:, :, None], -torch.inf).amax(1)
+    return highest.masked_fill(~mask.any(1, keepdim=True), 0)
+
+
+def _mean(states: Tensor, mask: Tensor) -> Tensor:
+    return states.masked_fill(~mask[:, :, None], 0).sum(1) / mask.sum(1, keepdim=True).clamp_min(1)
+
+
+def _mean_max(states: Tensor, mask: Tensor) -> Tensor:
+    return torch.cat((_mean(states, mask), _max(states, mask)), 1)
+
+
+POOLINGS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "last": _last,
+    "max": _max,
+    "mean": _mean,
+    "mean_max": _mean_max,
+}

@@ -1,0 +1,55 @@
+"""BOW-CNN (dos Santos et al. 2015): a weighted bag of words beside the CNN, their cosines weighed by learned β."""
+
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from askalike.config import Settings
+from askalike.nn._layers import WindowMax, WordWeights, fill
+from askalike.nn._network import Batch, Network, Vectors
+from askalike.nn.cnn import CnnSettings
+from askalike.types import Metric
+
+
+class BowCnnSettings(CnnSettings):
+    """Sizes, and the start of the words' weights t (Table 5: idf trained, idf fixed, ones trained)."""
+
+    units: int = Field(400, ge=1, description="convolutional units: numbers in a question's vector")
+    weights: Literal["idf", "ones"] = Field("idf", description="what t begins as")
+    train_weights: bool = Field(True, description="whether t is learned")
+
+
+class BowCnn(Network):
+    """s(q1, q2) = β1 · cosine of the bags of words + β2 · cosine of the convolutional vectors."""
+
+    Settings: ClassVar[type[Settings]] = BowCnnSettings
+    metrics: ClassVar[tuple[Metric, ...]] = ("cosine", "cosine")
+
+    def __init__(self, settings: BowCnnSettings, size: int) -> None:
+        super().__init__(settings, size)
+        self.bag = WordWeights(size, settings.train_weights)
+        self.convolution = WindowMax(size, settings.dim, settings.window, settings.units)
+        self.beta = nn.Parameter(torch.ones(2))
+
+    def start(self, vectors: Tensor | None, idf: Tensor) -> None:
+        """Word vectors begin as the pre-trained ones, the words' weights as their idf or as ones."""
+        fill(self.convolution.words, vectors)
+        if self.settings.weights == "idf":
+            with torch.no_grad():
+                self.bag.t.copy_(idf)
+
+    def forward(self, batch: Batch) -> Vectors:
+        """ids, mask (batch, tokens) to two parts: (batch, distinct words of the batch) and (batch, units)."""
+        ids, mask = batch["ids"], batch["mask"]
+        return self.bag(ids, mask), self.convolution(ids, mask)
+
+    def encode(self, batch: Batch) -> Vectors:
+        """The bags as a sparse tensor with a column for each word, (batch, size); the other part as it is."""
+        ids, mask = batch["ids"], batch["mask"]
+        return self.bag.sparse(ids, mask), self.convolution(ids, mask)
+
+    def weights(self) -> Tensor:
+        """β, (2,)."""
+        return self.beta

@@ -1,0 +1,67 @@
+"""SCQA (Das et al. 2016): a convolutional tower over the letter trigrams of a text; two texts' cosine."""
+
+from itertools import pairwise
+from typing import ClassVar
+
+from pydantic import Field, model_validator
+from torch import nn
+from torch.nn import functional
+
+from askalike.config import Settings
+from askalike.nn._layers import embedding
+from askalike.nn._network import Batch, Network, Vectors
+
+
+class ScqaSettings(Settings):
+    """Sizes. The paper gives none of filters, strides and padding, and its first layer is as wide as its input."""
+
+    dim: int = Field(512, ge=1, description="units of the first dense layer")
+    filters: tuple[int, ...] = Field((8, 16), min_length=1, description="of each convolution")
+    kernel: int = Field(5, ge=1, description="how many numbers a filter sees")
+    stride: int = Field(1, ge=1, description="how far a filter moves")
+    pool: int = Field(4, ge=1, description="of so many numbers the greatest is kept")
+    units: int = Field(128, ge=1, description="of the last dense layer: numbers in a text's vector")
+
+    @model_validator(mode="after")
+    def _something_is_left(self) -> "ScqaSettings":
+        if self.left < 1:
+            raise ValueError(f"dim={self.dim} is too small for so many convolutions; raise it, or lower pool or stride")
+        return self
+
+    @property
+    def left(self) -> int:
+        """How many numbers each filter of the last convolution gives."""
+        size = self.dim
+        for _ in self.filters:
+            size = ((size + 2 * (self.kernel // 2) - self.kernel) // self.stride + 1) // self.pool
+        return size
+
+
+class Scqa(Network):
+    """A dense layer over a binary vector of trigrams, convolution → max-pool → ReLU some times, a dense layer."""
+
+    Settings: ClassVar[type[Settings]] = ScqaSettings
+    features: ClassVar[str] = "trigrams"
+
+    def __init__(self, settings: ScqaSettings, size: int) -> None:
+        super().__init__(settings, size)
+        self.first = embedding(size, settings.dim)  # the matrix of a dense layer whose input is 0 or 1
+        self.bias = nn.Parameter(self.first.weight.new_zeros(settings.dim))
+        channels = (1, *settings.filters)
+        pairs = pairwise(channels)
+        kernel, stride = settings.kernel, settings.stride
+        self.convolutions = nn.ModuleList(nn.Conv1d(i, o, kernel, stride, kernel // 2) for i, o in pairs)
+        self.last = nn.Linear(settings.filters[-1] * settings.left, settings.units)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a text's vector."""
+        return int(self.settings.units)
+
+    def forward(self, batch: Batch) -> Vectors:
+        """ids, mask (batch, distinct trigrams) to one part (batch, units); zeros for a text without a trigram."""
+        ids, mask = batch["ids"], batch["mask"]
+        signal = (self.first(ids.where(mask, 0)).sum(1) + self.bias)[:, None]
+        for convolution in self.convolutions:
+            signal = functional.relu(functional.max_pool1d(convolution(signal), self.settings.pool))
+        return (self.last(signal.flatten(1)).masked_fill(~mask.any(1, keepdim=True), 0),)

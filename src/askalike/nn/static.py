@@ -1,0 +1,68 @@
+"""A weighted sum of learned vectors of pieces: subwords, hashed words and pairs of words. Numpy alone serves it."""
+
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from askalike.config import Settings
+from askalike.nn._layers import embedding, fill
+from askalike.nn._network import Batch, Network, Vectors
+
+SPARE = 0.1
+"""Rows that no vector is given for begin this much shorter than those that have one."""
+
+
+class StaticSettings(Settings):
+    """Size, and the start of the pieces' weights."""
+
+    dim: int = Field(256, ge=1, description="numbers in a piece's vector, and in a text's")
+    piece_weights: Literal["idf", "ones"] = Field("ones", description="what each piece's weight begins as")
+    dropout: float = Field(0.0, ge=0, lt=1, description="the share of pieces left out of each text while it learns")
+
+
+class Static(Network):
+    """The sum over a text's pieces of weight · vector; scores are cosines."""
+
+    Settings: ClassVar[type[Settings]] = StaticSettings
+    features: ClassVar[str] = "pieces"
+    served_by: ClassVar[str] = "static"
+
+    def __init__(self, settings: StaticSettings, size: int) -> None:
+        super().__init__(settings, size)
+        self.pieces = embedding(size, settings.dim)
+        self.weight = nn.Parameter(torch.ones(size))
+
+    @property
+    def width(self) -> int:
+        """Numbers in a text's vector."""
+        return int(self.settings.dim)
+
+    def start(self, vectors: Tensor | None, idf: Tensor) -> None:
+        """Pieces begin as the given vectors, the others as short random ones."""
+        with torch.no_grad():
+            if self.settings.piece_weights == "idf":
+                self.weight.copy_(idf)
+            if vectors is not None:
+                self._fill(vectors)
+
+    def forward(self, batch: Batch) -> Vectors:
+        """ids, mask (batch, tokens) to one part (batch, dim)."""
+        ids, mask = batch["ids"], batch["mask"]
+        flat, ends = ids[mask], mask.sum(1).cumsum(0)
+        weights = functional.dropout(self.weight[flat], self.settings.dropout, self.training)
+        starts = functional.pad(ends[:-1], (1, 0))
+        table = self.pieces
+        return (
+            functional.embedding_bag(
+                flat, table.weight, starts, mode="sum", per_sample_weights=weights, sparse=table.sparse
+            ),
+        )
+
+    def _fill(self, vectors: Tensor) -> None:
+        given = vectors.isfinite().all(1)
+        length = vectors[given].std()
+        self.pieces.weight.mul_(SPARE * length / self.pieces.weight.std())
+        fill(self.pieces, vectors)

@@ -1,0 +1,86 @@
+"""Ranks by a model that sees query and document together: candidates, or what another ranker proposes (cascade)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.archive.view import View
+from askalike.errors import NotFittedError, SettingsError
+from askalike.index.search import Found
+from askalike.rankers._numbered import Asked, Numbered, Numbers, Scores
+from askalike.rankers._ranker import Progress
+from askalike.types import Answer, Contribution, Explanation, Question
+
+
+class Scorer(Protocol):
+    """A model of pairs that no vectors can express."""
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The settings that may be chosen when it is used, the defaults too."""
+
+    def score(self, query: Question, documents: Sequence[Question | Answer]) -> NDArray[np.float32]:
+        """How well each document goes with the query, (n,)."""
+
+
+class Pairwise(Numbered):
+    """Ranking by a scorer. It has no index: texts are read from the archive."""
+
+    def __init__(self, scorer: Scorer, name: str = "pairwise") -> None:
+        self.name = name
+        self.scorer = scorer
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See Ranker.values."""
+        return self.scorer.values
+
+    @property
+    def knows_until(self) -> str | None:
+        """See Dated: what the scorer says of itself."""
+        return getattr(self.scorer, "knows_until", None)
+
+    def index(self, view: View, progress: Progress | None = None) -> Self:
+        """Takes the view; nothing is built."""
+        self._view = view
+        return self
+
+    def paths(self, view: View) -> Sequence[Path]:
+        """None."""
+        return ()
+
+    def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> list[Asked]:
+        """The queries as they are."""
+        return list(asked)
+
+    def find(self, prepared: list[Asked], k: int, allowed: Numbers | None) -> list[Found]:
+        """Refuses: every pair would have to be seen. Raises SettingsError."""
+        raise SettingsError(
+            f"{self.name} compares pairs and ranks candidates only; name some, or let another ranker propose them: "
+            f"--ranker cascade --set parts=lm_jelinek_mercer,{self.name}"
+        )
+
+    def score(self, prepared: list[Asked], candidates: Sequence[Numbers]) -> list[Scores]:
+        """See Numbered.score."""
+        if self._view is None:
+            raise NotFittedError(f"{self.name}: nothing is indexed yet; call index(view) first")
+        return [self._scores(self._view, one.query, n) for one, n in zip(prepared, candidates, strict=True)]
+
+    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
+        """The score as a whole."""
+        numbers = view.numbers(ids)
+        scores = self._scores(view, asked.query, np.array(list(numbers.values()), np.int64)).tolist()
+        return {id: Explanation(s, (Contribution(self.name, (), s),)) for id, s in zip(numbers, scores, strict=True)}
+
+    def _scores(self, view: View, query: Question, numbers: Numbers) -> Scores:
+        """NaN for a document that is no longer there."""
+        found = np.full(len(numbers), np.nan)
+        ids = view.ids(numbers)
+        texts = view.get(ids.values())
+        there = [place for place, n in enumerate(numbers.tolist()) if ids.get(n) in texts]
+        if there:
+            found[there] = self.scorer.score(query, [texts[ids[n]] for n in numbers[there].tolist()])
+        return found

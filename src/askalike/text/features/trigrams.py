@@ -1,0 +1,76 @@
+"""Texts as the set of their words' letter trigrams, hashed: what SCQA reads."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from askalike.text.features._features import Text, TextSettings, analyzer_of, plain
+from askalike.text.features._ragged import Ragged
+from askalike.text.vocabulary import RESERVED
+from askalike.text.words import Tokenizer
+
+
+class TrigramSettings(TextSettings):
+    """Words stemmed and without function words, as Das et al. (2016) have them."""
+
+    tokenizer: Tokenizer = "standard"
+    stem: bool = True
+    stop_words: bool = True
+    trigrams: int = Field(8_192, ge=1, description="trigrams are hashed to so many: a dense layer is as wide as these")
+
+
+class Trigrams:
+    """Letter trigrams of each word with a # before and behind it."""
+
+    Settings: ClassVar[type[TrigramSettings]] = TrigramSettings
+
+    def __init__(self, settings: TrigramSettings) -> None:
+        self.settings = settings
+        self._analyzer = analyzer_of(settings)
+        self._numbers = lru_cache(100_000)(self._of_word)
+
+    @classmethod
+    def learn(cls, settings: TrigramSettings, texts: Iterable[Text]) -> Self:
+        """Nothing is learned: trigrams are hashed."""
+        return cls(settings)
+
+    @classmethod
+    def load(cls, settings: TrigramSettings, directory: Path) -> Self:
+        """Nothing is kept but the settings."""
+        return cls(settings)
+
+    def save(self, directory: Path) -> None:
+        """Nothing to keep."""
+
+    @property
+    def tokens(self) -> Sequence[str]:
+        """No number stands for one trigram alone: all are ""."""
+        return [""] * (RESERVED + self.settings.trigrams)
+
+    @property
+    def idf(self) -> NDArray[np.float32]:
+        """1 for each: they are not counted."""
+        return np.ones(len(self.tokens), np.float32)
+
+    def words(self, text: Text) -> list[str]:
+        """The words of one text."""
+        return self._analyzer.tokens(plain(text, self.settings, self._analyzer), getattr(text, "language", None))
+
+    def rows(self, texts: Iterable[Text]) -> Ragged:
+        """The texts as sets of numbers, rising."""
+        return Ragged.of(sorted({n for word in self.words(text) for n in self._numbers(word)}) for text in texts)
+
+    def _of_word(self, word: str) -> tuple[int, ...]:
+        marked = f"#{word}#"
+        return tuple(_hash(marked[n : n + 3]) % self.settings.trigrams + RESERVED for n in range(len(marked) - 2))
+
+
+def _hash(trigram: str) -> int:
+    digest = hashlib.blake2b(trigram.encode(errors="replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")

@@ -1,0 +1,80 @@
+"""The words a network knows, numbered by how many texts hold them."""
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import InputError
+
+PADDING: Final = 0
+UNKNOWN: Final = 1
+RESERVED: Final = 2
+"""Words are numbered from here; below are padding and the word that is not known."""
+
+
+class Vocabulary:
+    """`tokens[n]` is word n and `ids` its inverse; the commonest words come first. `texts[n]` counts those with it."""
+
+    def __init__(self, tokens: Sequence[str], texts: Sequence[int], total: int) -> None:
+        self.tokens: Sequence[str] = ("", "", *tokens)
+        self.texts: Sequence[int] = (0, 0, *texts)
+        self.total = total
+        self.ids = {token: n for n, token in enumerate(self.tokens) if n >= RESERVED}
+
+    @classmethod
+    def of(cls, texts: Iterable[Iterable[str]], min_texts: int = 1, size: int | None = None) -> Self:
+        """The words of these tokenised texts: those in at least `min_texts` of them, at most `size`."""
+        counts: Counter[str] = Counter()
+        total = 0
+        for tokens in texts:
+            counts.update(set(tokens))
+            total += 1
+        kept = sorted((-n, token) for token, n in counts.items() if n >= min_texts)[:size]
+        return cls([token for _, token in kept], [-n for n, _ in kept], total)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def numbers(self, tokens: Iterable[str]) -> list[int]:
+        """The number of each word; UNKNOWN for one that is not here."""
+        return [self.ids.get(token, UNKNOWN) for token in tokens]
+
+    @property
+    def idf(self) -> NDArray[np.float32]:
+        """log(texts / texts with the word), float32 (len,); 0 for padding and the unknown word."""
+        return np.array([math.log(self.total / n) if n else 0.0 for n in self.texts], np.float32)
+
+    def save(self, path: Path) -> None:
+        """Writes the number of texts, then a line for each word: the word, a tab, in how many texts it is."""
+        rows = zip(self.tokens[RESERVED:], self.texts[RESERVED:], strict=True)
+        lines = [str(self.total), *(f"{token}\t{n}" for token, n in rows)]
+        partial = path.with_name(path.name + ".partial")
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+        os.replace(partial, path)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """What `save` wrote. Raises InputError with the line that is none of its."""
+        total, *lines = _lines(path)
+        rows = [line.split("\t") for line in lines]
+        for number, row in enumerate(rows, 2):
+            if len(row) != 2 or not row[1].isdecimal():
+                raise InputError(f"{path}:{number}: expected a word, a tab and a number; train the model again")
+        if not total.isdecimal():
+            raise InputError(f"{path}:1: expected the number of texts; train the model again")
+        return cls([token for token, _ in rows], [int(n) for _, n in rows], int(total))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_bytes().decode().removesuffix("\n").split("\n")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected a model's vocabulary") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8; train the model again") from None

@@ -1,0 +1,70 @@
+"""Texts to vectors by a network: in batches of like lengths, in the order they came."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from askalike.nn._network import Network
+from askalike.text.features._features import Rows
+from askalike.types import Part, Vectors
+
+TOKENS = 1 << 15
+"""Tokens in a batch, padding included: some 130 MB of windows at 1,000 units."""
+TEXTS = 4096
+
+Numbers = NDArray[np.int64]
+
+
+@torch.inference_mode()
+def encoded(network: Network, rows: Rows, documents: NDArray[np.bool_]) -> Vectors:
+    """The vectors of all rows, float32, on the device where the network is. `documents` tells their roles, (rows,)."""
+    device = next(network.parameters()).device
+    training = network.training
+    network.eval()
+    order = np.argsort(rows.lengths, kind="stable")
+    found: list[list[Tensor]] = [[] for _ in network.metrics]
+    for numbers in _batches(order, rows.lengths[order]):
+        arrays = {**rows.batch(numbers), "document": documents[numbers]}
+        parts = network.encode({name: torch.from_numpy(array).to(device) for name, array in arrays.items()})
+        for kept, part in zip(found, parts, strict=True):
+            kept.append(part.cpu())
+    network.train(training)
+    weights = network.weights().tolist()
+    back = np.argsort(order, kind="stable")
+    values = (_values(kept, back) for kept in found)
+    return Vectors(tuple(Part(v, m, w) for v, m, w in zip(values, network.metrics, weights, strict=True)))
+
+
+@torch.inference_mode()
+def scored(network: Network, vectors: Vectors, left: Numbers, right: Numbers) -> NDArray[np.float32]:
+    """The network's own scores of some texts with others, by their numbers among the vectors, (left, right)."""
+    device = next(network.parameters()).device
+    parts = [torch.from_numpy(np.asarray(part.values, np.float32)).to(device) for part in vectors.parts]
+    one, other = (tuple(part[rows] for part in parts) for rows in (left, right))
+    return network.matrix(one, other).cpu().numpy()
+
+
+def _batches(order: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Texts of rising length, as many as fit; at least one text in each; one empty batch where there is none."""
+    start = 0
+    while start < len(order) or start == 0:
+        size = np.arange(1, min(TEXTS, len(order) - start) + 1) * lengths[start : start + TEXTS]
+        end = start + max(1, int(np.searchsorted(size, TOKENS, "right")))
+        yield order[start:end]
+        start = end
+
+
+def _values(parts: list[Tensor], back: NDArray[np.int64]) -> NDArray[np.float32] | scipy.sparse.csr_array:
+    if parts[0].is_sparse:
+        return scipy.sparse.vstack([_csr(part) for part in parts], format="csr")[back]
+    values: NDArray[np.float32] = torch.cat(parts).float().numpy()
+    return values[back]
+
+
+def _csr(part: Tensor) -> scipy.sparse.csr_array:
+    row, column = part.indices().numpy()
+    return scipy.sparse.coo_array((part.values().float().numpy(), (row, column)), shape=tuple(part.shape)).tocsr()

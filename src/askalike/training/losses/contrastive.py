@@ -1,0 +1,16 @@
+"""Contrastive loss over scores (Das et al. 2016): positives towards 1, negatives below a margin."""
+
+from pydantic import Field
+from torch import Tensor
+
+from askalike.training.losses._loss import Loss, Scores, masked_mean
+
+
+class Contrastive(Loss):
+    """1 − s for the positive, and the mean of max(0, s − margin) over its negatives; s is a cosine in the papers."""
+
+    margin: float = Field(0.0, ge=-1, le=1, description="a negative below it costs nothing")
+
+    def __call__(self, scores: Scores) -> Tensor:
+        """(n,)."""
+        return 1 - scores.positive + masked_mean((scores.negative - self.margin).clamp_min(0), scores.mask)

@@ -1,0 +1,21 @@
+"""Logistic ranking loss (dos Santos et al. 2015, section 2.5): the positive should beat its hardest negative."""
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.nn import functional
+
+from askalike.training.losses._loss import Loss, Scores
+
+
+class LogisticRanking(Loss):
+    """log(1 + exp(−γ·Δ)), Δ the smallest difference of the positive's and a negative's score."""
+
+    gamma: float = Field(10.0, gt=0, description="γ: how sharply a small difference counts")
+
+    def __call__(self, scores: Scores) -> Tensor:
+        """(n,)."""
+        hardest = scores.negative.masked_fill(~scores.mask, -torch.inf).amax(1)
+        there = scores.mask.any(1)
+        difference = scores.positive - hardest.where(there, scores.positive)
+        return functional.softplus(-self.gamma * difference).where(there, 0)

@@ -1,0 +1,70 @@
+"""Everything that decides how a network is trained."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from askalike.config import Settings
+
+
+class NegativesSettings(Settings):
+    """Which texts stand against a pair (q, p). Several kinds may be asked for at once; none is of the pair's cluster.
+
+    Drawn ones (random, mined, judged) are fixed before training.
+    """
+
+    random: int = Field(0, ge=0, description="so many random texts for each pair")
+    mined: int = Field(0, ge=0, description="so many of a ranker's best for each pair")
+    judged: int = Field(0, ge=0, description="so many documents that are judged irrelevant to the pair's query")
+    in_batch: bool = Field(False, description="the other pairs of the batch")
+    hardest: bool = Field(False, description="only the one drawn negative that scores highest counts")
+    sides: Literal["both", "query"] = Field("both", description="whether drawn ones stand against p, too")
+    ranker: str = Field("lm_jelinek_mercer", description="whose run is mined")
+    from_rank: int = Field(10, ge=0, description="the best so many are passed over: many are duplicates unlabelled")
+    to_rank: int = Field(100, ge=1, description="how deep is mined")
+    below: float = Field(0.95, gt=0, description="only those that score less than this share of the positive's score")
+
+    @model_validator(mode="after")
+    def _some(self) -> "NegativesSettings":
+        if not (self.random or self.mined or self.judged or self.in_batch):
+            raise ValueError("expected negatives: random=20, mined=5, judged=10 or in_batch=true")
+        if self.from_rank >= self.to_rank:
+            raise ValueError("expected from_rank below to_rank")
+        return self
+
+
+class TeacherSettings(Settings):
+    """An encoder whose vectors are learned instead of pairs: of the archive's texts, and of unfinished ones."""
+
+    encoder: str = Field("", description="who teaches: pretrained, static, or a model of the archive; none: pairs do")
+    model: str = Field("", description="which model the encoder pretrained is: a folder, or an installed package")
+    taught: tuple[Literal["title", "body", "whole"], ...] = Field(
+        ("title", "body", "whole"), description="what of each question: its title, its body, both as one text"
+    )
+    prefixes: float = Field(0.25, ge=0, description="so many of its unfinished versions for each title")
+    dropped: float = Field(0.25, ge=0, description="so many versions without some of its words for each title")
+    cosine: float = Field(2.0, ge=0, description="how much the likeness to the teacher's vector counts")
+    temperature: float = Field(0.1, gt=0, description="of the softmax over likenesses within a batch")
+    not_taught: tuple[str, ...] = Field((), description="splits whose queries are not taught, to measure new ones by")
+    held_out: int = Field(500, ge=1, description="so many texts are to find the teacher's nearest, without a dev split")
+
+
+class TrainingSettings(Settings):
+    """The loop. An epoch is one pass over all pairs."""
+
+    epochs: int = Field(20, ge=1, description="at most so many")
+    batch_size: int = Field(64, ge=1, description="pairs in a batch, of each device")
+    optimizer: Literal["sgd", "adam", "adamw", "adagrad"] = "sgd"
+    learning_rate: float = Field(0.05, gt=0)
+    weight_decay: float = Field(0.0, ge=0, description="L2 (adamw: decoupled)")
+    schedule: Literal["constant", "linear"] = Field("constant", description="linear falls to 0 at the last epoch's end")
+    reduction: Literal["mean", "sum"] = Field("mean", description="sum: each pair moves as far as if it came alone")
+    clip: float = Field(0.0, ge=0, description="a gradient's greatest norm; 0 for none")
+    measure: str = Field("Success@10", description="the best epoch by this measure on dev is kept")
+    patience: int = Field(4, ge=1, description="stops after so many epochs without a better one")
+    dev_documents: int = Field(50_000, ge=1, description="dev queries rank the relevant and so many others")
+    least_pairs: int = Field(32, ge=1, description="fewer pairs are refused")
+    seed: int = Field(1, ge=0)
+    accelerator: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="where it is trained")
+    devices: int = Field(1, ge=1, description="processes, each with a device of its own")
+    precision: Literal["auto", "32-true", "bf16-mixed"] = Field("auto", description="auto: bf16 on a GPU")

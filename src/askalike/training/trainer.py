@@ -1,0 +1,280 @@
+"""The loop: epochs over pairs, a dev measure after each, the best one kept, and a checkpoint to go on from."""
+
+import copy
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+from torch.multiprocessing.spawn import ProcessRaisedException
+from torch.optim import Optimizer
+
+from askalike.errors import TrainingError
+from askalike.nn._network import Network
+from askalike.training import checkpoint
+from askalike.training.batches import batches
+from askalike.training.checkpoint import BEST, Epoch
+from askalike.training.dev import Dev
+from askalike.training.examples import Examples, Numbers
+from askalike.training.losses._loss import Loss
+from askalike.training.objective import Objective, step_of
+from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
+
+NAMED = 3
+"""How many pairs of a failed batch are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How training stands. `value` and `best` are the dev measure, a share of 1; `value` is None inside an epoch."""
+
+    epoch: int
+    epochs: int
+    batch: int
+    batches: int
+    loss: float
+    examples_per_second: float
+    left_s: float
+    measure: str
+    value: float | None = None
+    best: float | None = None
+
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All that training needs. `directory` keeps its checkpoint; `run` names settings and data: only they resume."""
+
+    network: Network
+    loss: Loss
+    negatives: NegativesSettings
+    settings: TrainingSettings
+    examples: Examples
+    dev: Dev
+    directory: Path
+    run: str
+    report: Report | None = None
+    teacher: TeacherSettings | None = None
+
+
+def train(job: Job) -> Sequence[Epoch]:
+    """Trains, or goes on where the same run was interrupted; `job.network` then has the best epoch's weights.
+
+    The same job gives the same weights on one device of a kind, interrupted or not. Returns the epochs.
+    Raises TrainingError for too few pairs, a loss that is not a number, and for want of memory.
+    """
+    _check(job)
+    job.directory.mkdir(parents=True, exist_ok=True)
+    fabric = Fabric(
+        accelerator=job.settings.accelerator,
+        devices=job.settings.devices,
+        strategy="ddp_spawn" if job.settings.devices > 1 else "auto",
+        precision=_precision(job.settings),
+    )
+    with _errors_of_processes():
+        fabric.launch(partial(_train, job=job))
+    checkpoint.load_weights(job.network.cpu(), job.directory / BEST)
+    return checkpoint.history(job.directory, job.run) or []
+
+
+def best_of(epochs: Sequence[Epoch]) -> Epoch:
+    """The epoch with the greatest dev value; the first of several."""
+    return max(epochs, key=lambda epoch: (epoch.value, -epoch.number))
+
+
+def _check(job: Job) -> None:
+    there, needed = len(job.examples), job.settings.least_pairs
+    if there < needed:
+        raise TrainingError(
+            f"{there} training pairs are too few, {needed} are needed; use more signals, or set training.least_pairs"
+        )
+    if not job.dev.queries:
+        raise TrainingError("no dev query to choose the best epoch by; 1 is needed, hundreds are better")
+
+
+def _precision(settings: TrainingSettings) -> Literal["32-true", "bf16-mixed"]:
+    if settings.precision != "auto":
+        return settings.precision
+    gpu = settings.accelerator in ("auto", "cuda") and torch.cuda.is_available()
+    return "bf16-mixed" if gpu else "32-true"
+
+
+@contextmanager
+def _errors_of_processes() -> Iterator[None]:
+    """What one of several processes says is wrong, said by this one."""
+    try:
+        yield
+    except ProcessRaisedException as error:
+        last = str(error).strip().splitlines()[-1]
+        kind, _, message = last.partition(": ")
+        if not kind.endswith(TrainingError.__name__):
+            raise
+        raise TrainingError(message) from None
+
+
+def _train(fabric: Fabric, job: Job) -> None:
+    if fabric.world_size > 1:  # what was handed to another process shares its memory
+        job = replace(job, network=copy.deepcopy(job.network))
+    network, settings = job.network, job.settings
+    _make_sparse(network, settings)
+    objective = Objective(network, job.loss, job.negatives, job.teacher)
+    wrapped, optimizer = fabric.setup(objective, _optimizer(objective, settings))
+    epochs = checkpoint.history(job.directory, job.run)
+    fabric.barrier()
+    if epochs is None:
+        epochs = []
+        _save(fabric, job, optimizer, epochs)
+    else:
+        checkpoint.restore(job.directory, network, optimizer)
+    with torch.random.fork_rng():
+        while not _finished(epochs, settings):
+            epochs.append(_epoch(fabric, job, wrapped, optimizer, epochs))
+            _save(fabric, job, optimizer, epochs)
+
+
+def _finished(epochs: Sequence[Epoch], settings: TrainingSettings) -> bool:
+    if len(epochs) >= settings.epochs:
+        return True
+    return bool(epochs) and len(epochs) - best_of(epochs).number >= settings.patience
+
+
+def _save(fabric: Fabric, job: Job, optimizer: Optimizer, epochs: list[Epoch]) -> None:
+    """The best weights first: killed in between, the epoch is done once more and writes them again."""
+    if fabric.is_global_zero:
+        if not epochs or best_of(epochs).number == len(epochs):
+            checkpoint.save_weights(job.network, job.directory / BEST)
+        checkpoint.save(job.directory, job.network, optimizer, job.run, epochs)
+    fabric.barrier()
+
+
+def _epoch(fabric: Fabric, job: Job, objective: nn.Module, optimizer: Optimizer, epochs: list[Epoch]) -> Epoch:
+    """One pass over the pairs. All its chance comes from the seed and its number, so that it can be repeated."""
+    settings, number = job.settings, len(epochs) + 1
+    torch.manual_seed(settings.seed * 1_000_003 + number * 101 + fabric.global_rank)
+    made = _own_batches(fabric, job, number)
+    objective.train()
+    started, total, seen, told = time.perf_counter(), 0.0, 0, 0.0
+    for place, pairs in enumerate(made):
+        _set_rate(optimizer, settings, number - 1 + place / len(made))
+        total += _step(fabric, job, objective, optimizer, pairs, number, place)
+        seen += len(pairs)
+        if (now := time.perf_counter()) - told > 1:
+            told = now
+            _tell(fabric, job, epochs, number, (place + 1, len(made)), total / seen, seen / (now - started))
+    seconds = time.perf_counter() - started
+    rate = seen * fabric.world_size / seconds
+    value = _dev_value(fabric, job)
+    epoch = Epoch(number, total / max(seen, 1), value, rate, time.perf_counter() - started)
+    _tell(fabric, job, [*epochs, epoch], number, (len(made), len(made)), epoch.loss, rate, value)
+    return epoch
+
+
+def _own_batches(fabric: Fabric, job: Job, epoch: int) -> list[Numbers]:
+    """This process's batches: every process has equally many."""
+    settings = job.settings
+    made = batches(job.examples, settings.batch_size, settings.seed, epoch, apart=job.negatives.in_batch)
+    whole = max(len(made) // fabric.world_size, 1)
+    return [made[(n * fabric.world_size + fabric.global_rank) % len(made)] for n in range(whole)]
+
+
+def _step(
+    fabric: Fabric, job: Job, objective: nn.Module, optimizer: Optimizer, pairs: Numbers, epoch: int, place: int
+) -> float:
+    """Learns from one batch; returns the sum of its pairs' losses."""
+    settings = job.settings
+    with memory_errors(f"training.batch_size (now {settings.batch_size}) or features.longest"):
+        losses = objective(step_of(job.examples, pairs, fabric.device)).float()
+        total = float(losses.detach().sum())
+        if total != total or abs(total) == float("inf"):
+            raise TrainingError(_not_a_number(job, pairs, epoch, place, total))
+        optimizer.zero_grad()
+        fabric.backward(losses.sum() if settings.reduction == "sum" else losses.mean())
+        if settings.clip:
+            fabric.clip_gradients(objective, optimizer, max_norm=settings.clip)
+        optimizer.step()
+    return total
+
+
+def _not_a_number(job: Job, pairs: Numbers, epoch: int, place: int, loss: float) -> str:
+    names = job.examples.names
+    first = [f"{names[job.examples.query[p]]}–{names[job.examples.positive[p]]}" for p in pairs[:NAMED]]
+    return (
+        f"the loss is {loss} in epoch {epoch}, batch {place + 1} (pairs {', '.join(first)}, … {len(pairs)} in all); "
+        f"lower training.learning_rate (now {job.settings.learning_rate:g}) or set training.clip=1"
+    )
+
+
+@contextmanager
+def memory_errors(lower: str) -> Iterator[None]:
+    """Turns want of memory into a TrainingError that says what to lower."""
+    try:
+        yield
+    except (MemoryError, torch.OutOfMemoryError):
+        raise TrainingError(f"out of memory; lower {lower}") from None
+    except RuntimeError as error:
+        if "allocate memory" not in str(error):
+            raise
+        raise TrainingError(f"out of memory; lower {lower}") from None
+
+
+def _dev_value(fabric: Fabric, job: Job) -> float:
+    value = job.dev.measure(job.network, job.settings.measure) if fabric.is_global_zero else 0.0
+    return float(fabric.broadcast(value))
+
+
+def _tell(
+    fabric: Fabric,
+    job: Job,
+    epochs: Sequence[Epoch],
+    number: int,
+    done: tuple[int, int],
+    loss: float,
+    rate: float,
+    value: float | None = None,
+) -> None:
+    if job.report is None or not fabric.is_global_zero:
+        return
+    dev_s = sum(e.seconds - len(job.examples) / e.examples_per_second for e in epochs) / max(len(epochs), 1)
+    epochs_left = job.settings.epochs - number + 1 - done[0] / max(done[1], 1)
+    left = epochs_left * (len(job.examples) / max(rate, 1e-9) + max(dev_s, 0))
+    best = best_of(epochs).value if epochs else None
+    measure = job.settings.measure
+    job.report(Progress(number, job.settings.epochs, *done, loss, rate, left, measure, value, best))
+
+
+def _make_sparse(network: Network, settings: TrainingSettings) -> None:
+    """SGD and Adagrad move only the words of a batch: a gradient for them alone spares a pass over the vocabulary."""
+    plain = (
+        settings.optimizer in ("sgd", "adagrad")
+        and not settings.weight_decay
+        and not settings.clip
+        and settings.devices == 1
+    )
+    for module in network.modules():
+        if isinstance(module, nn.Embedding):
+            module.sparse = plain
+
+
+def _optimizer(objective: nn.Module, settings: TrainingSettings) -> Optimizer:
+    kinds: dict[str, Callable[..., Optimizer]] = {
+        "sgd": torch.optim.SGD,
+        "adam": torch.optim.Adam,
+        "adamw": torch.optim.AdamW,
+        "adagrad": torch.optim.Adagrad,
+    }
+    learned = [p for p in objective.parameters() if p.requires_grad]
+    return kinds[settings.optimizer](learned, lr=settings.learning_rate, weight_decay=settings.weight_decay)
+
+
+def _set_rate(optimizer: Optimizer, settings: TrainingSettings, epochs_done: float) -> None:
+    share = 1 - epochs_done / settings.epochs if settings.schedule == "linear" else 1.0
+    for group in optimizer.param_groups:
+        group["lr"] = settings.learning_rate * share

@@ -1,0 +1,36 @@
+"""A small archive to train on."""
+
+import pytest
+import torch
+
+from askalike.archive.store import Archive
+from askalike.types import Answer, Link, Question
+
+THINGS = (
+    *("egg", "rice", "pasta", "bread", "soup", "cake", "tea", "coffee", "milk"),
+    *("butter", "cheese", "fish", "salt", "sugar", "apple", "plum", "pear", "corn"),
+)
+WAYS = ("how do I cook {}", "what is the way to prepare {}", "best {} recipe", "making {} at home")
+TINY = {"dim": 8, "units": 12, "min_texts": 1, "training.epochs": 3, "optimizer": "adam", "learning_rate": 0.01,
+        "accelerator": "cpu", "passes": 2, "random": 4, "measure": "RR", "dev_share": 0.2}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "kitchen") as made:
+        made.upsert(
+            Question(f"{t}{n}", way.format(t), f"<p>I have some {t} and no idea.</p>", "html", license="CC0")
+            for t in THINGS
+            for n, way in enumerate(WAYS)
+        )
+        made.upsert(Link(f"{t}{n}", f"{t}0") for t in THINGS for n in (1, 2, 3))
+        made.upsert(Answer(f"a{t}", f"{t}0", f"Put the {t} into a pot.") for t in THINGS)
+        yield made

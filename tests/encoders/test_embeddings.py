@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from askalike.encoders._embeddings import EmbeddingSettings, read_vectors, started
+from askalike.errors import InputError, SettingsError
+
+TOKENS = ("", "", "egg", "Rice", "new york", "water")
+WORD2VEC = "4 2\negg 1 2\nwater 3.5 -4e-1 \nRICE 9 9\nother 0 0\n"
+GLOVE = "egg 1 2\nnew york 5 6\nWater 7 8\nwater 3.5 -4e-1\n"
+
+
+def written(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_that_opens_with_its_sizes(tmp_path):
+    vectors = read_vectors(written(tmp_path / "w2v.txt", WORD2VEC), TOKENS)
+    assert vectors.dtype == np.float32
+    assert vectors[2].tolist() == [1, 2]
+    assert vectors[5].tolist() == pytest.approx([3.5, -0.4])
+    assert np.isnan(vectors[[0, 1, 3, 4]]).all()
+
+
+def test_a_file_without_and_tokens_with_spaces(tmp_path):
+    vectors = read_vectors(written(tmp_path / "glove.txt", GLOVE), TOKENS)
+    assert vectors[4].tolist() == [5, 6]
+    assert vectors[5].tolist() == pytest.approx([3.5, -0.4])  # the exact form comes before the one in capitals
+
+
+def test_a_word_in_capitals_only_serves_its_small_form(tmp_path):
+    vectors = read_vectors(written(tmp_path / "glove.txt", "EGG 1 2\nEgg 3 4\n"), TOKENS)
+    assert vectors[2].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("text", ["egg 1 2\nwater 1\n", "egg 1 2\nwater 1 x\n", "3 2\negg 1 2\nwater\n"])
+def test_a_line_that_is_none_is_named(tmp_path, text):
+    path = written(tmp_path / "bad.txt", text)
+    with pytest.raises(InputError, match=r"bad\.txt:[23]: expected a word and 2 numbers"):
+        read_vectors(path, TOKENS)
+
+
+def test_a_file_that_is_not_there():
+    with pytest.raises(SettingsError, match="expected skipgram, random, packaged, or a file"):
+        started(EmbeddingSettings(start="nowhere.txt"), TOKENS, 2, lambda: iter(()), 1)
+
+
+def test_real_glove(shared_data):
+    path = shared_data / "vectors" / "glove.6B.50d.7846.txt"
+    start = started(EmbeddingSettings(start=str(path)), ("", "", "the", "question", "zzzyx"), 50, lambda: iter(()), 1)
+    assert start.vectors[2, :3].tolist() == pytest.approx([0.418, 0.24968, -0.41242])
+    assert start.coverage.startswith("word vectors: 2 of 3 words (66.7%) begin as ")
+
+
+def test_skip_gram_repeats_itself_and_leaves_padding_out():
+    texts = [["egg", "water", "salt"], ["water", "egg"], ["salt", "egg", "water"]] * 5
+    tokens = ("", "", "egg", "water", "missing")
+
+    def vectors(seed):
+        return started(EmbeddingSettings(passes=2), tokens, 4, lambda: iter(texts), seed).vectors
+
+    one = vectors(1)
+    np.testing.assert_array_equal(one, vectors(1))
+    assert not np.array_equal(one[2], vectors(2)[2])
+    assert np.isfinite(one[2:4]).all()
+    assert np.isnan(one[[0, 1, 4]]).all()

@@ -1,0 +1,156 @@
+"""A trained encoder, from an archive's pairs to its file and back."""
+
+import numpy as np
+import pytest
+from tests.encoders.conftest import TINY
+
+from askalike import rankers
+from askalike.encoders import opened
+from askalike.encoders._learning import learn
+from askalike.encoders._recipe import Recipe
+from askalike.encoders.neural import Neural
+from askalike.errors import ArchiveError, InputError, NotFittedError, SettingsError, TrainingError
+from askalike.experiment import training
+from askalike.types import Question
+
+
+def parts(encoder, texts, role="query"):
+    vectors = encoder.encode(texts, role)
+    return [p.values if isinstance(p.values, np.ndarray) else p.values.toarray() for p in vectors.parts]
+
+
+TEXTS = [
+    Question("x", "how do I cook rice"),
+    Question("y", "", "a body alone"),
+    Question("z", ""),
+    Question("w", "zzz"),
+]
+
+
+@pytest.mark.parametrize("network", ["cnn", "bow_cnn"])
+def test_what_is_trained_is_opened_and_ranks_by_its_name(archive, network):
+    said = []
+    recipe = Recipe.read(network, TINY)
+    folder = training.train(archive, recipe, "mine", say=said.append)
+    assert said[0] == "45 training pairs, 4 dev queries over 72 documents" or said[0].endswith("over 72 documents")
+    assert "begin as skip-gram on the archive's own text" in said[1]
+    assert {f.name for f in folder.iterdir()} == {"model.toml", "weights.safetensors", "vocabulary.txt", "README.md"}
+    assert [f.name for f in folder.parent.iterdir()] == ["mine"]
+    first, second = (opened(folder) for _ in range(2))
+    assert first.recipe == recipe
+    assert first.fingerprint == second.fingerprint
+    for left, right in zip(parts(first, TEXTS), parts(second, TEXTS), strict=True):
+        np.testing.assert_array_equal(left, right)
+        assert np.isfinite(left).all()
+        assert not left[2].any()
+    for left, alone in zip(parts(first, TEXTS), parts(first, TEXTS[:1]), strict=True):
+        np.testing.assert_allclose(left[:1], alone, rtol=1e-5, atol=1e-6)
+
+    ranker = rankers.build("mine", {}, archive.path).index(archive.view())
+    hits = ranker.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
+    assert hits[0].id.startswith("rice")
+
+    card = (folder / "README.md").read_text()
+    assert "CC0 (72 questions)" in card
+    assert "| epoch | loss | RR |" in card
+
+
+def test_models_are_listed_and_removed(archive):
+    training.train(archive, Recipe.read("cnn", TINY), "mine")
+    [model] = training.models(archive)
+    assert (model.name, model.kind, model.measure) == ("mine", "cnn", "RR")
+    assert 0 < model.value <= 1
+    with pytest.raises(ArchiveError, match="this model is there; remove it first"):
+        training.train(archive, Recipe.read("cnn", TINY), "mine")
+    with pytest.raises(ArchiveError, match="no model 'nothing'; there are: mine"):
+        training.remove(archive, "nothing")
+    training.remove(archive, "mine")
+    assert training.models(archive) == []
+
+
+@pytest.mark.parametrize("signals", ["title_body", "question_answer", "duplicates,title_body"])
+def test_every_signal_teaches(archive, signals):
+    recipe = Recipe.read("cnn", TINY | {"signals": signals, "training.epochs": 1, "least_pairs": 10})
+    training.train(archive, recipe, "mine")
+    assert training.models(archive)[0].value > 0
+
+
+def test_negatives_are_mined_from_a_ranker(archive):
+    said = []
+    values = TINY | {"training.epochs": 1, "random": 0, "mined": 2, "from_rank": 1, "to_rank": 20, "ranker": "bm25"}
+    training.train(archive, Recipe.read("cnn", values), "mine", say=said.append)
+    assert any(line.startswith("mined negatives: ") for line in said)
+
+
+def test_a_named_dev_split_is_not_learned_from(archive):
+    archive.upsert([])
+    with pytest.raises(TrainingError, match="0 training pairs are too few"):
+        training.train(archive, Recipe.read("cnn", TINY), "mine", dev="duplicates")
+
+
+def test_fit_learns_once(archive):
+    encoder = Neural.named({"recipe": "cnn", **TINY})
+    with pytest.raises(NotFittedError, match="nothing is learned yet"):
+        encoder.encode(TEXTS, "query")
+    fitted = encoder.fit(archive.view())
+    assert fitted.fingerprint == encoder.fit(archive.view()).fingerprint  # opened, not trained again
+    assert fitted.fit(archive.view()) is fitted
+
+
+def test_interrupted_it_goes_on(archive):
+    recipe = Recipe.read("bow_cnn", TINY)
+
+    class Enough(Exception):
+        pass
+
+    def stop(progress):
+        if progress.epoch == 2:
+            raise Enough
+
+    view, folder = archive.view(), archive.path / "models"
+    learn(view, recipe, folder / "whole")
+    with pytest.raises(Enough):
+        learn(view, recipe, folder / "cut", report=stop)
+    said = []
+    learn(view, recipe, folder / "cut", say=said.append)
+    assert "going on after epoch 1" in said
+    assert (folder / "cut/weights.safetensors").read_bytes() == (folder / "whole/weights.safetensors").read_bytes()
+
+
+def test_files_that_are_not_a_model(archive):
+    folder = training.train(archive, Recipe.read("cnn", TINY), "mine")
+    weights = folder / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    with pytest.raises(InputError, match="not this model's weights"):
+        opened(folder)
+    (folder / "vocabulary.txt").write_text("12\nno tab\n")
+    with pytest.raises(InputError, match=r"vocabulary\.txt:2"):
+        opened(folder)
+
+
+@pytest.mark.parametrize("network", ["lstm", "siamese_lstm", "hierarchical_lstm", "scqa"])
+def test_every_network_is_trained_kept_and_served(archive, network):
+    values = {k: v for k, v in TINY.items() if k not in ("units",)} | {"signals": "duplicates", "training.epochs": 2}
+    if network == "scqa":
+        values = {k: v for k, v in values.items() if k not in ("min_texts",)} | {"dim": 32, "start": "random"}
+    ranker = rankers.build(training.train(archive, Recipe.read(network, values), "mine").name, {}, archive.path)
+    hits = ranker.index(archive.view()).rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
+    assert len(hits) == 3
+
+
+def test_a_classifier_of_pairs_ranks_candidates_and_what_is_proposed(archive):
+    values = {k: v for k, v in TINY.items() if k != "units"} | {"head": "pair", "training.epochs": 2}
+    training.train(archive, Recipe.read("lstm", values), "mine")
+    ranker, view = rankers.build("mine", {}, archive.path), archive.view()
+    asked = {"q": Question("q", "how do I cook rice")}
+    ranker.index(view)
+    pools = {"q": ["rice1", "egg0", "gone", "soup2"]}
+    hits = ranker.rank(asked, 5, candidates=pools)["q"]
+    assert sorted(h.id for h in hits) == ["egg0", "rice1", "soup2"]
+    assert ranker.explain(asked["q"], ["egg0"])["egg0"].score == pytest.approx(
+        next(h.score for h in hits if h.id == "egg0"), abs=1e-5
+    )
+    with pytest.raises(SettingsError, match="mine compares pairs and ranks candidates only"):
+        ranker.rank(asked, 5)
+    cascade = rankers.build("cascade", {"parts": "bm25,mine", "depth": 7}, archive.path).index(view)
+    assert len(cascade.rank(asked, 50)["q"]) == 7

@@ -1,0 +1,73 @@
+import tomllib
+
+import pytest
+
+from askalike import registry
+from askalike.encoders._recipe import NAMES, Recipe, _models, recipes, toml
+from askalike.errors import InputError, SettingsError
+
+
+def test_every_network_is_packaged_with_a_recipe():
+    assert set(registry.names("network")) <= set(recipes())
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_every_recipe_survives_its_file(name, tmp_path):
+    recipe = Recipe.read(name)
+    path = tmp_path / "recipe.toml"
+    path.write_text(toml(recipe.tables()))
+    assert Recipe.read(str(path)) == recipe
+    assert tomllib.loads(path.read_text()).keys() == set(NAMES)
+
+
+@pytest.mark.parametrize("name", registry.names("network"))
+@pytest.mark.parametrize("loss", registry.names("loss"))
+def test_no_setting_needs_its_table_told(name, loss):
+    models = _models(registry.load("network", name), loss)
+    keys = [key for model in models.values() for key in model.model_fields]
+    assert len(keys) == len(set(keys))
+
+
+def test_the_papers_settings():
+    cnn, both = Recipe.read("cnn"), Recipe.read("bow_cnn")
+    assert (cnn.network.dim, cnn.network.window, cnn.network.units, cnn.training.learning_rate) == (200, 3, 1000, 0.05)
+    assert (both.network.units, both.training.learning_rate) == (400, 0.01)
+    for recipe in (cnn, both):
+        assert (recipe.loss_name, recipe.loss.gamma, recipe.training.optimizer) == ("logistic_ranking", 10, "sgd")
+        assert (recipe.negatives.random, recipe.negatives.hardest) == (20, True)
+
+
+def test_settings_are_set_by_their_names():
+    values = {"units": 7, "training.epochs": 3, "signals": "title_body,duplicates", "loss": "triplet", "margin": 0.5}
+    recipe = Recipe.read("cnn", values)
+    assert recipe.network.units == 7
+    assert recipe.training.epochs == 3
+    assert recipe.data.signals == ("title_body", "duplicates")
+    assert (recipe.loss_name, recipe.loss.margin) == ("triplet", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"unitz": 7}, r"unitz is not a setting \(known: network\.dim"),
+        ({"units": 0}, "network: units=0"),
+        ({"loss": "nothing"}, "no loss is called 'nothing'"),
+        ({"train.epochs": 3}, "train.epochs is not a setting"),
+    ],
+)
+def test_what_is_not_known_is_told(values, message):
+    with pytest.raises(SettingsError, match=message):
+        Recipe.read("cnn", values)
+
+
+def test_a_file_that_is_no_recipe(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_text("[network]\nname = 'cnn'\n[training]\nepochs = 2\n[wrong]\n")
+    with pytest.raises(SettingsError, match="a recipe has no table wrong"):
+        Recipe.read(str(path))
+    path.write_text("network = ")
+    with pytest.raises(InputError, match="not a recipe"):
+        Recipe.read(str(path))
+    path.write_text("network = 'cnn'")
+    with pytest.raises(InputError, match="expected tables"):
+        Recipe.read(str(path))

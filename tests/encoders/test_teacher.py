@@ -1,0 +1,137 @@
+"""Static encoders, taught by pairs or by another encoder, and served with numpy alone."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from tests.encoders.conftest import TINY
+
+from askalike import encoders, rankers, registry
+from askalike.encoders._learning import features_of, learn, untrained
+from askalike.encoders._recipe import Recipe
+from askalike.encoders._teacher import joined, targets, taught
+from askalike.errors import SettingsError
+from askalike.experiment import training
+from askalike.nn._network import Network
+from askalike.training.settings import TeacherSettings
+from askalike.training.teaching import Teaching
+from askalike.types import Part, Question, Vectors
+
+STATIC = {k: v for k, v in TINY.items() if k not in ("units", "min_texts", "random")} | {
+    "subwords": 0, "words": 300, "bigrams": 300, "start": "random", "batch_size": 16,
+}  # fmt: skip
+SERVED = """
+import sys
+from askalike import encoders
+from askalike.types import Question
+from pathlib import Path
+vectors = encoders.opened(Path(sys.argv[1])).encode([Question("q", "how do I cook rice")], "query")
+print(vectors.parts[0].values.tolist())
+print("torch" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("start", ["random", "skipgram"])
+def test_a_static_encoder_learns_from_pairs_and_is_served_with_numpy_alone(archive, start):
+    recipe = Recipe.read("static", STATIC | {"start": start, "training.epochs": 12, "dim": 32})
+    folder = training.train(archive, recipe, "mine")
+    assert {f.name for f in folder.iterdir()} == {"model.toml", "static.safetensors", "README.md"}
+    assert training.models(archive)[0].kind == "static"
+    ranker = rankers.build("mine", {}, archive.path).index(archive.view())
+    assert ranker.rank({"q": Question("q", "how do I cook rice")}, 3)["q"][0].id.startswith("rice")
+    printed = subprocess.run([sys.executable, "-c", SERVED, str(folder)], capture_output=True, text=True, check=True)
+    values, with_torch = printed.stdout.splitlines()
+    assert with_torch == "False"
+    served = encoders.opened(folder).encode([Question("q", "how do I cook rice")], "query").parts[0].values
+    np.testing.assert_array_equal(np.float32(eval(values)), served)
+
+
+@pytest.mark.parametrize("loss", registry.names("loss"))
+def test_a_static_encoder_learns_by_any_loss(archive, loss):
+    recipe = Recipe.read("static", STATIC | {"loss": loss, "training.epochs": 2})
+    epochs = learn(archive.view(), recipe, archive.path / "models" / "mine")
+    assert epochs[1].loss < epochs[0].loss
+
+
+def test_the_network_and_the_served_encoder_give_the_same(archive, tmp_path):
+    recipe = Recipe.read("static", STATIC)
+    texts = [Question("1", "how do I boil an egg"), Question("2", "", "a body alone"), Question("3", "")]
+    known = features_of(recipe).learn(recipe.features, texts)
+    network = untrained(recipe, len(known.tokens)).eval()
+    arrays = known.rows(texts).batch(np.arange(3))
+    (expected,) = network({name: torch.from_numpy(array) for name, array in arrays.items()})
+    tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+    tensors["pieces.weight"] = tensors["pieces.weight"].astype(np.float16)
+    table = encoders.static.Static.keep(tmp_path, recipe, known, tensors)["static"]
+    lines = "\n".join(f"{k} = {str(v).lower() if isinstance(v, bool) else repr(v)}" for k, v in table.items())
+    (tmp_path / "model.toml").write_text(f'encoder = "static"\n[static]\n{lines}\n')
+    served = encoders.opened(tmp_path).encode(texts, "query").parts[0].values
+    np.testing.assert_allclose(served, expected.detach().numpy(), atol=2e-3)
+    assert not served[2].any()
+
+
+def test_another_encoder_teaches(archive):
+    training.train(archive, Recipe.read("cnn", TINY | {"training.epochs": 6}), "teacher")
+    said = []
+    values = STATIC | {"teacher.encoder": "teacher", "training.epochs": 25, "held_out": 10, "dim": 12}
+    folder = training.train(archive, Recipe.read("distil", values), "mine", say=said.append)
+    assert said[0].endswith("7 dev queries over 65 documents")
+    teacher, pupil = (encoders.opened(f) for f in (folder.with_name("teacher"), folder))
+    texts = [q for _, q in archive.view().questions()]
+    vectors = [joined(e.encode(texts, "document")) for e in (teacher, pupil)]
+    assert np.mean((vectors[0] * vectors[1]).sum(1)) > 0.8
+    assert not folder.with_name(".training-mine").exists()
+
+
+def test_what_is_not_taught_and_what_is(archive):
+    view = archive.view()
+    encoder = encoders.build("neural", {"recipe": "cnn", **TINY}).fit(view)
+    settings = TeacherSettings(prefixes=1, dropped=0, not_taught=("duplicates",))
+    data = taught(view, settings, encoder, None, 100, 1)
+    asked = {pair.query.id for pair in data.pairs}
+    assert asked | data.dev.queries.keys() == {id for id in asked | data.dev.queries.keys() if id.endswith("0")}
+    titles = [p.query.title for p in data.pairs if p.query.title and not p.query.body]
+    whole = [t for t in titles if t.startswith("how do I cook ")]
+    assert all("how do I cook egg".startswith(t[:12]) for t in titles)
+    assert len(titles) == 2 * len(asked)
+    assert len(whole) >= len(asked)
+    with pytest.raises(SettingsError, match="no split of that name"):
+        taught(view, TeacherSettings(not_taught=("nothing",)), encoder, None, 100, 1)
+
+
+def test_vectors_of_several_parts_are_taught_as_one():
+    import scipy.sparse
+
+    random = np.random.default_rng(0)
+    first = random.random((20, 6)).astype(np.float32)
+    second = scipy.sparse.random_array((20, 9), density=0.4, format="csr", rng=random, dtype=np.float32)
+    vectors = Vectors((Part(first, "cosine", 0.5), Part(second, "dot", 2.0)))
+
+    class Teacher:
+        def encode(self, texts, role):
+            return Vectors(tuple(Part(p.values[texts[0] : texts[-1] + 1], p.metric, p.weight) for p in vectors.parts))
+
+    length = np.linalg.norm(first, axis=1, keepdims=True)
+    scores = 0.5 * (first / length) @ (first / length).T + 2 * (second @ second.T).toarray()
+    found = targets(Teacher(), list(range(20)), 14, lambda line: None)
+    np.testing.assert_allclose(found @ found.T, scores, atol=0.2)
+    with pytest.raises(SettingsError, match="expected vectors compared by cosine or dot"):
+        joined(Vectors((Part(first, "euclidean"),)))
+
+
+def test_teaching_by_hand():
+    """Vectors that are the teacher's cost nothing; turned the other way round only the cosine costs."""
+
+    class Wide(Network):
+        width = 4
+
+        def weights(self):
+            return torch.ones(1)
+
+    network, teaching = Wide(None, 0), Teaching(TeacherSettings(cosine=2))
+    targets = torch.eye(4)[:, :3] + 0.1
+    vectors = torch.nn.functional.pad(targets, (0, 1))
+    torch.testing.assert_close(teaching(network, (vectors,), targets), torch.zeros(4), atol=1e-5, rtol=0)
+    torch.testing.assert_close(teaching(network, (-vectors,), targets), torch.full((4,), 4.0))
