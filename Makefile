@@ -45,7 +45,12 @@ clean: ## remove .venv and everything made here
 	@$(PIP) install -c constraints.txt -e '.[vectors]'
 	@touch $@
 
-.venv/.test .venv/.lint .venv/.docs .venv/.bench: .venv/.%: .venv/.askalike
+.venv/.test: .venv/.askalike
+	@echo "Installing what test needs, torch for the networks among it …"
+	@$(PIP) install -c constraints.txt -e '.[neural,vectors]' --group test
+	@touch $@
+
+.venv/.lint .venv/.docs .venv/.bench: .venv/.%: .venv/.askalike
 	@echo "Installing what $* needs …"
 	@$(PIP) install -c constraints.txt --group $*
 	@touch $@
