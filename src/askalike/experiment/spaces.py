@@ -14,7 +14,7 @@ def grids(archive: Archive, ranker: str, fixed: Mapping[str, Any]) -> Sequence[G
     """What there is to tune in a ranker, beside fixed settings. Raises SettingsError where it declares nothing."""
     if ranker in registry.names("similarity"):
         return lexical(archive, ranker, fixed)
-    built = rankers.build(ranker, fixed)
+    built = rankers.build(ranker, fixed, archive.path)
     if not isinstance(built, Tunable):
         raise SettingsError(
             f"{ranker} declares nothing to tune; name the values to try, as in tune = {{ KEY = [VALUE, VALUE] }}"
