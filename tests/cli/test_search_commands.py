@@ -44,7 +44,7 @@ def test_search_as_json_has_the_service_s_shape(desk):
     assert sum(m["score"] for m in first["matched"]) == pytest.approx(first["score"], rel=1e-9)
 
 
-@pytest.mark.parametrize("text", ["", "???", "xyzzy plugh", "\x01\x02"])
+@pytest.mark.parametrize("text", ["xyzzy plugh", "!? zzz"])
 def test_what_shares_no_word_finds_nothing(desk, text):
     done = askalike("search", desk, text)
     assert done.returncode == 0

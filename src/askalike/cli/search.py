@@ -20,7 +20,7 @@ from askalike.cli._options import (
     progress,
     say_compiling,
 )
-from askalike.cli._queries import candidates_of, queries_of
+from askalike.cli._queries import candidates_of, queries_of, refuse_nothing
 from askalike.cli._results import as_json, print_matches
 from askalike.engines.local import Local
 from askalike.evaluation.trec import write_run
@@ -59,7 +59,7 @@ def len_of(directory: Path) -> int:
 
 def search(
     directory: Directory,
-    text: Annotated[str, typer.Argument(help="The question, as a person would type it.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question, as a person would type it.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 5,
     ranker: RankerName = None,
     settings: Settings = None,
@@ -83,6 +83,8 @@ def search(
         where = Filter(tuple(tag or ()), after, before)
         matches = engine.search(text, k, body=body, where=where, prefix=prefix)
         took_ms = (time.perf_counter() - started) * 1000
+        if not matches:
+            refuse_nothing(engine.archive, text + body)
     if json:
         print_json(as_json(matches, engine.ranker.name, took_ms))
     else:
