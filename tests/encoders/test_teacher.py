@@ -135,3 +135,16 @@ def test_teaching_by_hand():
     vectors = torch.nn.functional.pad(targets, (0, 1))
     torch.testing.assert_close(teaching(network, (vectors,), targets), torch.zeros(4), atol=1e-5, rtol=0)
     torch.testing.assert_close(teaching(network, (-vectors,), targets), torch.full((4,), 4.0))
+
+
+def test_an_experiment_takes_an_archives_models(archive, tmp_path):
+    from askalike.experiment.reading import read
+
+    training.train(archive, Recipe.read("static", STATIC), "mine")
+    path = tmp_path / "one.toml"
+    system = '[[system]]\nranker = "mine"\n[[system]]\nranker = "hybrid"\nsettings = { parts = ["bm25", "mine"] }\n'
+    path.write_text(f'archive = "{archive.path}"\nsplit = "duplicates"\n{system}')
+    assert [system.ranker for system in read(path).system] == ["mine", "hybrid"]
+    path.write_text(path.read_text().replace('"mine"', '"other"'))
+    with pytest.raises(SettingsError, match="no ranker is called 'other'; there are: .*mine"):
+        read(path)

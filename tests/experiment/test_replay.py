@@ -112,7 +112,7 @@ def test_a_ranker_that_knows_the_future_is_refused(kitchen, monkeypatch, knows, 
     class Trained(Lexical):
         knows_until = knows
 
-    monkeypatch.setattr(rankers, "build", lambda name, settings: Trained.named("bm25", settings))
+    monkeypatch.setattr(rankers, "build", lambda name, settings, archive: Trained.named("bm25", settings))
     if refused:
         with pytest.raises(SettingsError, match=r"bm25 was trained on data up to 2013-01-01.*know the future"):
             replay(kitchen, {"bm25": {}}, "2012-01-01")

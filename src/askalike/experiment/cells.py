@@ -48,7 +48,8 @@ def finished(
     name = cell_name(label, seed)
     path = bench.folder.run(name)
     if not path.exists():
-        chosen = rankers.build(ranker, settings if seed is None else {**settings, "seed": seed})
+        values = settings if seed is None else {**settings, "seed": seed}
+        chosen = rankers.build(ranker, values, bench.archive.path)
         _rank(bench, chosen, label, name, progress)
     kept = bench.folder.kept(f"cells/{name}.json") or {}
     run = read_run(path)

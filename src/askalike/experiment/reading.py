@@ -79,12 +79,18 @@ def _declared(values: dict[str, Any], found: list[str]) -> Experiment | None:
     """The experiment, or None where a table or key is wrong; what is missing in the world is looked for either way."""
     values = {"split": "test", "dev": "dev", "measures": list(USUAL), **values}
     try:
-        experiment = Experiment.model_validate(values)
+        experiment = Experiment.model_validate(values, context=_known(values))
     except ValidationError as error:
         found += problems(Experiment, error)
         values, experiment = _without(values, error), None
     found += _missing(values)
     return experiment
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Path]:
+    """What settings are judged with: the archive, whose models are rankers, where it is told."""
+    named = values.get("archive")
+    return {"archive": Path(named).expanduser()} if isinstance(named, str) and not VARIABLE.search(named) else {}
 
 
 def _without(values: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:

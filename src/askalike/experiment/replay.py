@@ -119,7 +119,7 @@ def replay(
     a ranker that knows of later things than the first question's date.
     """
     since, until = moment_of(since), moment_of(until) if until else None
-    built = {name: rankers.build(name, settings) for name, settings in ranker_settings.items()}
+    built = {name: rankers.build(name, settings, archive.path) for name, settings in ranker_settings.items()}
     asked = questions(archive, since, until)
     if not asked.queries:
         raise ArchiveError(

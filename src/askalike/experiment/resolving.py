@@ -18,7 +18,7 @@ def resolved(experiment: Experiment, archive: Archive) -> Experiment:
 def seeds_of(experiment: Experiment, system: System) -> tuple[int | None, ...]:
     """The seeds that a system is run with: those of the experiment if its ranker has a setting `seed`, else None."""
     try:
-        rankers.build(system.ranker, {**system.settings, "seed": experiment.seeds[0]})
+        rankers.build(system.ranker, {**system.settings, "seed": experiment.seeds[0]}, experiment.archive)
     except SettingsError:
         return (None,)
     return experiment.seeds
@@ -28,7 +28,8 @@ def _resolved(experiment: Experiment, system: System, archive: Archive) -> Syste
     given = experiment.settings_of(system)
     grids = _grids(system, given, archive)
     tried = {name for grid in grids for name in grid}
-    settings = {k: v for k, v in rankers.build(system.ranker, given).values.items() if k not in tried and v is not None}
+    values = rankers.build(system.ranker, given, archive.path).values
+    settings = {k: v for k, v in values.items() if k not in tried and v is not None}
     measure = system.tune_measure or experiment.measures[0]
     changes: dict[str, Any] = {"tune": grids, "tune_measure": measure} if grids else {"tune_measure": None}
     return system.model_copy(update={"settings": settings, **changes})

@@ -155,7 +155,7 @@ def _outcome(
 
 def _row(bench: Bench, system: System, cells: Mapping[int, Cell]) -> Row:
     trials = {seed: cell.trial for seed, cell in cells.items()}
-    settings = rankers.build(system.ranker, _settings(bench, system, unwatched)).values
+    settings = rankers.build(system.ranker, _settings(bench, system, unwatched), bench.archive.path).values
     if not system.tune:
         return Row(system.label, system.ranker, settings, trials)
     kept = _tuned(bench, system)

@@ -17,6 +17,7 @@ from pydantic import (
 
 from askalike import rankers
 from askalike.config import Settings
+from askalike.encoders._recipe import recipes
 from askalike.errors import SettingsError
 from askalike.evaluation import rules
 from askalike.evaluation.names import canonical
@@ -32,9 +33,11 @@ def _measure(name: str) -> str:
     return name
 
 
-def _ranker(name: str) -> str:
-    if name not in rankers.names():
-        raise ValueError(f"no ranker is called {name!r}; there are: {', '.join(rankers.names())}")
+def _ranker(name: str, info: ValidationInfo) -> str:
+    archive = (info.context or {}).get("archive")
+    known = (*rankers.names(), *(rankers.trained(archive) if archive else ()))
+    if name not in known and name not in recipes():
+        raise ValueError(f"no ranker is called {name!r}; there are: {', '.join(known)}")
     return name
 
 
@@ -102,7 +105,7 @@ class System(Settings):
     @field_validator("settings")
     @classmethod
     def _taken(cls, settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        _refuse(info.data, [settings])
+        _refuse(info, [settings])
         return settings
 
     @field_validator("tune")
@@ -113,7 +116,7 @@ class System(Settings):
             (key, value) for grid in (tune if isinstance(tune, tuple) else ()) for key in grid for value in grid[key]
         ]
         if "settings" in info.data:
-            _refuse(info.data, [{**info.data["settings"], key: value} for key, value in tried])
+            _refuse(info, [{**info.data["settings"], key: value} for key, value in tried])
         return tune
 
 
@@ -164,12 +167,15 @@ def _is_grid(value: Any) -> bool:
     return bool(lists) and all(isinstance(tried, list | tuple) and tried for tried in lists)
 
 
-def _refuse(known: Mapping[str, Any], attempts: list[dict[str, Any]]) -> None:
-    """Raises ValueError with all that the ranker has against any of these settings."""
+def _refuse(info: ValidationInfo, attempts: list[dict[str, Any]]) -> None:
+    """Raises ValueError with all that the ranker has against any of these settings.
+
+    The context of the validation may name the `archive`, whose models are rankers, too.
+    """
     found = []
-    for settings in attempts if "ranker" in known else ():
+    for settings in attempts if "ranker" in info.data else ():
         try:
-            rankers.build(known["ranker"], settings)
+            rankers.build(info.data["ranker"], settings, (info.context or {}).get("archive"))
         except SettingsError as error:
             found.append(str(error))
     if found:

@@ -18,7 +18,7 @@ def grids(archive: Archive, ranker: str, fixed: Mapping[str, Any]) -> Sequence[G
     """
     if ranker in registry.names("similarity"):
         return _of_similarity(archive, ranker, fixed)
-    built = rankers.build(ranker, fixed)
+    built = rankers.build(ranker, fixed, archive.path)
     if not isinstance(built, Tunable):
         raise SettingsError(
             f"{ranker} declares nothing to tune; name the values to try, as in tune = {{ KEY = [VALUE, VALUE] }}"
@@ -29,7 +29,8 @@ def grids(archive: Archive, ranker: str, fixed: Mapping[str, Any]) -> Sequence[G
 def lexical(archive: Archive, ranker: str, fixed: Mapping[str, Any]) -> Sequence[Grid]:
     """As `grids`, for a similarity or a hybrid of similarities; raises SettingsError for any other ranker."""
     known = registry.names("similarity")
-    parts = rankers.build(ranker, fixed).values.get("parts", ()) if ranker in rankers.names() else ()
+    built = rankers.build(ranker, fixed, archive.path) if ranker in rankers.names() else None
+    parts = built.values.get("parts", ()) if built else ()
     if ranker not in known and not (parts and set(parts) <= set(known)):
         raise SettingsError(
             f"{ranker!r} is not a lexical ranker; those that tune knows are: {', '.join(known)}, and hybrids of them "

@@ -64,7 +64,7 @@ def train(
     view = archive.view(hidden=kept)
 
     def mine(queries: Mapping[str, Question], settings: NegativesSettings) -> Run:
-        ranker = rankers.build(settings.ranker).fit(view).index(view)
+        ranker = rankers.build(settings.ranker, {}, archive.path).fit(view).index(view)
         return ranker.rank(queries, settings.to_rank)
 
     learn(view, recipe, folder, dev=split(archive, dev) if dev else None, mine=mine, report=report, say=say)

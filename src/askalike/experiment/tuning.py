@@ -89,7 +89,7 @@ class Sweep:
 
     def keep(self, settings: Settings) -> None:
         """Leaves the indexes of these settings where they are."""
-        self._made -= set(rankers.build(self.ranker, settings).paths(self.archive.view()))
+        self._made -= set(rankers.build(self.ranker, settings, self.archive.path).paths(self.archive.view()))
 
     def best(
         self, space: Space, fixed: Settings, among: Iterable[str] | None = None, progress: Progress | None = None
@@ -138,7 +138,7 @@ class Sweep:
         return ranked(self.archive, self._built(settings), labels or self.labels, self.depth)
 
     def _built(self, settings: Settings) -> Ranker:
-        ranker = rankers.build(self.ranker, settings)
+        ranker = rankers.build(self.ranker, settings, self.archive.path)
         self._made |= {path for path in ranker.paths(self.archive.view()) if not path.exists()}
         return ranker
 
