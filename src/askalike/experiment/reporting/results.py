@@ -101,7 +101,7 @@ def _against(comparison: Comparison | None, label: str, baseline: str | None) ->
     pair = next(p for p in comparison.pairs if {p.first, p.second} == {label, baseline})
     difference = pair.difference if pair.first == label else -pair.difference
     verdict = "not significant" if pair.p_holm >= LEVEL else "better" if difference > 0 else "worse"
-    return f"{difference:+.4f}, {verdict} (p {_p(pair.p_holm)})"
+    return f"{round(difference, 4) + 0.0:+.4f}, {verdict} (p {_p(pair.p_holm)})"
 
 
 def _p(p: float) -> str:
