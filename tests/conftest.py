@@ -1,8 +1,22 @@
 """Fixtures that every test may use."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+
+import askalike
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compiles the search once, before workers would do so side by side, and say so where tests read stderr."""
+    if hasattr(session.config, "workerinput"):
+        return
+    with TemporaryDirectory() as directory:
+        with askalike.Archive.create(directory) as archive:
+            archive.upsert([askalike.Question("a", "How long do I boil an egg?")])
+        with askalike.load(directory) as desk:
+            desk.search("boiling eg", prefix=True)
 
 
 @pytest.fixture(scope="session")

@@ -95,7 +95,7 @@ def test_replay_asks_at_asking_time(desk, tmp_path):
         (("tune", "{desk}", "--only", "lexical", "--dev", "duplicates", "--test", "duplicates"), "cannot both choose"),
         (("replay", "{desk}", "--since", "yesterday"), "date 'yesterday': expected a date"),
         (("replay", "{desk}", "--since", "2099-01-01"), "choose an earlier date"),
-        (("replay", "{desk}", "--since", "2020-01-01", "-r", "cnn"), "no ranker is called 'cnn'"),
+        (("replay", "{desk}", "--since", "2020-01-01", "-r", "bm52"), "no ranker is called 'bm52'"),
     ],
 )
 def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, words, says):

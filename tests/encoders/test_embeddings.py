@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from askalike.encoders._embeddings import EmbeddingSettings, read_vectors, started
-from askalike.errors import InputError, SettingsError
+from askalike.errors import InputError, SettingsError, TrainingError
 
 TOKENS = ("", "", "egg", "Rice", "new york", "water")
 WORD2VEC = "4 2\negg 1 2\nwater 3.5 -4e-1 \nRICE 9 9\nother 0 0\n"
@@ -64,3 +64,8 @@ def test_skip_gram_repeats_itself_and_leaves_padding_out():
     assert not np.array_equal(one[2], vectors(2)[2])
     assert np.isfinite(one[2:4]).all()
     assert np.isnan(one[[0, 1, 4]]).all()
+
+
+def test_texts_without_a_word_that_counts_are_refused() -> None:
+    with pytest.raises(TrainingError, match="features.min_texts"):
+        started(EmbeddingSettings(start="skipgram"), TOKENS[:2], 8, lambda: iter([["boil"]]), 0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.config import Settings
-from askalike.errors import InputError, SettingsError
+from askalike.errors import InputError, SettingsError, TrainingError
 from askalike.text.bpe import Bpe
 from askalike.text.packaged import packaged
 from askalike.text.vocabulary import RESERVED
@@ -56,10 +56,18 @@ def started(
 def skipgram(
     settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Callable[[], Iterator[list[str]]], seed: int
 ) -> Array:
-    """Skip-gram vectors of these tokens, learned by one worker: the same texts and seed give the same vectors."""
+    """Skip-gram vectors of these tokens, learned by one worker: the same texts and seed give the same vectors.
+
+    Raises TrainingError where there is no token.
+    """
     from gensim.models import Word2Vec
 
     known = set(tokens[RESERVED:])
+    if not known:
+        raise TrainingError(
+            "no word is in so many texts as features.min_texts asks, so there are no word vectors to learn; train on "
+            "more texts, or set features.min_texts=1"
+        )
     model = Word2Vec(
         sentences=_Texts(texts, known), vector_size=dim, window=settings.context, negative=settings.noise,
         epochs=settings.passes, sg=1, min_count=1, workers=1, seed=seed,
