@@ -9,6 +9,7 @@ from rich.text import Text
 from askalike.types import Explanation, Match
 
 MATCHED = "bold yellow"
+NOTHING = "nothing similar: no question of the archive shares a word with this one"
 
 
 def as_json(matches: Sequence[Match], model: str, took_ms: float) -> dict[str, Any]:
@@ -36,10 +37,10 @@ def _result(match: Match) -> dict[str, Any]:
     }
 
 
-def print_matches(console: Console, matches: Sequence[Match], explain: bool) -> None:
+def print_matches(console: Console, matches: Sequence[Match], explain: bool, calibrated: bool = False) -> None:
     """Each match in two lines or three; with `explain`, a line on the words that matched."""
     if not matches:
-        console.print("nothing similar: no question of the archive shares a word with this one")
+        console.print("nothing similar yet" if calibrated else NOTHING, soft_wrap=True)
         return
     for rank, match in enumerate(matches, 1):
         console.print(Text.assemble(f"{rank:2}. ", _title(match), "  ", (_score(match), "dim")), soft_wrap=True)
@@ -54,7 +55,7 @@ def print_matches(console: Console, matches: Sequence[Match], explain: bool) -> 
 def _score(match: Match) -> str:
     if match.probability is None:
         return f"{match.score:.2f} (uncalibrated)"
-    return f"{match.probability:.0%}"
+    return f"{match.probability:.0%} ({match.score:.2f})"
 
 
 def _title(match: Match) -> Text:
