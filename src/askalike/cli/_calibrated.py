@@ -57,8 +57,8 @@ def abstention(measured: Abstention, source: Path) -> str:
     curve = to_text(Table(title, ("probability", "abstain", "kept"), rows))
     at = measured.wanted
     return (
-        f"{curve}at {at.probability:.3f}, the lowest line where {WANTED:.0%} of them abstain: abstain {_share(at.abstain)} "
-        f"of {at.abstain.n:,}, kept {_share(at.kept)} of {at.kept.n:,} right first hits"
+        f"{curve}at {at.probability:.3f}, the lowest line where {WANTED:.0%} of them abstain: "
+        f"abstain {_share(at.abstain)} of {at.abstain.n:,}, kept {_share(at.kept)} of {at.kept.n:,} right first hits"
     )
 
 
@@ -66,7 +66,8 @@ def _measured(what: str, of: Reliability) -> str:
     low, high = of.skill_interval
     return (
         f"{what}: n {of.n:,}, base rate {of.base_rate:.3f}; reliability error {of.error:.3f} (exact probabilities "
-        f"would show {of.chance:.3f}); Brier skill {of.skill:+.3f} [{low:+.3f}, {high:+.3f}]; log loss {of.log_loss:.3f}"
+        f"would show {of.chance:.3f}); Brier skill {of.skill:+.3f} [{low:+.3f}, {high:+.3f}]; "
+        f"log loss {of.log_loss:.3f}"
     )
 
 
@@ -81,8 +82,8 @@ def _thresholds(steps: list[Threshold]) -> Table:
     ]
     notes = (
         "precision: of the first hits shown, those that are right; recall: of all queries, those whose first hit is",
-        "shown and right; coverage: of all queries, those with a first hit shown. In brackets: 95 % (Wilson). Measured on queries",
-        "that have a known duplicate: of questions that nobody has asked before, fewer hits are right.",
+        "shown and right; coverage: of all queries, those with a first hit shown. In brackets: 95 % (Wilson).",
+        "Measured on queries that have a known duplicate: of questions that nobody has asked before, fewer hits are right.",
     )
     columns = ("probability", "shown", "precision", "recall", "coverage")
     return Table("showing first hits from each probability on", columns, rows, notes)

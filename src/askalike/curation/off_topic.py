@@ -56,7 +56,7 @@ def abstention(archive: Archive, ranker: Ranker, calibrated: Calibrated, queries
     """
     bodies = calibrated.sample.bodies
     asked = [replace(query, id=f" off {n} ", body=query.body if bodies else "") for n, query in enumerate(queries)]
-    rows = found(ranker, archive.view(), {query.id: query for query in asked})
+    rows = found(ranker.index(archive.view()), archive.view(), {query.id: query for query in asked})
     best = [calibrated.calibration.probabilities(features[:1]) for _, _, features in rows]
     highest = np.array([p[0] if len(p) else -1.0 for p in best])
     right = calibrated.predicted.first[calibrated.sample.first.right]
