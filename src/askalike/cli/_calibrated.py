@@ -83,7 +83,7 @@ def _thresholds(steps: list[Threshold]) -> Table:
     notes = (
         "precision: of the first hits shown, those that are right; recall: of all queries, those whose first hit is",
         "shown and right; coverage: of all queries, those with a first hit shown. In brackets: 95 % (Wilson).",
-        "Measured on queries that have a known duplicate: of questions that nobody has asked before, fewer hits are right.",
+        "Measured on queries with a known duplicate: of questions that nobody has asked before, fewer hits are right.",
     )
     columns = ("probability", "shown", "precision", "recall", "coverage")
     return Table("showing first hits from each probability on", columns, rows, notes)
