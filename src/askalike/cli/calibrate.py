@@ -55,13 +55,14 @@ def calibrate(
     for this ranker with these settings, until a tenth of the archive has changed.
     """
     with Archive.open(directory) as archive, progress("indexing") as report:
+        strange = off_topic(off, seed=seed) if off else []
         say_compiling()
         built = chosen(ranker, settings, fields)
         result = calibrated(
             archive, built, split, precision=precision, titles=titles, most=most, per_cluster=per_cluster,
             seed=seed, progress=report,
         )  # fmt: skip
-        curve = abstention(archive, built, result, off_topic(off, seed=seed)) if off else None
+        curve = abstention(archive, built, result, strange) if strange else None
         line = curve.line if curve and precision is None else result.calibration.line
         path = result.calibration.model_copy(update={"line": line}).save(directory)
     if json:

@@ -4,7 +4,7 @@ Nothing here knows how a ranker works, and nothing depends on how many hits were
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ FEATURES = ("score", "length", "lead", "field", "shared", "overlap")
 mean of the others among the first DEPTH; shared: the share of the words of the query's title that are in the hit's;
 overlap: the shared words among those of both titles."""
 DEPTH = 10
+KEPT = 10_000  # titles whose words are remembered
 
 
 class Features:
@@ -26,7 +27,7 @@ class Features:
     def __init__(self, language: str | None) -> None:
         self._language = language
         self._analyzer = Analyzer()
-        self._words = cache(self._distinct)
+        self._words = lru_cache(KEPT)(self._distinct)
 
     def of(self, query: Question, scores: NDArray[np.float64], hits: Sequence[Question]) -> Floats:
         """Those of the first hits of a query: (hits, FEATURES).

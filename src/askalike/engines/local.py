@@ -85,8 +85,9 @@ class Local:
         hits = self.ranker.rank({query.id: query}, depth, where=where, prefix=prefix)[query.id]
         questions = self._view.get(h.id for h in hits)
         found = [h for h in hits if h.id in questions]
-        told = self._probabilities(calibration, query, found[:k], [h.score for h in found], questions)
-        shown = [(h, p) for h, p in zip(found, told, strict=False) if p is None or p >= line]
+        best = found[:k]
+        told = self._probabilities(calibration, query, best, [h.score for h in found], questions)
+        shown = [(h, p) for h, p in zip(best, told, strict=True) if p is None or p >= line]
         reasons = self.ranker.explain(query, [h.id for h, _ in shown])
         return [_match(questions[h.id], h, p, reasons.get(h.id)) for h, p in shown]
 

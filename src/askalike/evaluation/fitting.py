@@ -70,8 +70,10 @@ def _isotonic(scores: Floats, right: Bools, column: int) -> Isotonic:
     share = np.bincount(place, right) / counts
     fitted = isotonic_regression(share, weights=counts).x
     edge = 1 / (len(scores) + 2)
+    turns = np.diff(fitted) != 0
+    knots = np.append(turns, True) | np.insert(turns, 0, True)  # the ends of level stretches say it all
     return Isotonic(
         columns=(column,),
-        scores=tuple(values.tolist()),
-        probabilities=tuple(np.clip(fitted, edge, 1 - edge).tolist()),
+        scores=tuple(values[knots].tolist()),
+        probabilities=tuple(np.clip(fitted[knots], edge, 1 - edge).tolist()),
     )
