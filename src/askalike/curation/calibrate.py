@@ -85,6 +85,7 @@ def calibrate(
         split=rows.split,
         bodies=rows.bodies,
         queries=len(rows.queries),
+        base_rate=float(rows.first.right.mean()),
         first=curves.first,
         later=curves.later,
         line=None if line is None else Line(probability=line, of="precision", share=precision or 0.0),

@@ -65,6 +65,7 @@ class Calibration(Settings):
     split: str
     bodies: bool = Field(description="whether the queries it was fitted on had bodies")
     queries: int
+    base_rate: float = Field(description="the share of first hits that was right")
     first: Curve
     later: Curve
     line: Line | None = None
