@@ -79,3 +79,15 @@ def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, words, says):
     assert done.returncode == 2
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_dedupe_writes_a_row_a_question(desk, tmp_path):
+    done = askalike("dedupe", desk, "-o", tmp_path / "clusters.csv", "--min-probability", 0.05)
+    assert done.returncode == 0, done.stderr
+    assert "estimated to ask the same" in done.stdout
+    rows = (tmp_path / "clusters.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "cluster,question,title,role,probability,strength,reason"
+    assert len(rows) > 2
+    refused = askalike("dedupe", desk, "-o", tmp_path / "x.csv", "-r", "tfidf")
+    assert refused.returncode == 2
+    assert "askalike calibrate" in refused.stderr

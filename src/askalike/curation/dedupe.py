@@ -17,7 +17,7 @@ from askalike.rankers import Ranker
 from askalike.rankers._ranker import Progress
 from askalike.types import Question
 
-COLUMNS = ("cluster", "question", "title", "role", "probability", "cohesion", "reason")
+COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason")
 
 
 @dataclass(frozen=True, slots=True)
