@@ -25,7 +25,7 @@ lint: .venv/.test .venv/.lint ## check style and types
 docs: .venv/.test .venv/.docs ## run the documentation's examples, then build the site into site/
 	$(BIN)/python -m pytest -n 2 tests/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "open site/index.html"
+	@echo "open site/index.html; its search box works where the site is served: $(BIN)/python -m http.server -d site"
 
 bench: .venv/.bench ## run the benchmarks; BENCHMARKS="search" runs one
 	$(BIN)/python benchmarks/run.py $(BENCHMARKS)
@@ -42,7 +42,7 @@ clean: ## remove .venv and everything made here
 
 .venv/.askalike: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing askalike into .venv …"
-	@$(PIP) install -c constraints.txt -e .
+	@$(PIP) install -c constraints.txt -e '.[vectors]'
 	@touch $@
 
 .venv/.test .venv/.lint .venv/.docs .venv/.bench: .venv/.%: .venv/.askalike

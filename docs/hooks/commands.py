@@ -29,7 +29,7 @@ def _described(command: Any, name: str, parent: Any) -> Iterator[str]:
             yield from _described(command.get_command(context, each), f"{name} {each}", context)
         return
     yield f"## `{name}`\n\n{(command.help or '').strip()}\n"
-    yield "| | |\n|---|---|"
+    yield "| argument or option | what it says |\n|---|---|"
     for parameter in command.params:
         if parameter.name != "help":
             yield f"| {_names(parameter)} | {_help(parameter)} |"

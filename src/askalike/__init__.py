@@ -30,7 +30,7 @@ __all__ = [*_PUBLIC, "load"]
 def load(path: str, ranker: str | None = None, **settings: Any) -> Any:
     """The archive in a directory, ready for `.search("…")`: see askalike.engines.local.Local."""
     local = importlib.import_module("askalike.engines.local").Local
-    return local.open(path, ranker, settings) if ranker else local.open(path, settings=settings)
+    return local.open(path, ranker, settings)
 
 
 def __getattr__(name: str) -> Any:

@@ -172,6 +172,8 @@ class Explanation:
     spans: tuple[Span, ...] = ()
     text: Mapping[str, str] = field(default_factory=dict)
     """The plain text of each field that `spans` refers to."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """What each part of a hybrid added to the score; empty for other rankers."""
 
 
 @dataclass(frozen=True, slots=True)

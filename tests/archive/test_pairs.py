@@ -112,7 +112,7 @@ def test_a_hidden_split_hides_its_clusters_from_links_and_from_nothing_else(arch
 def test_an_index_is_one_for_all_splits(archive):
     archive.upsert([Question("a", "A"), Question("b", "B"), Link("a", "b")])
     ranker = askalike.build("bm25")
-    assert ranker.path(archive.view(hidden=["duplicates"])) == ranker.path(archive.view())
+    assert ranker.paths(archive.view(hidden=["duplicates"])) == ranker.paths(archive.view())
 
 
 def test_a_view_that_ends_has_no_later_links_answers_or_queries(archive):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
+WORDS = ("-r", "lm_jelinek_mercer")
 OFF = "Who painted this?\nbest pizza in Rome\nrecompile the kernel\nproof of the theorem of Pythagoras\n"
 
 
@@ -22,7 +23,7 @@ def desk(tmp_path_factory):
     assert askalike("import", "table", EXAMPLE, "-o", directory).returncode == 0
     queries = directory.parent / "off.jsonl"
     queries.write_text("".join(json.dumps({"id": n, "title": t}) + "\n" for n, t in enumerate(OFF.splitlines())))
-    done = askalike("calibrate", directory, "--precision", 0.9, "--off-topic", queries)
+    done = askalike("calibrate", directory, *WORDS, "--precision", 0.9, "--off-topic", queries)
     assert done.returncode == 0, done.stderr
     directory.with_suffix(".txt").write_text(done.stdout)
     return directory
@@ -35,12 +36,12 @@ def test_everything_measured_is_printed(desk):
 
 
 def test_search_shows_probabilities_and_abstains(desk):
-    done = askalike("search", desk, "how long may I keep a tool?", "-k", 1)
+    done = askalike("search", desk, "how long may I keep a tool?", "-k", 1, *WORDS)
     assert "% (" in done.stdout
     assert "uncalibrated" not in done.stdout
-    done = askalike("search", desk, "best pizza in Rome")
+    done = askalike("search", desk, "best pizza in Rome", *WORDS)
     assert (done.returncode, done.stdout) == (0, "nothing similar yet\n")
-    answer = json.loads(askalike("search", desk, "best pizza in Rome", "--min-probability", 0, "--json").stdout)
+    answer = json.loads(askalike("search", desk, "best pizza in Rome", "--min-probability", 0, "--json", *WORDS).stdout)
     assert answer["results"][0]["calibrated"]
     assert 0 < answer["results"][0]["probability"] < 0.5
 
@@ -75,14 +76,14 @@ def test_json_and_what_is_out_of_reach(desk):
     ],
 )
 def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, words, says):
-    done = askalike("calibrate", desk, *words)
+    done = askalike("calibrate", desk, *WORDS, *words)
     assert done.returncode == 2
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def test_dedupe_writes_a_row_a_question(desk, tmp_path):
-    done = askalike("dedupe", desk, "-o", tmp_path / "clusters.csv", "--min-probability", 0.05)
+    done = askalike("dedupe", desk, "-o", tmp_path / "clusters.csv", "--min-probability", 0.05, *WORDS)
     assert done.returncode == 0, done.stderr
     assert "estimated to ask the same" in done.stdout
     rows = (tmp_path / "clusters.csv").read_text(encoding="utf-8").splitlines()

@@ -39,6 +39,7 @@ def test_tune_prints_settings_that_can_be_pasted(desk):
 def test_settings_are_pasted_as_set_reads_them():
     pairs = pasted({"b": 0.4, "rephrasings": False, "tokenizer": "ptb"}).split("--set ")[1:]
     assert assignments(pairs) == {"b": 0.4, "rephrasings": False, "tokenizer": "ptb"}
+    assert pasted({"parts": ("bm25", "tfidf"), "weights": (1, 4)}) == "--set parts=bm25,tfidf --set weights=1,4"
 
 
 def test_tune_leaves_what_is_set(desk):
@@ -47,6 +48,16 @@ def test_tune_leaves_what_is_set(desk):
         "tokenizer=ptb", "--json",
     )  # fmt: skip
     assert {"b": 0.4, "tokenizer": "ptb"}.items() <= json.loads(done.stdout)["rankers"][0]["settings"].items()
+
+
+def test_tune_weighs_the_parts_of_a_hybrid(desk):
+    done = askalike(
+        "tune", desk, "--only", "lexical", "--rankers", "hybrid", "--set", "parts=bm25,tfidf", "--dev", "duplicates",
+        "--json",
+    )  # fmt: skip
+    [result] = json.loads(done.stdout)["rankers"]
+    assert result["trials"] == 5
+    assert len(result["settings"]["weights"]) == 2
 
 
 def test_tune_as_json(desk):
@@ -79,6 +90,7 @@ def test_replay_asks_at_asking_time(desk, tmp_path):
         (("tune", "{desk}"), "expected --only lexical"),
         (("tune", "{desk}", "--only", "everything"), "expected --only lexical"),
         (("tune", "{desk}", "--only", "lexical", "--rankers", "cnn"), "'cnn' is not a lexical ranker"),
+        (("tune", "{desk}", "--only", "lexical", "--rankers", "hybrid"), "'hybrid' is not a lexical ranker"),
         (("tune", "{desk}", "--only", "lexical", "--measure", "Sucess@1"), "Sucess@1"),
         (("tune", "{desk}", "--only", "lexical", "--dev", "duplicates", "--test", "duplicates"), "cannot both choose"),
         (("replay", "{desk}", "--since", "yesterday"), "date 'yesterday': expected a date"),

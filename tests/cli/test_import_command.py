@@ -1,8 +1,12 @@
 """`askalike import`, run as people run it."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -65,3 +69,49 @@ def test_every_setting_of_a_reader_is_described(name: str) -> None:
     reader = load("reader", name)
     assert reader.__doc__
     assert all(field.description for field in reader.model_fields.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("serach DIR x", "askalike: no such command 'serach'. Did you mean 'search'?; see: askalike --help\n"),
+        ("search --kk 3", "askalike: no such option: --kk; see: askalike search --help\n"),
+        ("search DIR", "askalike: missing argument 'TEXT'; see: askalike search --help\n"),
+        ("import table faq.csv", "askalike: missing option '--output' / '-o'; see: askalike import table --help\n"),
+        ("import csv faq.csv -o x", "askalike: no reader is called 'csv'; there are: beir, lei, "),
+        ("import table faq.csv -o x --markup rtf", "askalike: invalid value for '--markup': 'rtf' is not one of"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_that_says_where_to_look(arguments: str, message: str) -> None:
+    done = askalike(*arguments.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(message)
+    assert done.stderr.count("\n") == 1
+
+
+def test_help_and_version() -> None:
+    assert askalike("--version").stdout.startswith("askalike 0.")
+    for arguments in ("--help", "-h", "import -h", "import table -h", "search -h"):
+        done = askalike(*arguments.split())
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "Usage: askalike" in done.stdout
+    assert askalike().stdout.splitlines()[1].strip() == "Usage: askalike [OPTIONS] COMMAND [ARGS]..."
+
+
+def heeding_interrupts() -> None:
+    """What a shell starts in the background ignores interrupts, and so does all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_an_interrupted_import_says_so_in_one_line(tmp_path: Path) -> None:
+    fifo = tmp_path / "faq.csv"
+    os.mkfifo(fifo)
+    command = [sys.executable, "-c", MAIN, "import", "table", str(fifo), "-o", str(tmp_path / "out")]
+    start = partial(subprocess.Popen, command, stderr=subprocess.PIPE, text=True)
+    with start(preexec_fn=heeding_interrupts) as process, fifo.open("w") as open_end:
+        open_end.write("id,question\n1,")
+        open_end.flush()
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert (process.returncode, told) == (130, "askalike: interrupted; what was committed before is kept\n")

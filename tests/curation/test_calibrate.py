@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from askalike import rankers
+from askalike import rankers, registry
 from askalike.archive.splits import split
 from askalike.archive.store import Archive
 from askalike.curation.calibrate import calibrate
@@ -18,6 +18,7 @@ from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.types import Filter, Judgement, Query, Question
 from curation.riverside import riverside
 
+WORDS = "lm_jelinek_mercer"
 ASKED = "how long may I keep a book?"
 
 
@@ -30,7 +31,7 @@ def desk(tmp_path_factory):
 def made(desk):
     """What calibrating the default ranker gives; it is kept in the archive."""
     with Archive.open(desk) as archive:
-        result = calibrate(archive, rankers.build(), precision=0.9)
+        result = calibrate(archive, rankers.build(WORDS), precision=0.9)
         result.calibration.save(desk)
         return result
 
@@ -56,7 +57,7 @@ def test_no_cluster_is_both_fitted_on_and_measured_on(made):
 def test_a_split_of_random_labels_has_no_skill(desk):
     """Labels that scores cannot know: were rows predicted by curves that saw them, skill would show."""
     with Archive.open(desk) as archive:
-        rows = sample(archive, rankers.build())
+        rows = sample(archive, rankers.build(WORDS))
     from askalike.curation.curves import predicted
     from askalike.evaluation.reliability import reliability
 
@@ -76,19 +77,19 @@ def test_the_line_is_picked_or_out_of_reach(made, desk):
         assert far.calibration.line is None
         for wrong in (0, 1, 1.5, -1):
             with pytest.raises(SettingsError, match="--precision"):
-                calibrate(archive, rankers.build(), precision=wrong)
+                calibrate(archive, rankers.build(WORDS), precision=wrong)
 
 
 def test_deterministic(made, desk):
     with Archive.open(desk) as archive:
-        again = calibrate(archive, rankers.build(), precision=0.9)
+        again = calibrate(archive, rankers.build(WORDS), precision=0.9)
     assert again.as_dict() == made.as_dict()
     assert again.calibration == made.calibration
 
 
 @pytest.mark.usefixtures("made")
 def test_probabilities_do_not_change_with_k_and_fall(desk):
-    with Local.open(desk) as local:
+    with Local.open(desk, WORDS) as local:
         whole = [(m.question.id, m.probability) for m in local.search(ASKED, 40, min_probability=0)]
         assert len(whole) == 40
         assert all(0 <= p <= 1 for _, p in whole)
@@ -98,7 +99,7 @@ def test_probabilities_do_not_change_with_k_and_fall(desk):
 
 
 def test_nothing_below_the_line(made, desk):
-    with Local.open(desk) as local:
+    with Local.open(desk, WORDS) as local:
         line = made.calibration.line.probability
         assert local.search("best pizza in Rome") == []
         assert all(m.probability >= line for m in local.search(ASKED, 40))
@@ -109,7 +110,7 @@ def test_nothing_below_the_line(made, desk):
             local.search(ASKED, min_probability=90)
 
 
-@pytest.mark.parametrize("name", rankers.names())
+@pytest.mark.parametrize("name", registry.names("similarity"))
 @pytest.mark.parametrize("text", ["", "???", "xyzzy plugh", "qwrtz 123456789"])
 @pytest.mark.usefixtures("made")
 def test_a_query_without_anything_known_finds_nothing(desk, name, text):
@@ -121,7 +122,7 @@ def test_a_query_without_anything_known_finds_nothing(desk, name, text):
 
 @pytest.mark.usefixtures("made")
 def test_other_settings_or_another_ranker_are_not_calibrated(desk):
-    for name, settings in (("bm25", {}), (rankers.DEFAULT, {"lambda": 0.2})):
+    for name, settings in (("bm25", {}), (WORDS, {"lambda": 0.2})):
         with Local.open(desk, name, settings) as local:
             assert local.calibration is None
             assert local.search(ASKED)[0].probability is None
@@ -132,9 +133,9 @@ def test_other_settings_or_another_ranker_are_not_calibrated(desk):
 def test_a_changed_archive_or_another_one_is_refused(made, desk, tmp_path):
     moved = riverside(tmp_path / "moved")
     with Archive.open(moved) as archive:
-        kept = calibrate(archive, rankers.build()).calibration
+        kept = calibrate(archive, rankers.build(WORDS)).calibration
         kept.save(moved)
-    with Local.open(moved) as local:
+    with Local.open(moved, WORDS) as local:
         assert local.search(ASKED)[0].probability is not None
         few = [Question(f"new{n}", f"a question about thing {n}") for n in range(20)]
         local.archive.upsert(few)
@@ -147,7 +148,7 @@ def test_a_changed_archive_or_another_one_is_refused(made, desk, tmp_path):
     made.calibration.model_copy(update={"state": made.calibration.state.model_copy(update={"change": 9**9})}).save(
         moved
     )
-    with Local.open(moved) as local:
+    with Local.open(moved, WORDS) as local:
         assert local.calibration is None
         assert local.uncalibrated == "it was made on another archive"
 
@@ -158,7 +159,7 @@ def test_a_damaged_file_is_one_line(made, tmp_path):
         for text in ("", "{", "[]", '{"format": 99}', path.read_text().replace('"first"', '"fist"')):
             path.write_text(text)
             with pytest.raises(ArchiveError if "fist" not in text else SettingsError, match="askalike calibrate"):
-                Local(archive, rankers.build())
+                Local(archive, rankers.build(WORDS))
 
 
 def test_it_is_plain_text(made, desk):
@@ -172,7 +173,7 @@ def test_thresholds_move_when_labels_change(made, tmp_path):
         questions = [q for _, q in archive.view().questions() if q.rephrasings][::3]
         turned = [*questions[1:], questions[0]]
         archive.upsert(replace(q, rephrasings=o.rephrasings) for q, o in zip(questions, turned, strict=True))
-        moved = calibrate(archive, rankers.build(), precision=0.9)
+        moved = calibrate(archive, rankers.build(WORDS), precision=0.9)
     assert moved.first.base_rate < made.first.base_rate - 0.1
     assert moved.first.error < 0.08
     assert moved.picked.probability is None or moved.picked.here.recall.value < made.picked.here.recall.value
@@ -185,16 +186,16 @@ def test_too_few_labels_say_how_many_are_needed(tmp_path, desk):
         archive.upsert([Question("a", "boil an egg", rephrasings=("egg boiling",)), Question("b", "boil rice")])
         for name in (None, "rephrasings"):
             with pytest.raises(ArchiveError, match="at least 100 labelled queries"):
-                sample(archive, rankers.build(), name)
+                sample(archive, rankers.build(WORDS), name)
     with Archive.open(desk) as archive, pytest.raises(ArchiveError, match="39 labelled queries .split duplicates"):
-        calibrate(archive, rankers.build(), "duplicates")
+        calibrate(archive, rankers.build(WORDS), "duplicates")
 
 
 def test_first_hits_of_one_kind_are_refused(tmp_path):
     with Archive.create(tmp_path / "easy") as archive:
         archive.upsert(Question(f"{n:03}", f"word{n} thing", rephrasings=(f"word{n}",) * 2) for n in range(120))
         with pytest.raises(ArchiveError, match="at least 10 of each kind"):
-            sample(archive, rankers.build())
+            sample(archive, rankers.build(WORDS))
 
 
 def test_candidates_only_are_refused(tmp_path):
@@ -203,7 +204,7 @@ def test_candidates_only_are_refused(tmp_path):
         archive.upsert([Judgement("dev", "q", "a", 1, 1)])
         assert default_split(archive) == "dev"
         with pytest.raises(SettingsError, match="candidates only"):
-            sample(archive, rankers.build())
+            sample(archive, rankers.build(WORDS))
 
 
 def test_titles_leave_bodies_out(tmp_path):
@@ -214,14 +215,14 @@ def test_titles_leave_bodies_out(tmp_path):
         )
         archive.upsert(Judgement("dev", f"q{n}", f"{n:03}", 1) for n in range(120))
         assert len(split(archive, "dev").queries) == 120
-        assert sample(archive, rankers.build()).bodies
-        assert not sample(archive, rankers.build(), titles=True).bodies
+        assert sample(archive, rankers.build(WORDS)).bodies
+        assert not sample(archive, rankers.build(WORDS), titles=True).bodies
 
 
 def test_abstention_on_off_topic_queries(made, desk, tmp_path):
     strange = [Question(str(n), f"how does the {word} of a planet {n} work") for n, word in enumerate(["orbit"] * 50)]
     with Archive.open(desk) as archive:
-        curve = abstention(archive, rankers.build(), made, strange)
+        curve = abstention(archive, rankers.build(WORDS), made, strange)
     assert curve.queries == 50
     assert curve.wanted.abstain.value >= 0.9
     assert curve.wanted.kept.value >= 0.5

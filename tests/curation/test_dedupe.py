@@ -18,13 +18,15 @@ from askalike.evaluation.prevalence import prevalence, shifted
 from askalike.types import Question
 from curation.riverside import riverside
 
+WORDS = "lm_jelinek_mercer"
+
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
     """Riverside with twenty of its questions asked once more, in nearly the same words."""
     path = riverside(tmp_path_factory.mktemp("dedupe") / "riverside")
     with Archive.open(path) as archive:
-        calibrate(archive, rankers.build()).calibration.save(path)
+        calibrate(archive, rankers.build(WORDS)).calibration.save(path)
         asked = [q for _, q in archive.view().questions()][:20]
         archive.upsert(
             replace(q, id=f"again-{q.id}", title=f"{q.title} Thanks!", rephrasings=(), created_at=None) for q in asked
@@ -83,7 +85,7 @@ def test_the_original_and_the_reason(tmp_path):
 
 def test_what_was_asked_again_is_found(desk, tmp_path):
     with Archive.open(desk) as archive:
-        result = dedupe(archive, rankers.build(), tmp_path / "clusters.csv")
+        result = dedupe(archive, rankers.build(WORDS), tmp_path / "clusters.csv")
     assert 0.01 < result.share < 0.5
     together = [{q.id for q in p.members} for p in result.proposals]
     hit = sum(any({f"r{n:03}", f"again-r{n:03}"} <= members for members in together) for n in range(1, 21))
@@ -99,19 +101,19 @@ def test_what_was_asked_again_is_found(desk, tmp_path):
 def test_it_goes_on_where_it_was_and_gives_the_same(desk, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BATCH", 50)
     with Archive.open(desk) as archive:
-        dedupe(archive, rankers.build(), tmp_path / "whole.csv")
+        dedupe(archive, rankers.build(WORDS), tmp_path / "whole.csv")
 
         def stop(done, total):
             if done >= 100:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            dedupe(archive, rankers.build(), tmp_path / "cut.csv", progress=stop)
+            dedupe(archive, rankers.build(WORDS), tmp_path / "cut.csv", progress=stop)
         part = tmp_path / "cut.csv.part"
         assert len(part.read_text().splitlines()) == 3
         part.write_text(part.read_text() + '[150, [["torn')
         seen = []
-        dedupe(archive, rankers.build(), tmp_path / "cut.csv", progress=lambda done, total: seen.append(done))
+        dedupe(archive, rankers.build(WORDS), tmp_path / "cut.csv", progress=lambda done, total: seen.append(done))
     assert seen[0] == 150
     assert (tmp_path / "cut.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert not part.exists()
@@ -122,6 +124,6 @@ def test_what_a_person_can_mend(desk, tmp_path):
         with pytest.raises(SettingsError, match="askalike calibrate"):
             dedupe(archive, rankers.build("bm25"), tmp_path / "x.csv")
         with pytest.raises(SettingsError, match="--min-probability 0"):
-            dedupe(archive, rankers.build(), tmp_path / "x.csv", min_probability=0)
+            dedupe(archive, rankers.build(WORDS), tmp_path / "x.csv", min_probability=0)
         with pytest.raises(InputError, match="can be written"):
-            dedupe(archive, rankers.build(), tmp_path / "no" / "x.csv")
+            dedupe(archive, rankers.build(WORDS), tmp_path / "no" / "x.csv")

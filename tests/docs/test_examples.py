@@ -4,9 +4,11 @@ The blocks of one page run one after the other in one new folder that holds a co
 lines with `$ ` are commands (`> ` continues one), the others what they print; a python block is a program of its own,
 and a text block that follows it is what it prints. Every command must succeed, or exit as `<!-- run, exit 2 -->` says.
 With `same output` all that is shown must be printed, in that order; white space and seconds may differ, and `…`
-stands for anything.
+stands for anything. A block marked `with vectors` is run only where that extra, which decides about the default ranker,
+is installed.
 """
 
+import importlib.util
 import os
 import re
 import shlex
@@ -21,6 +23,7 @@ import pytest
 
 import askalike
 
+VECTORS = importlib.util.find_spec("wordllama") is not None
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(
@@ -42,6 +45,8 @@ class Step:
 def steps(page: Path) -> Iterator[Step]:
     for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
         marks = block["marks"]
+        if "with vectors" in marks and not VECTORS:
+            continue
         code = int(found[1]) if (found := re.search(r"exit (\d+)", marks)) else 0
         commands = _console(block["text"]) if block["kind"] == "console" else [_program(block)]
         for command, shown in commands:

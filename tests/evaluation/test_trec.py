@@ -32,7 +32,7 @@ def test_a_run_is_sorted_by_score_with_ties_in_file_order(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "same",
     [
-        gzip.compress(RUN.encode()),
+        gzip.compress(RUN.encode(), mtime=0),
         b"\xef\xbb\xbf" + RUN.encode(),
         RUN.replace("\n", "\r\n").encode(),
         RUN.replace(" ", "\t").encode(),
@@ -49,7 +49,7 @@ def test_formats_are_told_apart_by_content(tmp_path: Path, same: bytes) -> None:
     [
         "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n",
         "query-id\tcorpus-id\tscore\nq1\ta\t2\nq1\tb\t0\nq2\tc\t1\n",
-        gzip.compress(b"q1\ta\t2\nq1\tb\t0\nq2\tc\t1\n"),
+        gzip.compress(b"q1\ta\t2\nq1\tb\t0\nq2\tc\t1\n", mtime=0),
     ],
     ids=["TREC", "BEIR", "BEIR without header, gzip"],
 )
@@ -76,7 +76,7 @@ def test_semeval_gold_is_a_run_and_judgements(tmp_path: Path) -> None:
         ("q Q0 a 1 1 t\np Q0 a 1 1 t\nq Q0 a 2 0 t\n", "line 3: document 'a' comes twice for query 'q'"),
         (b"q Q0 a 1 1 t\nq Q0 \xe9 1 1 t\n", "line 2: an id is not UTF-8"),
         ("q Q0 a 1 1 t\n".encode("utf-16"), "line 1: an id is not UTF-8"),
-        (gzip.compress(RUN.encode())[:-9], "cannot be read"),
+        (gzip.compress(RUN.encode(), mtime=0)[:-9], "cannot be read"),
     ],
 )
 def test_a_bad_run_is_one_clear_line(tmp_path: Path, content: str | bytes, message: str) -> None:

@@ -120,6 +120,18 @@ def test_a_ranker_that_knows_the_future_is_refused(kitchen, monkeypatch, knows, 
         assert replay(kitchen, {"bm25": {}}, "2012-01-01").results
 
 
+def test_a_hybrid_follows_the_archive_as_its_parts_do(kitchen):
+    first_alone = {"parts": ["bm25", "tfidf"], "weights": [1, 0], "normalise": "none"}
+    [alone, both] = replay(kitchen, {"bm25": {}, "hybrid": first_alone}, "2012-01-01").results
+    assert both.ranks == alone.ranks
+
+
+def test_packaged_vectors_know_nothing_of_the_archive(kitchen):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    [result] = replay(kitchen, {"hybrid": {}}, "2012-01-01").results
+    assert result.ranks["copy"] == 1
+
+
 def test_a_date_that_is_none_is_a_clear_error(kitchen):
     with pytest.raises(SettingsError, match="replay: date 'yesterday': expected a date such as"):
         replay(kitchen, {"bm25": {}}, "yesterday")

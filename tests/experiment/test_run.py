@@ -171,3 +171,15 @@ def test_nothing_is_left_of_the_environment(toml, tmp_path):
     before = dict(os.environ)
     run(read(toml), tmp_path / "out")
     assert dict(os.environ) == before
+
+
+def test_a_hybrid_is_tuned_and_told_with_its_parts_settings(archive, tmp_path):
+    parts = {"parts": ["bm25", "tfidf"], "bm25.k1": 0.9, "rephrasings": False}
+    system = [{"ranker": "hybrid", "settings": parts, "tune": True}, {"ranker": "cascade", "settings": parts}]
+    toml = toml_at(tmp_path / "hybrid.toml", archive, split="cluster/test", dev="cluster/dev", system=system,
+                   partition={"of": "rephrasings"})  # fmt: skip
+    first, second = run(read(toml), tmp_path / "out").systems
+    assert first.settings["bm25.k1"] == second.settings["bm25.k1"] == 0.9
+    assert list(first.settings["weights"]) in [[1, 1], [1, 2], [1, 4], [2, 1], [4, 1]]
+    again = run(read(tmp_path / "out/config.toml"), tmp_path / "again").systems
+    assert [s.trials[0].evaluation.means for s in again] == [s.trials[0].evaluation.means for s in (first, second)]

@@ -54,12 +54,12 @@ def test_a_large_grid_is_searched_one_setting_at_a_time(archive, monkeypatch):
 
 
 def test_indexes_made_for_trials_go_and_those_that_were_there_stay(archive):
-    there = rankers.build("bm25").index(archive.view()).path(archive.view())
+    [there] = rankers.build("bm25").index(archive.view()).paths(archive.view())
     with Sweep(archive, "bm25", LABELS, "Success@1") as sweep:
         sweep.best({"title_weight": [1.0, 2.0, 3.0]}, {})
         assert len(list((archive.path / "index").iterdir())) == 3
         sweep.keep({"title_weight": 2.0})
-    kept = rankers.build("bm25", {"title_weight": 2.0}).path(archive.view())
+    [kept] = rankers.build("bm25", {"title_weight": 2.0}).paths(archive.view())
     assert set((archive.path / "index").iterdir()) == {there, kept}
 
 

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from askalike import rankers
+from askalike import rankers, registry
 from askalike.archive import Archive
 from askalike.errors import SearchIndexError, SettingsError
 from askalike.types import Answer, Filter, Question
@@ -21,7 +21,7 @@ QUESTIONS = (
     Question("tea", "茶水 temperature", "How hot?", created_at="2020-05-01"),
     Question("?", "???", ""),
 )
-NAMES = rankers.names()
+NAMES = registry.names("similarity")
 
 
 @pytest.fixture

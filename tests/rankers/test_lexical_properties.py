@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askalike import rankers
+from askalike import rankers, registry
 from askalike.archive import Archive
 from askalike.types import Answer, Filter, Question
 
@@ -75,7 +75,7 @@ def runs(archive, views, values, queries, k, where, prefix):
     """What every similarity answers, over every view, with candidates and without."""
     pool = ["c", "a", "nobody", "b", "a", "A", "E", *"defgh"]
     for view in views:
-        for name in rankers.names():
+        for name in registry.names("similarity"):
             ranker = rankers.build(name, values).fit(archive.view(**view)).index(archive.view(**view))
             yield ranker.rank(queries, k, where=where, prefix=prefix)
             yield ranker.rank(queries, k, where=where, candidates=dict.fromkeys(queries, pool))
@@ -113,7 +113,7 @@ def test_adding_a_rephrasing_never_lowers_its_questions_score(archived, more, qu
     with archive_of(*archived) as archive, archive_of(*archived) as other:
         other.upsert([changed])
         pool = dict.fromkeys(queries, "abcdefgh")
-        for name in rankers.names():
+        for name in registry.names("similarity"):
             before, after = (rankers.build(name, values).index(a.view()) for a in (archive, other))
             for candidates in (None, pool):
                 old = before.rank(queries, 100, candidates=candidates)
@@ -135,7 +135,7 @@ def test_a_question_scores_as_its_best_phrasing_and_is_counted_once(archived, qu
     bare = [replace(q, rephrasings=()) for q in held.values()]
     queries = {id: q for id, q in queries.items() if "#" not in id}
     with archive_of(*held.values()) as whole:
-        expected = {(name, q): {} for name in rankers.names() for q in queries}
+        expected = {(name, q): {} for name in registry.names("similarity") for q in queries}
         for part in (bare, *alone):
             with archive_of(*part) as archive:
                 for (name, q), run in scores_of(archive, values, queries).items():
@@ -146,7 +146,7 @@ def test_a_question_scores_as_its_best_phrasing_and_is_counted_once(archived, qu
 
 def scores_of(archive, values, queries):
     found = {}
-    for name in rankers.names():
+    for name in registry.names("similarity"):
         run = rankers.build(name, values).index(archive.view()).rank(queries, 1_000)
         found |= {(name, q): {h.id: h.score for h in run[q]} for q in queries}
     return found

@@ -9,6 +9,7 @@ from imported import Importing
 
 from askalike.errors import InputError
 from askalike.readers import import_archive
+from askalike.readers._seen import FirstTexts
 from askalike.types import Link
 
 
@@ -55,7 +56,7 @@ def delimited(delimiter: str, header: list[str], cells: list[str], end: str = "\
     ("name", "content", "options"),
     [
         ("a.jsonl", json.dumps(RECORD).encode(), {}),
-        ("a.jsonl.gz", gzip.compress(json.dumps(RECORD).encode()), {}),
+        ("a.jsonl.gz", gzip.compress(json.dumps(RECORD).encode(), mtime=0), {}),
         ("a.json.bz2", bz2.compress(json.dumps([RECORD], indent=2).encode()), {}),
         ("a.json", json.dumps(NESTED).encode(), {"records": "root.rows"}),
         ("a.csv", b"\xef\xbb\xbf" + delimited(",", HEADER, QUOTED), {}),
@@ -88,16 +89,22 @@ def test_a_question_that_comes_again_without_ids_gains_answers(imported: Importi
     assert sum(done.summary.notes.values()) == 3
 
 
-def test_repeated_ids_are_rejected_or_kept(imported: Importing, tmp_path: Path) -> None:
-    faq = written(tmp_path / "faq.csv", "id,question,answer\n7,Why?,Because.\n7,Where?,There.\n")
+def test_repeated_ids_are_kept_or_rejected(imported: Importing, tmp_path: Path) -> None:
+    faq = written(tmp_path / "faq.csv", "id,question,answer\n7,Why?,Because.\n7,Where?,There.\n7,Why?,So.\n")
+    done = imported("table", faq, repeated_ids="reject")
+    assert str(done.summary) == "1 questions, 1 answers, 0 duplicate links, 2 rejected"
+    rejected = done.archive.path / "rejected.jsonl"
+    assert '"line": 3, "reason": "question id \'7\' is there twice' in rejected.read_text()
     done = imported("table", faq)
-    assert str(done.summary) == "1 questions, 1 answers, 0 duplicate links, 1 rejected"
-    assert (
-        '"line": 3, "reason": "question id \'7\' is there twice' in (done.archive.path / "rejected.jsonl").read_text()
-    )
-    done = imported("table", faq, repeated_ids="keep")
-    assert str(done.summary) == "2 questions, 2 answers, 0 duplicate links, 0 rejected"
-    assert not (done.archive.path / "rejected.jsonl").exists()
+    assert str(done.summary) == "2 questions, 2 answers, 0 duplicate links, 1 rejected"
+    assert '"line": 4, "reason": "question id \'7\' is there twice' in rejected.read_text()
+    assert list(done.summary.notes.values()) == [1]
+    assert [id.partition("#")[0] for id in done.questions] == ["7", "7"]
+
+
+def test_repeated_ids_are_remembered_on_disk(tmp_path: Path) -> None:
+    with FirstTexts() as first:
+        assert [first.of("1", "a"), first.of("1", "b"), first.of("2", "b")] == ["a", "a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +149,7 @@ def test_rows_that_cannot_be_taken(imported: Importing, tmp_path: Path, row: str
         ("a.json", b'{"a": {"b": 1}}', {"records": "a.c"}, r"--records a\.c: not there; keys at that place: b"),
         ("a.json", b'{"a": {"b": 1}}', {"records": "a.b"}, r"expected a list of records"),
         ("a.json", b'{\n"a": []}', {}, r"all 2 rows were rejected, line 1: not JSON"),
-        ("a.jsonl.gz", gzip.compress(b'{"question": "Why?"}\n' * 9000)[:-30], {}, r"cannot be read on"),
+        ("a.jsonl.gz", gzip.compress(b'{"question": "Why?"}\n' * 9000, mtime=0)[:-30], {}, r"cannot be read on"),
     ],
 )
 def test_bad_files_are_one_clear_error(

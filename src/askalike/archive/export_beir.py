@@ -4,12 +4,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from askalike.archive.export_rows import all_links, file_name, metadata, write_jsonl, write_table
+from askalike.archive.export_rows import JUDGEMENTS, all_links, file_name, metadata, write_jsonl, write_table
 from askalike.archive.splits import Of, given, split
 from askalike.archive.store import Archive
 from askalike.archive.track import Track
 from askalike.types import Answer, Question
 
+BESIDE_QRELS = f"""
+    SELECT {", ".join(JUDGEMENTS)} FROM judgements AS j
+    WHERE position IS NOT NULL OR relevance IS NULL OR of != 'questions'
+    OR NOT EXISTS (SELECT 1 FROM queries AS q WHERE q.split = j.split AND q.id = j.query_id)
+    ORDER BY split, of, query_id, position, document_id
+"""
 PREFIXES: dict[Of, str] = {"questions": "", "answers": "answer-"}
 """Files of judged answers carry this before their names: BEIR's own are those of the questions."""
 
@@ -22,6 +28,8 @@ def write_beir(archive: Archive, folder: Path, track: Track) -> dict[str, int]:
     `links.tsv` has source, target, kind and created_at. For each given split `queries-SPLIT.jsonl`,
     `qrels/SPLIT.tsv` and, where candidates were offered, `candidates-SPLIT.jsonl` (`{"_id", "candidates"}`);
     `queries.jsonl` has the queries of all splits. Where answers are judged: `answer-qrels`, `answer-candidates`.
+    `judgements.tsv` repeats in full what qrels have no place for: candidates with their positions, those not judged,
+    judged answers, and judgements of queries that are not there.
     """
     view, answers = archive.view(), archive.view("answers")
     asked = track(view.questions(), total=len(view), description="questions")
@@ -34,7 +42,7 @@ def write_beir(archive: Archive, folder: Path, track: Track) -> dict[str, int]:
             folder / "links.tsv", ("source", "target", "kind", "created_at"), links, delimiter="\t"
         ),
     }
-    return rows | _write_splits(archive, folder)
+    return rows | _write_splits(archive, folder) | _write_beside_qrels(archive, folder)
 
 
 def question_record(question: Question) -> dict[str, Any]:
@@ -86,6 +94,13 @@ def _write_judgements(archive: Archive, folder: Path, name: str, of: Of) -> dict
         path = f"{PREFIXES[of]}candidates-{name}.jsonl"
         rows[path] = write_jsonl(folder / path, _offered(labels.candidates))
     return rows
+
+
+def _write_beside_qrels(archive: Archive, folder: Path) -> dict[str, int]:
+    if archive.connection.execute(f"SELECT EXISTS ({BESIDE_QRELS})").fetchone()[0]:
+        lines = archive.connection.execute(BESIDE_QRELS)
+        return {"judgements.tsv": write_table(folder / "judgements.tsv", JUDGEMENTS, lines, delimiter="\t")}
+    return {}
 
 
 def _offered(candidates: Any) -> Iterator[dict[str, Any]]:

@@ -6,20 +6,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from askalike.archive.export_rows import all_links, in_chunks, write_table
+from askalike.archive.export_rows import JUDGEMENTS, all_links, in_chunks, write_table
 from askalike.archive.store import Archive
 from askalike.archive.track import Track
 from askalike.archive.writer import ANSWER_COLUMNS
 from askalike.types import Question
 
+QUESTION, ALTERNATES = "question", "alternates"
+"""The columns of the title and of the rephrasings, as people call them; all others are called as the fields are."""
 QUESTIONS = (
-    "id", "question", "body", "answer", "category", "tags", "language", "alternates", "duplicate_of", "created_at",
+    "id", QUESTION, "body", "answer", "category", "tags", "language", ALTERNATES, "duplicate_of", "created_at",
     "closed_at", "url", "author", "license", "votes", "markup", "accepted_answer_id",
 )  # fmt: skip
 ANSWERS = ("id", *ANSWER_COLUMNS)
 LINKS = ("source", "target", "kind", "created_at")
 QUERIES = ("split", "id", "title", "body", "markup", "language", "category", "created_at")
-JUDGEMENTS = ("split", "query_id", "document_id", "relevance", "position", "of")
 SEPARATOR = "|"
 
 
@@ -57,6 +58,11 @@ def in_one_cell(values: Sequence[str]) -> str:
     dividers = SEPARATOR if len(values) > 1 else SEPARATOR + ",;"
     plain = all(v and v == v.strip() and v[0] != "[" and not any(d in v for d in dividers) for v in values)
     return SEPARATOR.join(values) if plain else json.dumps(values, ensure_ascii=False)
+
+
+def from_one_cell(cell: str) -> tuple[str, ...]:
+    """The inverse of `in_one_cell`. Raises ValueError for a list that is not JSON."""
+    return tuple(json.loads(cell)) if cell.startswith("[") else tuple(cell.split(SEPARATOR)) if cell else ()
 
 
 def answers_in_one_cell(bodies: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from askalike.archive.view import CHUNK
 from askalike.errors import ArchiveError
 from askalike.types import Answer, Link, Question
 
+JUDGEMENTS = ("split", "query_id", "document_id", "relevance", "position", "of")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a cell begins with that a spreadsheet runs as a formula."""
 
@@ -32,15 +33,18 @@ def write_table(
 ) -> int:
     """A CSV or TSV file with a header; None is an empty cell. Returns how many rows there are without the header.
 
+    Rows with a carriage return are quoted: the csv module itself would write what it refuses to read.
     For a spreadsheet the file opens with a byte order mark, and an apostrophe stands before a cell that it would take
     for a formula.
     """
     n = 0
     path.parent.mkdir(exist_ok=True)
     with path.open("w", encoding="utf-8-sig" if spreadsheet else "utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        writer.writerow(header)
+        plain = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        quoted = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        plain.writerow(header)
         for row in rows:
+            writer = quoted if any(isinstance(cell, str) and "\r" in cell for cell in row) else plain
             writer.writerow([harmless(cell) for cell in row] if spreadsheet else row)
             n += 1
     return n

@@ -190,8 +190,8 @@ class _Importer:
         return InputError(f"{error}; the {kept} questions before it are kept" if kept else str(error))
 
     def _keep_facts(self) -> None:
-        new = {**self._source.facts, "reader": self._reader, "source": self._paths}
-        new.pop("language", None)
+        known = {name: value for name, value in self._source.facts.items() if value and name != "language"}
+        new = {**known, "reader": self._reader, "source": self._paths}
         self._archive.set_meta(**{**new, **{k: v for k, v in self._archive.meta.items() if k in new}})
 
     def _begin(self) -> int:

@@ -26,7 +26,8 @@ class Languages:
     """Gives questions and queries a language of their own where the archive's does not hold for them.
 
     The archive's language is `given`, or the reader's fact, or what at least 90 % of the first 300 texts are in. An
-    archive of several languages has none; its questions have. One that holds questions already keeps its own.
+    archive of several languages has none; its questions have. One that holds questions already keeps its own. Where the
+    reader knows the archive's `languages`, nothing is detected: what has no language is in none that is known.
     """
 
     def __init__(self, archive: Archive, facts: Mapping[str, Any], given: str | None) -> None:
@@ -70,15 +71,18 @@ class Languages:
             self._archive.set_meta(language=self._given)
 
     def _decides(self, sample: Sequence[PlacedText]) -> bool:
-        if not (self._given or self._facts.get("language")) and len(sample) < SAMPLE:
+        if not self._is_told() and len(sample) < SAMPLE:
             return False
         self._decide(sample)
         return True
 
+    def _is_told(self) -> bool:
+        return bool(self._given or self._facts.get("language") or "languages" in self._facts)
+
     def _decide(self, sample: Sequence[PlacedText]) -> None:
-        known = self._given or self._facts.get("language")
-        votes = Counter(filter(None, (_language_of(text, None) for text, _, _ in (() if known else sample))))
-        self._main = known or _majority(votes)
+        heard = () if self._is_told() else sample
+        votes = Counter(filter(None, (_language_of(text, None) for text, _, _ in heard)))
+        self._main = self._given or self._facts.get("language") or _majority(votes)
         self._among = tuple(x for x, n in votes.items() if n >= RARE * votes.total()) or None
         if self._main and len(self._archive.view()) == 0:
             self._archive.set_meta(language=self._main)
@@ -88,8 +92,12 @@ class Languages:
         record, where, line = placed
         if isinstance(record, Answer) or (self._main and self._main == self._archives):
             return placed
-        language = _language_of(record, self._among, self._main)
-        self._seen.update(filter(None, (language, self._archives)))
+        language = _own(record) or self._main
+        if "languages" in self._facts:
+            self._seen.update(filter(None, (*self._facts["languages"], self._main, self._archives)))
+        else:
+            language = language or _language_of(record, self._among)
+            self._seen.update(filter(None, (language, self._archives)))
         return _speaking(record, language), where, line
 
 
@@ -98,11 +106,16 @@ def _majority(votes: Counter[str]) -> str | None:
     return top[0][0] if top and top[0][1] >= ONE_LANGUAGE * votes.total() else None
 
 
-def _language_of(record: Text, among: Sequence[str] | None, main: str | None = None) -> str | None:
+def _language_of(record: Text, among: Sequence[str] | None) -> str | None:
+    """The language that a text has, else the one it is detected to be in."""
     text = record.question if isinstance(record, Query) else record
     if isinstance(text, Answer):
         return detect(plain_text(text.body[:LONGEST_TEXT], text.markup), among)
-    return text.language or main or detect(f"{text.title} {plain_text(text.body[:LONGEST_TEXT], text.markup)}", among)
+    return text.language or detect(f"{text.title} {plain_text(text.body[:LONGEST_TEXT], text.markup)}", among)
+
+
+def _own(record: Question | Query) -> str | None:
+    return record.question.language if isinstance(record, Query) else record.language
 
 
 def _speaking(record: Question | Query, language: str | None) -> Question | Query:

@@ -1,19 +1,53 @@
 """The command line: one file per command group; a command parses, calls the library, prints."""
 
 import sys
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from askalike.errors import AskalikeError
 
+USAGE_ERRORS: type[Exception] = typer.BadParameter.__mro__[1]
+"""What typer raises for a command line that it cannot take; it has no public name of its own there."""
+INTERRUPTED = 130
+COMMANDS = ("import", "check", "info", "index", "search", "rank", "evaluate", "split", "tune", "replay", "experiment")
+"""The order in which a newcomer meets them; those not named come after."""
+
+
+class _InOrder(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in COMMANDS' order, then the rest by name."""
+        names = super().list_commands(ctx)
+        return [n for n in COMMANDS if n in names] + sorted(n for n in names if n not in COMMANDS)
+
+
 app = typer.Typer(
     name="askalike",
+    cls=_InOrder,
     help="Finds the questions in a Q&A archive that ask the same thing.",
+    epilog='First steps: **askalike import table** FAQ.csv **-o** DIR, then **askalike search** DIR "a question".',
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        print(f"askalike {sys.modules['askalike'].__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _whole(
+    version: Annotated[
+        bool, typer.Option("--version", help="Say which askalike this is.", callback=_say_version, is_eager=True)
+    ] = False,
+) -> None:
+    """What holds for all commands."""
 
 
 def main() -> None:
@@ -22,10 +56,24 @@ def main() -> None:
 
     commands.register(app)
     try:
-        app()
+        code = app(standalone_mode=False)
     except AskalikeError as error:
-        print(f"askalike: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
+        _end(str(error))
+    except USAGE_ERRORS as error:
+        _end(_usage(error))
+    if code == INTERRUPTED:
         print("askalike: interrupted; what was committed before is kept", file=sys.stderr)
-        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(problem: str) -> NoReturn:
+    if problem:
+        print(f"askalike: {problem}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _usage(error: Any) -> str:
+    """What is wrong with the command line, and where to look; empty where the help was shown instead."""
+    problem = error.format_message().strip().removesuffix(".").replace("Value error, ", "")
+    command = error.ctx.command_path if error.ctx else "askalike"
+    return f"{problem[:1].lower()}{problem[1:]}; see: {command} --help" if problem else ""

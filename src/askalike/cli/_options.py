@@ -17,7 +17,12 @@ from askalike.rankers import Ranker
 from askalike.rankers._ranker import Progress as Report
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The archive's directory.")]
-RankerName = Annotated[str, typer.Option("--ranker", "-r", help=f"One of: {', '.join(rankers.names())}.")]
+RankerName = Annotated[
+    str | None,
+    typer.Option(
+        "--ranker", "-r", help=f"A model of the archive, or one of: {', '.join(rankers.names())}.", show_default=False
+    ),
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the ranker; may be repeated.")
 ]
@@ -33,10 +38,10 @@ def say_compiling() -> None:
         print("askalike: compiling the search for this machine, once (about half a minute) …", file=sys.stderr)
 
 
-def chosen(name: str, settings: list[str] | None, fields: str | None = None) -> Ranker:
-    """The ranker that --ranker, --set and --fields describe."""
+def chosen(directory: Path, name: str | None, settings: list[str] | None, fields: str | None = None) -> Ranker:
+    """The ranker that --ranker, --set and --fields describe; the default one where none is named."""
     values = assignments(settings or [])
-    return rankers.build(name, values | ({"fields": fields} if fields else {}))
+    return rankers.build(name, values | ({"fields": fields} if fields else {}), directory)
 
 
 def print_json(value: Any) -> None:

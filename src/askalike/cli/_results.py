@@ -9,7 +9,8 @@ from rich.text import Text
 from askalike.types import Explanation, Match
 
 MATCHED = "bold yellow"
-NOTHING = "nothing similar: no question of the archive shares a word with this one"
+LEAST_SHOWN = 0.005  # of what a word adds
+NOTHING = "nothing similar: no question of the archive is like this one"
 
 
 def as_json(matches: Sequence[Match], model: str, took_ms: float) -> dict[str, Any]:
@@ -33,6 +34,7 @@ def _result(match: Match) -> dict[str, Any]:
         "score": match.score,
         "probability": match.probability,
         "calibrated": match.probability is not None,
+        "parts": dict(reason.parts),
         "matched": [{"word": c.word, "fields": list(c.fields), "score": c.score} for c in reason.contributions],
     }
 
@@ -50,6 +52,8 @@ def print_matches(console: Console, matches: Sequence[Match], explain: bool, cal
             console.print(Text(f"    {match.snippet}"), soft_wrap=True)
         if explain and match.explanation:
             console.print(Text.assemble("    why: ", _why(match.explanation)), soft_wrap=True)
+            if match.explanation.parts:
+                console.print(Text(f"    of which: {_parts(match.explanation)}", "dim"), soft_wrap=True)
 
 
 def _score(match: Match) -> str:
@@ -72,5 +76,11 @@ def _title(match: Match) -> Text:
 def _why(reason: Explanation) -> Text:
     parts: list[str | tuple[str, str]] = []
     for c in reason.contributions:
-        parts += [(c.word, MATCHED), f" +{c.score:.2f} ({', '.join(c.fields)})", "  "]
+        if abs(c.score) >= LEAST_SHOWN:
+            where = f" ({', '.join(c.fields)})" if c.fields else ""
+            parts += [(c.word, MATCHED), f" {c.score:+.2f}{where}", "  "]
     return Text.assemble(*parts[:-1])
+
+
+def _parts(reason: Explanation) -> str:
+    return "  ".join(f"{name} {score:+.2f}" for name, score in reason.parts.items())

@@ -48,10 +48,12 @@ def row(result: Estimate) -> str:
 
 def pasted(settings: Settings) -> str:
     """Settings as options: `--set k1=0.9 --set b=0.3`."""
-    return " ".join(f"--set {name}={_toml(value)}" for name, value in settings.items())
+    return " ".join(f"--set {name}={_typed(value)}" for name, value in settings.items())
 
 
-def _toml(value: object) -> str:
+def _typed(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(_typed, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from askalike import rankers
 from askalike.archive.store import Archive
 from askalike.cli import _calibrated
 from askalike.cli._options import (
@@ -31,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 def calibrate(
     directory: Directory,
-    ranker: RankerName = rankers.DEFAULT,
+    ranker: RankerName = None,
     settings: Settings = None,
     fields: Fields = None,
     split: Annotated[str | None, typer.Option(help="Whose queries; default: dev, else the first with enough.")] = None,
@@ -57,7 +56,7 @@ def calibrate(
     with Archive.open(directory) as archive, progress("indexing") as report:
         strange = off_topic(off, seed=seed) if off else []
         say_compiling()
-        built = chosen(ranker, settings, fields)
+        built = chosen(directory, ranker, settings, fields)
         result = calibrated(
             archive, built, split, precision=precision, titles=titles, most=most, per_cluster=per_cluster,
             seed=seed, progress=report,

@@ -29,7 +29,7 @@ def check_command(
     ignore: Annotated[list[str] | None, typer.Option(metavar="CHECK", help="Leave a check out; repeatable.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Reports the health of an archive: titles, templates, label leaks, languages, references."""
+    """Report the health of an archive: titles, templates, label leaks, languages, references."""
     with Archive.open(directory) as archive, progress() as track:
         findings = check(archive, ignore=ignore or (), track=track)
     found = sum(finding.count > 0 for finding in findings)

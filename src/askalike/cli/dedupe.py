@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from askalike import rankers
 from askalike.archive.store import Archive
 from askalike.cli._options import Directory, Fields, RankerName, Settings, chosen, progress, say_compiling
 from askalike.curation.dedupe import dedupe as deduped
@@ -20,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def dedupe(
     directory: Directory,
     output: Annotated[Path, typer.Option("-o", "--output", help="The CSV file of clusters.")],
-    ranker: RankerName = rankers.DEFAULT,
+    ranker: RankerName = None,
     settings: Settings = None,
     fields: Fields = None,
     min_probability: Annotated[float, typer.Option(help="How probable it has to be that a pair asks the same.")] = 0.5,
@@ -31,7 +30,7 @@ def dedupe(
     """
     with Archive.open(directory) as archive, progress("looking for duplicates") as report:
         say_compiling()
-        built = chosen(ranker, settings, fields)
+        built = chosen(directory, ranker, settings, fields)
         result = deduped(archive, built, output, min_probability=min_probability, progress=report)
     members = sum(len(p.members) for p in result.proposals)
     print(f"of {result.share:.1%} of the questions the first hit is estimated to ask the same")

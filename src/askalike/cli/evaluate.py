@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from askalike import rankers
 from askalike.archive.store import Archive
 from askalike.cli._options import Fields, Json, RankerName, Settings, chosen, print_json, progress, say_compiling
 from askalike.errors import SettingsError
@@ -25,7 +24,7 @@ def evaluate(
     directory: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="An archive with labels.")] = None,
     run: Annotated[Path | None, typer.Option(help="A run to measure, instead of an archive's ranker.")] = None,
     qrels: Annotated[Path | None, typer.Option(help="What is relevant: TREC, BEIR or SemEval lines.")] = None,
-    ranker: RankerName = rankers.DEFAULT,
+    ranker: RankerName = None,
     settings: Settings = None,
     fields: Fields = None,
     split_name: Annotated[
@@ -49,10 +48,10 @@ def evaluate(
     elif directory and not run and not qrels:
         with Archive.open(directory) as archive, progress("indexing") as report:
             name = split_name or default_split(archive)
-            built = chosen(ranker, settings, fields)
+            built = chosen(directory, ranker, settings, fields)
             say_compiling()
             result = measure(archive, built, name, measures.split(), rule=rule, k=k, progress=report)
-        heading = f"{ranker} on {directory}, split {name}; no query finds itself, ties in the archive's order"
+        heading = f"{built.name} on {directory}, split {name}; no query finds itself, ties in the archive's order"
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")
     if json:

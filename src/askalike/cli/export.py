@@ -21,7 +21,7 @@ def export_command(
     out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="A new folder.")],
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier export there.")] = False,
 ) -> None:
-    """Writes everything in an archive into a new folder.
+    """Write everything in an archive into a new folder.
 
     `beir` and `csv` are exact and can be imported again. Cells of `csv` may begin with `=`, `+`, `-` or `@`, which a
     spreadsheet runs as formulas: to open the tables in one, take `spreadsheet`, which puts an apostrophe before them.

@@ -34,10 +34,9 @@ class _Readers(TyperGroup):
         return list(names("reader"))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in names("reader"):
-            return None
+        reader = load("reader", cmd_name)
         one = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-        one.command(cmd_name, help=load("reader", cmd_name).__doc__)(_command(cmd_name))
+        one.command(cmd_name, help=reader.__doc__)(_command(cmd_name))
         return typer.main.get_command(one)
 
 

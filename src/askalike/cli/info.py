@@ -26,7 +26,7 @@ def info(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The archive.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Says what is in an archive: counts, lengths, dates, tags, languages, evaluation sets, sizes."""
+    """Say what is in an archive: counts, lengths, dates, tags, languages, evaluation sets, sizes."""
     with Archive.open(directory) as archive, storage_errors(directory):
         known = statistics(archive)
     if as_json:

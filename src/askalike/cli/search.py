@@ -21,7 +21,7 @@ from askalike.cli._options import (
     progress,
     say_compiling,
 )
-from askalike.cli._queries import candidates_of, queries_of
+from askalike.cli._queries import candidates_of, queries_of, refuse_nothing
 from askalike.cli._results import as_json, print_matches
 from askalike.engines.local import Local
 from askalike.evaluation.trec import write_run
@@ -37,19 +37,19 @@ def register(app: typer.Typer) -> None:
 
 def index(
     directory: Directory,
-    ranker: RankerName = rankers.DEFAULT,
+    ranker: RankerName = None,
     settings: Settings = None,
     fields: Fields = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Throw the old index away first.")] = False,
 ) -> None:
     """Build the index of a ranker, or bring it up to date."""
     with Archive.open(directory) as archive, progress("indexing") as report:
-        chosen_ranker = chosen(ranker, settings, fields)
+        chosen_ranker = chosen(directory, ranker, settings, fields)
         started = time.perf_counter()
         if rebuild:
             rankers.forget(chosen_ranker, archive.view())
         chosen_ranker.index(archive.view(), report)
-    print(f"{len_of(directory)} questions indexed for {ranker} in {time.perf_counter() - started:.1f} s")
+    print(f"{len_of(directory)} questions indexed for {chosen_ranker.name} in {time.perf_counter() - started:.1f} s")
 
 
 def len_of(directory: Path) -> int:
@@ -60,9 +60,9 @@ def len_of(directory: Path) -> int:
 
 def search(
     directory: Directory,
-    text: Annotated[str, typer.Argument(help="The question, as a person would type it.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question, as a person would type it.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 5,
-    ranker: RankerName = rankers.DEFAULT,
+    ranker: RankerName = None,
     settings: Settings = None,
     body: Annotated[str, typer.Option(help="The question's body.")] = "",
     tag: Annotated[list[str] | None, typer.Option(help="Only questions with this tag; may be repeated.")] = None,
@@ -81,17 +81,22 @@ def search(
     json: Json = False,
 ) -> None:
     """Find the questions most similar to one."""
-    with Local(Archive.open(directory), chosen(ranker, settings)) as engine:
+    with Local(Archive.open(directory), chosen(directory, ranker, settings)) as engine:
         say_compiling()
         started = time.perf_counter()
         where = Filter(tuple(tag or ()), after, before)
         matches = engine.search(text, k, body=body, where=where, prefix=prefix, min_probability=min_probability)
         took_ms = (time.perf_counter() - started) * 1000
         calibrated, refused = engine.calibration is not None, engine.uncalibrated
+        if not matches:
+            refuse_nothing(engine.archive, text + body)
     if refused:
-        print(f"askalike: the calibration of {ranker} is not used: {refused}; run: askalike calibrate", file=sys.stderr)
+        print(
+            f"askalike: the calibration of {engine.ranker.name} is not used: {refused}; run: askalike calibrate",
+            file=sys.stderr,
+        )
     if json:
-        print_json(as_json(matches, ranker, took_ms))
+        print_json(as_json(matches, engine.ranker.name, took_ms))
     else:
         print_matches(Console(), matches, explain, calibrated)
 
@@ -100,7 +105,7 @@ def rank(
     directory: Directory,
     queries: Annotated[str, typer.Option(help="A file of JSON lines, or split:NAME for one of the archive's own.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the run goes, in TREC's format.")],
-    ranker: RankerName = rankers.DEFAULT,
+    ranker: RankerName = None,
     settings: Settings = None,
     fields: Fields = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many documents a query gets.")] = 100,
@@ -113,7 +118,7 @@ def rank(
         asked = queries_of(archive, queries)
         pools = candidates_of(archive, queries, candidates)
         say_compiling()
-        built = chosen(ranker, settings, fields).index(archive.view(), report)
+        built = chosen(directory, ranker, settings, fields).index(archive.view(), report)
         run = built.rank(asked, k, candidates=pools, where=Filter(tuple(tag or ()), None, before) or None)
     write_run(run, output, built.name)
     print(f"{len(run)} queries ranked by {built.name}: {output}")

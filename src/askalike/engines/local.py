@@ -33,9 +33,9 @@ class Local:
         """Why there is no calibration, where one was made that no longer holds."""
 
     @classmethod
-    def open(cls, path: str | Path, ranker: str = rankers.DEFAULT, settings: Mapping[str, Any] | None = None) -> Self:
+    def open(cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
         """The archive in a directory with a ranker by its name. Raises ArchiveError, SettingsError."""
-        return cls(Archive.open(path), rankers.build(ranker, settings))
+        return cls(Archive.open(path), rankers.build(ranker, settings, path))
 
     def close(self) -> None:
         """Closes the archive."""
@@ -73,7 +73,7 @@ class Local:
         prefix: bool = False,
         min_probability: float | None = None,
     ) -> Sequence[Match]:
-        """The k questions most similar to the one typed, best first; none where nothing in it is known.
+        """The k questions most similar to the one typed, best first; none where nothing is like it.
 
         Once `askalike calibrate` was run each match has its probability, and none is below the line that it picked, or
         below `min_probability`. prefix: the last word may be unfinished. Each match says why.

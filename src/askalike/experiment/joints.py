@@ -22,7 +22,7 @@ Grid = Mapping[str, Sequence[Any]]
 
 def default_grids(archive: Archive, ranker: str, settings: Mapping[str, Any]) -> Sequence[Grid]:
     """What `tune = true` tries, what `settings` fix left out."""
-    return [dict(grid) for grid in spaces.lexical(archive, ranker, settings)]
+    return [dict(grid) for grid in spaces.grids(archive, ranker, settings)]
 
 
 def tuned(

@@ -12,7 +12,7 @@ from typing import Any
 from askalike.archive.content import content_hash
 from askalike.archive.store import Archive
 
-PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", "torch")
+PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", "wordllama", "torch")
 LOADED_ONLY = ("torch",)
 """Packages that count only where they were used: importing one to ask would take seconds."""
 

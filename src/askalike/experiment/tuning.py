@@ -1,10 +1,12 @@
 """Which settings of a ranker find most: they are tried on queries whose answers are known."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import fsum, prod
+from pathlib import Path
 from typing import Any, Self
 
 from askalike import rankers
@@ -76,18 +78,18 @@ class Sweep:
         self.measure, self.rule = measure, rule
         self.depth = cutoff(measure) or DEPTH
         self._values: dict[str, Mapping[str, float]] = {}
-        self._made: dict[str, Ranker] = {}
+        self._made: set[Path] = set()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for ranker in self._made.values():
-            rankers.forget(ranker, self.archive.view())
+        for path in self._made:
+            shutil.rmtree(path, ignore_errors=True)
 
     def keep(self, settings: Settings) -> None:
-        """Leaves the index of these settings where it is."""
-        self._made.pop(str(self._built(settings).path(self.archive.view())), None)
+        """Leaves the indexes of these settings where they are."""
+        self._made -= set(rankers.build(self.ranker, settings).paths(self.archive.view()))
 
     def best(
         self, space: Space, fixed: Settings, among: Iterable[str] | None = None, progress: Progress | None = None
@@ -137,9 +139,7 @@ class Sweep:
 
     def _built(self, settings: Settings) -> Ranker:
         ranker = rankers.build(self.ranker, settings)
-        path = ranker.path(self.archive.view())
-        if not path.exists():
-            self._made[str(path)] = ranker
+        self._made |= {path for path in ranker.paths(self.archive.view()) if not path.exists()}
         return ranker
 
 

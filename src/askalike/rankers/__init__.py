@@ -1,7 +1,10 @@
 """Rankers: queries in, a run out. `build` makes one by its name, as the command line and TOML files give it."""
 
+import importlib.util
+import re
 import shutil
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from askalike import registry
@@ -9,23 +12,60 @@ from askalike.archive.view import View
 from askalike.errors import SettingsError
 from askalike.rankers._ranker import Ranker
 
-__all__ = ["DEFAULT", "Ranker", "build", "forget", "names"]
+__all__ = ["Ranker", "build", "check_new", "default", "forget", "names", "trained"]
 
-DEFAULT = "lm_jelinek_mercer"
+COMPOSED = ("cascade", "hybrid")
+UNTRAINED = ("pretrained", "static")  # the encoders that need no training of ours
+MODELS = "models"
+NAME = re.compile("[a-z0-9][a-z0-9_.-]*")
+
+
+def default() -> str:
+    """The ranker where none is named: `hybrid` where packaged vectors are installed, else `lm_jelinek_mercer`."""
+    return "hybrid" if importlib.util.find_spec("wordllama") else "lm_jelinek_mercer"
 
 
 def names() -> tuple[str, ...]:
-    """What `--ranker` takes: every similarity stands for lexical ranking by it."""
-    return registry.names("similarity")
+    """What `--ranker` takes beside trained models: a similarity's name is lexical ranking by it, an encoder's dense."""
+    return (*registry.names("similarity"), *UNTRAINED, *COMPOSED)
 
 
-def build(name: str = DEFAULT, settings: Mapping[str, Any] | None = None) -> Ranker:
-    """A ranker by its name, with settings as `key: value`. Raises SettingsError for what is not known."""
+def trained(archive: Path | str) -> tuple[str, ...]:
+    """The names of an archive's own models."""
+    return tuple(sorted(path.parent.name for path in (Path(archive) / MODELS).glob("*/model.toml")))
+
+
+def check_new(name: str) -> None:
+    """Refuses a name for a trained model that is taken, or is none. Raises SettingsError."""
+    if not NAME.fullmatch(name):
+        raise SettingsError(f"{name!r}: a model's name is lower-case letters, digits, '_', '.' and '-'")
+    if name in {n for kind in ("similarity", "encoder", "ranker") for n in registry.names(kind)}:
+        raise SettingsError(f"{name!r} is the name of a built-in ranker; choose another one for the model")
+
+
+def build(
+    name: str | None = None, settings: Mapping[str, Any] | None = None, archive: Path | str | None = None
+) -> Ranker:
+    """A ranker by its name, with settings as `key: value`; `default()` where no name is given.
+
+    archive: the directory whose `models/` hold trained rankers. Raises SettingsError for what is not known.
+    """
+    name, values = name or default(), settings or {}
+    folder = Path(archive) / MODELS / name if archive and NAME.fullmatch(name) else None
+    if folder and (folder / "model.toml").exists():
+        check_new(name)
+        return registry.load("ranker", "dense").named(name, values, folder)  # type: ignore[no-any-return]
     if name in registry.names("similarity"):
-        return registry.load("ranker", "lexical").named(name, settings or {})  # type: ignore[no-any-return]
-    raise SettingsError(f"no ranker is called {name!r}; there are: {', '.join(names())}")
+        return registry.load("ranker", "lexical").named(name, values)  # type: ignore[no-any-return]
+    if name in UNTRAINED:
+        return registry.load("ranker", "dense").named(name, values)  # type: ignore[no-any-return]
+    if name in COMPOSED:
+        return registry.load("ranker", name).named(name, values, archive)  # type: ignore[no-any-return]
+    known = (*names(), *(trained(archive) if archive else ()))
+    raise SettingsError(f"no ranker is called {name!r}; there are: {', '.join(known)}")
 
 
 def forget(ranker: Ranker, view: View) -> None:
-    """Removes a ranker's index of a view; the next `index` builds it afresh."""
-    shutil.rmtree(ranker.path(view), ignore_errors=True)
+    """Removes a ranker's indexes of a view; the next `index` builds them afresh."""
+    for path in ranker.paths(view):
+        shutil.rmtree(path, ignore_errors=True)

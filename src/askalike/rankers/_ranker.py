@@ -28,8 +28,8 @@ class Ranker(Protocol):
     def index(self, view: View, progress: Progress | None = None) -> Self:
         """Makes the view searchable: builds its index, or applies what has changed since. Needed before `rank`."""
 
-    def path(self, view: View) -> Path:
-        """The directory of its index of a view."""
+    def paths(self, view: View) -> Sequence[Path]:
+        """The directories of its indexes of a view."""
 
     def rank(
         self,
@@ -51,6 +51,15 @@ class Ranker(Protocol):
 
     def explain(self, query: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
         """Why each of these documents has its score for the query."""
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A ranker that knows which of its settings are worth trying, the defaults first."""
+
+    @property
+    def grids(self) -> Sequence[Mapping[str, Sequence[Any]]]:
+        """Setting → values; several grids are tried one after the other."""
 
 
 @runtime_checkable

@@ -2,14 +2,12 @@
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import registry
@@ -17,15 +15,16 @@ from askalike.archive.view import View
 from askalike.config import validated
 from askalike.errors import NotFittedError
 from askalike.index.postings import Layout, PostingsIndex
-from askalike.index.search import QueryTerms, Searcher
+from askalike.index.search import Found, QueryTerms, Searcher
+from askalike.rankers._numbered import Asked, Numbered, Numbers, Scores
+from askalike.rankers._paths import directory
 from askalike.rankers._ranker import Progress
 from askalike.similarities._similarity import Similarity
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import detect
-from askalike.types import Answer, Contribution, Explanation, Filter, Question, Run, Span
+from askalike.types import Answer, Contribution, Explanation, Question, Span
 
 PROGRESS_EVERY = 2_000
-PHRASING = re.compile("[1-9][0-9]{0,4}")
 
 
 class LexicalSettings(AnalyzerSettings):
@@ -53,7 +52,7 @@ class LexicalSettings(AnalyzerSettings):
         return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:12]
 
 
-class Lexical:
+class Lexical(Numbered):
     """Lexical ranking by a similarity."""
 
     GRID: ClassVar[Mapping[str, Sequence[Any]]] = {"title_weight": (1.0, 2.0, 3.0, 5.0)}
@@ -65,7 +64,6 @@ class Lexical:
         self.settings = settings or LexicalSettings()
         own = {key: getattr(self.settings, key) for key in AnalyzerSettings.model_fields}
         self.analyzer = Analyzer(AnalyzerSettings(**own))
-        self._view: View | None = None
         self._index: PostingsIndex | None = None
 
     @classmethod
@@ -81,59 +79,40 @@ class Lexical:
         """See Ranker.values."""
         return {**self.settings.model_dump(by_alias=True), **self.similarity.model_dump(by_alias=True)}
 
-    def fit(self, view: View) -> Self:
-        """Nothing is learned: returns itself."""
-        return self
-
     def index(self, view: View, progress: Progress | None = None) -> Self:
         """Opens the view's index and brings it up to the archive's last change."""
         change = view.change
         if self._index is None or self._view != view:
-            self._view, self._index = view, PostingsIndex.open(self.path(view), self._layout())
+            self._view, self._index = view, PostingsIndex.open(self.paths(view)[0], self._layout())
         else:
             self._index.refresh()
         if self._index.change < change:
             self._follow(view, self._index, change, progress)
         return self
 
-    def path(self, view: View) -> Path:
+    def paths(self, view: View) -> Sequence[Path]:
         """The directory of a view's index."""
-        part = hashlib.sha256(f"{view.before} {view.group}".encode()).hexdigest()[:8]
-        name = f"terms-{view.of}-{self.settings.digest}"
-        return Path(view.archive) / "index" / (f"{name}-{part}" if view.before or view.group else name)
+        return (directory(view, f"terms-{view.of}-{self.settings.digest}"),)
 
-    def rank(
-        self,
-        queries: Mapping[str, Question],
-        k: int,
-        *,
-        candidates: Mapping[str, Sequence[str]] | None = None,
-        where: Filter | None = None,
-        prefix: bool = False,
-    ) -> Run:
-        """See Ranker.rank. Documents that share no word with the query score 0 and come only as candidates."""
-        view, searcher = self._opened()
-        terms = self._queries(view, queries, prefix)
-        if candidates is not None:
-            return self._ranked(view, searcher, terms, candidates, k, where)
-        allowed = view.matching(where) if where else None
-        found = searcher.search(list(terms.values()), self.similarity, k, allowed)
-        ids = view.ids(np.unique(np.concatenate([f.numbers for f in found])) if found else [])
-        return Run(
-            {
-                q: ([ids[n] for n in f.numbers.tolist() if n in ids], f.scores[[n in ids for n in f.numbers.tolist()]])
-                for q, f in zip(terms, found, strict=True)
-            }
-        )
+    def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> list[QueryTerms]:
+        """The queries' terms."""
+        return [self._query(view, one, prefix) for one in asked]
 
-    def explain(self, query: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def find(self, prepared: list[QueryTerms], k: int, allowed: Numbers | None) -> list[Found]:
+        """See Numbered.find. Documents that share no word with the query are not found."""
+        return self._searcher().search(prepared, self.similarity, k, allowed)
+
+    def score(self, prepared: list[QueryTerms], candidates: Sequence[Numbers]) -> list[Scores]:
+        """See Numbered.score. Documents that share no word with the query score 0."""
+        return self._searcher().score(prepared, self.similarity, candidates)
+
+    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
         """The words that matched, in which field, and what each added; the contributions add up to the score."""
-        view, searcher = self._opened()
-        terms = self._queries(view, {query.id: query}, False)[query.id]
         numbers = view.numbers(ids)
-        rows = searcher.contributions(terms, self.similarity, list(numbers.values()))
+        terms = self._query(view, asked, False)
+        rows = self._searcher().contributions(terms, self.similarity, list(numbers.values()))
         documents = view.get(numbers) if view.of == "questions" else {}
-        surfaces = self._surfaces(query, view)
+        surfaces = self._surfaces(asked.query, view)
         return {
             id: self._explained(documents[id], surfaces, phrasing, shared)
             for id, (phrasing, shared) in zip(numbers, rows, strict=True)
@@ -144,10 +123,10 @@ class Lexical:
         fingerprint = hashlib.sha256(f"{self.settings.digest} {self.analyzer.fingerprint}".encode()).hexdigest()
         return Layout(fingerprint, self.settings.lengths == "exact", self.settings.weights[2])
 
-    def _opened(self) -> tuple[View, Searcher]:
-        if self._view is None or self._index is None:
+    def _searcher(self) -> Searcher:
+        if self._index is None:
             raise NotFittedError(f"{self.name}: nothing is indexed yet; call index(view) first")
-        return self._view, self._index.searcher
+        return self._index.searcher
 
     def _follow(self, view: View, index: PostingsIndex, change: int, progress: Progress | None) -> None:
         """Applies what has changed in the archive since the index's change number."""
@@ -189,22 +168,17 @@ class Lexical:
             terms += self.analyzer.tokens(self.analyzer.text(question.body, question.markup), language) * body
         return terms
 
-    def _queries(self, view: View, queries: Mapping[str, Question], prefix: bool) -> dict[str, QueryTerms]:
-        skips = _skips(view, queries)
-        return {id: self._query(view, q, prefix, *skips.get(id, (-1, -1))) for id, q in queries.items()}
-
-    def _query(self, view: View, query: Question, prefix: bool, number: int, phrasing: int) -> QueryTerms:
+    def _query(self, view: View, asked: Asked, prefix: bool) -> QueryTerms:
+        query, skips = asked.query, (asked.skip_number, asked.skip_phrasing)
         language = self._language(view, query)
         typed = self._typed(query)
         if not prefix:
-            return QueryTerms(
-                [t for text in typed for t in self.analyzer.tokens(text, language)], None, number, phrasing
-            )
+            return QueryTerms([t for text in typed for t in self.analyzer.tokens(text, language)], None, *skips)
         *earlier, last = typed or [""]
         finished, unfinished = self.analyzer.prefix(last, language)
         terms = [t for text in earlier for t in self.analyzer.tokens(text, language)] + finished
         whole = self.analyzer.tokens(unfinished, language) if unfinished else ()
-        return QueryTerms(terms, unfinished, number, phrasing, whole)
+        return QueryTerms(terms, unfinished, *skips, whole)
 
     def _typed(self, query: Question) -> list[str]:
         """The query's texts, plain: its title, and its body where bodies are searched."""
@@ -217,25 +191,6 @@ class Lexical:
         if query.language or self.settings.language != "auto" or view.language or len(view.languages) < 2:
             return query.language or view.language
         return detect(f"{query.title} {query.body}"[:1000], view.languages)
-
-    def _ranked(
-        self,
-        view: View,
-        searcher: Searcher,
-        terms: Mapping[str, QueryTerms],
-        candidates: Mapping[str, Sequence[str]],
-        k: int,
-        where: Filter | None,
-    ) -> Run:
-        wanted = {id for q in terms for id in candidates.get(q, ())}
-        numbers = view.numbers(wanted)
-        if where:
-            allowed = set(view.matching(where).tolist())
-            numbers = {id: n for id, n in numbers.items() if n in allowed}
-        pools = [_pool(candidates.get(q, ()), numbers, asked) for q, asked in terms.items()]
-        rows = [np.array([numbers[id] for id in pool], np.int64) for pool in pools]
-        scores = searcher.score(list(terms.values()), self.similarity, rows)
-        return Run({q: _best(pool, s, k) for q, pool, s in zip(terms, pools, scores, strict=True)})
 
     def _surfaces(self, query: Question, view: View) -> dict[str, str]:
         """Term → the word of the query that it stands for, as typed."""
@@ -272,26 +227,3 @@ class Lexical:
         if "body" in self.settings.fields and question.body:
             texts["body"] = self.analyzer.text(question.body, question.markup)
         return texts
-
-
-def _skips(view: View, queries: Mapping[str, Question]) -> dict[str, tuple[int, int]]:
-    """What each query must not find: (its own question, −1), or (its question, its phrasing)."""
-    if view.of == "answers":
-        return {}
-    own = view.numbers(queries)
-    skips = {id: (number, -1) for id, number in own.items()}
-    parts = {id: id.rpartition("#") for id in queries if id not in own}
-    phrased = {id: (base, int(n)) for id, (base, _, n) in parts.items() if base and PHRASING.fullmatch(n)}
-    numbers = view.numbers({base for base, _ in phrased.values()})
-    return skips | {id: (numbers[base], n) for id, (base, n) in phrased.items() if base in numbers}
-
-
-def _pool(candidates: Iterable[str], numbers: Mapping[str, int], query: QueryTerms) -> list[str]:
-    """The candidates that are there, each once, without the question that the query itself is."""
-    own = query.skip_number if query.skip_phrasing < 0 else -1
-    return [id for id in dict.fromkeys(candidates) if numbers.get(id, own) != own]
-
-
-def _best(ids: Sequence[str], scores: NDArray[np.float64], k: int) -> tuple[list[str], NDArray[np.float64]]:
-    order = np.argsort(-scores, kind="stable")[:k]
-    return [ids[i] for i in order], scores[order]

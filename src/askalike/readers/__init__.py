@@ -33,7 +33,7 @@ def import_archive(
         raise InputError("no path is given; expected the files or folders to import")
     chosen = validated(load("reader", reader), options or {}, f"reader {reader}")
     files = [Path(path) for path in paths]
-    source = Source(progress)
+    source = Source(progress, strict=strict)
     with opened_for_import(Path(directory)) as archive:
         records = chosen.read(files, source)
         return import_records(archive, reader, files, records, source, language=language, strict=strict)

@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from askalike.types import Rejected
 
 BOM = b"\xef\xbb\xbf"
 UNCLOSED = (
-    "a quote that opens in this row is not closed (or a field is over 131,072 characters long); "
+    "a quote that opens in this row is not closed (or the row is over 16 MB long); "
     "close it, or use --no-quotes where quotes are plain text"
 )
+LONGEST_ROW = 1 << 24
 MOST_SHAPES = 1_000
 DELIMITERS = ",;\t"
 
@@ -140,18 +142,32 @@ def _fields(source: Source, path: Path, quotes: bool) -> Iterator[list[str]]:
 
 def _closed(line: str, lines: Iterator[str]) -> str | None:
     """The line and those after it up to the one that closes its open quote; None where none does."""
-    text = line
-    while text.count('"') % 2:
+    parts, size, is_open = [line], len(line), line.count('"') % 2 == 1
+    while is_open:
         more = next(lines, None)
-        if more is None or len(text) > csv.field_size_limit():
+        if more is None or size > LONGEST_ROW:
             return None
-        text += more
-    return text
+        parts.append(more)
+        size += len(more)
+        is_open ^= more.count('"') % 2 == 1
+    return "".join(parts)
 
 
 def _row(text: str, delimiter: str, strict: bool) -> list[str] | None:
     """The fields of one row; None where a quote stands in a wrong place (not strict: it is taken as it stands)."""
     try:
-        return next(csv.reader([text], delimiter=delimiter, strict=strict))
+        with _limit(len(text)):
+            return next(csv.reader([text], delimiter=delimiter, strict=strict))
     except csv.Error:
         return None
+
+
+@contextmanager
+def _limit(size: int) -> Iterator[None]:
+    """Lets a field be as long as its row: what the csv module allows otherwise, 131,072 characters, answers exceed."""
+    before = csv.field_size_limit()
+    csv.field_size_limit(max(size, before))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

@@ -29,10 +29,12 @@ class Source:
 
     `where` and `line` (from 1) say what was handed out last. `notes` counts what a person should hear of ("planted
     posts dropped": 2). `facts` is what the reader learned of the whole: name, license, language, groups. While
-    `ids_are_given` a repeated id is an error of the file; ids made from content may repeat.
+    `ids_are_given` a repeated id is an error of the file; ids made from content may repeat. `strict`: nothing doubtful
+    is to be taken.
     """
 
-    def __init__(self, progress: Progress = lambda done, total: None) -> None:
+    def __init__(self, progress: Progress = lambda done, total: None, *, strict: bool = False) -> None:
+        self.strict = strict
         self.where = ""
         self.line = 0
         self.notes: Counter[str] = Counter()

@@ -1,12 +1,15 @@
 """Reads the BEIR layout (Thakur et al. 2021): `corpus.jsonl`, `queries.jsonl`, `qrels/SPLIT.tsv`, gzipped or not."""
 
+import csv
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from askalike.config import Settings
 from askalike.errors import InputError
+from askalike.readers._exported import exported_beside_beir, exported_facts
 from askalike.readers._json import json_lines
 from askalike.readers._source import Source
 from askalike.readers._values import problem, string
@@ -26,10 +29,16 @@ class _Files:
 
 
 class Beir(Settings):
-    """A data set in BEIR's layout, or a folder of such folders as CQADupStack has: ids then begin with `FOLDER/`."""
+    """A data set in BEIR's layout, or a folder of such folders as CQADupStack has: ids then begin with `FOLDER/`.
+
+    A folder that `askalike export --format beir` wrote gives back the whole archive.
+    """
 
     def read(self, paths: Sequence[Path], source: Source) -> Iterator[Record]:
         """Documents as questions, then queries and judgements. Raises InputError."""
+        if len(paths) == 1 and (facts := exported_facts(paths[0], "beir")) is not None:
+            yield from self._exported(paths[0], facts, source)
+            return
         sets = [files for path in paths for files in _sets(path)]
         source.facts["name"] = ", ".join(path.resolve().name for path in paths)
         if groups := [files.prefix.rstrip("/") for files in sets if files.prefix]:
@@ -43,6 +52,14 @@ class Beir(Settings):
                     splits[judgement.query_id].add(judgement.split)
                 yield judgement
             yield from _queries(files, splits, source)
+
+    def _exported(self, folder: Path, facts: Mapping[str, Any], source: Source) -> Iterator[Record]:
+        """An export of ours. What BEIR has no place for comes last: it says more than the qrels do."""
+        source.facts |= facts
+        for files in _sets(folder):
+            source.expect(files.qrels)
+            yield from _judgements(files, source)
+        yield from exported_beside_beir(folder, source)
 
 
 def _sets(path: Path) -> list[_Files]:
@@ -85,10 +102,14 @@ def _judgements(files: _Files, source: Source) -> Iterator[Judgement | Rejected]
             if source.line == 1 and line.lower().startswith("query"):
                 continue
             try:
-                query, document, score = line.split("\t")
+                query, document, score = _cells(line)
                 yield Judgement(split, files.prefix + query, files.prefix + document, int(score))
             except ValueError:
                 yield source.reject("expected query id, document id and a whole number, tab separated", line.rstrip())
+
+
+def _cells(line: str) -> list[str]:
+    return line.split("\t") if '"' not in line else next(csv.reader([line.rstrip("\r\n")], delimiter="\t"))
 
 
 def _queries(files: _Files, splits: dict[str, set[str]], source: Source) -> Iterator[Query | Rejected]:

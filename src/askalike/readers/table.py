@@ -8,7 +8,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from askalike.config import Settings
+from askalike.readers._exported import exported_csv, exported_facts
 from askalike.readers._rows import Columns, rows
+from askalike.readers._seen import FirstTexts
 from askalike.readers._source import Source, files_of
 from askalike.readers._values import derived_id, optional_utc, problem, string, strings
 from askalike.types import Answer, Link, Question, Record, Rejected
@@ -28,13 +30,19 @@ USUAL = {
 }
 """The names that columns usually have, Kendra's (`_question`) and QnA Maker's (`Metadata`) exports included."""
 PATTERNS = tuple(f"*.{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2"))
+KEPT = (
+    "rows have the id of an earlier row and another text: kept as questions of their own (else: --repeated-ids reject)"
+)
 SHORT = 3
 WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts that say in three characters what others need a sentence for."""
 
 
 class Table(Settings):
-    """A table, one question a row: CSV, TSV, JSON lines, or JSON with --records. Usual column names are recognised."""
+    """A table, one question a row: CSV, TSV, JSON lines, or JSON with --records. Usual column names are recognised.
+
+    A folder that `askalike export --format csv` wrote gives back the whole archive.
+    """
 
     question: str | None = Field(None, description="the column of the question's title")
     answer: str | None = Field(None, description="the column of its answer, or of a list of answers")
@@ -50,38 +58,44 @@ class Table(Settings):
     records: str | None = Field(None, description="the way to the list of rows in a JSON document, e.g. root.items")
     quotes: bool = Field(True, description="fields of CSV and TSV may stand in double quotes; off: quotes are text")
     markup: Literal["text", "html"] = Field("text", description="what bodies and answers are written in")
-    repeated_ids: Literal["reject", "keep"] = Field(
-        "reject", description="a row whose id was there before: reject it, or keep it as a question of its own"
+    repeated_ids: Literal["keep", "reject"] | None = Field(
+        None,
+        description="a row that has the id of an earlier row and another text: keep it as a question of its own (so it "
+        "is done unless you say), or reject it (so it is done under --strict)",
     )
 
     def read(self, paths: Sequence[Path], source: Source) -> Iterator[Record]:
         """Each row as a question, its answers and its link. Raises InputError."""
+        if len(paths) == 1 and (facts := exported_facts(paths[0], "csv")) is not None:
+            source.facts |= facts
+            yield from exported_csv(paths[0], source)
+            return
         files = files_of(paths, *PATTERNS)
         source.facts["name"] = paths[0].resolve().name.partition(".")[0]
         source.expect(files)
         columns = Columns({part: getattr(self, part) for part in USUAL}, USUAL, ("question",))
-        seen: set[str] = set()
-        for file in files:
-            for row in rows(source, file, records=self.records, quotes=self.quotes):
-                yield from (
-                    [row] if isinstance(row, Rejected) else self._taken(columns.of(row, source), seen, source, row)
-                )
+        with FirstTexts() as first:
+            for file in files:
+                for row in rows(source, file, records=self.records, quotes=self.quotes):
+                    yield from (
+                        [row] if isinstance(row, Rejected) else self._taken(columns.of(row, source), first, source, row)
+                    )
         columns.check_named(source)
 
-    def _taken(self, cells: Mapping[str, Any], seen: set[str], source: Source, row: object) -> list[Record]:
+    def _taken(self, cells: Mapping[str, Any], first: FirstTexts, source: Source, row: object) -> list[Record]:
         try:
-            return self._records(cells, seen, source)
+            return self._records(cells, first, source)
         except (KeyError, ValueError) as error:
             return [source.reject(problem(error), row)]
 
-    def _records(self, cells: Mapping[str, Any], seen: set[str], source: Source) -> list[Record]:
+    def _records(self, cells: Mapping[str, Any], first: FirstTexts, source: Source) -> list[Record]:
         """A question with its answers and links. Raises KeyError or ValueError."""
         title = string(cells.get("question"))
         if not title:
             raise KeyError("question")
         body, given = string(cells.get("body")), string(cells.get("id"))
         source.ids_are_given = "id" in cells
-        id = self._id(given, title, body, seen, source)
+        id = self._id(given, derived_id(title, body), first, source)
         texts = _texts(cells.get("answer"))
         answers = [
             Answer(f"{id}_{n if given else derived_id(text)}", id, text, self.markup, len(texts) == 1)
@@ -102,16 +116,15 @@ class Table(Settings):
         )
         return [question, *answers, *(Link(id, target) for target in strings(cells.get("duplicate_of")))]
 
-    def _id(self, given: str, title: str, body: str, seen: set[str], source: Source) -> str:
+    def _id(self, given: str, own: str, first: FirstTexts, source: Source) -> str:
+        """The id that is given, unless an earlier row with another text has it; `own` is made from the text."""
         if not given:
-            return derived_id(title, body)
-        if self.repeated_ids == "reject":
+            return own
+        rejects = self.repeated_ids == "reject" or (self.repeated_ids is None and source.strict)
+        if rejects or first.of(given, own) == own:
             return given
-        if given in seen:
-            source.note("rows under an id that another row has: kept with ids of their own")
-            return f"{given}#{derived_id(title, body)}"
-        seen.add(given)
-        return given
+        source.note(KEPT)
+        return f"{given}#{own}"
 
 
 def _texts(value: Any) -> list[str]:

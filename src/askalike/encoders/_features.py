@@ -1,0 +1,139 @@
+"""Texts as the rows that a static encoder adds up: subwords, words, and pairs of words, as whole numbers.
+
+Rows 0 … subwords − 1 are the tokenizer's pieces; then come hashed words, then hashed pairs of neighbouring words.
+"""
+
+import hashlib
+import re
+import threading
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from askalike.encoders._bpe import Bpe
+from askalike.index.segment import Array
+
+REMEMBERED = 1 << 20
+WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many rows there are for subwords, hashed words and hashed pairs; 0 leaves a kind out."""
+
+    subwords: int
+    words: int = 0
+    bigrams: int = 0
+
+    @property
+    def rows(self) -> int:
+        """All of them."""
+        return self.subwords + self.words + self.bigrams
+
+
+class Features:
+    """Texts → rows. Remembers words, since words repeat; threads take turns."""
+
+    def __init__(self, sizes: Sizes, bpe: Bpe | None, lower_case: bool = False) -> None:
+        self.sizes = sizes
+        self._bpe = bpe
+        self._lower_case = lower_case
+        self._turn = threading.Lock()
+        self._forget()
+
+    def __call__(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """(rows of all texts one after the other, where each text's begin: one more than texts)."""
+        with self._turn:
+            if len(self._known) > REMEMBERED:
+                self._forget()
+            pieces, ends = array("i"), array("q", [0])
+            for text in texts:
+                pieces.extend(map(self._known.__getitem__, (text.lower() if self._lower_case else text).split()))
+                ends.append(len(pieces))
+            known = self._known
+            return _rows(
+                _view(pieces), _view(ends), _view(known.subword_ends), _view(known.subwords), _view(known.word_ends),
+                _view(known.words), self.sizes.subwords, self.sizes.words, self.sizes.bigrams,
+            )  # fmt: skip
+
+    def _forget(self) -> None:
+        self._known = _Pieces(self._bpe if self.sizes.subwords else None)
+
+
+class _Pieces(dict[str, int]):
+    """What stands between white space → a number, and the subwords and words in each."""
+
+    def __init__(self, bpe: Bpe | None) -> None:
+        self._bpe = bpe
+        self.subwords, self.subword_ends = array("i"), array("q", [0])
+        self.words, self.word_ends = array("Q"), array("q", [0])
+
+    def __missing__(self, piece: str) -> int:
+        if self._bpe:
+            self.subwords.extend(self._bpe.ids(piece))
+        self.subword_ends.append(len(self.subwords))
+        self.words.extend(map(_hash, WORD.findall(piece.lower())))
+        self.word_ends.append(len(self.words))
+        self[piece] = number = len(self)
+        return number
+
+
+def _view(values: "array[int]") -> Array:
+    """The same numbers, not copied."""
+    return np.frombuffer(values, values.typecode) if values else np.empty(0, values.typecode)
+
+
+def _hash(word: str) -> int:
+    digest = hashlib.blake2b(word.encode(errors="replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+@njit(cache=True)
+def _rows(
+    pieces: Array, ends: Array, subword_ends: Array, subwords: Array, word_ends: Array, words: Array,
+    n_subwords: int, n_words: int, n_bigrams: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:  # fmt: skip
+    size = 0
+    for p in pieces:
+        size += subword_ends[p + 1] - subword_ends[p] + 2 * (word_ends[p + 1] - word_ends[p])
+    rows = np.empty(size, np.int32)
+    offsets = np.zeros(len(ends), np.int64)
+    n = 0
+    for text in range(len(ends) - 1):
+        last = np.uint64(0)
+        for i in range(ends[text], ends[text + 1]):
+            p = pieces[i]
+            for s in range(subword_ends[p], subword_ends[p + 1]):
+                rows[n] = subwords[s]
+                n += 1
+            for w in range(word_ends[p], word_ends[p + 1]):
+                word = words[w]
+                if n_words:
+                    rows[n] = n_subwords + np.int64(word % np.uint64(n_words))
+                    n += 1
+                if n_bigrams and last:
+                    pair = (last * np.uint64(0x9E3779B97F4A7C15)) ^ word
+                    pair = (pair ^ (pair >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+                    rows[n] = n_subwords + n_words + np.int64((pair >> np.uint64(8)) % np.uint64(n_bigrams))
+                    n += 1
+                last = word
+        offsets[text + 1] = n
+    return rows[:n].copy(), offsets
+
+
+@njit(cache=True)
+def pooled(rows: Array, offsets: Array, vectors: Array, weights: Array) -> NDArray[np.float32]:
+    """float32 (texts, dim): the weighted sum of each text's rows, in their order."""
+    sums = np.zeros((len(offsets) - 1, vectors.shape[1]), np.float32)
+    for text in range(len(offsets) - 1):
+        total = sums[text]
+        for i in range(offsets[text], offsets[text + 1]):
+            weight = weights[rows[i]]
+            vector = vectors[rows[i]]
+            for j in range(len(total)):
+                total[j] += weight * vector[j]
+    return sums

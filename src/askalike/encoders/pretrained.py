@@ -1,0 +1,139 @@
+"""Any sentence-transformers model of this machine, by folder or installed package (extra `pretrained`), offline."""
+
+import hashlib
+import importlib.util
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from pydantic import Field
+
+from askalike import config
+from askalike.archive.view import View
+from askalike.encoders._encoder import Role
+from askalike.errors import SettingsError
+from askalike.text.clean import plain_text
+from askalike.types import Answer, Part, Question, Vectors
+
+MODULES = "modules.json"  # what a sentence-transformers model's folder holds
+HOW = "expected model=FOLDER or model=PACKAGE, a sentence-transformers model on this machine; nothing is downloaded"
+
+
+class PretrainedSettings(config.Settings):
+    """Which model, and how it is used."""
+
+    model: str = Field("", description="the model's folder, or an installed package that carries one")
+    query_prompt: str = Field("", description="what stands before each query, for models that want it")
+    document_prompt: str = Field("", description="what stands before each document")
+    batch: int = Field(32, ge=1, description="texts encoded at a time; lower it where memory runs out")
+    device: Literal["cpu", "cuda"] | None = Field(
+        None, description="where it runs; unless given, a GPU where there is one"
+    )
+
+
+class Pretrained:
+    """A pre-trained encoder. The score is the cosine."""
+
+    def __init__(self, settings: PretrainedSettings) -> None:
+        self.settings = settings
+        self.folder = located(settings.model)
+        self._model: Any = None
+        self.fingerprint = hashlib.sha256(
+            json.dumps([*_identity(self.folder), *_prompts(settings)]).encode()
+        ).hexdigest()
+
+    @classmethod
+    def named(cls, values: Mapping[str, Any]) -> Self:
+        """The model that `model` names. Raises SettingsError where it is not on this machine."""
+        return cls(config.validated(PretrainedSettings, values, "pretrained"))
+
+    @classmethod
+    def opened(cls, folder: Path, values: Mapping[str, Any]) -> Self:
+        """A fine-tuned model that lies in a folder of `models/`, in its subfolder `pretrained`."""
+        return cls.named({**values, "model": str(folder / "pretrained")})
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See Encoder.values."""
+        return self.settings.model_dump()
+
+    def fit(self, view: View) -> Self:
+        """Nothing is learned: returns itself."""
+        return self
+
+    def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
+        """The model's vectors of title and body; zeros for a text without a word."""
+        plain = [self.text(t) for t in texts]
+        prompt = self.settings.query_prompt if role == "query" else self.settings.document_prompt
+        values = np.asarray(
+            self.model.encode(
+                [prompt + t for t in plain], batch_size=self.settings.batch, show_progress_bar=False,
+                convert_to_numpy=True,
+            ),
+            np.float32,
+        ).reshape(len(plain), -1)  # fmt: skip
+        values[[not t for t in plain]] = 0
+        return Vectors((Part(values, "cosine"),))
+
+    def text(self, text: Question | Answer) -> str:
+        """What of a question or an answer is encoded: title and body, plain."""
+        body = plain_text(text.body, text.markup)
+        return body if isinstance(text, Answer) else f"{plain_text(text.title, 'text')} {body}".strip()
+
+    @property
+    def model(self) -> Any:
+        """The sentence-transformers model, loaded when it is first used. Raises SettingsError without the extra."""
+        if self._model is None:
+            try:
+                from sentence_transformers import SentenceTransformer
+            except ImportError:
+                raise SettingsError(
+                    "pretrained: sentence-transformers is not installed: pip install 'askalike[pretrained]'"
+                ) from None
+            self._model = SentenceTransformer(str(self.folder), device=self.settings.device, local_files_only=True)
+        return self._model
+
+
+def located(model: str) -> Path:
+    """The folder of a model: that path, or the one inside an installed package. Raises SettingsError where none is."""
+    if not model:
+        raise SettingsError(f"pretrained: no model is named; {HOW}")
+    if (folder := Path(model).expanduser()).is_dir():
+        inside = [folder] if (folder / MODULES).exists() else []
+    else:
+        inside = _packaged(model)
+    if not inside:
+        raise SettingsError(f"pretrained: model={model!r}: no model is there; {HOW}")
+    return inside[0]
+
+
+def _packaged(name: str) -> list[Path]:
+    """The folders of models in a package, its shallowest first. The package is found, not imported."""
+    module = name.replace("-", "_")
+    spec = importlib.util.find_spec(module) if module.isidentifier() else None
+    places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
+    return sorted((f.parent for place in places for f in place.rglob(MODULES)), key=lambda path: len(path.parts))
+
+
+def _identity(folder: Path) -> list[Any]:
+    """What tells a model's files from another's: names and sizes of all, contents of the small ones."""
+    files = sorted(p for p in folder.rglob("*") if p.is_file())
+    return [
+        [str(p.relative_to(folder)), os.path.getsize(p), _digest(p)]
+        for p in files
+        if p.suffix in (".json", ".safetensors")
+    ]
+
+
+def _digest(path: Path) -> str:
+    """Of the file, or of its last mebibyte."""
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - (1 << 20)))
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def _prompts(settings: PretrainedSettings) -> list[str]:
+    return [settings.query_prompt, settings.document_prompt]

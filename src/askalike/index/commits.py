@@ -1,0 +1,236 @@
+"""What an index directory keeps to: immutable files, deletions beside them, and a manifest that names what counts.
+
+A commit writes new files, then replaces the manifest in one rename: whoever opens the index sees the state before or
+after it, never between, whatever is killed when. Files that no manifest names are removed by the next commit; who has
+mapped them keeps them.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from askalike.errors import IndexBusyError, SearchIndexError
+from askalike.index.segment import Array
+
+MANIFEST = "manifest.json"
+FAN = 4  # as many segments of about one size become one
+NOTHING = (0, 0)  # the stamp of an index that is not there
+
+
+class Part(Protocol):
+    """A segment as the manifest names it."""
+
+    @property
+    def name(self) -> str:
+        """Its directory."""
+
+    @property
+    def deletions(self) -> str | None:
+        """The file that says which of its documents were deleted since; None where none was."""
+
+    @property
+    def size(self) -> int:
+        """How many of its documents are live."""
+
+    @property
+    def dead(self) -> int:
+        """How many are not."""
+
+
+P = TypeVar("P", bound=Part)
+
+
+class CommittedIndex(ABC, Generic[P]):
+    """An index in a directory. Any number of readers; one writer at a time."""
+
+    FORMAT: ClassVar[int]
+    """The version of what is on disk; another one is refused."""
+
+    def __init__(self, path: Path, described: Mapping[str, Any]) -> None:
+        self.path = path
+        self.change = 0
+        """The archive's change number that the index has followed to."""
+        self._described = dict(described)
+        self._parts: list[P] = []
+        self._stamp = NOTHING
+
+    @abstractmethod
+    def _opened(self, name: str, deletions: str | None) -> P:
+        """The segment of that name. Raises FileNotFoundError, or SearchIndexError for a damaged one."""
+
+    @abstractmethod
+    def _renew(self) -> None:
+        """Forgets what was made of the parts, which are others now."""
+
+    def refresh(self) -> bool:
+        """Reads the manifest again if another process has committed; returns whether it had."""
+        for _ in range(5):
+            try:
+                stamp = self._stat()
+                if stamp == self._stamp:
+                    return False
+                self._read(stamp)
+            except FileNotFoundError:  # a commit has come between the manifest and the files it names
+                continue
+            self._stamp = stamp
+            return True
+        raise SearchIndexError(f"{self.path}: files that its manifest names are missing; delete it, it will be rebuilt")
+
+    @contextmanager
+    def locked(self) -> Iterator[Self]:
+        """Holds the writer's lock. Raises SearchIndexError where another one is at work."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with open(self.path / "lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self.refresh()
+                try:
+                    yield self
+                finally:
+                    self._sweep()
+        except BlockingIOError:
+            raise IndexBusyError(
+                f"{self.path}: another process is writing this index; wait until it has finished and repeat",
+                searchable=self.change > 0,
+            ) from None
+        except OSError as error:
+            raise SearchIndexError(
+                f"{self.path}: cannot be written ({error.strerror or error}); free some space or change the "
+                "directory's permissions and repeat, the last committed state is safe"
+            ) from None
+
+    def commit(self, change: int, parts: Sequence[P]) -> None:
+        """Makes these parts, whose files are written, the state of that change number. For the writer only."""
+        segments = [[p.name, p.deletions] for p in parts]
+        manifest = {"format": self.FORMAT, **self._described, "change": change, "segments": segments}
+        temporary = self.path / f"{MANIFEST}.new"
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(manifest, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self.path / MANIFEST)
+        self._parts, self.change = list(parts), change
+        self._renew()
+        self._stamp = self._stat()
+        synced(self.path)
+
+    def _stat(self) -> tuple[int, int]:
+        try:
+            stat = (self.path / MANIFEST).stat()
+        except FileNotFoundError:
+            return NOTHING
+        return stat.st_ino, stat.st_mtime_ns
+
+    def _read(self, stamp: tuple[int, int]) -> None:
+        if stamp == NOTHING:  # a new index, or one that was thrown away
+            self._parts, self.change = [], 0
+            self._renew()
+            return
+        manifest = _manifest(self.path / MANIFEST)
+        self._check(manifest)
+        kept = {(p.name, p.deletions): p for p in self._parts}
+        self._parts = [
+            kept.get((name, deletions)) or self._opened(name, deletions) for name, deletions in manifest["segments"]
+        ]
+        self.change = manifest["change"]
+        self._renew()
+
+    def _check(self, manifest: Mapping[str, Any]) -> None:
+        rebuild = f"rebuild it: askalike index {self.path.parent.parent} --rebuild"
+        if manifest.get("format") != self.FORMAT:
+            raise SearchIndexError(
+                f"{self.path}: index format {manifest.get('format')}, this askalike reads {self.FORMAT}; {rebuild}"
+            )
+        for key, wanted in self._described.items():
+            if manifest.get(key) != wanted:
+                raise SearchIndexError(
+                    f"{self.path}: built with another analyzer or other settings ({key} differs); {rebuild}"
+                )
+
+    def _sweep(self) -> None:
+        """Removes what neither the manifest names nor a reader can still come to ask for."""
+        named = {p.name for p in self._parts} | {p.deletions for p in self._parts} | {MANIFEST, "lock"}
+        for entry in self.path.iterdir():
+            if entry.name not in named:
+                shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
+
+
+class Names:
+    """New names for a writer's files: none that the directory has."""
+
+    def __init__(self, index: CommittedIndex[Any]) -> None:
+        self._index = index
+        self._sequence = 0
+
+    def __call__(self) -> str:
+        """The next one."""
+        while True:
+            self._sequence += 1
+            name = f"{self._index.change}-{os.getpid()}-{self._sequence}"
+            if not any((self._index.path / taken).exists() for taken in (name, deletions_file(name))):
+                return name
+
+
+def to_merge(parts: Sequence[P], order: Callable[[P], int], fitting: Callable[[Sequence[P]], list[P]]) -> list[P]:
+    """Segments that are better one: FAN of about the same size, or one that is more than half deleted.
+
+    fitting: of parts of one size, in the given order, those to merge; none where they are not to be.
+    """
+    for part in parts:
+        if part.dead > part.size:
+            return [part]
+    tiers: dict[int, list[P]] = {}
+    for part in sorted(parts, key=order):
+        tiers.setdefault(part.size.bit_length() // 3, []).append(part)
+    crowded = [group for tier in tiers.values() if (group := fitting(tier))]
+    return min(crowded, key=lambda group: group[0].size, default=[])
+
+
+def without(numbers: Array, deleted: Array, gone: Array) -> Array:
+    """The positions (int32, rising) of deleted documents once those of the numbers `gone` are deleted too."""
+    dead = np.zeros(len(numbers), np.bool_)
+    dead[deleted] = True
+    first, last = (np.searchsorted(numbers, gone, side) for side in ("left", "right"))
+    for a, b in zip(first[last > first], last[last > first], strict=True):
+        dead[a:b] = True
+    return np.flatnonzero(dead).astype(np.int32)
+
+
+def deletions_file(name: str) -> str:
+    """The file of deletions of that name."""
+    return f"deleted-{name}.npz"
+
+
+def save_deletions(path: Path, **arrays: Array) -> None:
+    """Writes arrays into one file, down to the disk."""
+    with open(path, "wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def synced(directory: Path) -> None:
+    """Makes the directory's entries durable."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        manifest = None
+    if not isinstance(manifest, dict) or "format" not in manifest:
+        raise SearchIndexError(f"{path}: not an index's manifest; delete {path.parent}, it will be rebuilt")
+    return manifest

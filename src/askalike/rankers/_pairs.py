@@ -1,0 +1,85 @@
+"""Why two texts have like vectors, word by word, where an encoder can tell; else the score as a whole."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.encoders import Encoder
+from askalike.types import Answer, Contribution, Explanation, Question, Span
+
+LEAST_SUM = 1e-9  # of products: less cannot be shared out
+ALIKE = 0.4  # the cosine from which two words are shown beside each other
+
+
+@runtime_checkable
+class Additive(Protocol):
+    """An encoder whose vector of a text is the sum of what its words add."""
+
+    def text(self, text: Question | Answer) -> str:
+        """What of a question or an answer is encoded, plain."""
+
+    def words(self, text: str) -> Sequence[Any]:
+        """The words of a plain text: start, end and vector of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of a field, where it stands there, and what it adds to the text's vector."""
+
+    text: str
+    span: Span
+    vector: NDArray[np.float32]
+
+
+def explained(
+    encoder: Encoder, name: str, query: Question, fields: Mapping[str, Question], score: float
+) -> Explanation:
+    """What each word of the query adds to the score; `fields` are those of the document, each as its own text.
+
+    A vector that is a sum of words' vectors makes the score a sum over the query's words.
+    """
+    whole = (Contribution(name, (), score),) if score else ()
+    if not isinstance(encoder, Additive):
+        return Explanation(score, whole)
+    texts = {field: encoder.text(text) for field, text in fields.items()}
+    asked = list(_words(encoder, "query", encoder.text(query)))
+    found = [word for field, text in texts.items() for word in _words(encoder, field, text)]
+    total = np.sum([word.vector for word in found], axis=0)
+    added = np.array([word.vector @ total for word in asked], np.float64) if found else np.empty(0)
+    if not score or abs(added.sum()) < LEAST_SUM:
+        return Explanation(score, whole, (), texts)
+    nearest = [_nearest(word, found) for word in asked]
+    shares = added * (score / added.sum())
+    rows = [
+        Contribution(_pair(word, other), (other.span.field,) if other else (), float(share))
+        for word, other, share in zip(asked, nearest, shares, strict=True)
+    ]
+    spans = {other.span: None for other in nearest if other}
+    return Explanation(score, tuple(sorted(rows, key=lambda c: -c.score)), tuple(spans), texts)
+
+
+def _words(encoder: Additive, field: str, text: str) -> Iterator[_Word]:
+    """The words with what each adds, without the signs around them."""
+    for word in encoder.words(text):
+        shown = text[word.start : word.end]
+        start = word.start + next((i for i, c in enumerate(shown) if c.isalnum()), 0)
+        end = word.end - next((i for i, c in enumerate(reversed(shown)) if c.isalnum()), 0)
+        yield _Word(text[start:end], Span(field, start, end), word.vector)
+
+
+def _nearest(word: _Word, others: list[_Word]) -> _Word | None:
+    """The word most like it, if it is like it at all; the same word before all others."""
+    vectors = np.array([other.vector for other in others])
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(word.vector)
+    alike = vectors @ word.vector / np.where(lengths > 0, lengths, 1)
+    alike += [2.0 * (other.text.casefold() == word.text.casefold()) for other in others]
+    return others[int(alike.argmax())] if alike.max() >= ALIKE else None
+
+
+def _pair(word: _Word, other: _Word | None) -> str:
+    if other is None or other.text.casefold() == word.text.casefold():
+        return word.text
+    return f"{word.text} ≈ {other.text}"

@@ -1,0 +1,114 @@
+"""Rankers made of rankers: how their parts are named, set and indexed."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BeforeValidator, Field
+
+from askalike import config
+from askalike.archive.view import View
+from askalike.errors import IndexBusyError, SettingsError
+from askalike.rankers._numbered import Numbered
+from askalike.rankers._ranker import Dated, Progress
+
+
+def _listed(value: Any) -> Any:
+    """`a,b` as it is typed, or one value, as a list."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")]
+    return value if isinstance(value, Sequence) else [value]
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Numbers = Annotated[tuple[float, ...], BeforeValidator(_listed)]
+
+
+class PartsSettings(config.Settings):
+    """Which rankers, what all of them search, and how many documents each proposes."""
+
+    parts: Names = Field(("lm_jelinek_mercer", "static"), description="the rankers; PART.KEY sets one of a part's own")
+    depth: int = Field(1_000, ge=1, description="how many documents a part proposes, whatever k is")
+    fields: Literal["title", "body", "title,body"] | None = Field(None, description="what every part searches")
+    rephrasings: bool | None = Field(None, description="whether a question is found by its rephrasings too")
+
+
+class Composed(Numbered):
+    """A ranker over other rankers."""
+
+    Settings: ClassVar[type[PartsSettings]]
+
+    def __init__(self, parts: Sequence[Numbered], settings: PartsSettings, name: str) -> None:
+        self.name = name
+        self.parts = tuple(parts)
+        self.settings = settings
+
+    @classmethod
+    def named(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
+        """The ranker with these settings; those of a part are `part.key`, or a table under the part's name."""
+        from askalike.rankers import build
+
+        own, nested = _split(values)
+        settings = config.validated(cls.Settings, own, name)
+        if unknown := nested.keys() - set(settings.parts):
+            raise SettingsError(f"{name}: {', '.join(sorted(unknown))} is not one of parts={','.join(settings.parts)}")
+        if len(set(settings.parts)) < len(settings.parts):
+            raise SettingsError(f"{name}: parts={','.join(settings.parts)}: each part once")
+        shared = settings.model_dump(include={"fields", "rephrasings"}, exclude_none=True)
+        parts = [build(part, shared | nested.get(part, {}), archive) for part in settings.parts]
+        for part in parts:
+            if not isinstance(part, Numbered):
+                raise SettingsError(f"{name}: {part.name} cannot be a part of another ranker")
+        return cls(parts, settings, name)  # type: ignore[arg-type]
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See Ranker.values; a part's are `part.key`."""
+        own = self.settings.model_dump()
+        return own | {f"{part.name}.{key}": value for part in self.parts for key, value in part.values.items()}
+
+    @property
+    def knows_until(self) -> str | None:
+        """See Dated: the latest of what its parts know."""
+        dates = [part.knows_until for part in self.parts if isinstance(part, Dated)]
+        return max((date for date in dates if date), default=None)
+
+    def fit(self, view: View) -> Self:
+        """Lets each part learn."""
+        for part in self.parts:
+            part.fit(view)
+        return self
+
+    def index(self, view: View, progress: Progress | None = None) -> Self:
+        """Brings every part's index up to date; where another process does so, the last committed state serves."""
+        busy = None
+        for part in self.parts:
+            try:
+                part.index(view, progress)
+            except IndexBusyError as error:
+                if not error.searchable:
+                    raise
+                busy = error
+        self._view = view
+        if busy:
+            raise busy
+        return self
+
+    def paths(self, view: View) -> Sequence[Path]:
+        """The directories of its parts' indexes."""
+        return tuple(path for part in self.parts for path in part.paths(view))
+
+
+def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """(the ranker's own settings, each part's)."""
+    own: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        part, dot, rest = key.partition(".")
+        if dot:
+            nested.setdefault(part, {})[rest] = value
+        elif isinstance(value, Mapping):
+            nested.setdefault(part, {}).update(value)
+        else:
+            own[key] = value
+    return own, nested

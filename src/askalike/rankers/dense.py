@@ -1,0 +1,188 @@
+"""Ranks by vectors: an encoder over an index of vectors that follows the archive."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from pydantic import Field
+
+from askalike import config, encoders
+from askalike.archive.view import View
+from askalike.encoders import Encoder
+from askalike.errors import NotFittedError
+from askalike.index.search import Found
+from askalike.index.stored import Storage
+from askalike.index.vector_search import VectorQueries, VectorSearcher
+from askalike.index.vectors import VectorIndex, VectorLayout
+from askalike.rankers._numbered import Asked, Numbered, Numbers, Scores
+from askalike.rankers._pairs import explained
+from askalike.rankers._paths import directory
+from askalike.rankers._ranker import Progress
+from askalike.types import Answer, Explanation, Question
+
+BATCH = 2_048
+Text = Question | Answer
+
+
+class DenseSettings(config.Settings):
+    """What is encoded, and how vectors are kept."""
+
+    fields: Literal["title", "body", "title,body"] = Field("title,body", description="what is encoded, as one text")
+    rephrasings: bool = Field(True, description="whether a question is found by its rephrasings too")
+    storage: Storage = Field("f16", description="how numbers are kept: f16, int8 (half the space) or f32")
+    least: float | None = Field(None, description="the score below which nothing is found; else the encoder's own")
+    exact_up_to: int = Field(500_000, ge=1, description="above so many vectors neighbours are approximate")
+
+
+class Dense(Numbered):
+    """Ranking by an encoder's vectors."""
+
+    def __init__(self, encoder: Encoder, settings: DenseSettings | None = None, name: str = "dense") -> None:
+        self.name = name
+        self.encoder = encoder
+        self.settings = settings or DenseSettings()
+        self._index: VectorIndex | None = None
+
+    @classmethod
+    def named(cls, name: str, values: Mapping[str, Any], folder: Path | None = None) -> Self:
+        """Ranking by the encoder of that name, or by the trained one in a folder.
+
+        The values are its settings or those of DenseSettings.
+        """
+        ours = {k: v for k, v in values.items() if k in DenseSettings.model_fields}
+        others = {k: v for k, v in values.items() if k not in ours}
+        encoder = encoders.opened(folder, others) if folder else encoders.build(name, others)
+        return cls(encoder, config.validated(DenseSettings, ours, name), name)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See Ranker.values."""
+        return {**self.settings.model_dump(), **self.encoder.values}
+
+    @property
+    def knows_until(self) -> str | None:
+        """See Dated: what a trained encoder says of itself; a packaged one has seen nothing of the archive."""
+        return getattr(self.encoder, "knows_until", None)
+
+    def fit(self, view: View) -> Self:
+        """Lets the encoder learn."""
+        self.encoder = self.encoder.fit(view)
+        return self
+
+    def index(self, view: View, progress: Progress | None = None) -> Self:
+        """Opens the view's index and brings it up to the archive's last change."""
+        change = view.change
+        if self._index is None or self._view != view:
+            layout = VectorLayout(self._digest(), self.settings.storage, self.settings.exact_up_to)
+            self._view, self._index = view, VectorIndex.open(self.paths(view)[0], layout)
+        else:
+            self._index.refresh()
+        if self._index.change < change:
+            self._follow(view, self._index, change, progress)
+        return self
+
+    def paths(self, view: View) -> Sequence[Path]:
+        """The directory of a view's index."""
+        return (directory(view, f"vectors-{view.of}-{self._digest()[:12]}"),)
+
+    def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> VectorQueries | None:
+        """The queries' vectors."""
+        if not asked:
+            return None
+        vectors = self.encoder.encode([self._seen(one.query) for one in asked], "query")
+        return VectorQueries(vectors, [(one.skip_number, one.skip_phrasing) for one in asked])
+
+    def find(self, prepared: VectorQueries | None, k: int, allowed: Numbers | None) -> list[Found]:
+        """See Numbered.find. Every document is found that scores `least`, and none for a query without a word."""
+        found = self._searcher().search(prepared, k, allowed) if prepared else []
+        least = getattr(self.encoder, "least", None) if self.settings.least is None else self.settings.least
+        return found if least is None else [_from(least, f) for f in found]
+
+    def score(self, prepared: VectorQueries | None, candidates: Sequence[Numbers]) -> list[Scores]:
+        """See Numbered.score."""
+        return self._searcher().score(prepared, candidates) if prepared else []
+
+    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
+        """What each word of the query adds, beside the word it is closest to; or the score alone."""
+        numbers = view.numbers(ids)
+        queries = self.prepare(view, [asked], False)
+        documents = view.get(numbers) if view.of == "questions" else {}
+        if queries is None or not documents:
+            return {}
+        scores = self.score(queries, [np.array(list(numbers.values()), np.int64)])[0]
+        return {
+            id: explained(
+                self.encoder, self.name, self._seen(asked.query), self._best(queries, documents[id], n), score
+            )
+            for (id, n), score in zip(numbers.items(), np.nan_to_num(scores).tolist(), strict=True)
+            if id in documents
+        }
+
+    def _digest(self) -> str:
+        values = [self.encoder.fingerprint, self.settings.fields, self.settings.rephrasings, self.settings.storage]
+        return hashlib.sha256(json.dumps(values).encode()).hexdigest()
+
+    def _searcher(self) -> VectorSearcher:
+        if self._index is None:
+            raise NotFittedError(f"{self.name}: nothing is indexed yet; call index(view) first")
+        return self._index.searcher
+
+    def _follow(self, view: View, index: VectorIndex, change: int, progress: Progress | None) -> None:
+        """Applies what has changed in the archive since the index's change number."""
+        with index.writing() as writer:
+            writer.delete(view.deleted(index.change))
+            total = view.changed(index.change) if progress else 0
+            done = 0
+            for batch in self._batches(view, index.change):
+                numbers, phrasings, texts = zip(*batch, strict=True)
+                vectors = self.encoder.encode(texts, "document")
+                writer.add(np.array(numbers), np.array(phrasings), vectors)
+                done += phrasings.count(0)
+                if progress:
+                    progress(done, total)
+            writer.commit(change)
+
+    def _batches(self, view: View, since: int) -> Iterator[list[tuple[int, int, Text]]]:
+        """Texts as (number, phrasing, text), about BATCH at a time."""
+        batch: list[tuple[int, int, Text]] = []
+        for number, texts in self._phrasings(view, since):
+            batch += [(number, phrasing, text) for phrasing, text in enumerate(texts)]
+            if len(batch) >= BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def _phrasings(self, view: View, since: int) -> Iterator[tuple[int, list[Text]]]:
+        if view.of == "answers":
+            for number, answer in view.answers(since):
+                yield number, [answer]
+            return
+        for number, question in view.questions(since):
+            others = question.rephrasings if self.settings.rephrasings else ()
+            yield number, [self._seen(question), *(replace(question, title=text, body="") for text in others)]
+
+    def _seen(self, question: Question) -> Question:
+        """The question without the fields that are not encoded."""
+        if self.settings.fields == "title" and question.body:
+            return replace(question, body="")
+        return replace(question, title="") if self.settings.fields == "body" else question
+
+    def _best(self, queries: VectorQueries, question: Question, number: int) -> Mapping[str, Question]:
+        """The fields of the phrasing that scores best, each as a text of its own."""
+        phrasing = self._searcher().best(queries, 0, number)
+        if phrasing:
+            known = phrasing <= len(question.rephrasings)  # else the archive has changed since
+            return {"rephrasing": replace(question, title=question.rephrasings[phrasing - 1], body="")} if known else {}
+        seen = self._seen(question)
+        fields = {"title": replace(seen, body=""), "body": replace(seen, title="")}
+        return {name: text for name, text in fields.items() if getattr(text, name)}
+
+
+def _from(least: float, found: Found) -> Found:
+    enough = found.scores >= least
+    return Found(found.numbers[enough], found.scores[enough])

@@ -1,0 +1,25 @@
+"""Remembers which text came first under each id, on disk where memory would not do."""
+
+import sqlite3
+
+
+class FirstTexts:
+    """The first text of each id, as a short hash: a database without a name, which SQLite keeps on disk as it grows."""
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect("", isolation_level=None)
+        self._connection.execute("PRAGMA journal_mode = OFF")
+        self._connection.execute("CREATE TABLE first (id TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID")
+        self._connection.execute("BEGIN")
+
+    def of(self, id: str, text: str) -> str:
+        """The text that came first under the id: this one where none did before."""
+        if self._connection.execute("INSERT OR IGNORE INTO first VALUES (?, ?)", (id, text)).rowcount:
+            return text
+        return str(self._connection.execute("SELECT text FROM first WHERE id = ?", (id,)).fetchone()[0])
+
+    def __enter__(self) -> "FirstTexts":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()

@@ -1,0 +1,157 @@
+"""The static encoder: the packaged vectors' own pieces, sums by hand, trained files, and what becomes of odd texts."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from askalike import encoders
+from askalike.encoders._bpe import Bpe
+from askalike.encoders._features import Features, Sizes
+from askalike.encoders.static import PACKAGE, Static, StaticSettings, packaged, save
+from askalike.errors import InputError, SettingsError
+from askalike.types import Answer, Question
+
+VOCABULARY = ["▁", "▁b", "a", "b", "c", "ab", "▁ab", *(f"<0x{byte:02X}>" for byte in range(256))]
+MERGES = ["a b", "▁ ab", "▁ b"]
+
+
+@pytest.fixture(scope="module")
+def static():
+    pytest.importorskip(PACKAGE, reason="needs the extra vectors")
+    return Static.named({})
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+    path = tmp_path / "given.json"
+    vocabulary = {piece: n for n, piece in enumerate(VOCABULARY)}
+    model = {"type": "BPE", "byte_fallback": True, "vocab": vocabulary, "merges": MERGES}
+    path.write_text(json.dumps({"model": model}), encoding="utf-8")
+    return path
+
+
+def model(folder, tokenizer, dim=3, **values):
+    """A trained model with vectors and weights that count upwards."""
+    folder.mkdir(parents=True)
+    values = {"subwords": len(VOCABULARY), "words": 11, "bigrams": 13} | values
+    rows = values["subwords"] + values["words"] + values["bigrams"]
+    table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in values.items())
+    (folder / "model.toml").write_text(f'encoder = "static"\n\n[static]\n{table}\n', encoding="utf-8")
+    vectors = np.random.default_rng(0).standard_normal((rows, dim)).astype(np.float16)
+    weights = np.linspace(0.5, 2, rows)
+    save(folder, StaticSettings(**values), vectors, weights, tokenizer)
+    return vectors.astype(np.float32), weights.astype(np.float32)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.text(max_size=30) | st.lists(st.sampled_from(["How", "égg", "boil,", "x86_64", "茶水", "l'œuf"])).map(" ".join)
+)
+def test_pieces_are_those_of_the_vectors_own_tokenizer(text):
+    tokenizers = pytest.importorskip("tokenizers")
+    pytest.importorskip(PACKAGE)
+    theirs, bpe = _both(tokenizers)
+    text = " ".join(text.replace("▁", "").encode(errors="ignore").decode().split())
+    mine = [id for word in text.split(" ") if text for id in bpe.ids(word)]
+    assert mine == theirs.encode(text, add_special_tokens=False).ids
+
+
+def _both(tokenizers, made=[]):  # noqa: B006 (read once)
+    if not made:
+        made += [tokenizers.Tokenizer.from_file(str(packaged()[1])), Bpe.read(packaged()[1])]
+    return made
+
+
+def test_pieces_by_hand(tokenizer):
+    bpe = Bpe.read(tokenizer)
+    names = {n: piece for piece, n in zip(VOCABULARY, range(len(VOCABULARY)), strict=True)}
+    assert [names[i] for i in bpe.ids("abcb")] == ["▁ab", "c", "b"]
+    assert [names[i] for i in bpe.ids("é")] == ["▁", "<0xC3>", "<0xA9>"]
+    assert len(bpe.ids("c" * 1_000)) == 1_001
+
+
+def test_a_trained_encoder_is_the_weighted_sum_of_its_rows(tmp_path, tokenizer):
+    vectors, weights = model(tmp_path / "models" / "mine", tokenizer)
+    encoder = encoders.opened(tmp_path / "models" / "mine")
+    rows, offsets = encoder.features(["ab cb", "", "ab"])
+    assert offsets.tolist() == [0, 4 + 2 + 1, 7, 7 + 2]
+    subwords, words, bigrams = (rows[:7] < 263), (rows[:7] >= 263) & (rows[:7] < 274), rows[:7] >= 274
+    assert (subwords.sum(), words.sum(), bigrams.sum()) == (4, 2, 1)
+    found = encoder.encode([Question("q", "ab cb"), Question("r", ""), Answer("a", "q", "ab cb")], "query")
+    values = found.parts[0].values
+    np.testing.assert_allclose(values[0], (vectors * weights[:, None])[rows[:7]].sum(axis=0), rtol=1e-5)
+    assert not values[1].any()
+    np.testing.assert_array_equal(values[0], values[2])
+
+
+def test_words_and_pairs_know_their_order_and_unknown_words_have_a_row():
+    features = Features(Sizes(0, 1_000, 100_000), None)
+    one, other = (set(features([text])[0].tolist()) for text in ("Red house, zzyzx", "house red zzyzx"))
+    assert len(one & other) == 3
+    assert len(one - other) == 2
+    assert features(["RED"])[0].tolist() == features(["red?"])[0].tolist()
+
+
+def test_a_text_alone_and_among_others_is_the_same(static):
+    texts = [Question(str(n), t) for n, t in enumerate(["How do I boil an egg?", "", "茶水", "x" * 500, "a\x00b"])]
+    together = static.encode(texts, "document").parts[0].values
+    alone = [static.encode([text], "query").parts[0].values[0] for text in texts]
+    np.testing.assert_array_equal(together, alone)
+    assert together.shape == (5, 256)
+    assert not together[1].any()
+
+
+def test_the_words_add_up_to_the_text(static):
+    text = static.text(Question("q", "How long, please,", "<p>do I boil &amp; cook it?</p>", "html"))
+    whole = static.encode([Question("q", text)], "query").parts[0].values[0]
+    words = static.words(text)
+    np.testing.assert_allclose(np.sum([w.vector for w in words], axis=0), whole, rtol=1e-4, atol=1e-5)
+    assert [text[w.start : w.end] for w in words] == text.split()
+
+
+def test_only_the_beginning_of_a_text_counts(static):
+    short, long = (Question("q", "egg " * n) for n in (128, 500))
+    assert static.text(short) == static.text(long) == " ".join(["egg"] * 128)
+
+
+def test_like_words_are_alike(static):
+    values = static.encode([Question(t, t) for t in ("my bike was stolen", "bicycle theft", "tax form")], "query")
+    rows = values.parts[0].values / np.linalg.norm(values.parts[0].values, axis=1, keepdims=True)
+    assert rows[0] @ rows[1] > rows[0] @ rows[2] + 0.1
+
+
+def test_the_fingerprint_tells_models_and_settings_apart(static, tmp_path, tokenizer):
+    prints = {static.fingerprint, Static.named({"code": "keep"}).fingerprint}
+    for name, values in {"a": {}, "b": {"lower_case": True}, "c": {"dim": 4}}.items():
+        model(tmp_path / name, tokenizer, **values)
+        prints.add(encoders.opened(tmp_path / name).fingerprint)
+    assert len(prints) == 5
+    assert Static.named({}).fingerprint == static.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "problem"),
+    [
+        ("model.toml", "", "expected encoder = NAME"),
+        ("model.toml", "encoder = ", "not a model's description"),
+        ("model.toml", 'encoder = "static"\n[static]\nwords = 7', "rows expected"),
+        ("model.toml", 'encoder = "static"\n[static]\nsize = 7', "size is not a setting"),
+        ("static.safetensors", "x", "not weights"),
+        ("tokenizer.json", "{}", "not a tokenizer"),
+    ],
+)
+def test_a_broken_model_is_one_line(tmp_path, tokenizer, file, content, problem):
+    model(tmp_path / "mine", tokenizer)
+    (tmp_path / "mine" / file).write_text(content, encoding="utf-8")
+    with pytest.raises((InputError, SettingsError), match=problem) as raised:
+        encoders.opened(tmp_path / "mine")
+    assert "\n" not in str(raised.value)
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("askalike.encoders.static.PACKAGE", "no_such_package")
+    with pytest.raises(SettingsError, match=r"pip install 'askalike\[vectors\]'"):
+        Static.named({})

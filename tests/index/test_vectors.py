@@ -1,0 +1,242 @@
+"""The index of vectors answers as the definition says, whatever it went through, in every storage."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from askalike.errors import SearchIndexError
+from askalike.index import vectors as module
+from askalike.index.stored import Dense, Sparse, prepared
+from askalike.index.vector_search import VectorQueries
+from askalike.index.vectors import VectorIndex, VectorLayout
+from askalike.types import Part, Vectors
+
+DIM = 5
+NUMBERS = st.integers(0, 12)
+rows = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.25, 1.0, 3.0]), min_size=DIM, max_size=DIM).map(tuple)
+phrasings = st.lists(rows, min_size=1, max_size=3)
+steps = st.lists(
+    st.tuples(st.dictionaries(NUMBERS, phrasings, max_size=5), st.sets(NUMBERS, max_size=3)), min_size=1, max_size=6
+)
+queries = st.lists(st.tuples(rows, st.sampled_from([-1, 0, 3]), st.sampled_from([-1, 0, 1])), max_size=6)
+METRICS = [("cosine",), ("dot",), ("euclidean",), ("cosine", "dot"), ("dot", "euclidean", "cosine")]
+layouts = st.tuples(st.sampled_from(METRICS), st.sampled_from(["f16", "int8", "f32"]), st.booleans())
+allowed_numbers = st.none() | st.sets(NUMBERS).map(lambda s: np.array(sorted(s), np.int64))
+moderate = settings(max_examples=60, deadline=None)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_waiting_for_the_disk():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda descriptor: None)
+        yield
+
+
+def vectors(values, metrics, has_sparse):
+    dense = np.array(values, np.float32).reshape(-1, DIM)
+    parts = [Part(dense, metric, 1.0 - 0.3 * i) for i, metric in enumerate(metrics)]
+    if has_sparse:
+        parts.append(Part(sparse.csr_array(dense), "cosine", -0.25))
+    return Vectors(tuple(parts))
+
+
+def add(writer, documents, kind):
+    flat = [(n, p, row) for n, rows in sorted(documents.items()) for p, row in enumerate(rows)]
+    numbers, phrased, values = ([x[i] for x in flat] for i in range(3))
+    writer.add(np.array(numbers, np.int64), np.array(phrased, np.uint16), vectors(values, *kind))
+
+
+def replayed(steps, kind, storage, path):
+    index, documents = VectorIndex.open(path, VectorLayout("x", storage)), {}
+    for change, (more, gone) in enumerate(steps, 1):
+        with index.writing() as writer:
+            writer.delete(gone)
+            add(writer, more, kind)
+            writer.commit(change)
+        documents = {n: d for n, d in documents.items() if n not in gone} | more
+        if change % 2:
+            index = VectorIndex.open(path, VectorLayout("x", storage))
+    return index, documents
+
+
+def fresh(documents, kind, storage, path):
+    index = VectorIndex.open(path, VectorLayout("x", storage))
+    with index.writing() as writer:
+        add(writer, documents, kind)
+        writer.commit(1)
+    return index
+
+
+def asked(queries, kind):
+    return VectorQueries(vectors([q for q, _, _ in queries], *kind), [(n, p) for _, n, p in queries])
+
+
+def score(document, query, kind, storage):
+    """One row against one query, by the definition, over what is kept of the row."""
+    total = 0.0
+    for kept, wanted in zip(vectors([document], *kind).parts, vectors([query], *kind).parts, strict=True):
+        stored = (Sparse if sparse.issparse(kept.values) else Dense).of(kept, storage)
+        x = (stored.rows.toarray() if isinstance(stored, Sparse) else stored.values(np.arange(1)))[0].astype(np.float64)
+        y = prepared(wanted)
+        y = (y.toarray() if sparse.issparse(y) else y)[0].astype(np.float64)
+        total += kept.weight * (-np.sqrt(((x - y) ** 2).sum()) if kept.metric == "euclidean" else x @ y)
+    return total
+
+
+def truth(documents, query, skip, kind, storage, allowed):
+    best = {}
+    if not any(query) and "euclidean" not in kind[0]:
+        return best
+    for number, phrasings in documents.items():
+        usable = [r for p, r in enumerate(phrasings) if number != skip[0] or skip[1] not in (-1, p)]
+        usable = [r for r in usable if any(r) or "euclidean" in kind[0]]
+        if usable and (allowed is None or number in allowed):
+            best[number] = max(score(r, query, kind, storage) for r in usable)
+    return best
+
+
+@moderate
+@given(steps, layouts, queries, allowed_numbers, st.sampled_from([1, 2, 5, 100]))
+def test_incremental_equals_rebuilt_and_the_definition(steps, layout, queries, allowed, k):
+    metrics, storage, has_sparse = layout
+    kind = (metrics, has_sparse)
+    with tempfile.TemporaryDirectory() as folder:
+        index, documents = replayed(steps, kind, storage, Path(folder) / "a")
+        other = fresh(documents, kind, storage, Path(folder) / "b")
+        mine, theirs = (i.searcher.search(asked(queries, kind), k, allowed) for i in (index, other))
+        pool = [np.array([5, 1, 99, 2], np.int64)] * len(queries)
+        again, anew = (i.searcher.score(asked(queries, kind), pool) for i in (index, other))
+        assert [(f.numbers.tolist(), f.scores.tolist()) for f in mine] == [
+            (f.numbers.tolist(), f.scores.tolist()) for f in theirs
+        ]
+        np.testing.assert_array_equal(again, anew)
+        for found, scores, (query, *skip) in zip(mine, again, queries, strict=True):
+            expected = truth(documents, query, skip, kind, storage, allowed)
+            assert len(found.numbers) == min(k, len(expected))
+            np.testing.assert_allclose(found.scores, [expected[n] for n in found.numbers], rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(found.scores, sorted(expected.values(), reverse=True)[:k], rtol=1e-5, atol=1e-5)
+            assert [*found.numbers] == [n for n, _ in sorted(zip(found.numbers, found.scores, strict=True),
+                                                             key=lambda x: (-x[1], x[0]))]  # fmt: skip
+            everything = truth(documents, query, skip, kind, storage, None)
+            np.testing.assert_allclose(scores, [everything.get(n, np.nan) for n in pool[0]], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("storage", ["f16", "int8", "f32"])
+def test_a_batch_is_its_queries_one_by_one_and_any_k_is_a_prefix(tmp_path, storage):
+    generator = np.random.default_rng(1)
+    values = generator.standard_normal((3_000, 64)).astype(np.float32)
+    index = VectorIndex.open(tmp_path, VectorLayout("x", storage))
+    with index.writing() as writer:
+        writer.add(np.arange(3_000), np.zeros(3_000), Vectors((Part(values),)))
+        writer.commit(1)
+    asked = VectorQueries(Vectors((Part(generator.standard_normal((20, 64)).astype(np.float32)),)), [(-1, -1)] * 20)
+    together = index.searcher.search(asked, 50)
+    for i, whole in enumerate(together):
+        one = VectorQueries(Vectors((Part(asked.vectors.parts[0].values[i : i + 1]),)), [(-1, -1)])
+        for k in (1, 10, 50):
+            found = index.searcher.search(one, k)[0]
+            assert found.numbers.tolist() == whole.numbers[:k].tolist()
+            assert found.scores.tolist() == whole.scores[:k].tolist()
+
+
+def test_a_graph_finds_what_exact_search_finds_after_any_changes(tmp_path):
+    pytest.importorskip("usearch")
+    generator = np.random.default_rng(2)
+    made = VectorLayout("x", exact_up_to=500)
+    index = VectorIndex.open(tmp_path / "graph", made)
+    exact = VectorIndex.open(tmp_path / "exact", VectorLayout("x"))
+    for change in range(1, 8):
+        numbers = np.sort(generator.choice(6_000, 1_500, replace=False))
+        values = generator.standard_normal((1_500, 16)).astype(np.float32)
+        for one in (index, exact):
+            with one.writing() as writer:
+                writer.delete(range(change * 100, change * 100 + 80))
+                writer.add(numbers, np.zeros(1_500), Vectors((Part(values),)))
+                writer.commit(change)
+    assert list((tmp_path / "graph").glob("*/graph-0.usearch"))
+    asked = VectorQueries(Vectors((Part(generator.standard_normal((100, 16)).astype(np.float32)),)), [(-1, -1)] * 100)
+    pairs = zip(index.searcher.search(asked, 10), exact.searcher.search(asked, 10), strict=True)
+    recall = np.mean([len(set(a.numbers) & set(b.numbers)) / 10 for a, b in pairs])
+    assert recall >= 0.95
+    reopened = VectorIndex.open(tmp_path / "graph", made).searcher.search(asked, 10)
+    assert [f.numbers.tolist() for f in reopened] == [f.numbers.tolist() for f in index.searcher.search(asked, 10)]
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from pathlib import Path
+from askalike.index.vectors import VectorIndex, VectorLayout
+from askalike.types import Part, Vectors
+index = VectorIndex.open(Path(sys.argv[1]), VectorLayout("x"))
+left = int(sys.argv[2])
+def counted(name, call):
+    def counting(*arguments):
+        global left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*arguments)
+    setattr(os, name, counting)
+counted("fsync", os.fsync); counted("replace", os.replace)
+with index.writing() as writer:
+    writer.delete([0])
+    writer.add(np.array([7]), np.array([0]), Vectors((Part(np.ones((1, 4), np.float32)),)))
+    writer.commit(2)
+"""
+
+
+@pytest.mark.parametrize("moment", [0, 3, 7, 9, 12])
+def test_killed_at_any_moment_it_holds_a_committed_state(tmp_path, moment):
+    index = VectorIndex.open(tmp_path, VectorLayout("x"))
+    with index.writing() as writer:
+        writer.add(np.arange(5), np.zeros(5), Vectors((Part(np.eye(5, 4, dtype=np.float32) + 1),)))
+        writer.commit(1)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(moment)], env=os.environ, check=False)
+    assert done.returncode in (0, -signal.SIGKILL)
+    asked = VectorQueries(Vectors((Part(np.ones((1, 4), np.float32)),)), [(-1, -1)])
+    again = VectorIndex.open(tmp_path, VectorLayout("x"))
+    found = sorted(again.searcher.search(asked, 9)[0].numbers.tolist())
+    assert found == ([0, 1, 2, 3, 4] if again.change == 1 else [1, 2, 3, 4, 7])
+    with again.writing() as writer:
+        writer.commit(3)
+    names = {p.name for p in again._parts} | {p.deletions for p in again._parts if p.deletions}
+    assert {p.name for p in tmp_path.iterdir()} == names | {"manifest.json", "lock"}
+
+
+def test_other_vectors_than_the_indexs_are_refused(tmp_path):
+    index = VectorIndex.open(tmp_path, VectorLayout("x"))
+    with index.writing() as writer:
+        writer.add(np.arange(2), np.zeros(2), Vectors((Part(np.ones((2, 4), np.float32)),)))
+        with pytest.raises(SearchIndexError, match="do not go with"):
+            writer.add(np.arange(2), np.zeros(2), Vectors((Part(np.ones((2, 3), np.float32)),)))
+        writer.commit(1)
+    with pytest.raises(SearchIndexError, match="rebuild it"):
+        index.searcher.search(VectorQueries(Vectors((Part(np.ones((1, 3), np.float32)),)), [(-1, -1)]), 1)
+    with pytest.raises(SearchIndexError, match="storage differs"):
+        VectorIndex.open(tmp_path, VectorLayout("x", "int8"))
+    other = VectorIndex.open(tmp_path / "other", VectorLayout("x"))
+    with pytest.raises(SearchIndexError, match="storage=f32"), other.writing() as writer:
+        writer.add(np.arange(1), np.zeros(1), Vectors((Part(np.full((1, 4), 1e6, np.float32), "dot"),)))
+
+
+def test_a_large_build_is_cut_into_segments(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BYTES_PER_SEGMENT", 1_000)
+    index = VectorIndex.open(tmp_path, VectorLayout("x"))
+    with index.writing() as writer:
+        for start in range(0, 300, 10):
+            values = np.random.default_rng(start).standard_normal((10, 8)).astype(np.float32)
+            writer.add(np.arange(start, start + 10), np.zeros(10), Vectors((Part(values),)))
+        writer.commit(1)
+    asked = VectorQueries(Vectors((Part(np.ones((1, 8), np.float32)),)), [(-1, -1)])
+    assert len(index.searcher.search(asked, 1_000)[0].numbers) == 300
+    assert len(index._parts) < 10

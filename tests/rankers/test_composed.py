@@ -1,0 +1,205 @@
+"""Hybrids and cascades by hand; settings as a person writes them; trained models by their names."""
+
+import numpy as np
+import pytest
+
+from askalike import rankers
+from askalike.archive import Archive
+from askalike.config import assignments
+from askalike.errors import InputError, SettingsError
+from askalike.types import Filter, Question
+
+TITLES = ["boil an egg", "boil rice", "boil eggs in a pot", "sticky rice", "which pot", "how hot is tea", "egg timer"]
+QUERIES = {"q": Question("q", "how do I boil an egg"), "r": Question("r", "rice in a pot")}
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    with Archive.create(tmp_path_factory.mktemp("composed") / "archive") as archive:
+        archive.upsert(Question(f"{n}", title, tags=("even",)[n % 2 :]) for n, title in enumerate(TITLES))
+        yield archive
+
+
+def scores(ranker, archive, k=100, **options):
+    run = ranker.index(archive.view()).rank(QUERIES, k, **options)
+    return {q: {h.id: h.score for h in run[q]} for q in run}
+
+
+def built(*pairs, name="hybrid"):
+    return rankers.build(name, assignments(pairs))
+
+
+TWO = "parts=bm25,tfidf"
+
+
+def test_min_max_by_hand(archive):
+    everything = {q: [str(n) for n in range(len(TITLES))] for q in QUERIES}
+    parts = [scores(rankers.build(name), archive, candidates=everything) for name in ("bm25", "tfidf")]
+    mine = scores(built(TWO, "weights=0.25,0.75"), archive)
+    for query, found in mine.items():
+        pool = [id for id in everything[query] if parts[0][query][id] > 0]
+        shares = []
+        for part in parts:
+            own = np.array([part[query][id] for id in pool])
+            shares.append(dict(zip(pool, (own - own.min()) / (own.max() - own.min()), strict=True)))
+        assert found == pytest.approx({id: 0.25 * shares[0][id] + 0.75 * shares[1][id] for id in pool})
+
+
+def test_reciprocal_rank_by_hand(archive):
+    parts = [scores(rankers.build(name), archive) for name in ("bm25", "tfidf")]
+    mine = scores(built(TWO, "normalise=reciprocal_rank", "weights=1,2"), archive)
+    for query, found in mine.items():
+        ranks = [{id: n for n, id in enumerate(part[query], 1)} for part in parts]
+        expected = {id: 1 / (60 + ranks[0][id]) + 2 / (60 + ranks[1][id]) for id in ranks[0]}
+        assert found == pytest.approx(expected)
+
+
+def test_one_part_of_all_the_weight_is_that_part(archive):
+    alone = scores(rankers.build("bm25"), archive)
+    mine = scores(built(TWO, "weights=1,0", "normalise=none"), archive)
+    assert mine == alone
+
+
+@pytest.mark.parametrize("normalise", ["min_max", "reciprocal_rank", "none"])
+@pytest.mark.parametrize("depth", [1, 2, 100])
+def test_scores_move_with_neither_k_nor_candidates(archive, normalise, depth):
+    ranker = built(TWO, f"normalise={normalise}", f"depth={depth}")
+    whole = scores(ranker, archive)
+    for k in (1, 2, 5):
+        assert scores(ranker, archive, k) == {q: dict(list(found.items())[:k]) for q, found in whole.items()}
+    pool = scores(ranker, archive, candidates={q: ["4", "2", "0"] for q in QUERIES})
+    assert all(whole[q][id] == score for q, found in pool.items() for id, score in found.items() if id in whole[q])
+
+
+def test_min_max_scores_do_not_move_with_a_filter(archive):
+    ranker = built(TWO)
+    whole, even = scores(ranker, archive), scores(ranker, archive, where=Filter(("even",)))
+    assert even == {q: {id: s for id, s in found.items() if int(id) % 2 == 0} for q, found in whole.items()}
+
+
+def test_a_cascade_puts_what_the_first_proposes_into_the_seconds_order(archive):
+    first, second = (scores(rankers.build(name), archive) for name in ("bm25", "lm_dirichlet"))
+    mine = scores(built("parts=bm25,lm_dirichlet", "depth=3", "lm_dirichlet.mu=50", name="cascade"), archive)
+    second = scores(rankers.build("lm_dirichlet", {"mu": 50}), archive)
+    for query, found in mine.items():
+        proposed = list(first[query])[:3]
+        assert found == {id: second[query][id] for id in second[query] if id in proposed}
+
+
+def test_settings_reach_their_parts():
+    ranker = built(TWO, "bm25.k1=0.9", "tfidf.idf_power=2", "fields=title", "depth=7")
+    assert ranker.parts[0].similarity.k1 == 0.9
+    assert ranker.parts[1].similarity.idf_power == 2
+    assert {p.settings.fields for p in ranker.parts} == {"title"}
+    table = rankers.build("hybrid", {"parts": ["bm25", "tfidf"], "bm25": {"k1": 0.9}, "weights": [1, 2]})
+    assert table.parts[0].similarity.k1 == 0.9
+    assert table.weights == (1, 2)
+    nested = rankers.build("cascade", assignments(["parts=bm25,hybrid", "hybrid.parts=bm25,tfidf", "hybrid.bm25.k1=2"]))
+    assert nested.parts[1].parts[0].similarity.k1 == 2
+
+
+@pytest.mark.parametrize(
+    ("pairs", "problem"),
+    [
+        (["parts=bm25,nonsense"], "no ranker is called 'nonsense'"),
+        ([TWO, "weights=1"], "2 parts, but 1 weights"),
+        ([TWO, "ib.c=1"], "ib is not one of parts=bm25,tfidf"),
+        ([TWO, "bm25.nonsense=1"], "bm25: nonsense is not a setting"),
+        ([TWO, "normalise=max"], "normalise"),
+        (["parts=bm25,bm25"], "each part once"),
+        ([TWO, "depth=0"], "depth"),
+    ],
+)
+def test_wrong_settings_are_one_line(pairs, problem):
+    with pytest.raises(SettingsError, match=problem) as raised:
+        built(*pairs)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_document_that_is_all_there_is_has_the_whole_score(archive):
+    [found] = built(TWO).index(archive.view()).rank({"q": Question("q", "timer")}, 5)["q"]
+    assert (found.id, found.score) == ("6", 1.0)
+
+
+def test_values_are_settings_as_they_are_typed():
+    values = built(TWO, "bm25.k1=0.9", "fields=title").values
+    assert values["parts"] == ("bm25", "tfidf")
+    assert (values["bm25.k1"], values["bm25.fields"], values["tfidf.fields"]) == (0.9, "title", "title")
+    nested = rankers.build("cascade", assignments(["parts=bm25,hybrid", "hybrid.parts=bm25,tfidf"]))
+    assert rankers.build("cascade", nested.values).values == nested.values
+
+
+def test_weights_to_try_begin_with_equal_ones_and_say_nothing_twice():
+    [grid] = built(TWO).grids
+    assert grid == {"weights": [(1, 1), (1, 2), (1, 4), (2, 1), (4, 1)]}
+
+
+def test_it_knows_what_its_parts_know(monkeypatch):
+    ranker = built(TWO)
+    assert ranker.knows_until is None
+    monkeypatch.setattr(type(ranker.parts[1]), "knows_until", "2020-01-01", raising=False)
+    assert ranker.knows_until == "2020-01-01"
+
+
+def test_the_default_follows_what_is_installed(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "wordllama" or None)
+    assert rankers.default() == "hybrid"
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert rankers.default() == "lm_jelinek_mercer"
+
+
+def test_a_cascade_has_two_parts():
+    with pytest.raises(SettingsError, match="expected two parts"):
+        built("parts=bm25", name="cascade")
+
+
+def test_contributions_of_all_parts_add_up(archive):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    ranker = built("parts=bm25,static")
+    run = ranker.index(archive.view()).rank(QUERIES, 5)
+    for query in QUERIES:
+        reasons = ranker.explain(QUERIES[query], [h.id for h in run[query]])
+        for hit in run[query]:
+            assert sum(c.score for c in reasons[hit.id].contributions) == pytest.approx(hit.score)
+            assert sum(reasons[hit.id].parts.values()) == pytest.approx(hit.score)
+            assert list(reasons[hit.id].parts) == ["bm25", "static"]
+    words = [c.word for c in reasons[run["r"][0].id].contributions]
+    assert "rice" in words
+
+
+def test_models_go_by_their_names(tmp_path):
+    pytest.importorskip("safetensors")
+    from askalike.encoders.static import StaticSettings, save
+
+    def model(name):
+        folder = tmp_path / "models" / name
+        folder.mkdir(parents=True)
+        (folder / "model.toml").write_text('encoder = "static"\n[static]\nwords = 50\n', encoding="utf-8")
+        vectors = np.random.default_rng(3).standard_normal((50, 8)).astype(np.float32)
+        save(folder, StaticSettings(words=50), vectors, np.ones(50), tmp_path)
+
+    with Archive.create(tmp_path) as archive:
+        model("mine")
+        model("bm25")
+        archive.upsert(Question(f"{n}", title) for n, title in enumerate(TITLES))
+        ranker = rankers.build("mine", {"fields": "title"}, tmp_path)
+        assert ranker.name == "mine"
+        assert next(iter(scores(ranker, archive)["q"])) == "0"
+        both = rankers.build("hybrid", {"parts": "tfidf,mine"}, tmp_path)
+        assert next(iter(scores(both, archive)["q"])) == "0"
+    assert rankers.trained(tmp_path) == ("bm25", "mine")
+    with pytest.raises(SettingsError, match="built-in"):
+        rankers.build("bm25", None, tmp_path)
+    with pytest.raises(SettingsError, match="mine"):
+        rankers.build("other", None, tmp_path)
+    with pytest.raises(SettingsError, match="fixed"):
+        rankers.build("mine", {"lower_case": True}, tmp_path)
+    (tmp_path / "models" / "mine" / "model.toml").write_text('encoder = "nonsense"', encoding="utf-8")
+    with pytest.raises((InputError, SettingsError), match="no encoder is called 'nonsense'"):
+        rankers.build("mine", None, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["bm25", "hybrid", "static", "../x", "", "A b"])
+def test_names_that_are_taken_or_none_are_refused(name):
+    with pytest.raises(SettingsError):
+        rankers.check_new(name)
