@@ -10,6 +10,7 @@ from askalike.types import Explanation, Match
 
 MATCHED = "bold yellow"
 LEAST_SHOWN = 0.005  # of what a word adds
+NOTHING = "nothing similar: no question of the archive is like this one"
 
 
 def as_json(matches: Sequence[Match], model: str, took_ms: float) -> dict[str, Any]:
@@ -38,10 +39,10 @@ def _result(match: Match) -> dict[str, Any]:
     }
 
 
-def print_matches(console: Console, matches: Sequence[Match], explain: bool) -> None:
+def print_matches(console: Console, matches: Sequence[Match], explain: bool, calibrated: bool = False) -> None:
     """Each match in two lines or three; with `explain`, a line on the words that matched."""
     if not matches:
-        console.print("nothing similar: no question of the archive is like this one")
+        console.print("nothing similar yet" if calibrated else NOTHING, soft_wrap=True)
         return
     for rank, match in enumerate(matches, 1):
         console.print(Text.assemble(f"{rank:2}. ", _title(match), "  ", (_score(match), "dim")), soft_wrap=True)
@@ -58,7 +59,7 @@ def print_matches(console: Console, matches: Sequence[Match], explain: bool) -> 
 def _score(match: Match) -> str:
     if match.probability is None:
         return f"{match.score:.2f} (uncalibrated)"
-    return f"{match.probability:.0%}"
+    return f"{match.probability:.0%} ({match.score:.2f})"
 
 
 def _title(match: Match) -> Text:

@@ -1,5 +1,6 @@
 """askalike index, search, rank."""
 
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -71,6 +72,9 @@ def search(
     ] = None,
     after: Annotated[str | None, typer.Option(help="Only questions asked on or after this date.")] = None,
     prefix: Annotated[bool, typer.Option("--prefix", help="The last word may be unfinished.")] = False,
+    min_probability: Annotated[
+        float | None, typer.Option(help="Only hits that ask the same with this probability; needs a calibration.")
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say which words matched and how much each counted.")
     ] = False,
@@ -81,14 +85,20 @@ def search(
         say_compiling()
         started = time.perf_counter()
         where = Filter(tuple(tag or ()), after, before)
-        matches = engine.search(text, k, body=body, where=where, prefix=prefix)
+        matches = engine.search(text, k, body=body, where=where, prefix=prefix, min_probability=min_probability)
         took_ms = (time.perf_counter() - started) * 1000
+        calibrated, refused = engine.calibration is not None, engine.uncalibrated
         if not matches:
             refuse_nothing(engine.archive, text + body)
+    if refused:
+        print(
+            f"askalike: the calibration of {engine.ranker.name} is not used: {refused}; run: askalike calibrate",
+            file=sys.stderr,
+        )
     if json:
         print_json(as_json(matches, engine.ranker.name, took_ms))
     else:
-        print_matches(Console(), matches, explain)
+        print_matches(Console(), matches, explain, calibrated)
 
 
 def rank(

@@ -4,9 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from askalike import rankers
 from askalike.archive.store import Archive
-from askalike.errors import IndexBusyError
+from askalike.engines._calibration import Calibration, kept
+from askalike.engines._features import DEPTH, Features
+from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers import Ranker
 from askalike.text.snippet import snippet
 from askalike.types import Explanation, Filter, Hit, Match, Question
@@ -22,6 +26,11 @@ class Local:
         self.archive = archive
         self.ranker = ranker
         self._view = archive.view()
+        self._features = Features(self._view.language)
+        self._calibration = kept(archive, ranker)
+        self._checked: int | None = None
+        self.uncalibrated: str | None = None
+        """Why there is no calibration, where one was made that no longer holds."""
 
     @classmethod
     def open(cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
@@ -46,23 +55,73 @@ class Local:
             if not busy.searchable:
                 raise
 
+    @property
+    def calibration(self) -> Calibration | None:
+        """What the ranker's scores mean on the archive as it is; None where that is not known."""
+        change = self._view.change
+        if self._calibration and self._checked != change:
+            self._checked, self.uncalibrated = change, self._calibration.state.objection(self._view)
+        return None if self.uncalibrated else self._calibration
+
     def search(
-        self, title: str, k: int = 5, *, body: str = "", where: Filter | None = None, prefix: bool = False
+        self,
+        title: str,
+        k: int = 5,
+        *,
+        body: str = "",
+        where: Filter | None = None,
+        prefix: bool = False,
+        min_probability: float | None = None,
     ) -> Sequence[Match]:
         """The k questions most similar to the one typed, best first; none where nothing is like it.
 
-        prefix: the last word may be unfinished. Each match says why.
+        Once `askalike calibrate` was run each match has its probability, and none is below the line that it picked, or
+        below `min_probability`. prefix: the last word may be unfinished. Each match says why.
+        Raises SettingsError for a `min_probability` outside [0, 1], or where there are no probabilities.
         """
         self.refresh()
-        query = Question(TYPED, title, body)
-        hits = self.ranker.rank({query.id: query}, k, where=where, prefix=prefix)[query.id]
-        reasons = self.ranker.explain(query, [h.id for h in hits])
+        calibration, query = self.calibration, Question(TYPED, title, body)
+        line, depth = self._line(calibration, min_probability), max(k, DEPTH) if calibration else k
+        hits = self.ranker.rank({query.id: query}, depth, where=where, prefix=prefix)[query.id]
         questions = self._view.get(h.id for h in hits)
-        return [_match(questions[h.id], h, reasons.get(h.id)) for h in hits if h.id in questions]
+        found = [h for h in hits if h.id in questions]
+        best = found[:k]
+        told = self._probabilities(calibration, query, best, [h.score for h in found], questions)
+        shown = [(h, p) for h, p in zip(best, told, strict=True) if p is None or p >= line]
+        reasons = self.ranker.explain(query, [h.id for h, _ in shown])
+        return [_match(questions[h.id], h, p, reasons.get(h.id)) for h, p in shown]
+
+    def _line(self, calibration: Calibration | None, asked: float | None) -> float:
+        """The probability below which nothing is shown."""
+        if asked is None:
+            return calibration.line.probability if calibration and calibration.line else 0.0
+        if not 0 <= asked <= 1:
+            raise SettingsError(f"a least probability of {asked}: expected a number from 0 to 1")
+        if calibration is None:
+            why = f" ({self.uncalibrated})" if self.uncalibrated else ""
+            raise SettingsError(
+                f"{self.archive.path}: {self.ranker.name} with these settings is not calibrated{why}, so that there "
+                "are no probabilities; run: askalike calibrate"
+            )
+        return asked
+
+    def _probabilities(
+        self,
+        calibration: Calibration | None,
+        query: Question,
+        hits: Sequence[Hit],
+        scores: Sequence[float],
+        questions: Mapping[str, Question],
+    ) -> Sequence[float | None]:
+        """Those of the first hits, told from the scores of at least DEPTH: they do not depend on k."""
+        if calibration is None:
+            return [None] * len(hits)
+        features = self._features.of(query, np.array(scores, np.float64), [questions[h.id] for h in hits])
+        return calibration.probabilities(features).tolist()  # type: ignore[no-any-return]
 
 
-def _match(question: Question, hit: Hit, reason: Explanation | None) -> Match:
-    return Match(question, hit.score, _snippet(question, reason), None, reason)
+def _match(question: Question, hit: Hit, probability: float | None, reason: Explanation | None) -> Match:
+    return Match(question, hit.score, _snippet(question, reason), probability, reason)
 
 
 def _snippet(question: Question, reason: Explanation | None) -> str:

@@ -1,0 +1,127 @@
+"""The duplicate clusters of a whole archive, each with a proposed original and the reason for it."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from askalike.archive.clusters import Clusters
+from askalike.archive.store import Archive
+from askalike.curation.grouping import groups, strength
+from askalike.curation.neighbours import Pairs, neighbours
+from askalike.curation.thresholds import Share
+from askalike.engines._calibration import kept
+from askalike.errors import InputError, SettingsError
+from askalike.rankers import Ranker
+from askalike.rankers._ranker import Progress
+from askalike.types import Question
+
+COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A cluster: its original first. `reason` says why it is that; `strength` is the mean of the known pairs."""
+
+    members: Sequence[Question]
+    reason: str
+    strength: float
+    probabilities: Sequence[float | None]
+    """Of each member with the original; None where neither found the other, and for the original itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deduped:
+    """All clusters at a line, and how they agree with what the archive knows already."""
+
+    line: float
+    share: float
+    """Of the archive's questions those whose first hit asks the same, as estimated."""
+    proposals: Sequence[Proposal]
+    known: Share
+    """Of the proposed pairs with both ends in known clusters, those that are in the same one."""
+    found: Share
+    """Of the archive's duplicate links, those within a proposed cluster."""
+
+
+def dedupe(
+    archive: Archive,
+    ranker: Ranker,
+    path: Path,
+    *,
+    min_probability: float = 0.5,
+    progress: Progress | None = None,
+) -> Deduped:
+    """Finds the clusters and writes them to a CSV file, one row a question; `path`.part lets it go on if interrupted.
+
+    Probabilities are carried over to the whole archive, where most questions have no duplicate: see `neighbours`.
+    Raises SettingsError for a probability outside (0, 1] and where there is no calibration that holds; InputError where
+    the file cannot be written.
+    """
+    calibration = kept(archive, ranker)
+    why = calibration.state.objection(archive.view()) if calibration else "none was made"
+    if calibration is None or why:
+        raise SettingsError(f"{archive.path}: {ranker.name} is not calibrated ({why}); run: askalike calibrate")
+    if not 0 < min_probability <= 1:
+        raise SettingsError(f"--min-probability {min_probability}: expected a probability above 0 and at most 1")
+    part = path.with_name(f"{path.name}.part")
+    pairs, share = neighbours(archive, ranker, calibration, part, progress)
+    proposals = [proposed(archive, pairs, members) for members in groups(pairs, min_probability)]
+    _write(path, proposals)
+    part.unlink()
+    return Deduped(min_probability, share, proposals, *_agreement(archive, proposals))
+
+
+def proposed(archive: Archive, pairs: Pairs, members: frozenset[str]) -> Proposal:
+    """The members in the order in which they would be the original: votes, an accepted answer, age, their order."""
+    view = archive.view()
+    numbers = view.numbers(members)
+    texts = sorted(view.get(members).values(), key=lambda q: (*_merits(q), numbers[q.id]))
+    first = texts[0].id
+    told = [pairs.get((min(first, q.id), max(first, q.id))) for q in texts]
+    return Proposal(texts, _reason(texts[0], texts[1]), strength(pairs, members), told)
+
+
+def _merits(question: Question) -> tuple[int, bool, str]:
+    """The least is the best."""
+    return -(question.votes or 0), question.accepted_answer_id is None, question.created_at or "9999"
+
+
+def _reason(best: Question, next_best: Question) -> str:
+    """What the original has before the next."""
+    reasons = (f"most votes ({best.votes or 0})", "has an accepted answer", f"the oldest ({best.created_at})")
+    for reason, ours, theirs in zip(reasons, _merits(best), _merits(next_best), strict=True):
+        if ours != theirs:
+            return reason
+    return "the first in the archive"
+
+
+def _write(path: Path, proposals: Sequence[Proposal]) -> None:
+    try:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(COLUMNS)
+            for proposal in proposals:
+                rows.writerows(_rows(proposal))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected a place that can be written to") from None
+
+
+def _rows(proposal: Proposal) -> Iterator[Sequence[str]]:
+    original = proposal.members[0]
+    for question, probability in zip(proposal.members, proposal.probabilities, strict=True):
+        role, reason = ("original", proposal.reason) if question is original else ("duplicate", "")
+        told = "" if probability is None else f"{probability:.4f}"
+        yield original.id, question.id, question.title, role, told, f"{proposal.strength:.4f}", reason
+
+
+def _agreement(archive: Archive, proposals: Sequence[Proposal]) -> tuple[Share, Share]:
+    clusters = Clusters.read(archive.connection)
+    pairs = {
+        pair for p in proposals for pair in combinations(sorted(q.id for q in p.members), 2)
+    }  # fmt: skip
+    both = [(a, b) for a, b in pairs if a in clusters.names and b in clusters.names]
+    same = sum(clusters.of(a) == clusters.of(b) for a, b in both)
+    links = [(min(link.source, link.target), max(link.source, link.target)) for link in archive.view().links()]
+    return Share(same, len(both)), Share(sum(link in pairs for link in links), len(links))

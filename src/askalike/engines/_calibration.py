@@ -1,0 +1,122 @@
+"""A ranker's calibration on an archive, as it is kept: `DIR/calibration/RANKER-DIGEST.json`, plain text."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from askalike.archive.store import Archive
+from askalike.archive.view import View
+from askalike.config import Settings, validated
+from askalike.errors import ArchiveError
+from askalike.evaluation.curves import Curve, Floats
+from askalike.rankers import Ranker
+
+FORMAT = 1
+FOLDER = "calibration"
+DRIFT = 0.1
+"""A calibration serves until this share of its questions has been added, changed or deleted since."""
+
+
+class State(Settings):
+    """The archive's state at a calibration: its last change, when that was made, and how many questions there were."""
+
+    change: int
+    made_at: str | None
+    questions: int
+
+    @classmethod
+    def of(cls, view: View) -> Self:
+        """The state that an archive is in."""
+        return cls(change=view.change, made_at=_made_at(view, view.change), questions=len(view))
+
+    def objection(self, view: View) -> str | None:
+        """Why what was measured in this state does not hold for the archive as it is; None where it does."""
+        if self.change > view.change or self.made_at != _made_at(view, self.change):
+            return "it was made on another archive"
+        moved = view.changed(self.change) + len(view.deleted(self.change))
+        if moved > DRIFT * self.questions:
+            return f"{moved:,} questions were added, changed or deleted since, when there were {self.questions:,}"
+        return None
+
+
+class Line(Settings):
+    """The probability below which nothing is shown, and what it was picked for: `precision` or `abstention`."""
+
+    probability: float
+    of: Literal["precision", "abstention"]
+    share: float = Field(
+        description="the share asked for: of hits that are right, or of off-topic queries that abstain"
+    )
+
+
+class Calibration(Settings):
+    """Curves from a hit's features to the probability that it asks the same, and what they hold for."""
+
+    format: int = FORMAT
+    ranker: str
+    settings: str = Field(description="the ranker's settings, as JSON")
+    state: State
+    split: str
+    bodies: bool = Field(description="whether the queries it was fitted on had bodies")
+    queries: int
+    base_rate: float = Field(description="the share of first hits that was right")
+    first: Curve
+    later: Curve
+    line: Line | None = None
+
+    def probabilities(self, features: Floats) -> NDArray[np.float64]:
+        """Of a query's first hits, (hits, FEATURES), best first; a later hit is never more probable than one before."""
+        if not len(features):
+            return np.empty(0)
+        each = np.concatenate([self.first.at(features[:1]), self.later.at(features[1:])])
+        return np.minimum.accumulate(each)
+
+    def save(self, directory: Path) -> Path:
+        """Writes it into an archive's directory; returns where."""
+        path = _path(directory, self.ranker, self.settings)
+        path.parent.mkdir(exist_ok=True)
+        new = path.with_suffix(".new")
+        new.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        new.replace(path)
+        return path
+
+
+def kept(archive: Archive, ranker: Ranker) -> Calibration | None:
+    """The ranker's calibration, with just these settings, on an archive; None where none was made.
+
+    Raises ArchiveError where the file is damaged or another askalike's.
+    """
+    path = _path(archive.path, ranker.name, settings_of(ranker.values))
+    if not path.exists():
+        return None
+    again = "make it again with: askalike calibrate"
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ArchiveError(f"{path}: cannot be read ({error}); {again}") from None
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise ArchiveError(f"{path}: expected a calibration of format {FORMAT}; {again}")
+    found = validated(Calibration, values, f"{path}; {again}")
+    if (found.ranker, found.settings) != (ranker.name, settings_of(ranker.values)):
+        raise ArchiveError(f"{path}: is of {found.ranker} with other settings; {again}")
+    return found
+
+
+def settings_of(values: Mapping[str, Any]) -> str:
+    """A ranker's settings as one text, the same for the same settings."""
+    return json.dumps(values, sort_keys=True, default=str)
+
+
+def _path(directory: Path, ranker: str, settings: str) -> Path:
+    return directory / FOLDER / f"{ranker}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}.json"
+
+
+def _made_at(view: View, change: int) -> str | None:
+    row = view.connection.execute("SELECT made_at FROM changes WHERE number = ?", (change,)).fetchone()
+    return row[0] if row else None

@@ -1,0 +1,79 @@
+"""Fits curves from features to probabilities. Nothing is drawn at random: the same rows give the same curve."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression, minimize
+
+from askalike.evaluation.curves import Curve, Floats, Isotonic, Logistic
+
+Bools = NDArray[np.bool_]
+Fit = Callable[[Floats, Bools], Curve]
+
+RIDGE = 1.0
+"""What half the square of a standardised weight costs, in units of log loss: curves stay finite where classes part."""
+TAILS = (0.5, 99.5)
+"""The percentiles of each feature beyond which a logistic curve does not follow."""
+
+
+def logistic(columns: Sequence[int]) -> Fit:
+    """Fits a logistic curve over these columns."""
+    return lambda features, right: _logistic(features, right, tuple(columns))
+
+
+def isotonic(column: int) -> Fit:
+    """Fits a rising curve over one column."""
+    return lambda features, right: _isotonic(features[:, column], right, column)
+
+
+def _logistic(features: Floats, right: Bools, columns: tuple[int, ...]) -> Logistic:
+    own = features[:, list(columns)]
+    low, high = np.percentile(own, TAILS, axis=0)
+    seen = np.clip(own, low, high)
+    centre, spread = seen.mean(axis=0), seen.std(axis=0)
+    spread[spread < 1e-12] = 1.0
+    solution = _minimised((seen - centre) / spread, _softened(right))
+    weights = solution[1:] / spread
+    return Logistic(
+        columns=columns,
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        weights=tuple(weights.tolist()),
+        intercept=float(solution[0] - weights @ centre),
+    )
+
+
+def _softened(right: Bools) -> Floats:
+    """Platt's targets: not 0 and 1 but what one more row of each kind would leave of them."""
+    n = int(right.sum())
+    return np.where(right, (n + 1) / (n + 2), 1 / (len(right) - n + 2))
+
+
+def _minimised(x: Floats, target: Floats) -> Floats:
+    """The intercept and weights of least log loss plus the weights' ridge."""
+    design = np.column_stack([np.ones(len(x)), x])
+    ridge = np.array([0.0, *[RIDGE] * x.shape[1]])
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        z = design @ weights
+        value = np.logaddexp(0, z).sum() - target @ z + 0.5 * ridge @ weights**2
+        gradient = design.T @ (1 / (1 + np.exp(-np.clip(z, -500, 500))) - target) + ridge * weights
+        return float(value), gradient
+
+    return np.asarray(minimize(loss, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B").x)
+
+
+def _isotonic(scores: Floats, right: Bools, column: int) -> Isotonic:
+    """Rows of one score count together. Probabilities keep away from 0 and 1 by what one more row could change."""
+    values, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    share = np.bincount(place, right) / counts
+    fitted = isotonic_regression(share, weights=counts).x
+    edge = 1 / (len(scores) + 2)
+    turns = np.diff(fitted) != 0
+    knots = np.append(turns, True) | np.insert(turns, 0, True)  # the ends of level stretches say it all
+    return Isotonic(
+        columns=(column,),
+        scores=tuple(values[knots].tolist()),
+        probabilities=tuple(np.clip(fitted[knots], edge, 1 - edge).tolist()),
+    )

@@ -1,0 +1,94 @@
+"""calibrate, and search with probabilities, as a person calls them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
+WORDS = ("-r", "lm_jelinek_mercer")
+OFF = "Who painted this?\nbest pizza in Rome\nrecompile the kernel\nproof of the theorem of Pythagoras\n"
+
+
+def askalike(*words):
+    command = [sys.executable, "-c", "from askalike.cli import main; main()", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("calibrated") / "riverside"
+    assert askalike("import", "table", EXAMPLE, "-o", directory).returncode == 0
+    queries = directory.parent / "off.jsonl"
+    queries.write_text("".join(json.dumps({"id": n, "title": t}) + "\n" for n, t in enumerate(OFF.splitlines())))
+    done = askalike("calibrate", directory, *WORDS, "--precision", 0.9, "--off-topic", queries)
+    assert done.returncode == 0, done.stderr
+    directory.with_suffix(".txt").write_text(done.stdout)
+    return directory
+
+
+def test_everything_measured_is_printed(desk):
+    text = desk.with_suffix(".txt").read_text()
+    for said in ("reliability error", "Brier skill", "coverage", "line at 0.", "off-topic", "abstain", "kept in"):
+        assert said in text
+
+
+def test_search_shows_probabilities_and_abstains(desk):
+    done = askalike("search", desk, "how long may I keep a tool?", "-k", 1, *WORDS)
+    assert "% (" in done.stdout
+    assert "uncalibrated" not in done.stdout
+    done = askalike("search", desk, "best pizza in Rome", *WORDS)
+    assert (done.returncode, done.stdout) == (0, "nothing similar yet\n")
+    answer = json.loads(askalike("search", desk, "best pizza in Rome", "--min-probability", 0, "--json", *WORDS).stdout)
+    assert answer["results"][0]["calibrated"]
+    assert 0 < answer["results"][0]["probability"] < 0.5
+
+
+def test_an_uncalibrated_ranker_says_so(desk):
+    answer = json.loads(askalike("search", desk, "keep a tool", "-r", "bm25", "--json").stdout)
+    assert answer["results"][0]["probability"] is None
+    refused = askalike("search", desk, "keep a tool", "-r", "bm25", "--min-probability", 0.5)
+    assert refused.returncode == 2
+    assert "askalike calibrate" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+def test_json_and_what_is_out_of_reach(desk):
+    done = askalike("calibrate", desk, "-r", "bm25", "--precision", 0.9999, "--json")
+    told = json.loads(done.stdout)
+    assert told["line"] is None
+    assert told["picked"]["line"] is None
+    assert told["first"]["n"] > 400
+    text = askalike("calibrate", desk, "-r", "bm25", "--precision", 0.9999).stdout
+    assert "out of reach" in text
+    assert "every hit" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--split", "duplicates"), "at least 100 labelled queries"),
+        (("--split", "nowhere"), "no split 'nowhere'"),
+        (("--precision", "90"), "between 0 and 1"),
+        (("--off-topic", "nowhere.jsonl"), "nowhere.jsonl"),
+    ],
+)
+def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, words, says):
+    done = askalike("calibrate", desk, *WORDS, *words)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_dedupe_writes_a_row_a_question(desk, tmp_path):
+    done = askalike("dedupe", desk, "-o", tmp_path / "clusters.csv", "--min-probability", 0.05, *WORDS)
+    assert done.returncode == 0, done.stderr
+    assert "estimated to ask the same" in done.stdout
+    rows = (tmp_path / "clusters.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "cluster,question,title,role,probability,strength,reason"
+    assert len(rows) > 2
+    refused = askalike("dedupe", desk, "-o", tmp_path / "x.csv", "-r", "tfidf")
+    assert refused.returncode == 2
+    assert "askalike calibrate" in refused.stderr

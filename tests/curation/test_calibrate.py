@@ -1,0 +1,247 @@
+"""Calibration of real rankers on the bundled example, and its use."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from askalike import rankers, registry
+from askalike.archive.splits import split
+from askalike.archive.store import Archive
+from askalike.curation.calibrate import calibrate
+from askalike.curation.curves import _folds
+from askalike.curation.hits import PER_CLUSTER, default_split, sample
+from askalike.curation.off_topic import abstention, off_topic
+from askalike.engines.local import Local
+from askalike.errors import ArchiveError, InputError, SettingsError
+from askalike.types import Filter, Judgement, Query, Question
+from curation.riverside import riverside
+
+WORDS = "lm_jelinek_mercer"
+ASKED = "how long may I keep a book?"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    return riverside(tmp_path_factory.mktemp("calibrate") / "riverside")
+
+
+@pytest.fixture(scope="module")
+def made(desk):
+    """What calibrating the default ranker gives; it is kept in the archive."""
+    with Archive.open(desk) as archive:
+        result = calibrate(archive, rankers.build(WORDS), precision=0.9)
+        result.calibration.save(desk)
+        return result
+
+
+def test_probabilities_are_reliable_and_have_skill(made):
+    assert made.first.n > 450
+    assert made.first.error < 0.05
+    assert made.first.skill_interval[0] > 0
+    assert made.later.error < 0.02
+    assert made.sample.split == "rephrasings"
+
+
+def test_no_cluster_is_both_fitted_on_and_measured_on(made):
+    rows = made.sample
+    fold_of = {}
+    for cluster, fold in zip(rows.clusters, made.predicted.fold.tolist(), strict=True):
+        assert fold_of.setdefault(cluster, fold) == fold
+    masks = list(_folds(rows, np.ones(len(rows.queries), bool), 5, 0))
+    assert sum(masks).tolist() == [1] * len(rows.queries)
+    assert max(np.unique(rows.clusters, return_counts=True)[1]) <= PER_CLUSTER
+
+
+def test_a_split_of_random_labels_has_no_skill(desk):
+    """Labels that scores cannot know: were rows predicted by curves that saw them, skill would show."""
+    with Archive.open(desk) as archive:
+        rows = sample(archive, rankers.build(WORDS))
+    from askalike.curation.curves import predicted
+    from askalike.evaluation.reliability import reliability
+
+    right = np.random.default_rng(0).random(len(rows.first.right)) < 0.5
+    blind = replace(rows, first=replace(rows.first, right=right))
+    clusters = np.array(rows.clusters)[rows.first.query].tolist()
+    assert reliability(predicted(blind).first, right, clusters).skill < 0.02
+
+
+def test_the_line_is_picked_or_out_of_reach(made, desk):
+    assert made.calibration.line.probability == made.picked.probability
+    assert made.picked.here.precision.value >= 0.9
+    assert made.picked.elsewhere.interval[0] < 0.9 < made.picked.elsewhere.interval[1]
+    with Archive.open(desk) as archive:
+        far = calibrate(archive, rankers.build("tfidf"), precision=0.9999)
+        assert far.picked.probability is None
+        assert far.calibration.line is None
+        for wrong in (0, 1, 1.5, -1):
+            with pytest.raises(SettingsError, match="--precision"):
+                calibrate(archive, rankers.build(WORDS), precision=wrong)
+
+
+def test_deterministic(made, desk):
+    with Archive.open(desk) as archive:
+        again = calibrate(archive, rankers.build(WORDS), precision=0.9)
+    assert again.as_dict() == made.as_dict()
+    assert again.calibration == made.calibration
+
+
+@pytest.mark.usefixtures("made")
+def test_probabilities_do_not_change_with_k_and_fall(desk):
+    with Local.open(desk, WORDS) as local:
+        whole = [(m.question.id, m.probability) for m in local.search(ASKED, 40, min_probability=0)]
+        assert len(whole) == 40
+        assert all(0 <= p <= 1 for _, p in whole)
+        assert [p for _, p in whole] == sorted((p for _, p in whole), reverse=True)
+        for k in (1, 2, 5, 11):
+            assert [(m.question.id, m.probability) for m in local.search(ASKED, k, min_probability=0)] == whole[:k]
+
+
+def test_nothing_below_the_line(made, desk):
+    with Local.open(desk, WORDS) as local:
+        line = made.calibration.line.probability
+        assert local.search("best pizza in Rome") == []
+        assert all(m.probability >= line for m in local.search(ASKED, 40))
+        assert local.search(ASKED, 40) == local.search(ASKED, 40, min_probability=line)
+        assert local.search(ASKED, 5, min_probability=1) == []
+        assert len(local.search(ASKED, 5, where=Filter(("renewal",)), min_probability=0)) > 0
+        with pytest.raises(SettingsError, match="0 to 1"):
+            local.search(ASKED, min_probability=90)
+
+
+@pytest.mark.parametrize("name", registry.names("similarity"))
+@pytest.mark.parametrize("text", ["", "???", "xyzzy plugh", "qwrtz 123456789"])
+@pytest.mark.usefixtures("made")
+def test_a_query_without_anything_known_finds_nothing(desk, name, text):
+    with Local.open(desk, name) as local:
+        assert local.search(text, 50) == []
+        if local.calibration:
+            assert local.search(text, 50, min_probability=0) == []
+
+
+@pytest.mark.usefixtures("made")
+def test_other_settings_or_another_ranker_are_not_calibrated(desk):
+    for name, settings in (("bm25", {}), (WORDS, {"lambda": 0.2})):
+        with Local.open(desk, name, settings) as local:
+            assert local.calibration is None
+            assert local.search(ASKED)[0].probability is None
+            with pytest.raises(SettingsError, match="not calibrated"):
+                local.search(ASKED, min_probability=0.5)
+
+
+def test_a_changed_archive_or_another_one_is_refused(made, desk, tmp_path):
+    moved = riverside(tmp_path / "moved")
+    with Archive.open(moved) as archive:
+        kept = calibrate(archive, rankers.build(WORDS)).calibration
+        kept.save(moved)
+    with Local.open(moved, WORDS) as local:
+        assert local.search(ASKED)[0].probability is not None
+        few = [Question(f"new{n}", f"a question about thing {n}") for n in range(20)]
+        local.archive.upsert(few)
+        assert local.search(ASKED)[0].probability is not None
+        local.archive.upsert(replace(q, id=f"x{q.id}") for q in few)
+        assert local.search(ASKED)[0].probability is None
+        assert "40 questions were added" in local.uncalibrated
+        with pytest.raises(SettingsError, match="40 questions were added"):
+            local.search(ASKED, min_probability=0.5)
+    made.calibration.model_copy(update={"state": made.calibration.state.model_copy(update={"change": 9**9})}).save(
+        moved
+    )
+    with Local.open(moved, WORDS) as local:
+        assert local.calibration is None
+        assert local.uncalibrated == "it was made on another archive"
+
+
+def test_a_damaged_file_is_one_line(made, tmp_path):
+    with Archive.open(riverside(tmp_path / "damaged")) as archive:
+        path = made.calibration.save(archive.path)
+        for text in ("", "{", "[]", '{"format": 99}', path.read_text().replace('"first"', '"fist"')):
+            path.write_text(text)
+            with pytest.raises(ArchiveError if "fist" not in text else SettingsError, match="askalike calibrate"):
+                Local(archive, rankers.build(WORDS))
+
+
+def test_it_is_plain_text(made, desk):
+    [path] = (desk / "calibration").glob("*.json")
+    assert json.loads(path.read_text())["ranker"] == made.calibration.ranker
+
+
+def test_thresholds_move_when_labels_change(made, tmp_path):
+    """A third of the questions get each other's rephrasings: what was right is not."""
+    with Archive.open(riverside(tmp_path / "relabelled")) as archive:
+        questions = [q for _, q in archive.view().questions() if q.rephrasings][::3]
+        turned = [*questions[1:], questions[0]]
+        archive.upsert(replace(q, rephrasings=o.rephrasings) for q, o in zip(questions, turned, strict=True))
+        moved = calibrate(archive, rankers.build(WORDS), precision=0.9)
+    assert moved.first.base_rate < made.first.base_rate - 0.1
+    assert moved.first.error < 0.08
+    assert moved.picked.probability is None or moved.picked.here.recall.value < made.picked.here.recall.value
+    before, after = made.thresholds[10], moved.thresholds[10]
+    assert after.coverage.value < before.coverage.value
+
+
+def test_too_few_labels_say_how_many_are_needed(tmp_path, desk):
+    with Archive.create(tmp_path / "few") as archive:
+        archive.upsert([Question("a", "boil an egg", rephrasings=("egg boiling",)), Question("b", "boil rice")])
+        for name in (None, "rephrasings"):
+            with pytest.raises(ArchiveError, match="at least 100 labelled queries"):
+                sample(archive, rankers.build(WORDS), name)
+    with Archive.open(desk) as archive, pytest.raises(ArchiveError, match="39 labelled queries .split duplicates"):
+        calibrate(archive, rankers.build(WORDS), "duplicates")
+
+
+def test_first_hits_of_one_kind_are_refused(tmp_path):
+    with Archive.create(tmp_path / "easy") as archive:
+        archive.upsert(Question(f"{n:03}", f"word{n} thing", rephrasings=(f"word{n}",) * 2) for n in range(120))
+        with pytest.raises(ArchiveError, match="at least 10 of each kind"):
+            sample(archive, rankers.build(WORDS))
+
+
+def test_candidates_only_are_refused(tmp_path):
+    with Archive.create(tmp_path / "pools") as archive:
+        archive.upsert([Question("a", "boil an egg"), Query("dev", Question("q", "egg"))])
+        archive.upsert([Judgement("dev", "q", "a", 1, 1)])
+        assert default_split(archive) == "dev"
+        with pytest.raises(SettingsError, match="candidates only"):
+            sample(archive, rankers.build(WORDS))
+
+
+def test_titles_leave_bodies_out(tmp_path):
+    with Archive.create(tmp_path / "bodies") as archive:
+        archive.upsert(Question(f"{n:03}", f"thing {n}", "with a body") for n in range(150))
+        archive.upsert(
+            Query("dev", Question(f"q{n}", f"thing {n if n % 2 else n + 1}", "and one more")) for n in range(120)
+        )
+        archive.upsert(Judgement("dev", f"q{n}", f"{n:03}", 1) for n in range(120))
+        assert len(split(archive, "dev").queries) == 120
+        assert sample(archive, rankers.build(WORDS)).bodies
+        assert not sample(archive, rankers.build(WORDS), titles=True).bodies
+
+
+def test_abstention_on_off_topic_queries(made, desk, tmp_path):
+    strange = [Question(str(n), f"how does the {word} of a planet {n} work") for n, word in enumerate(["orbit"] * 50)]
+    with Archive.open(desk) as archive:
+        curve = abstention(archive, rankers.build(WORDS), made, strange)
+    assert curve.queries == 50
+    assert curve.wanted.abstain.value >= 0.9
+    assert curve.wanted.kept.value >= 0.5
+    shares = [point.abstain.value for point in curve.points]
+    assert shares == sorted(shares)
+    kept = [point.kept.value for point in curve.points]
+    assert kept == sorted(kept, reverse=True)
+    assert kept[0] == 1
+    assert 0 < curve.line.probability <= 1
+
+
+def test_off_topic_queries_come_from_a_file_or_an_archive(desk, tmp_path):
+    path = tmp_path / "queries.jsonl"
+    path.write_text("".join(json.dumps({"id": n, "title": f"number {n}"}) + "\n" for n in range(30)))
+    assert len(off_topic(path)) == 30
+    assert len(off_topic(path, 7)) == 7
+    assert off_topic(path, 7) == off_topic(path, 7) != off_topic(path, 7, seed=1)
+    assert len(off_topic(desk, 50)) == 50
+    with pytest.raises(InputError):
+        off_topic(tmp_path / "nowhere")
+    with pytest.raises(ArchiveError):
+        off_topic(tmp_path)

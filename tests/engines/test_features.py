@@ -1,0 +1,48 @@
+"""What a hit's probability is told from."""
+
+import numpy as np
+import pytest
+
+from askalike.engines._features import DEPTH, FEATURES, Features
+from askalike.types import Question
+
+
+def of(scores, hits, query="boil an egg", body=""):
+    rows = Features("en").of(Question("q", query, body), np.array(scores), [Question("h", title) for title in hits])
+    return [dict(zip(FEATURES, row, strict=True)) for row in rows.tolist()]
+
+
+def test_by_hand():
+    first, second = of([6.0, 4.0, 2.0], ["boiling eggs in water", "pasta"])
+    assert first["score"] == 6
+    assert first["length"] == pytest.approx(np.log(4))
+    assert (first["lead"], second["lead"]) == (2, -2)
+    assert (first["field"], second["field"]) == (3, 0)
+    assert first["shared"] == pytest.approx(2 / 3)
+    assert first["overlap"] == pytest.approx(2 / 5)
+    assert second["shared"] == second["overlap"] == 0
+
+
+def test_an_only_hit_leads_by_its_score():
+    [only] = of([5.0], ["egg"])
+    assert only["lead"] == only["field"] == 5
+
+
+def test_what_comes_after_the_first_ten_changes_nothing():
+    scores = np.arange(20.0, 0.0, -1.0)
+    deep = of(scores, ["egg"] * 15)
+    assert deep[:DEPTH] == of(scores[:DEPTH], ["egg"] * DEPTH)
+    assert deep[12]["lead"] == 8 - 20
+    assert deep[12]["field"] == 8 - np.mean(scores[:DEPTH])
+
+
+def test_empty_texts_and_no_hits():
+    assert of([], []) == []
+    [row] = of([1.0], [""], "", "")
+    assert np.isfinite(list(row.values())).all()
+
+
+def test_bodies_count_as_length_only():
+    [bare], [full] = of([1.0], ["egg"]), of([1.0], ["egg"], body="in a very small pot")
+    assert full["length"] > bare["length"]
+    assert full["shared"] == bare["shared"]
