@@ -42,7 +42,7 @@ clean: ## remove .venv and everything made here
 
 .venv/.askalike: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing askalike into .venv …"
-	@$(PIP) install -c constraints.txt -e .
+	@$(PIP) install -c constraints.txt -e '.[service]'
 	@touch $@
 
 .venv/.test .venv/.lint .venv/.docs .venv/.bench: .venv/.%: .venv/.askalike

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from askalike import rankers
 from askalike.archive.store import Archive
+from askalike.archive.view import View
 from askalike.errors import IndexBusyError
 from askalike.rankers import Ranker
 from askalike.text.snippet import snippet
@@ -18,10 +19,11 @@ TYPED = " typed "  # the id of a question that is being asked: no question of an
 class Local:
     """Finds similar questions in an archive. Follows the archive: a change is found by the next search."""
 
-    def __init__(self, archive: Archive, ranker: Ranker) -> None:
+    def __init__(self, archive: Archive, ranker: Ranker, view: View | None = None) -> None:
+        """`view`: what is searched; all questions, as they are now, unless another is given."""
         self.archive = archive
         self.ranker = ranker
-        self._view = archive.view()
+        self._view = archive.view() if view is None else view
 
     @classmethod
     def open(cls, path: str | Path, ranker: str = rankers.DEFAULT, settings: Mapping[str, Any] | None = None) -> Self:

@@ -1,0 +1,33 @@
+"""What `askalike serve` is told: which archives, where it listens, and what it allows."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from askalike.config import Settings
+from askalike.errors import SettingsError
+
+
+class ServiceSettings(Settings):
+    """The settings of one service. Its processes pass them on to each other as JSON."""
+
+    archives: tuple[Path, ...] = Field(min_length=1, description="the archives' directories")
+    host: str = Field("127.0.0.1", description="the address to listen at")
+    port: int = Field(8080, ge=0, le=65535, description="the port; 0 takes one that is free")
+    ranker: str | None = Field(None, description="the ranker by its name; the default one where none is named")
+    values: dict[str, Any] = Field(default_factory=dict, description="the ranker's settings")
+    workers: int = Field(1, ge=1, le=64, description="how many processes answer")
+    log_texts: bool = Field(False, description="whether the log shows what was asked")
+    max_body_bytes: int = Field(1 << 20, ge=1, description="longer request bodies are refused")
+    timeout_s: float = Field(10.0, gt=0, description="a request that takes longer is given up")
+    max_waiting: int = Field(64, ge=1, description="as many requests may wait for one archive; more are turned away")
+
+    def folders(self) -> Mapping[str, Path]:
+        """Each archive's name, that of its folder, and where it is. Raises SettingsError where two have one name."""
+        named = [(path.resolve().name, path) for path in self.archives]
+        if twice := [name for name, n in Counter(name for name, _ in named).items() if n > 1]:
+            raise SettingsError(f"two archives are called {twice[0]!r}: the folder's name is the address; rename one")
+        return dict(named)

@@ -1,0 +1,75 @@
+"""`similar`: the questions of an archive that ask the same as one that is being typed."""
+
+import time
+from collections.abc import Sequence
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, HTTPException, Query, Request
+
+from askalike.service.places import Served
+from askalike.service.schema import Asked, MatchedWord, Result, Similar
+from askalike.service.tracing import note
+from askalike.types import Explanation, Filter, Match
+
+router = APIRouter(tags=["search"])
+
+
+@router.get("/similar")
+async def get_similar(desk: Served, request: Request, asked: Annotated[Asked, Query()]) -> Similar:
+    """The archive's questions most like the one that is typed, best first."""
+    return await _similar(desk, request, asked)
+
+
+@router.post("/similar")
+async def post_similar(desk: Served, request: Request, asked: Asked) -> Similar:
+    """The same for texts too long, or too private, for an address. Changes nothing."""
+    return await _similar(desk, request, asked)
+
+
+async def _similar(desk: Served, request: Request, asked: Asked) -> Similar:
+    if asked.min_probability is not None:
+        detail = f"min_probability: {desk.model} is not calibrated on {desk.name}, its scores are no probabilities"
+        raise HTTPException(422, detail)
+    started = time.perf_counter()
+    where = Filter(tuple(asked.tags), None, asked.before)
+    matches = await desk.search(
+        lambda engine: engine.search(asked.title, asked.k, body=asked.body, where=where, prefix=asked.prefix)
+    )
+    took_ms = round(1000 * (time.perf_counter() - started), 2)
+    note(request, archive=desk.name, found=len(matches))
+    return Similar(results=results(matches, asked.explain), abstained=not matches, model=desk.model, took_ms=took_ms)
+
+
+def results(matches: Sequence[Match], explain: bool = False) -> list[Result]:
+    """Matches as they are given out."""
+    return [_result(match, explain) for match in matches]
+
+
+def _result(match: Match, explain: bool) -> Result:
+    question, reason = match.question, match.explanation or Explanation(match.score)
+    return Result(
+        id=question.id,
+        title=question.title,
+        url=web_address(question.url),
+        tags=list(question.tags),
+        snippet=match.snippet,
+        score=match.score,
+        probability=match.probability,
+        calibrated=match.probability is not None,
+        confidence="uncalibrated" if match.probability is None else f"{match.probability:.0%}",
+        words=list(dict.fromkeys(c.word for c in reason.contributions)),
+        matched=_matched(reason) if explain else None,
+    )
+
+
+def _matched(reason: Explanation) -> list[MatchedWord]:
+    return [MatchedWord(word=c.word, fields=list(c.fields), score=c.score) for c in reason.contributions]
+
+
+def web_address(url: str | None) -> str | None:
+    """An address that a page may link to: of the web, and nothing that runs."""
+    try:
+        return url if url and urlsplit(url).scheme in ("http", "https") else None
+    except ValueError:
+        return None

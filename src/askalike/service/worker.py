@@ -1,0 +1,40 @@
+"""A process that answers requests at a socket that it was given."""
+
+import logging
+import socket
+import sys
+
+import uvicorn
+
+from askalike.service.app import create_app
+from askalike.service.log import JsonLines
+from askalike.service.settings import ServiceSettings
+
+GRACE_S = 10
+KEEP_ALIVE_S = 5
+LONGEST_HEAD = 32 << 10
+
+
+def run(settings: ServiceSettings, listening: socket.socket) -> None:
+    """Answers until it is told to end; then it finishes the requests that it has begun."""
+    _log_as_json()
+    config = uvicorn.Config(
+        create_app(settings),
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE_S,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        http="h11",
+        h11_max_incomplete_event_size=LONGEST_HEAD,
+    )
+    uvicorn.Server(config).run([listening])
+
+
+def _log_as_json() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("askalike").setLevel(logging.INFO)
