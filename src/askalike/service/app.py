@@ -5,7 +5,7 @@ from contextlib import ExitStack, asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 
-from askalike.service import health, similar
+from askalike.service import answers, health, links, questions, similar
 from askalike.service.desk import Desk
 from askalike.service.limits import BodyLimit
 from askalike.service.problems import RESPONSES, install
@@ -45,5 +45,6 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
 def _of_an_archive() -> APIRouter:
     router = APIRouter()
-    router.include_router(similar.router)
+    for part in (similar, questions, answers, links):
+        router.include_router(part.router)
     return router

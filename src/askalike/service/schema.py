@@ -2,7 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from askalike.readers._values import optional_utc
 
 MOST = 100
 LONGEST_TITLE = 1_000
@@ -14,10 +16,8 @@ Most = Annotated[int, Field(ge=1, le=MOST, description="how many are wanted")]
 Tags = Annotated[list[str], Field(max_length=50, description="only questions that have all of these")]
 Before = Annotated[
     str | None,
-    Field(
-        pattern=r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|\+00:00)?)?$",
-        description="only questions asked before this ISO date, in UTC",
-    ),
+    Field(max_length=40, description="only questions asked before this ISO date, in UTC"),
+    AfterValidator(optional_utc),
 ]
 Probability = Annotated[
     float | None, Field(ge=0, le=1, description="only what is as probable; refused where nothing is calibrated")

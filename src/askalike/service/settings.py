@@ -21,7 +21,7 @@ class ServiceSettings(Settings):
     values: dict[str, Any] = Field(default_factory=dict, description="the ranker's settings")
     workers: int = Field(1, ge=1, le=64, description="how many processes answer")
     log_texts: bool = Field(False, description="whether the log shows what was asked")
-    max_body_bytes: int = Field(1 << 20, ge=1, description="longer request bodies are refused")
+    max_body_bytes: int = Field(4 << 20, ge=1, description="longer request bodies are refused")
     timeout_s: float = Field(10.0, gt=0, description="a request that takes longer is given up")
     max_waiting: int = Field(64, ge=1, description="as many requests may wait for one archive; more are turned away")
 
