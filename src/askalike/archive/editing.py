@@ -1,4 +1,4 @@
-"""Single changes to an archive by those who keep it in step with a site: whole or not at all, on disk when they return."""
+"""Changes by those who keep an archive in step with a site: whole or not at all, and on disk when they return."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -16,6 +16,8 @@ from askalike.types import Answer, Link, Question
 MOST = 1_000
 """Records that are put at a time: fewer than a writer holds, so that they are one transaction."""
 LONGEST_SAMPLE = 1_000
+KEYS = {Question: ("questions", "id"), Answer: ("answers", "id"), Link: ("links", "source, target, kind")}
+"""The table of each kind of record, and the columns that tell its rows apart."""
 
 
 class MissingError(ArchiveError):
@@ -95,11 +97,7 @@ def _key(record: Question | Answer | Link) -> tuple[str, ...]:
 
 def _known(archive: Archive, records: Sequence[Question | Answer | Link]) -> set[tuple[str, ...]]:
     """The keys of those records that are there."""
-    table, columns = {
-        Question: ("questions", "id"),
-        Answer: ("answers", "id"),
-        Link: ("links", "source, target, kind"),
-    }[type(records[0])]
+    table, columns = KEYS[type(records[0])]
     among = json.dumps([_key(r)[0] for r in records])
     first = columns.partition(",")[0]
     sql = f"SELECT {columns} FROM {table} WHERE {first} IN (SELECT value FROM json_each(?))"

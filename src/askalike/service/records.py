@@ -23,7 +23,7 @@ class QuestionFields(Shape):
     title: Short
     body: Text = ""
     markup: Literal["text", "html"] = "text"
-    tags: Annotated[list[Short], Field(max_length=50)] = []
+    tags: Annotated[tuple[Short, ...], Field(max_length=50)] = ()
     category: Short | None = None
     language: Annotated[str, Field(pattern="^[a-z]{2,3}$")] | None = None
     created_at: Date | None = None
@@ -33,12 +33,11 @@ class QuestionFields(Shape):
     license: Short | None = None
     votes: Votes | None = None
     accepted_answer_id: Id | None = None
-    rephrasings: Annotated[list[Short], Field(max_length=100)] = []
+    rephrasings: Annotated[tuple[Short, ...], Field(max_length=100)] = ()
 
     def question(self, id: str) -> Question:
         """The record."""
-        values = self.model_dump(exclude={"id"})
-        return Question(id, **values | {"tags": tuple(self.tags), "rephrasings": tuple(self.rephrasings)})
+        return Question(id, **self.model_dump(exclude={"id"}))
 
 
 class AnswerFields(Shape):
