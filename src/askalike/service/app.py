@@ -8,14 +8,16 @@ from fastapi import APIRouter, FastAPI
 from askalike.service import answers, health, links, questions, similar
 from askalike.service.desk import Desk
 from askalike.service.limits import BodyLimit
+from askalike.service.loopback import LoopbackOnly
 from askalike.service.problems import RESPONSES, install
+from askalike.service.rate import Rate
 from askalike.service.settings import ServiceSettings
 from askalike.service.tracing import Tracing
 
 VERSION = "1"
 
 
-def create_app(settings: ServiceSettings) -> FastAPI:
+def create_app(settings: ServiceSettings, rate: Rate) -> FastAPI:
     """The service as an ASGI application. It opens the archives when it starts and closes them when it ends."""
 
     @asynccontextmanager
@@ -35,10 +37,13 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         redoc_url=None,
         responses=dict(RESPONSES),
     )
+    app.state.settings, app.state.rate = settings, rate
     install(app)
     app.include_router(health.router)
     app.include_router(_of_an_archive(), prefix="/v1/{archive}")
     app.add_middleware(BodyLimit, most_bytes=settings.max_body_bytes)
+    if settings.keyless:
+        app.add_middleware(LoopbackOnly)
     app.add_middleware(Tracing, log_texts=settings.log_texts)
     return app
 

@@ -1,4 +1,5 @@
-"""What a process of the service runs: `python -m askalike.service.child indexer`, or `worker` with a socket's number.
+"""What a process of the service runs: `python -m askalike.service.child indexer`, or `worker` with the numbers of two
+files that it inherits: the socket, and what callers are counted in.
 
 Its settings come as one line of JSON on standard input, which the supervisor then keeps open: where it ends, the
 supervisor is gone, and the process ends itself.
@@ -26,7 +27,8 @@ def main(arguments: list[str]) -> int:
         if arguments[0] == "indexer":
             indexer.run(settings)
         else:
-            worker.run(settings, socket.socket(fileno=int(arguments[1])))
+            listening, rate = map(int, arguments[1:])
+            worker.run(settings, socket.socket(fileno=listening), rate)
     except AskalikeError as error:
         print(f"askalike: {error}", file=sys.stderr)
         return 2

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Self, TypeVar
 
+from askalike.archive.keys import Key, verified
 from askalike.archive.settled import settled
 from askalike.archive.store import Archive
 from askalike.engines.local import Local
@@ -22,6 +23,7 @@ class Desk:
         self.model = engine.ranker.name
         self._engine = engine
         self._archive = archive
+        self._keys = Archive.open(archive.path)
         self._searching = Lane(engine, settings.max_waiting, settings.timeout_s)
         self._storing = Lane(archive, settings.max_waiting, settings.timeout_s)
 
@@ -33,6 +35,10 @@ class Desk:
         engine = Local(archive, served_ranker(settings, path), settled(archive))
         _warm(engine)
         return cls(name, engine, Archive.open(path), settings)
+
+    def key(self, text: str) -> Key | None:
+        """The key that somebody shows, if it is good for this archive."""
+        return verified(self._keys.connection, text)
 
     async def search(self, ask: Callable[[Local], Sequence[Match]]) -> Sequence[Match]:
         """What a search finds in the state last indexed."""
@@ -48,6 +54,7 @@ class Desk:
         self._storing.close()
         self._engine.close()
         self._archive.close()
+        self._keys.close()
 
 
 def _warm(engine: Local) -> None:

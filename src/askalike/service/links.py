@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 
 from askalike.archive.editing import delete_link as deleted
 from askalike.archive.editing import links_of
-from askalike.service.places import Served
+from askalike.service.places import Readable, Writable
 from askalike.service.records import Batch, Done, Id, Linked, LinkFields
 from askalike.service.writing import commit, found
 
@@ -15,20 +15,20 @@ router = APIRouter(tags=["links"])
 
 
 @router.post("/links:batch")
-async def post_links(desk: Served, batch: Batch[LinkFields], response: Response) -> Done:
+async def post_links(desk: Writable, batch: Batch[LinkFields], response: Response) -> Done:
     """Adds or replaces many links, all of them or, after an error, none."""
     return await commit(desk, [link.link() for link in batch.items], response)
 
 
 @router.put("/links")
-async def put_link(desk: Served, link: LinkFields, response: Response) -> Done:
+async def put_link(desk: Writable, link: LinkFields, response: Response) -> Done:
     """Adds a link between two questions, which have to be there."""
     return await commit(desk, [link.link()], response)
 
 
 @router.get("/links")
 async def get_links(
-    desk: Served, question: Id, kind: Annotated[Literal["duplicate", "related"] | None, Query()] = None
+    desk: Readable, question: Id, kind: Annotated[Literal["duplicate", "related"] | None, Query()] = None
 ) -> Linked:
     """The links that a question is an end of."""
     links = await desk.store(lambda archive: links_of(archive, question, kind))
@@ -36,6 +36,6 @@ async def get_links(
 
 
 @router.delete("/links", status_code=204)
-async def delete_link(desk: Served, link: Annotated[LinkFields, Query()]) -> None:
+async def delete_link(desk: Writable, link: Annotated[LinkFields, Query()]) -> None:
     """Deletes a link."""
     found(await desk.store(lambda archive: deleted(archive, link.link())), "link", f"{link.source} → {link.target}")

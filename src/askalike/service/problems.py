@@ -16,7 +16,7 @@ from askalike.service.tracing import HEADER
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = 1
-STATUSES = (400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503)
+STATUSES = (400, 401, 403, 404, 405, 409, 413, 415, 421, 422, 429, 500, 503)
 RESPONSES: Mapping[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {}}}
     for status in STATUSES

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Response
 
 from askalike.archive.editing import links_of
 from askalike.archive.store import Archive
-from askalike.service.places import Served
+from askalike.service.places import Readable, Writable
 from askalike.service.records import Batch, Done, Id, QuestionFields, StoredQuestion, WholeQuestion
 from askalike.service.writing import commit, found
 
@@ -16,19 +16,19 @@ QuestionId = Annotated[Id, Path(description="the question's id")]
 
 
 @router.post("/questions:batch")
-async def post_questions(desk: Served, batch: Batch[WholeQuestion], response: Response) -> Done:
+async def post_questions(desk: Writable, batch: Batch[WholeQuestion], response: Response) -> Done:
     """Adds or replaces many questions, all of them or, after an error, none. Found by search within a second."""
     return await commit(desk, [q.question(q.id) for q in batch.items], response)
 
 
 @router.put("/questions/{id:path}")
-async def put_question(desk: Served, id: QuestionId, question: QuestionFields, response: Response) -> Done:
+async def put_question(desk: Writable, id: QuestionId, question: QuestionFields, response: Response) -> Done:
     """Adds a question, or replaces it. Found by search within a second."""
     return await commit(desk, [question.question(id)], response)
 
 
 @router.get("/questions/{id:path}")
-async def get_question(desk: Served, id: QuestionId) -> StoredQuestion:
+async def get_question(desk: Readable, id: QuestionId) -> StoredQuestion:
     """A question with its answers and links."""
     stored = await desk.store(lambda archive: _stored(archive, id))
     found(stored is not None, "question", id)
@@ -36,7 +36,7 @@ async def get_question(desk: Served, id: QuestionId) -> StoredQuestion:
 
 
 @router.delete("/questions/{id:path}", status_code=204)
-async def delete_question(desk: Served, id: QuestionId) -> None:
+async def delete_question(desk: Writable, id: QuestionId) -> None:
     """Deletes a question with its answers and links."""
     found(await desk.store(lambda archive: archive.delete([id])) > 0, "question", id)
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from askalike.config import Settings
 from askalike.errors import SettingsError
+from askalike.service.hosts import is_loopback
 
 
 class ServiceSettings(Settings):
@@ -24,6 +25,15 @@ class ServiceSettings(Settings):
     max_body_bytes: int = Field(4 << 20, ge=1, description="longer request bodies are refused")
     timeout_s: float = Field(10.0, gt=0, description="a request that takes longer is given up")
     max_waiting: int = Field(64, ge=1, description="as many requests may wait for one archive; more are turned away")
+
+    require_keys: bool = Field(False, description="whether a key is needed on loopback too")
+    requests_per_s: float = Field(200.0, ge=0, description="as many requests one caller may make; 0 is no limit")
+    burst: int = Field(400, ge=1, description="as many requests one caller may make at once")
+
+    @property
+    def keyless(self) -> bool:
+        """Whether everything is open to who has no key."""
+        return is_loopback(self.host) and not self.require_keys
 
     def folders(self) -> Mapping[str, Path]:
         """Each archive's name, that of its folder, and where it is. Raises SettingsError where two have one name."""

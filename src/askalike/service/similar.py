@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from fastapi import APIRouter, HTTPException, Query, Request
 
-from askalike.service.places import Served
+from askalike.service.places import Readable
 from askalike.service.schema import Asked, MatchedWord, Result, Similar
 from askalike.service.tracing import note
 from askalike.types import Explanation, Filter, Match
@@ -16,18 +16,18 @@ router = APIRouter(tags=["search"])
 
 
 @router.get("/similar")
-async def get_similar(desk: Served, request: Request, asked: Annotated[Asked, Query()]) -> Similar:
+async def get_similar(desk: Readable, request: Request, asked: Annotated[Asked, Query()]) -> Similar:
     """The archive's questions most like the one that is typed, best first."""
     return await _similar(desk, request, asked)
 
 
 @router.post("/similar")
-async def post_similar(desk: Served, request: Request, asked: Asked) -> Similar:
+async def post_similar(desk: Readable, request: Request, asked: Asked) -> Similar:
     """The same for texts too long, or too private, for an address. Changes nothing."""
     return await _similar(desk, request, asked)
 
 
-async def _similar(desk: Served, request: Request, asked: Asked) -> Similar:
+async def _similar(desk: Readable, request: Request, asked: Asked) -> Similar:
     if asked.min_probability is not None:
         detail = f"min_probability: {desk.model} is not calibrated on {desk.name}, its scores are no probabilities"
         raise HTTPException(422, detail)

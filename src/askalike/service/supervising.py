@@ -8,8 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from askalike.archive.keys import in_force
 from askalike.archive.store import Archive
 from askalike.errors import ArchiveError, SettingsError
+from askalike.service.rate import shared
 from askalike.service.settings import ServiceSettings
 
 LOOK_EVERY_S = 0.2
@@ -65,8 +67,7 @@ def supervise(settings: ServiceSettings, say: Callable[[str], None]) -> None:
 
     Raises SettingsError where the address cannot be had, ArchiveError where a directory is no archive.
     """
-    for path in settings.folders().values():
-        Archive.open(path).close()
+    _check(settings)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
@@ -87,8 +88,8 @@ def _serve(
     ended: threading.Event,
     say: Callable[[str], None],
 ) -> None:
-    number = listening.fileno()
-    workers = [Child(settings, ["worker", str(number)], [number]) for _ in range(settings.workers)]
+    numbers = [listening.fileno(), shared()]
+    workers = [Child(settings, ["worker", *map(str, numbers)], numbers) for _ in range(settings.workers)]
     try:
         say(address(listening))
         while not ended.wait(LOOK_EVERY_S):
@@ -111,6 +112,16 @@ def _wait_for_the_index(indexer: Child, ended: threading.Event) -> None:
         pass
     if indexer.process.poll() is not None:
         raise ArchiveError("the archives cannot be indexed; the line above says why")
+
+
+def _check(settings: ServiceSettings) -> None:
+    """Refuses what is no archive, and to listen to others than this machine where an archive has no key."""
+    for path in settings.folders().values():
+        with Archive.open(path) as archive:
+            if not settings.keyless and not in_force(archive):
+                raise SettingsError(
+                    f"{path}: has no key, and {settings.host} needs one; make it: askalike keys create {path}"
+                )
 
 
 def _listening(settings: ServiceSettings) -> socket.socket:

@@ -8,6 +8,7 @@ import uvicorn
 
 from askalike.service.app import create_app
 from askalike.service.log import JsonLines
+from askalike.service.rate import Rate
 from askalike.service.settings import ServiceSettings
 
 GRACE_S = 10
@@ -15,11 +16,14 @@ KEEP_ALIVE_S = 5
 LONGEST_HEAD = 32 << 10
 
 
-def run(settings: ServiceSettings, listening: socket.socket) -> None:
-    """Answers until it is told to end; then it finishes the requests that it has begun."""
+def run(settings: ServiceSettings, listening: socket.socket, rate_number: int) -> None:
+    """Answers until it is told to end; then it finishes the requests that it has begun.
+
+    `rate_number`: the file descriptor of what the processes count callers in.
+    """
     _log_as_json()
     config = uvicorn.Config(
-        create_app(settings),
+        create_app(settings, Rate(rate_number, settings.requests_per_s, settings.burst)),
         lifespan="on",
         access_log=False,
         log_config=None,
