@@ -1,6 +1,5 @@
 """`answers`: one by one, or many in a batch."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
@@ -9,7 +8,7 @@ from askalike.archive.editing import delete_answer as deleted
 from askalike.archive.editing import get_answer as stored
 from askalike.service.places import Readable, Writable
 from askalike.service.records import AnswerFields, Batch, Done, Id, WholeAnswer
-from askalike.service.writing import commit, found
+from askalike.service.writing import commit, missing
 
 router = APIRouter(tags=["answers"])
 AnswerId = Annotated[Id, Path(description="the answer's id")]
@@ -31,11 +30,13 @@ async def put_answer(desk: Writable, id: AnswerId, answer: AnswerFields, respons
 async def get_answer(desk: Readable, id: AnswerId) -> WholeAnswer:
     """An answer."""
     answer = await desk.store(lambda archive: stored(archive, id))
-    found(answer is not None, "answer", id)
-    return WholeAnswer.model_construct(**asdict(answer))  # type: ignore[arg-type]
+    if answer is None:
+        raise missing("answer", id)
+    return WholeAnswer.of(answer)
 
 
 @router.delete("/answers/{id:path}", status_code=204)
 async def delete_answer(desk: Writable, id: AnswerId) -> None:
     """Deletes an answer."""
-    found(await desk.store(lambda archive: deleted(archive, id)), "answer", id)
+    if not await desk.store(lambda archive: deleted(archive, id)):
+        raise missing("answer", id)

@@ -5,7 +5,7 @@ from contextlib import ExitStack, asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 
-from askalike.service import answers, health, links, questions, similar
+from askalike.service import answers, asking, curating, health, links, metrics, questions, similar
 from askalike.service.desk import Desk
 from askalike.service.limits import BodyLimit
 from askalike.service.loopback import LoopbackOnly
@@ -40,6 +40,7 @@ def create_app(settings: ServiceSettings, rate: Rate) -> FastAPI:
     app.state.settings, app.state.rate = settings, rate
     install(app)
     app.include_router(health.router)
+    app.include_router(metrics.router)
     app.include_router(_of_an_archive(), prefix="/v1/{archive}")
     app.add_middleware(BodyLimit, most_bytes=settings.max_body_bytes)
     if settings.keyless:
@@ -50,6 +51,6 @@ def create_app(settings: ServiceSettings, rate: Rate) -> FastAPI:
 
 def _of_an_archive() -> APIRouter:
     router = APIRouter()
-    for part in (similar, questions, answers, links):
+    for part in (similar, asking, questions, answers, links, curating):
         router.include_router(part.router)
     return router

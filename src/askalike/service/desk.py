@@ -1,6 +1,6 @@
 """An archive that is served: one thread searches it, another reads and writes it, an indexer elsewhere follows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Self, TypeVar
 
 from askalike.archive.keys import Key, verified
@@ -10,7 +10,6 @@ from askalike.engines.local import Local
 from askalike.service.lane import Lane
 from askalike.service.served import served_ranker
 from askalike.service.settings import ServiceSettings
-from askalike.types import Match
 
 R = TypeVar("R")
 
@@ -21,6 +20,7 @@ class Desk:
     def __init__(self, name: str, engine: Local, archive: Archive, settings: ServiceSettings) -> None:
         self.name = name
         self.model = engine.ranker.name
+        self.keep_days = settings.keep_days
         self._engine = engine
         self._archive = archive
         self._keys = Archive.open(archive.path)
@@ -40,7 +40,7 @@ class Desk:
         """The key that somebody shows, if it is good for this archive."""
         return verified(self._keys.connection, text)
 
-    async def search(self, ask: Callable[[Local], Sequence[Match]]) -> Sequence[Match]:
+    async def search(self, ask: Callable[[Local], R]) -> R:
         """What a search finds in the state last indexed."""
         return await self._searching.run(ask)
 

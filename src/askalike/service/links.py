@@ -9,7 +9,7 @@ from askalike.archive.editing import delete_link as deleted
 from askalike.archive.editing import links_of
 from askalike.service.places import Readable, Writable
 from askalike.service.records import Batch, Done, Id, Linked, LinkFields
-from askalike.service.writing import commit, found
+from askalike.service.writing import commit, missing
 
 router = APIRouter(tags=["links"])
 
@@ -38,4 +38,5 @@ async def get_links(
 @router.delete("/links", status_code=204)
 async def delete_link(desk: Writable, link: Annotated[LinkFields, Query()]) -> None:
     """Deletes a link."""
-    found(await desk.store(lambda archive: deleted(archive, link.link())), "link", f"{link.source} → {link.target}")
+    if not await desk.store(lambda archive: deleted(archive, link.link())):
+        raise missing("link", f"{link.source} → {link.target}")

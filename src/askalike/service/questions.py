@@ -8,8 +8,17 @@ from fastapi import APIRouter, Path, Response
 from askalike.archive.editing import links_of
 from askalike.archive.store import Archive
 from askalike.service.places import Readable, Writable
-from askalike.service.records import Batch, Done, Id, QuestionFields, StoredQuestion, WholeQuestion
-from askalike.service.writing import commit, found
+from askalike.service.records import (
+    Batch,
+    Done,
+    Id,
+    LinkFields,
+    QuestionFields,
+    StoredQuestion,
+    WholeAnswer,
+    WholeQuestion,
+)
+from askalike.service.writing import commit, missing
 
 router = APIRouter(tags=["questions"])
 QuestionId = Annotated[Id, Path(description="the question's id")]
@@ -31,24 +40,22 @@ async def put_question(desk: Writable, id: QuestionId, question: QuestionFields,
 async def get_question(desk: Readable, id: QuestionId) -> StoredQuestion:
     """A question with its answers and links."""
     stored = await desk.store(lambda archive: _stored(archive, id))
-    found(stored is not None, "question", id)
-    return stored  # type: ignore[return-value]
+    if stored is None:
+        raise missing("question", id)
+    return stored
 
 
 @router.delete("/questions/{id:path}", status_code=204)
 async def delete_question(desk: Writable, id: QuestionId) -> None:
     """Deletes a question with its answers and links."""
-    found(await desk.store(lambda archive: archive.delete([id])) > 0, "question", id)
+    if not await desk.store(lambda archive: archive.delete([id])):
+        raise missing("question", id)
 
 
 def _stored(archive: Archive, id: str) -> StoredQuestion | None:
     view = archive.view()
     if (question := view.get([id]).get(id)) is None:
         return None
-    answers, links = view.answers_to([id])[id], links_of(archive, id)
-    facts = asdict(question) | {"answers": [_answer(a) for a in map(asdict, answers)], "links": map(asdict, links)}
-    return StoredQuestion.model_construct(**facts)
-
-
-def _answer(facts: dict[str, object]) -> dict[str, object]:
-    return {key: value for key, value in facts.items() if key != "label"}
+    answers = [WholeAnswer.of(answer) for answer in view.answers_to([id])[id]]
+    links = [LinkFields.model_construct(None, **asdict(link)) for link in links_of(archive, id)]
+    return StoredQuestion.model_construct(None, **asdict(question), answers=answers, links=links)

@@ -82,6 +82,11 @@ class WholeAnswer(AnswerFields):
     id: Id
     accepted: bool = False
 
+    @classmethod
+    def of(cls, answer: Answer) -> "WholeAnswer":
+        """A stored answer, as it is: what was imported need not be what the service would take."""
+        return cls.model_construct(None, **{key: getattr(answer, key) for key in cls.model_fields})
+
 
 T = TypeVar("T")
 

@@ -30,6 +30,8 @@ class ServiceSettings(Settings):
     requests_per_s: float = Field(200.0, ge=0, description="as many requests one caller may make; 0 is no limit")
     burst: int = Field(400, ge=1, description="as many requests one caller may make at once")
 
+    keep_days: float = Field(90.0, ge=0, le=36_500, description="as long settled questions are kept; 0 keeps none")
+
     @property
     def keyless(self) -> bool:
         """Whether everything is open to who has no key."""

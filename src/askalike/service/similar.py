@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from fastapi import APIRouter, HTTPException, Query, Request
 
+from askalike.service import metrics
 from askalike.service.places import Readable
 from askalike.service.schema import Asked, MatchedWord, Result, Similar
 from askalike.service.tracing import note
@@ -37,6 +38,11 @@ async def _similar(desk: Readable, request: Request, asked: Asked) -> Similar:
         lambda engine: engine.search(asked.title, asked.k, body=asked.body, where=where, prefix=asked.prefix)
     )
     took_ms = round(1000 * (time.perf_counter() - started), 2)
+    metrics.SEARCH.labels(desk.name).observe(took_ms / 1000)
+    if not matches:
+        metrics.ABSTAINED.labels(desk.name).inc()
+    elif matches[0].probability is not None:
+        metrics.TOP.labels(desk.name).observe(matches[0].probability)
     note(request, archive=desk.name, found=len(matches))
     return Similar(results=results(matches, asked.explain), abstained=not matches, model=desk.model, took_ms=took_ms)
 

@@ -1,12 +1,14 @@
 """Runs the service as processes: one that indexes, as many as are wanted that answer, and this one, which watches."""
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from tempfile import TemporaryDirectory
 
 from askalike.archive.keys import in_force
 from askalike.archive.store import Archive
@@ -17,6 +19,8 @@ from askalike.service.settings import ServiceSettings
 LOOK_EVERY_S = 0.2
 PATIENCE_S = 15
 BACKLOG = 1024
+COUNTS = "PROMETHEUS_MULTIPROC_DIR"
+"""Where prometheus_client reads in which folder processes count together."""
 MENDABLE = 2
 """The exit code of a process that only a person can help."""
 
@@ -24,7 +28,15 @@ MENDABLE = 2
 class Child:
     """A process of the service, started again where it has died."""
 
-    def __init__(self, settings: ServiceSettings, arguments: Sequence[str], keep: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        arguments: Sequence[str],
+        keep: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`keep`: the open files that it inherits. `environment`: what is added to this process's."""
+        self._environment = dict(environment or {})
         self._settings = settings
         self._arguments = arguments
         self._keep = keep
@@ -55,7 +67,8 @@ class Child:
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "askalike.service.child", *self._arguments]
         out = subprocess.PIPE if self._arguments[0] == "indexer" else None
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, pass_fds=self._keep)
+        env = os.environ | self._environment
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, pass_fds=self._keep, env=env)
         if process.stdin:
             process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
             process.stdin.flush()
@@ -75,7 +88,8 @@ def supervise(settings: ServiceSettings, say: Callable[[str], None]) -> None:
         indexer = Child(settings, ["indexer"])
         try:
             _wait_for_the_index(indexer, ended)
-            _serve(settings, listening, indexer, ended, say)
+            with TemporaryDirectory(prefix="askalike-") as counts:
+                _serve(settings, listening, counts, [indexer], ended, say)
         finally:
             indexer.end()
             indexer.wait(time.monotonic() + PATIENCE_S)
@@ -84,16 +98,18 @@ def supervise(settings: ServiceSettings, say: Callable[[str], None]) -> None:
 def _serve(
     settings: ServiceSettings,
     listening: socket.socket,
-    indexer: Child,
+    counts: str,
+    others: Sequence[Child],
     ended: threading.Event,
     say: Callable[[str], None],
 ) -> None:
     numbers = [listening.fileno(), shared()]
-    workers = [Child(settings, ["worker", *map(str, numbers)], numbers) for _ in range(settings.workers)]
+    arguments, environment = ["worker", *map(str, numbers)], {COUNTS: counts}
+    workers = [Child(settings, arguments, numbers, environment) for _ in range(settings.workers)]
     try:
         say(address(listening))
         while not ended.wait(LOOK_EVERY_S):
-            for child in (indexer, *workers):
+            for child in (*others, *workers):
                 child.started_again()
     finally:
         for child in workers:

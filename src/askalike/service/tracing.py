@@ -5,11 +5,14 @@ import time
 from secrets import token_hex
 from typing import Any
 
+from prometheus_client import Counter
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.service.log import say
 
+ANSWERED = Counter("askalike_requests", "Requests by their status", ["method", "status"])
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
 HEADER = "x-request-id"
 GIVEN = re.compile("[A-Za-z0-9._-]{1,64}")
 """An id that a client or a proxy may give; anything else is replaced by one of ours."""
@@ -41,6 +44,7 @@ class Tracing:
         try:
             await self._app(scope, receive, sending)
         finally:
+            ANSWERED.labels(request.method if request.method in METHODS else "other", status).inc()
             say("request", **self._facts(request, status, time.perf_counter() - started))
 
     def _facts(self, request: Request, status: int, took_s: float) -> dict[str, Any]:

@@ -21,7 +21,6 @@ async def commit(desk: Desk, records: Sequence[Question | Answer | Link], respon
     return Done(**asdict(edit))
 
 
-def found(there: bool, what: str, id: str) -> None:
-    """404 where something is not there."""
-    if not there:
-        raise HTTPException(404, f"no {what} {id!r}")
+def missing(what: str, id: str) -> HTTPException:
+    """404 for something that is not there."""
+    return HTTPException(404, f"no {what} {id!r}")
