@@ -21,6 +21,7 @@ PATIENCE_S = 15
 BACKLOG = 1024
 COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 """Where prometheus_client reads in which folder processes count together."""
+READY = b"ready\n"
 MENDABLE = 2
 """The exit code of a process that only a person can help."""
 
@@ -66,9 +67,8 @@ class Child:
 
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "askalike.service.child", *self._arguments]
-        out = subprocess.PIPE if self._arguments[0] == "indexer" else None
         env = os.environ | self._environment
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, pass_fds=self._keep, env=env)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=self._keep, env=env)
         if process.stdin:
             process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
             process.stdin.flush()
@@ -87,7 +87,7 @@ def supervise(settings: ServiceSettings, say: Callable[[str], None]) -> None:
     with _listening(settings) as listening:
         indexer = Child(settings, ["indexer"])
         try:
-            _wait_for_the_index(indexer, ended)
+            _wait_for(indexer, ended)
             with TemporaryDirectory(prefix="askalike-") as counts:
                 _serve(settings, listening, counts, [indexer], ended, say)
         finally:
@@ -107,6 +107,8 @@ def _serve(
     arguments, environment = ["worker", *map(str, numbers)], {COUNTS: counts}
     workers = [Child(settings, arguments, numbers, environment) for _ in range(settings.workers)]
     try:
+        for child in workers:
+            _wait_for(child, ended)
         say(address(listening))
         while not ended.wait(LOOK_EVERY_S):
             for child in (*others, *workers):
@@ -119,15 +121,16 @@ def _serve(
             child.wait(until)
 
 
-def _wait_for_the_index(indexer: Child, ended: threading.Event) -> None:
-    """Returns once every archive is indexed, or the service is to end."""
-    out = indexer.process.stdout
-    reader = threading.Thread(target=out.readline if out else int, daemon=True)
+def _wait_for(child: Child, ended: threading.Event) -> None:
+    """Returns once the process has said that it is ready, or the service is to end."""
+    said: list[bytes] = []
+    out = child.process.stdout
+    reader = threading.Thread(target=lambda: said.append(out.readline() if out else b""), daemon=True)
     reader.start()
     while reader.is_alive() and not ended.wait(LOOK_EVERY_S / 4):
         pass
-    if indexer.process.poll() is not None:
-        raise ArchiveError("the archives cannot be indexed; the line above says why")
+    if said and said[0] != READY:
+        raise ArchiveError("the service cannot start; the line above says why")
 
 
 def _check(settings: ServiceSettings) -> None:

@@ -16,6 +16,15 @@ KEEP_ALIVE_S = 5
 LONGEST_HEAD = 32 << 10
 
 
+class Server(uvicorn.Server):
+    """Says `ready` on standard output once requests are taken."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to take requests."""
+        await super().startup(sockets)
+        print("ready", flush=True)
+
+
 def run(settings: ServiceSettings, listening: socket.socket, rate_number: int) -> None:
     """Answers until it is told to end; then it finishes the requests that it has begun.
 
@@ -34,7 +43,7 @@ def run(settings: ServiceSettings, listening: socket.socket, rate_number: int) -
         http="h11",
         h11_max_incomplete_event_size=LONGEST_HEAD,
     )
-    uvicorn.Server(config).run([listening])
+    Server(config).run([listening])
 
 
 def _log_as_json() -> None:
