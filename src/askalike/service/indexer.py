@@ -1,17 +1,20 @@
 """The one process that follows the archives' changes and commits them to their indexes."""
 
+import sys
 import time
 from collections.abc import Sequence
 
 from askalike.archive.store import Archive
 from askalike.archive.view import View
-from askalike.errors import IndexBusyError
+from askalike.errors import AskalikeError, IndexBusyError
 from askalike.rankers import Ranker
 from askalike.service.served import served_ranker
 from askalike.service.settings import ServiceSettings
 
 EVERY_S = 0.1
 """How often it looks for changes."""
+RETRY_S = 5
+"""How long it waits where they cannot be indexed: the disk may be full, what was indexed before still serves."""
 
 
 class Indexer:
@@ -50,4 +53,12 @@ def run(settings: ServiceSettings) -> None:
     while True:
         time.sleep(EVERY_S)
         for indexer in each:
-            indexer.follow()
+            _follow(indexer)
+
+
+def _follow(indexer: Indexer) -> None:
+    try:
+        indexer.follow()
+    except AskalikeError as error:
+        print(f"askalike: {error}", file=sys.stderr, flush=True)
+        time.sleep(RETRY_S)

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from askalike.errors import AskalikeError
 from askalike.service.lane import OverloadedError
 from askalike.service.schema import Problem, Wrong
-from askalike.service.tracing import HEADER
+from askalike.service.tracing import HEADER, note
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = 1
@@ -61,7 +61,10 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _mendable(request: Request, error: Exception) -> JSONResponse:
-    return problem(request, 503, str(error), headers={"retry-after": str(RETRY_S)})
+    """Something that the operator can mend; the client is not told, as it may name places on the disk."""
+    note(request, error=str(error))
+    detail = f"the archive cannot do this now; the log has it as {request.state.id}"
+    return problem(request, 503, detail, headers={"retry-after": str(RETRY_S)})
 
 
 async def _overloaded(request: Request, error: Exception) -> JSONResponse:

@@ -51,9 +51,9 @@ class Rate:
         return KEY_BYTES + int.from_bytes(digest) % PLACES * WIDTH
 
 
-def shared() -> int:
-    """The file descriptor of fresh memory, which processes can inherit."""
-    number = os.memfd_create("askalike-rate")
+def shared(folder: str) -> int:
+    """The descriptor of a fresh file in that folder, for processes to inherit."""
+    number = os.open(os.path.join(folder, "rate"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     os.write(number, secrets.token_bytes(KEY_BYTES))
     os.ftruncate(number, SIZE)
     return number

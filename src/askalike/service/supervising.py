@@ -103,7 +103,7 @@ def _serve(
     ended: threading.Event,
     say: Callable[[str], None],
 ) -> None:
-    numbers = [listening.fileno(), shared()]
+    numbers = [listening.fileno(), shared(counts)]
     arguments, environment = ["worker", *map(str, numbers)], {COUNTS: counts}
     workers = [Child(settings, arguments, numbers, environment) for _ in range(settings.workers)]
     try:
