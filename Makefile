@@ -42,12 +42,12 @@ clean: ## remove .venv and everything made here
 
 .venv/.askalike: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing askalike into .venv …"
-	@$(PIP) install -c constraints.txt -e '.[vectors]'
+	@$(PIP) install -c constraints.txt -e '.[service,vectors]'
 	@touch $@
 
 .venv/.test: .venv/.askalike
 	@echo "Installing what test needs, torch for the networks among it …"
-	@$(PIP) install -c constraints.txt -e '.[neural,vectors]' --group test
+	@$(PIP) install -c constraints.txt -e '.[neural,service,vectors]' --group test
 	@touch $@
 
 .venv/.lint .venv/.docs .venv/.bench: .venv/.%: .venv/.askalike

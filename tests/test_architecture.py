@@ -19,7 +19,8 @@ LAYERS = (
     {"rankers", "answering"},
     {"engines"},
     {"experiment", "curation"},
-    {"service", "cli"},
+    {"service"},
+    {"cli"},
     {"__main__"},
 )
 """Imports go to lower layers only; members of one layer do not import each other."""

@@ -61,6 +61,22 @@ MIGRATIONS = (
         PRIMARY KEY (partition, query_id)
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE keys (
+        id TEXT PRIMARY KEY, scope TEXT NOT NULL, note TEXT NOT NULL, created_at TEXT NOT NULL, revoked_at TEXT,
+        salt BLOB NOT NULL, hash BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE asked (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, asked_at TEXT NOT NULL, title TEXT NOT NULL, body TEXT NOT NULL,
+        model TEXT NOT NULL, found TEXT NOT NULL
+    );
+    CREATE INDEX asked_by_time ON asked (asked_at);
+    CREATE TABLE feedback (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, given_at TEXT NOT NULL, title TEXT NOT NULL, body TEXT NOT NULL,
+        shown TEXT NOT NULL, chosen TEXT, verdict TEXT NOT NULL, model TEXT
+    );
+    CREATE INDEX feedback_by_time ON feedback (given_at);
+    """,
 )
 
 

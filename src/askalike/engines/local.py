@@ -8,6 +8,7 @@ import numpy as np
 
 from askalike import rankers
 from askalike.archive.store import Archive
+from askalike.archive.view import View
 from askalike.engines._calibration import Calibration, kept
 from askalike.engines._features import DEPTH, Features
 from askalike.errors import IndexBusyError, SettingsError
@@ -22,10 +23,12 @@ TYPED = " typed "  # the id of a question that is being asked: no question of an
 class Local:
     """Finds similar questions in an archive. Follows the archive: a change is found by the next search."""
 
-    def __init__(self, archive: Archive, ranker: Ranker) -> None:
+    def __init__(self, archive: Archive, ranker: Ranker, view: View | None = None) -> None:
+        """`view`: what is searched; all questions, as they are now, unless another is given."""
         self.archive = archive
         self.ranker = ranker
-        self._view = archive.view()
+        self._now = archive.view()
+        self._view = self._now if view is None else view
         self._features = Features(self._view.language)
         self._calibration = kept(archive, ranker)
         self._checked: int | None = None
@@ -58,9 +61,9 @@ class Local:
     @property
     def calibration(self) -> Calibration | None:
         """What the ranker's scores mean on the archive as it is; None where that is not known."""
-        change = self._view.change
+        change = self._now.change
         if self._calibration and self._checked != change:
-            self._checked, self.uncalibrated = change, self._calibration.state.objection(self._view)
+            self._checked, self.uncalibrated = change, self._calibration.state.objection(self._now)
         return None if self.uncalibrated else self._calibration
 
     def search(

@@ -1,0 +1,113 @@
+"""Changes by those who keep an archive in step with a site: whole or not at all, and on disk when they return."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from askalike.archive.store import Archive, storage_errors
+from askalike.archive.view import ANSWER_SQL, answer_of
+from askalike.archive.writer import transaction
+from askalike.errors import ArchiveError
+from askalike.text.clean import plain_text
+from askalike.text.language import detect
+from askalike.types import Answer, Link, Question
+
+MOST = 1_000
+"""Records that are put at a time: fewer than a writer holds, so that they are one transaction."""
+LONGEST_SAMPLE = 1_000
+KEYS = {Question: ("questions", "id"), Answer: ("answers", "id"), Link: ("links", "source, target, kind")}
+"""The table of each kind of record, and the columns that tell its rows apart."""
+
+
+class MissingError(ArchiveError):
+    """A record refers to questions that the archive does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What came of a change: its number, at which it is on disk, and how many records were not there before."""
+
+    change: int
+    created: int
+
+
+def put(archive: Archive, records: Sequence[Question | Answer | Link]) -> Edit:
+    """Adds at most 1,000 records of one kind, or replaces those with the same id.
+
+    Questions of an archive of several languages get theirs. Raises MissingError where an answer's question, or an end
+    of a link, is not there; ArchiveError where the archive cannot be written.
+    """
+    if absent := _absent(archive, _needed(records)):
+        raise MissingError(f"no question {', '.join(map(repr, absent[:5]))}: put it first")
+    known = _known(archive, records)
+    change = archive.upsert(_spoken(archive, r) if isinstance(r, Question) else r for r in records)
+    return Edit(change, len({_key(r) for r in records} - known))
+
+
+def delete_answer(archive: Archive, id: str) -> bool:
+    """Deletes an answer; whether it was there."""
+    with storage_errors(archive.path), transaction(archive.connection) as change:
+        gone = "INSERT INTO deletions SELECT ?, 'answers', number FROM answers WHERE id = ?"
+        archive.connection.execute(gone, (change, id))
+        return archive.connection.execute("DELETE FROM answers WHERE id = ?", (id,)).rowcount > 0
+
+
+def delete_link(archive: Archive, link: Link) -> bool:
+    """Deletes a link; whether it was there."""
+    with storage_errors(archive.path), transaction(archive.connection):
+        sql = "DELETE FROM links WHERE source = ? AND target = ? AND kind = ?"
+        return archive.connection.execute(sql, (link.source, link.target, link.kind)).rowcount > 0
+
+
+def get_answer(archive: Archive, id: str) -> Answer | None:
+    """The answer with that id, if it is there."""
+    row = archive.connection.execute(f"{ANSWER_SQL} WHERE a.id = ?", (id,)).fetchone()
+    return answer_of(row) if row else None
+
+
+def links_of(archive: Archive, id: str, kind: Literal["duplicate", "related"] | None = None) -> list[Link]:
+    """The links that a question is an end of, of one kind or of all, where both ends are there."""
+    sql = (
+        "SELECT l.source, l.target, l.kind, l.created_at FROM links l JOIN questions s ON s.id = l.source "
+        "JOIN questions t ON t.id = l.target WHERE (l.source = ?1 OR l.target = ?1) AND (l.kind = ?2 OR ?2 IS NULL) "
+        "ORDER BY s.number, t.number, l.kind"
+    )
+    return [Link(*row) for row in archive.connection.execute(sql, (id, kind))]
+
+
+def _needed(records: Iterable[Question | Answer | Link]) -> set[str]:
+    """The ids of the questions that the records refer to."""
+    needed: set[str] = set()
+    for record in records:
+        if isinstance(record, Answer):
+            needed.add(record.question_id)
+        elif isinstance(record, Link):
+            needed |= {record.source, record.target}
+    return needed
+
+
+def _absent(archive: Archive, ids: set[str]) -> list[str]:
+    return sorted(ids - archive.view().numbers(ids).keys()) if ids else []
+
+
+def _key(record: Question | Answer | Link) -> tuple[str, ...]:
+    return (record.source, record.target, record.kind) if isinstance(record, Link) else (record.id,)
+
+
+def _known(archive: Archive, records: Sequence[Question | Answer | Link]) -> set[tuple[str, ...]]:
+    """The keys of those records that are there."""
+    table, columns = KEYS[type(records[0])]
+    among = json.dumps([_key(r)[0] for r in records])
+    first = columns.partition(",")[0]
+    sql = f"SELECT {columns} FROM {table} WHERE {first} IN (SELECT value FROM json_each(?))"
+    return set(archive.connection.execute(sql, (among,)))
+
+
+def _spoken(archive: Archive, question: Question) -> Question:
+    """The question with its language, where the archive has several and nobody says which it is."""
+    among = archive.view().languages
+    if question.language or not among:
+        return question
+    text = f"{question.title} {plain_text(question.body[:LONGEST_SAMPLE], question.markup)}"
+    return replace(question, language=detect(text, among))

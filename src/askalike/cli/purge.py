@@ -1,0 +1,24 @@
+"""askalike purge."""
+
+from typing import Annotated
+
+import typer
+
+from askalike.archive import asked
+from askalike.archive.store import Archive
+from askalike.cli._options import Directory
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(purge)
+
+
+def purge(
+    directory: Directory,
+    days: Annotated[float, typer.Option(min=0, help="What is older than so many days goes; 0 is everything.")],
+) -> None:
+    """Delete what people asked over HTTP, and their feedback. Questions of the archive stay."""
+    with Archive.open(directory) as archive:
+        questions, feedback = asked.purge(archive, days)
+    print(f"{questions} questions asked and {feedback} pieces of feedback deleted")

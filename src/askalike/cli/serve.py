@@ -1,0 +1,40 @@
+"""askalike serve."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askalike.cli._options import RankerName, Settings, say_compiling
+from askalike.config import assignments, validated
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(serve)
+
+
+def serve(
+    directories: Annotated[list[Path], typer.Argument(metavar="DIR…", help="The archives' directories.")],
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes one that is free.")] = 8080,
+    ranker: RankerName = None,
+    settings: Settings = None,
+    workers: Annotated[int, typer.Option(help="How many processes answer.")] = 1,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A setting of the service; see service.md")
+    ] = None,
+) -> None:
+    """Serve archives over HTTP: similar questions as they are typed, for people and other programs."""
+    from askalike.service import extra
+    from askalike.service.settings import ServiceSettings
+
+    extra.require()
+    given = {"archives": directories, "host": host, "port": port, "ranker": ranker, "workers": workers}
+    values = given | {"values": assignments(settings or [])} | assignments(option or [])
+    chosen = validated(ServiceSettings, values, "serve")
+    say_compiling()
+    from askalike.service.supervising import supervise
+
+    supervise(chosen, lambda where: print(f"askalike: serving at {where}", file=sys.stderr, flush=True))

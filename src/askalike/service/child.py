@@ -1,0 +1,44 @@
+"""What a process of the service runs: `python -m askalike.service.child indexer`, or `worker` with the numbers of two
+files that it inherits: the socket, and what callers are counted in.
+
+Its settings come as one line of JSON on standard input, which the supervisor then keeps open: where it ends, the
+supervisor is gone, and the process ends itself.
+"""
+
+import io
+import os
+import signal
+import socket
+import sys
+import threading
+
+from askalike.errors import AskalikeError
+from askalike.service import indexer, worker
+from askalike.service.settings import ServiceSettings
+
+
+def main(arguments: list[str]) -> int:
+    """Runs one process of the service; returns its exit code: 2 for what a person can mend."""
+    given = os.fdopen(0, "rb", buffering=0, closefd=False)  # a buffer's lock would be held at exit
+    settings = ServiceSettings.model_validate_json(given.readline())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor says when to end
+    threading.Thread(target=_end_with_the_supervisor, args=(given,), daemon=True).start()
+    try:
+        if arguments[0] == "indexer":
+            indexer.run(settings)
+        else:
+            listening, rate = map(int, arguments[1:])
+            worker.run(settings, socket.socket(fileno=listening), rate)
+    except AskalikeError as error:
+        print(f"askalike: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _end_with_the_supervisor(given: io.FileIO) -> None:
+    given.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,46 @@
+"""A thread with something that only it may touch, and a bounded queue before it."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class OverloadedError(Exception):
+    """More work waits for a lane than it may hold: the request is turned away."""
+
+
+class Lane(Generic[T]):
+    """Runs work on `held`, one piece after the other, in a thread of its own: the event loop goes on meanwhile."""
+
+    def __init__(self, held: T, most: int, timeout_s: float) -> None:
+        self._held = held
+        self._most = most
+        self._timeout_s = timeout_s
+        self._waiting = 0
+        self._thread = ThreadPoolExecutor(1)
+
+    async def run(self, work: Callable[[T], R]) -> R:
+        """What the work returns. Raises OverloadedError where too much waits, TimeoutError where it takes too long.
+
+        What has not begun when its time is up is never begun; what has begun is finished, and nobody told.
+        """
+        if self._waiting >= self._most:
+            raise OverloadedError
+        self._waiting += 1
+        future = asyncio.get_running_loop().run_in_executor(self._thread, self._counted, work)
+        future.add_done_callback(self._uncounted)
+        return await asyncio.wait_for(future, self._timeout_s)
+
+    def close(self) -> None:
+        """Finishes what waits, then ends the thread."""
+        self._thread.shutdown()
+
+    def _counted(self, work: Callable[[T], R]) -> R:
+        return work(self._held)
+
+    def _uncounted(self, _: object) -> None:
+        self._waiting -= 1

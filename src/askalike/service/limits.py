@@ -1,0 +1,58 @@
+"""Refuses bodies that are too long, or are no JSON, before anything reads them."""
+
+from fastapi import HTTPException, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from askalike.service.problems import problem
+
+JSON = ("application/json",)
+
+
+class BodyLimit:
+    """ASGI middleware: 413 for a body over the limit, said to be or found to be; 415 for one that is not JSON.
+
+    A page of another site cannot send JSON without being allowed to (CORS), which a form's or a plain body would not
+    ask for.
+    """
+
+    def __init__(self, app: ASGIApp, most_bytes: int, media_types: tuple[str, ...] = JSON) -> None:
+        self._app = app
+        self._most = most_bytes
+        self._media_types = media_types
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes the request on, or refuses it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        if refusal := self._refusal(request):
+            await problem(request, *refusal)(scope, receive, send)
+            return
+        await self._app(scope, self._counting(receive), send)
+
+    def _refusal(self, request: Request) -> tuple[int, str] | None:
+        size = request.headers.get("content-length", "0")
+        if size.isdigit() and int(size) > self._most:
+            return self._too_long()
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        has_body = size != "0" or "transfer-encoding" in request.headers
+        if has_body and media_type not in self._media_types:
+            return 415, f"content-type: {media_type or 'none'} is not taken; send {' or '.join(self._media_types)}"
+        return None
+
+    def _too_long(self) -> tuple[int, str]:
+        return 413, f"body: longer than the {self._most} bytes that are taken; send less at a time"
+
+    def _counting(self, receive: Receive) -> Receive:
+        taken = 0
+
+        async def counted() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > self._most:
+                raise HTTPException(*self._too_long())
+            return message
+
+        return counted

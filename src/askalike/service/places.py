@@ -1,0 +1,64 @@
+"""The archive that a request's address names, for those who may use it as they want to."""
+
+import math
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from fastapi import Depends, HTTPException, Path, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from askalike.archive.keys import Scope
+from askalike.service.desk import Desk
+from askalike.service.rate import Rate
+from askalike.service.tracing import note
+
+BEARER = HTTPBearer(auto_error=False, description="a key made by `askalike keys create`; none is needed on loopback")
+Shown = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
+
+
+def _named(request: Request, archive: Annotated[str, Path(description="the archive's name")]) -> Desk:
+    desks: dict[str, Desk] = request.app.state.desks
+    if archive not in desks:
+        known = f"; there are: {', '.join(desks)}" if request.app.state.settings.keyless else ""
+        raise HTTPException(404, f"no archive {archive!r} is served here{known}")
+    return desks[archive]
+
+
+def _may(scope: Scope) -> Callable[..., Awaitable[Desk]]:
+    async def desk_for(request: Request, desk: Annotated[Desk, Depends(_named)], shown: Shown) -> Desk:
+        admit(request, desk, shown.credentials if shown else None, scope)
+        return desk
+
+    return desk_for
+
+
+def admit(request: Request, desk: Desk, shown: str | None, scope: Scope) -> None:
+    """Lets a request pass that may use the archive so, and not too often; raises HTTPException where it may not."""
+    key = desk.key(shown) if shown else None
+    caller = key.id if key else request.client.host if request.client else ""
+    note(request, archive=desk.name, **({"key": key.id} if key else {}))
+    _slow_down(request.app.state.rate, caller)
+    if shown and key is None:
+        raise _unknown("this key is not known here, or it was revoked")
+    if key is None and not request.app.state.settings.keyless:
+        raise _unknown("a key is needed; send it as Authorization: Bearer KEY")
+    if key and not key.may(scope):
+        raise HTTPException(403, f"this key may {key.scope}; {scope} is needed")
+
+
+def _slow_down(rate: Rate, caller: str) -> None:
+    if wait_s := rate.wait_s(caller):
+        headers = {"retry-after": str(math.ceil(wait_s))}
+        raise HTTPException(429, f"too many requests; wait {wait_s:.2f} s", headers)
+
+
+def _unknown(detail: str) -> HTTPException:
+    return HTTPException(401, detail, {"www-authenticate": "Bearer"})
+
+
+Readable = Annotated[Desk, Depends(_may("read"))]
+"""The archive, for those who may search it."""
+Writable = Annotated[Desk, Depends(_may("write"))]
+"""The archive, for those who may change what is in it."""
+Moderated = Annotated[Desk, Depends(_may("moderate"))]
+"""The archive, for those who may decide about it and see what was asked."""

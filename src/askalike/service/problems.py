@@ -1,0 +1,80 @@
+"""Errors as problem+json (RFC 9457): what was wrong, and where."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from askalike.errors import AskalikeError
+from askalike.service.lane import OverloadedError
+from askalike.service.schema import Problem, Wrong
+from askalike.service.tracing import HEADER, note
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_S = 1
+STATUSES = (400, 401, 403, 404, 405, 409, 413, 415, 421, 422, 429, 500, 503)
+RESPONSES: Mapping[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {}}}
+    for status in STATUSES
+}
+"""For the API's description."""
+
+
+def problem(
+    request: Request, status: int, detail: str, wrong: Sequence[Wrong] = (), headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """The answer that says what is wrong."""
+    body = Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        instance=request.url.path,
+        request_id=request.state.id,
+        errors=list(wrong),
+    )
+    return JSONResponse(body.model_dump(), status, headers, MEDIA_TYPE)
+
+
+def install(app: FastAPI) -> None:
+    """Every error of the application is answered so."""
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(AskalikeError, _mendable)
+    app.add_exception_handler(OverloadedError, _overloaded)
+    app.add_exception_handler(TimeoutError, _overloaded)
+    app.add_exception_handler(500, _failed)
+
+
+async def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    return problem(request, error.status_code, str(error.detail), headers=error.headers)
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    wrong = [Wrong(where=".".join(map(str, e["loc"])), what=e["msg"]) for e in error.errors()]
+    return problem(request, 422, "; ".join(f"{w.where}: {w.what}" for w in wrong), wrong)
+
+
+async def _mendable(request: Request, error: Exception) -> JSONResponse:
+    """Something that the operator can mend; the client is not told, as it may name places on the disk."""
+    note(request, error=str(error))
+    detail = f"the archive cannot do this now; the log has it as {request.state.id}"
+    return problem(request, 503, detail, headers={"retry-after": str(RETRY_S)})
+
+
+async def _overloaded(request: Request, error: Exception) -> JSONResponse:
+    slow = isinstance(error, TimeoutError)
+    detail = "this took too long and was given up" if slow else "too many requests are waiting"
+    return problem(request, 503, f"{detail}; try again", headers={"retry-after": str(RETRY_S)})
+
+
+async def _failed(request: Request, _: Exception) -> JSONResponse:
+    """Something that is not the client's to mend; the log has it under the request's id."""
+    return problem(
+        request, 500, f"something failed here; the log has it as {request.state.id}", headers={HEADER: request.state.id}
+    )

@@ -1,0 +1,45 @@
+"""What `askalike serve` is told: which archives, where it listens, and what it allows."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from askalike.config import Settings
+from askalike.errors import SettingsError
+from askalike.service.hosts import is_loopback
+
+
+class ServiceSettings(Settings):
+    """The settings of one service. Its processes pass them on to each other as JSON."""
+
+    archives: tuple[Path, ...] = Field(min_length=1, description="the archives' directories")
+    host: str = Field("127.0.0.1", description="the address to listen at")
+    port: int = Field(8080, ge=0, le=65535, description="the port; 0 takes one that is free")
+    ranker: str | None = Field(None, description="the ranker by its name; the default one where none is named")
+    values: dict[str, Any] = Field(default_factory=dict, description="the ranker's settings")
+    workers: int = Field(1, ge=1, le=64, description="how many processes answer")
+    log_texts: bool = Field(False, description="whether the log shows what was asked")
+    max_body_bytes: int = Field(4 << 20, ge=1, description="longer request bodies are refused")
+    timeout_s: float = Field(10.0, gt=0, description="a request that takes longer is given up")
+    max_waiting: int = Field(64, ge=1, description="as many requests may wait for one archive; more are turned away")
+
+    require_keys: bool = Field(False, description="whether a key is needed on loopback too")
+    requests_per_s: float = Field(200.0, ge=0, description="as many requests one caller may make; 0 is no limit")
+    burst: int = Field(400, ge=1, description="as many requests one caller may make at once")
+
+    keep_days: float = Field(90.0, ge=0, le=36_500, description="as long settled questions are kept; 0 keeps none")
+
+    @property
+    def keyless(self) -> bool:
+        """Whether everything is open to who has no key."""
+        return is_loopback(self.host) and not self.require_keys
+
+    def folders(self) -> Mapping[str, Path]:
+        """Each archive's name, that of its folder, and where it is. Raises SettingsError where two have one name."""
+        named = [(path.resolve().name, path) for path in self.archives]
+        if twice := [name for name, n in Counter(name for name, _ in named).items() if n > 1]:
+            raise SettingsError(f"two archives are called {twice[0]!r}: the folder's name is the address; rename one")
+        return dict(named)

@@ -1,0 +1,159 @@
+"""Runs the service as processes: one that indexes, as many as are wanted that answer, and this one, which watches."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from tempfile import TemporaryDirectory
+
+from askalike.archive.keys import in_force
+from askalike.archive.store import Archive
+from askalike.errors import ArchiveError, SettingsError
+from askalike.service.rate import shared
+from askalike.service.settings import ServiceSettings
+
+LOOK_EVERY_S = 0.2
+PATIENCE_S = 15
+BACKLOG = 1024
+COUNTS = "PROMETHEUS_MULTIPROC_DIR"
+"""Where prometheus_client reads in which folder processes count together."""
+READY = b"ready\n"
+MENDABLE = 2
+"""The exit code of a process that only a person can help."""
+
+
+class Child:
+    """A process of the service, started again where it has died."""
+
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        arguments: Sequence[str],
+        keep: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`keep`: the open files that it inherits. `environment`: what is added to this process's."""
+        self._environment = dict(environment or {})
+        self._settings = settings
+        self._arguments = arguments
+        self._keep = keep
+        self.process = self._start()
+
+    def started_again(self) -> bool:
+        """Whether it had died. Raises SettingsError where starting it again would not help."""
+        code = self.process.poll()
+        if code is None:
+            return False
+        if code == MENDABLE:
+            raise SettingsError("the service has ended; the line above says why")
+        self.process = self._start()
+        return True
+
+    def end(self) -> None:
+        """Asks it to finish what it has begun and to end."""
+        self.process.terminate()
+
+    def wait(self, until: float) -> None:
+        """Waits for its end, at most until that moment of the monotonic clock."""
+        try:
+            self.process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "askalike.service.child", *self._arguments]
+        env = os.environ | self._environment
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=self._keep, env=env)
+        if process.stdin:
+            process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
+            process.stdin.flush()
+        return process
+
+
+def supervise(settings: ServiceSettings, say: Callable[[str], None]) -> None:
+    """Serves until SIGTERM or SIGINT. `say` is told the address once requests are taken.
+
+    Raises SettingsError where the address cannot be had, ArchiveError where a directory is no archive.
+    """
+    _check(settings)
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    with _listening(settings) as listening:
+        indexer = Child(settings, ["indexer"])
+        try:
+            _wait_for(indexer, ended)
+            with TemporaryDirectory(prefix="askalike-") as counts:
+                _serve(settings, listening, counts, [indexer], ended, say)
+        finally:
+            indexer.end()
+            indexer.wait(time.monotonic() + PATIENCE_S)
+
+
+def _serve(
+    settings: ServiceSettings,
+    listening: socket.socket,
+    counts: str,
+    others: Sequence[Child],
+    ended: threading.Event,
+    say: Callable[[str], None],
+) -> None:
+    numbers = [listening.fileno(), shared(counts)]
+    arguments, environment = ["worker", *map(str, numbers)], {COUNTS: counts}
+    workers = [Child(settings, arguments, numbers, environment) for _ in range(settings.workers)]
+    try:
+        for child in workers:
+            _wait_for(child, ended)
+        say(address(listening))
+        while not ended.wait(LOOK_EVERY_S):
+            for child in (*others, *workers):
+                child.started_again()
+    finally:
+        for child in workers:
+            child.end()
+        until = time.monotonic() + PATIENCE_S
+        for child in workers:
+            child.wait(until)
+
+
+def _wait_for(child: Child, ended: threading.Event) -> None:
+    """Returns once the process has said that it is ready, or the service is to end."""
+    said: list[bytes] = []
+    out = child.process.stdout
+    reader = threading.Thread(target=lambda: said.append(out.readline() if out else b""), daemon=True)
+    reader.start()
+    while reader.is_alive() and not ended.wait(LOOK_EVERY_S / 4):
+        pass
+    if said and said[0] != READY:
+        raise ArchiveError("the service cannot start; the line above says why")
+
+
+def _check(settings: ServiceSettings) -> None:
+    """Refuses what is no archive, and to listen to others than this machine where an archive has no key."""
+    for path in settings.folders().values():
+        with Archive.open(path) as archive:
+            if not settings.keyless and not in_force(archive):
+                raise SettingsError(
+                    f"{path}: has no key, and {settings.host} needs one; make it: askalike keys create {path}"
+                )
+
+
+def _listening(settings: ServiceSettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise SettingsError(
+            f"{settings.host}:{settings.port}: cannot listen there ({error.strerror}); choose another --host or --port"
+        ) from None
+
+
+def address(listening: socket.socket) -> str:
+    """Where a browser finds the service."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

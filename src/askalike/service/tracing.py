@@ -1,0 +1,70 @@
+"""Gives every request an id, and the log a line on each answer."""
+
+import re
+import time
+from secrets import token_hex
+from typing import Any
+
+from prometheus_client import Counter
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from askalike.service.log import say
+
+ANSWERED = Counter("askalike_requests", "Requests by their status", ["method", "status"])
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
+HEADER = "x-request-id"
+GIVEN = re.compile("[A-Za-z0-9._-]{1,64}")
+"""An id that a client or a proxy may give; anything else is replaced by one of ours."""
+
+
+class Tracing:
+    """ASGI middleware: the id is in `request.state.id` and in the answer's header."""
+
+    def __init__(self, app: ASGIApp, log_texts: bool) -> None:
+        self._app = app
+        self._log_texts = log_texts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        request.state.id = id = _id(request)
+        started, status = time.perf_counter(), 500
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (HEADER.encode(), id.encode())]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            ANSWERED.labels(request.method if request.method in METHODS else "other", status).inc()
+            say("request", **self._facts(request, status, time.perf_counter() - started))
+
+    def _facts(self, request: Request, status: int, took_s: float) -> dict[str, Any]:
+        texts = {"query": request.url.query} if self._log_texts else {}
+        return {
+            "request_id": request.state.id,
+            "method": request.method,
+            "path": request.url.path,
+            "status": status,
+            "took_ms": round(1000 * took_s, 2),
+            **texts,
+            **getattr(request.state, "facts", {}),
+        }
+
+
+def note(request: Request, **facts: Any) -> None:
+    """Adds facts to the request's line in the log."""
+    request.state.facts = getattr(request.state, "facts", {}) | facts
+
+
+def _id(request: Request) -> str:
+    given = request.headers.get(HEADER, "")
+    return given if GIVEN.fullmatch(given) else token_hex(8)

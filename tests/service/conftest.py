@@ -1,0 +1,54 @@
+"""Archives and services for the service's tests."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from serving import Service
+
+from askalike.readers import import_archive
+from askalike.service.extra import NEEDED
+
+collect_ignore_glob = ["test_*.py"] if any(find_spec(name) is None for name in NEEDED) else []
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
+
+
+@pytest.fixture(scope="session")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled archive, imported once; not to be changed."""
+    path = tmp_path_factory.mktemp("example") / "riverside"
+    import_archive("table", [EXAMPLE], path)
+    return path
+
+
+@pytest.fixture
+def archive(example: Path, tmp_path: Path) -> Path:
+    """A copy of the bundled archive."""
+    return Path(shutil.copytree(example, tmp_path / "riverside"))
+
+
+@pytest.fixture(scope="module")
+def service(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service of a copy of the bundled archive, for all tests of a file."""
+    copy = Path(shutil.copytree(example, tmp_path_factory.mktemp("served") / "riverside"))
+    served = Service(copy)
+    yield served
+    served.end()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Service]]:
+    """Starts services that are ended after the test."""
+    started: list[Service] = []
+
+    def start(*archives: Path, options: tuple[str, ...] = ()) -> Service:
+        started.append(Service(*archives, options=options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.end()

@@ -1,0 +1,91 @@
+"""Settled questions: answered, judged, counted, kept for a while, and shown to moderators as gaps."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from serving import Service
+
+from askalike.archive import Archive, keys
+
+V1 = "/v1/riverside"
+
+
+def feedback(service: Service, **given: Any) -> int:
+    asked = {"title": "Where may I park my boat?", "shown": ["r001", "r002"], "verdict": "none_of_these"}
+    return service.ask("POST", f"{V1}/feedback", asked | given).status
+
+
+def test_answers_with_the_nearest_stored_answer(service: Service) -> None:
+    given = service.ask("POST", f"{V1}/answer", {"title": "I have lost my library card"}).json
+    assert given["question"]["id"] == "r013"
+    assert given["question"]["confidence"] == "uncalibrated"
+    assert given["answer"]["question_id"] == "r013"
+    nothing = service.ask("POST", f"{V1}/answer", {"title": "xyzzy"}).json
+    assert (nothing["answer"], nothing["question"], nothing["abstained"]) == (None, None, True)
+    assert service.ask("POST", f"{V1}/answer", {"title": ""}).status == 422
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        ({}, 204),
+        ({"verdict": "accept", "chosen": "r002"}, 204),
+        ({"verdict": "accept"}, 422),
+        ({"verdict": "posted_anyway", "chosen": "r001"}, 422),
+        ({"verdict": "reject", "chosen": "r003"}, 422),
+        ({"verdict": "great"}, 422),
+    ],
+)
+def test_feedback_says_of_what_it_is(service: Service, given: dict[str, Any], status: int) -> None:
+    assert feedback(service, **given) == status
+
+
+def test_gaps_are_what_was_asked_in_vain_and_can_be_purged(serve, archive) -> None:
+    served = serve(archive)
+    for _ in range(2):
+        served.ask("POST", f"{V1}/answer", {"title": "Xyzzy?"})
+    served.ask("POST", f"{V1}/answer", {"title": "library card"})
+    feedback(served)
+    feedback(served, verdict="accept", chosen="r001", title="accepted")
+    served.get(f"{V1}/similar?title=typed")
+    gaps = served.get(f"{V1}/gaps").json["gaps"]
+    assert [(g["title"], g["times"]) for g in gaps] == [("Xyzzy?", 2), ("Where may I park my boat?", 1)]
+    command = [sys.executable, "-m", "askalike", "purge", str(archive), "--days", "0"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "3 questions asked and 2 pieces of feedback deleted\n"
+    assert served.get(f"{V1}/gaps").json["gaps"] == []
+
+
+def test_only_moderators_see_what_was_asked(serve, archive) -> None:
+    with Archive.open(archive) as opened:
+        made = {scope: keys.create(opened, scope) for scope in keys.SCOPES}
+    served = serve(archive, options=("--option", "require_keys=true", "--option", "keep_days=0"))
+    headers = {scope: {"authorization": f"Bearer {key}"} for scope, key in made.items()}
+    assert served.ask("POST", f"{V1}/answer", {"title": "Xyzzy?"}, headers["read"]).status == 200
+    assert served.ask("GET", f"{V1}/gaps", headers=headers["write"]).status == 403
+    assert served.ask("GET", f"{V1}/gaps", headers=headers["moderate"]).json["gaps"] == []
+    assert served.get("/metrics").status == 401
+    assert served.ask("GET", "/metrics", headers=headers["read"]).status == 200
+
+
+def test_duplicates_are_those_the_archive_knows(service: Service) -> None:
+    first = service.get(f"{V1}/duplicates?k=2").json
+    assert (len(first["duplicates"]), first["total"]) == (2, 39)
+    rest = service.get(f"{V1}/duplicates?k=100&start=2").json["duplicates"]
+    assert len(rest) == 37
+    assert first["duplicates"][0]["source_title"]
+
+
+def test_metrics_are_summed_over_workers(serve, archive) -> None:
+    served = serve(archive, options=("--workers", "2"))
+    for _ in range(20):
+        served.get(f"{V1}/similar?title=xyzzy")
+    feedback(served)
+    text = served.get("/metrics").body.decode()
+    assert 'askalike_search_seconds_count{archive="riverside"} 20.0' in text
+    assert 'askalike_abstained_total{archive="riverside"} 20.0' in text
+    assert 'askalike_feedback_total{archive="riverside",verdict="none_of_these"} 1.0' in text
+    assert 'askalike_questions{archive="riverside"} 244.0' in text
+    assert 'askalike_model{archive="riverside",model="lm_jelinek_mercer"} 1.0' in text

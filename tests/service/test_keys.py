@@ -1,0 +1,119 @@
+"""Keys: who needs one, what it is good for, how it is kept, and how often it may be used."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from serving import Service
+
+from askalike.archive import Archive, keys
+
+SIMILAR, QUESTION = "/v1/riverside/similar?title=card", "/v1/riverside/questions/k1"
+
+
+def key(archive: Path, scope: str) -> dict[str, str]:
+    with Archive.open(archive) as opened:
+        return {"authorization": f"Bearer {keys.create(opened, scope)}"}
+
+
+def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "askalike", *map(str, arguments)], capture_output=True, text=True)
+
+
+@pytest.fixture
+def closed(serve, archive) -> Service:
+    with Archive.open(archive) as opened:
+        keys.create(opened, "read")
+    return serve(archive, options=("--option", "require_keys=true"))
+
+
+def test_other_hosts_need_a_key(serve, archive) -> None:
+    refused = cli("serve", archive, "--host", "0.0.0.0", "--port", "0")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert f"askalike keys create {archive}" in refused.stderr
+    reader = key(archive, "read")
+    everywhere = serve(archive, options=("--host", "0.0.0.0"))
+    everywhere.url = urlsplit(f"http://127.0.0.1:{everywhere.url.port}")
+    assert everywhere.get(SIMILAR).status == 401
+    assert everywhere.ask("GET", SIMILAR, headers=reader).status == 200
+
+
+def test_scopes(closed: Service, archive: Path) -> None:
+    reader, writer, moderator = (key(archive, scope) for scope in keys.SCOPES)
+    bare = closed.get(SIMILAR)
+    assert (bare.status, bare.headers["www-authenticate"]) == (401, "Bearer")
+    assert closed.get("/healthz").status == 200
+    for one in (reader, writer, moderator):
+        assert closed.ask("GET", SIMILAR, headers=one).status == 200
+    refused = closed.ask("PUT", QUESTION, {"title": "x"}, reader)
+    assert (refused.status, refused.json["detail"]) == (403, "this key may read; write is needed")
+    assert closed.ask("PUT", QUESTION, {"title": "x"}, writer).status == 201
+    assert closed.ask("DELETE", QUESTION, headers=moderator).status == 204
+
+
+def test_a_revoked_key_is_good_for_nothing(closed: Service, archive: Path) -> None:
+    reader = key(archive, "read")
+    assert closed.ask("GET", SIMILAR, headers=reader).status == 200
+    id = reader["authorization"].split("_")[1]
+    assert cli("keys", "revoke", archive, id).stdout == f"{id} is revoked\n"
+    assert closed.ask("GET", SIMILAR, headers=reader).status == 401
+    assert cli("keys", "revoke", archive, id).returncode == 2
+
+
+@pytest.mark.parametrize("shown", ["", "x", "ask_", "ask_0123456789ab_" + "x" * 43, "ask_%s_" + "x" * 43, "é" * 60])
+def test_what_is_no_key(closed: Service, archive: Path, shown: str) -> None:
+    id = key(archive, "read")["authorization"].split("_")[1]
+    answer = closed.ask(
+        "GET", SIMILAR, headers={"authorization": f"Bearer {shown.replace('%s', id)}".encode("latin-1")}
+    )
+    assert answer.status == 401
+
+
+def test_a_key_of_one_archive_is_none_of_another(serve, example, archive, tmp_path) -> None:
+    with Archive.create(tmp_path / "other") as other:
+        keys.create(other, "read")
+    both = serve(archive, tmp_path / "other")
+    assert both.ask("GET", "/v1/other/similar?title=x", headers=key(archive, "read")).status == 401
+
+
+def test_keys_are_made_listed_and_kept_hashed(archive: Path) -> None:
+    made = cli("keys", "create", archive, "--scope", "write", "--note", "the forum").stdout.strip()
+    listed = cli("keys", "list", archive).stdout
+    assert listed.split()[:2] == [made.split("_")[1], "write"]
+    assert listed.rstrip().endswith("in force  the forum")
+    secret = made.split("_", 2)[2]
+    assert secret not in listed
+    assert not any(secret.encode() in path.read_bytes() for path in archive.glob("archive.sqlite*"))
+    assert cli("keys", "create", archive, "--scope", "root").returncode == 2
+
+
+def test_the_log_names_a_key_and_never_shows_it(closed: Service, archive: Path) -> None:
+    reader = key(archive, "read")
+    closed.ask("GET", SIMILAR, headers=reader)
+    closed.end()
+    assert reader["authorization"].split("_")[1] in {line.get("key") for line in closed.log()}
+    assert reader["authorization"].split("_", 2)[2] not in "".join(closed.lines)
+
+
+def test_a_caller_is_slowed_down_over_all_workers(serve, archive) -> None:
+    options = ("--workers", "2", "--option", "requests_per_s=0.5", "--option", "burst=5")
+    slow = serve(archive, options=options)
+    statuses = [slow.get(SIMILAR).status for _ in range(12)]
+    assert statuses.count(200) in (5, 6, 7)
+    limited = slow.get(SIMILAR)
+    assert (limited.status, 1 <= int(limited.headers["retry-after"]) <= 2) == (429, True)
+    assert slow.get("/healthz").status == 200
+    assert slow.ask("GET", SIMILAR, headers=key(archive, "read")).status == 200
+    time.sleep(2.1)
+    assert slow.get(SIMILAR).status == 200
+
+
+def test_without_keys_only_this_machine_is_answered(service: Service) -> None:
+    answer = service.get("/healthz", host="evil.example")
+    assert (answer.status, answer.headers["content-type"]) == (421, "application/problem+json")
+    assert service.get("/healthz", host="localhost:80").status == 200
+    assert service.get("/healthz", host="[::1]").status == 200
+    assert service.get("/healthz", host="[x").status in (400, 421)

@@ -1,0 +1,84 @@
+"""`similar`: what it finds, what it says of it, and what it refuses."""
+
+from urllib.parse import quote
+
+import pytest
+from serving import Service
+
+import askalike
+
+SIMILAR = "/v1/riverside/similar"
+STOLEN = "my bicycle was stolen, what now"
+
+
+def test_finds_what_the_library_finds(service: Service, example) -> None:
+    answer = service.get(f"{SIMILAR}?title={quote(STOLEN)}&k=3")
+    with askalike.load(example) as desk:
+        found = desk.search(STOLEN, 3)
+    assert [(r["id"], r["score"]) for r in answer.json["results"]] == [(m.question.id, m.score) for m in found]
+    assert not answer.json["abstained"]
+
+
+def test_a_result_says_how_sure_it_is_and_why(service: Service) -> None:
+    result = service.get(f"{SIMILAR}?title={quote(STOLEN)}&k=1&explain=true").json["results"][0]
+    assert result["title"] == "The bike I hired was stolen. What do I have to do?"
+    assert result["url"] == "https://desk.example/q/r001"
+    assert (result["probability"], result["calibrated"], result["confidence"]) == (None, False, "uncalibrated")
+    assert result["snippet"] == "my hired bike was stolen"
+    assert result["words"] == ["stolen", "was", "my"]
+    assert sum(m["score"] for m in result["matched"]) == pytest.approx(result["score"])
+
+
+def test_post_answers_as_get(service: Service) -> None:
+    got = service.get(f"{SIMILAR}?title=library+card&k=4&tags=card").json["results"]
+    asked = {"title": "library card", "k": 4, "tags": ["card"]}
+    assert service.ask("POST", SIMILAR, asked).json["results"] == got != []
+    assert all("card" in r["tags"] for r in got)
+
+
+def test_an_unfinished_word_and_a_date(service: Service) -> None:
+    found = service.get(f"{SIMILAR}?title=closed+on+publ&prefix=true&before=2024-01-01&k=1").json["results"]
+    assert [r["id"] for r in found] == ["r098"]
+
+
+@pytest.mark.parametrize("text", ["", "xyzzy", "?!", "😀"])
+def test_abstains_where_nothing_is_alike(service: Service, text: str) -> None:
+    answer = service.get(f"{SIMILAR}?title={quote(text)}")
+    assert (answer.status, answer.json["results"], answer.json["abstained"]) == (200, [], True)
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("k=0", "query.k"),
+        ("k=many", "query.k"),
+        ("titel=x", "query.titel"),
+        ("before=yesterday", "query.before"),
+        ("min_probability=2", "query.min_probability"),
+        (f"title={'x' * 1001}", "query.title"),
+    ],
+)
+def test_says_what_is_wrong_and_where(service: Service, query: str, where: str) -> None:
+    answer = service.get(f"{SIMILAR}?{query}")
+    assert answer.status == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert [e["where"] for e in answer.json["errors"]] == [where]
+    assert where in answer.json["detail"]
+    assert answer.json["request_id"] == answer.headers["x-request-id"]
+
+
+def test_no_probability_is_held_where_none_is_known(service: Service) -> None:
+    answer = service.get(f"{SIMILAR}?title=card&min_probability=0.5")
+    assert (answer.status, "not calibrated" in answer.json["detail"]) == (422, True)
+
+
+def test_several_archives_side_by_side(serve, archive, tmp_path) -> None:
+    other = tmp_path / "eggs & co"
+    with askalike.Archive.create(other) as made:
+        made.upsert([askalike.Question("a", "How long do I boil an egg?", url="javascript:alert(1)")])
+    both = serve(archive, other)
+    assert both.get("/readyz").json == {"status": "ready", "archives": ["riverside", "eggs & co"]}
+    found = both.get(f"/v1/{quote(other.name)}/similar?title=boil").json["results"]
+    assert [(r["id"], r["url"]) for r in found] == [("a", None)]
+    assert both.get(f"{SIMILAR}?title=boil").json["results"] == []
+    assert both.end() == 0
