@@ -29,9 +29,12 @@ class Answer:
         return json.loads(self.body)
 
 
+RANKER = ("--ranker", "lm_jelinek_mercer")  # the default depends on what is installed
+
+
 class Service:
     def __init__(self, *archives: Path, options: tuple[str, ...] = ()) -> None:
-        command = [sys.executable, "-m", "askalike", "serve", *map(str, archives), "--port", "0", *options]
+        command = [sys.executable, "-m", "askalike", "serve", *map(str, archives), *RANKER, "--port", "0", *options]
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=os.environ | {"PYTHONPATH": SOURCE}
         )

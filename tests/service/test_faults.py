@@ -51,7 +51,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_half_there(archive: Path) -
         until(lambda: last in [r["id"] for r in service.get(f"{SIMILAR}?title={last}").json["results"]], 1)
     finally:
         service.end()
-    with askalike.load(archive) as desk:
+    with askalike.load(archive, "lm_jelinek_mercer") as desk:
         stored = desk.archive.view().get([q.id for _, q in desk.archive.view().questions() if q.tags == ("fault",)])
         found = {m.question.id for m in desk.search("survive", 100_000)}
         assert desk.archive.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -6,6 +6,7 @@ import pytest
 from serving import Service
 
 import askalike
+from askalike.curation.calibrate import calibrate
 
 SIMILAR = "/v1/riverside/similar"
 STOLEN = "my bicycle was stolen, what now"
@@ -13,7 +14,7 @@ STOLEN = "my bicycle was stolen, what now"
 
 def test_finds_what_the_library_finds(service: Service, example) -> None:
     answer = service.get(f"{SIMILAR}?title={quote(STOLEN)}&k=3")
-    with askalike.load(example) as desk:
+    with askalike.load(example, "lm_jelinek_mercer") as desk:
         found = desk.search(STOLEN, 3)
     assert [(r["id"], r["score"]) for r in answer.json["results"]] == [(m.question.id, m.score) for m in found]
     assert not answer.json["abstained"]
@@ -70,6 +71,16 @@ def test_says_what_is_wrong_and_where(service: Service, query: str, where: str) 
 def test_no_probability_is_held_where_none_is_known(service: Service) -> None:
     answer = service.get(f"{SIMILAR}?title=card&min_probability=0.5")
     assert (answer.status, "not calibrated" in answer.json["detail"]) == (422, True)
+
+
+def test_probabilities_and_the_least_of_them(serve, archive) -> None:
+    with askalike.Archive.open(archive) as opened:
+        calibrate(opened, askalike.build("lm_jelinek_mercer")).calibration.save(archive)
+    service = serve(archive)
+    sure, doubtful = (service.get(f"{SIMILAR}?title={quote(t)}&min_probability=0.3") for t in (STOLEN, "zebra card"))
+    assert sure.json["results"][0]["probability"] > 0.3
+    assert sure.json["results"][0]["calibrated"]
+    assert all(r["probability"] >= 0.3 for r in doubtful.json["results"])
 
 
 def test_several_archives_side_by_side(serve, archive, tmp_path) -> None:

@@ -117,5 +117,5 @@ def test_what_was_acknowledged_outlives_a_kill(serve, archive) -> None:
     second = serve(archive)
     assert all(second.get(f"{QUESTIONS}/k{n}").status == 200 for n in range(20))
     until(lambda: "k19" in found(second, "ostrich 19"), 1)
-    with askalike.load(archive) as desk:
+    with askalike.load(archive, "lm_jelinek_mercer") as desk:
         assert len(desk.search("ostrich", 50)) == 20
