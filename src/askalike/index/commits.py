@@ -12,13 +12,17 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from askalike.errors import IndexBusyError, SearchIndexError
 from askalike.index.segment import Array
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 MANIFEST = "manifest.json"
 FAN = 4  # as many segments of about one size become one
@@ -46,29 +50,49 @@ class Part(Protocol):
 
 
 P = TypeVar("P", bound=Part)
+S = TypeVar("S")
+L = TypeVar("L", bound="DataclassInstance")
 
 
-class CommittedIndex(ABC, Generic[P]):
+class CommittedIndex(ABC, Generic[P, S, L]):
     """An index in a directory. Any number of readers; one writer at a time."""
 
     FORMAT: ClassVar[int]
     """The version of what is on disk; another one is refused."""
 
-    def __init__(self, path: Path, described: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, layout: L) -> None:
         self.path = path
+        self.layout = layout
         self.change = 0
         """The archive's change number that the index has followed to."""
-        self._described = dict(described)
         self._parts: list[P] = []
+        self._searcher: S | None = None
         self._stamp = NOTHING
+
+    @classmethod
+    def open(cls, path: Path, layout: L) -> Self:
+        """The index in `path`, empty if there is none yet.
+
+        Raises SearchIndexError where it was written by another version, or for another layout.
+        """
+        index = cls(path, layout)
+        index.refresh()
+        return index
+
+    @property
+    def searcher(self) -> S:
+        """Searches the state last read or committed."""
+        if self._searcher is None:
+            self._searcher = self._searching()
+        return self._searcher
 
     @abstractmethod
     def _opened(self, name: str, deletions: str | None) -> P:
         """The segment of that name. Raises FileNotFoundError, or SearchIndexError for a damaged one."""
 
     @abstractmethod
-    def _renew(self) -> None:
-        """Forgets what was made of the parts, which are others now."""
+    def _searching(self) -> S:
+        """What searches the parts as they are."""
 
     def refresh(self) -> bool:
         """Reads the manifest again if another process has committed; returns whether it had."""
@@ -110,15 +134,14 @@ class CommittedIndex(ABC, Generic[P]):
     def commit(self, change: int, parts: Sequence[P]) -> None:
         """Makes these parts, whose files are written, the state of that change number. For the writer only."""
         segments = [[p.name, p.deletions] for p in parts]
-        manifest = {"format": self.FORMAT, **self._described, "change": change, "segments": segments}
+        manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "segments": segments}
         temporary = self.path / f"{MANIFEST}.new"
         with open(temporary, "w", encoding="utf-8") as file:
             json.dump(manifest, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self.path / MANIFEST)
-        self._parts, self.change = list(parts), change
-        self._renew()
+        self._parts, self.change, self._searcher = list(parts), change, None
         self._stamp = self._stat()
         synced(self.path)
 
@@ -131,8 +154,7 @@ class CommittedIndex(ABC, Generic[P]):
 
     def _read(self, stamp: tuple[int, int]) -> None:
         if stamp == NOTHING:  # a new index, or one that was thrown away
-            self._parts, self.change = [], 0
-            self._renew()
+            self._parts, self.change, self._searcher = [], 0, None
             return
         manifest = _manifest(self.path / MANIFEST)
         self._check(manifest)
@@ -140,8 +162,7 @@ class CommittedIndex(ABC, Generic[P]):
         self._parts = [
             kept.get((name, deletions)) or self._opened(name, deletions) for name, deletions in manifest["segments"]
         ]
-        self.change = manifest["change"]
-        self._renew()
+        self.change, self._searcher = manifest["change"], None
 
     def _check(self, manifest: Mapping[str, Any]) -> None:
         rebuild = f"rebuild it: askalike index {self.path.parent.parent} --rebuild"
@@ -149,7 +170,7 @@ class CommittedIndex(ABC, Generic[P]):
             raise SearchIndexError(
                 f"{self.path}: index format {manifest.get('format')}, this askalike reads {self.FORMAT}; {rebuild}"
             )
-        for key, wanted in self._described.items():
+        for key, wanted in asdict(self.layout).items():
             if manifest.get(key) != wanted:
                 raise SearchIndexError(
                     f"{self.path}: built with another analyzer or other settings ({key} differs); {rebuild}"
@@ -166,7 +187,7 @@ class CommittedIndex(ABC, Generic[P]):
 class Names:
     """New names for a writer's files: none that the directory has."""
 
-    def __init__(self, index: CommittedIndex[Any]) -> None:
+    def __init__(self, index: CommittedIndex[Any, Any, Any]) -> None:
         self._index = index
         self._sequence = 0
 

@@ -6,9 +6,9 @@ one built afresh.
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -65,32 +65,10 @@ class _Part:
         return len(self.live.deleted)
 
 
-class PostingsIndex(CommittedIndex[_Part]):
+class PostingsIndex(CommittedIndex[_Part, Searcher, Layout]):
     """An inverted index in a directory. Any number of readers; one writer at a time."""
 
     FORMAT: ClassVar[int] = FORMAT
-
-    def __init__(self, path: Path, layout: Layout) -> None:
-        super().__init__(path, asdict(layout))
-        self.layout = layout
-        self._searcher: Searcher | None = None
-
-    @classmethod
-    def open(cls, path: Path, layout: Layout) -> Self:
-        """The index in `path`, empty if there is none yet.
-
-        Raises SearchIndexError where it was written by another version, or for another layout.
-        """
-        index = cls(path, layout)
-        index.refresh()
-        return index
-
-    @property
-    def searcher(self) -> Searcher:
-        """Searches the state last read or committed."""
-        if self._searcher is None:
-            self._searcher = Searcher([p.live for p in self._parts], self.layout.scale)
-        return self._searcher
 
     @contextmanager
     def writing(self) -> Iterator["IndexWriter"]:
@@ -98,8 +76,8 @@ class PostingsIndex(CommittedIndex[_Part]):
         with self.locked():
             yield IndexWriter(self)
 
-    def _renew(self) -> None:
-        self._searcher = None
+    def _searching(self) -> Searcher:
+        return Searcher([p.live for p in self._parts], self.layout.scale)
 
     def _opened(self, name: str, deletions: str | None) -> _Part:
         try:

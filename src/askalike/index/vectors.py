@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -84,32 +84,10 @@ class _Part:
         return Rows(self.numbers, self.phrasings, self.stored, tuple(k.weight for k in self.kinds), live, graphs)
 
 
-class VectorIndex(CommittedIndex[_Part]):
+class VectorIndex(CommittedIndex[_Part, VectorSearcher, VectorLayout]):
     """An index of vectors in a directory. Any number of readers; one writer at a time."""
 
     FORMAT: ClassVar[int] = FORMAT
-
-    def __init__(self, path: Path, layout: VectorLayout) -> None:
-        super().__init__(path, asdict(layout))
-        self.layout = layout
-        self._searcher: VectorSearcher | None = None
-
-    @classmethod
-    def open(cls, path: Path, layout: VectorLayout) -> Self:
-        """The index in `path`, empty if there is none yet.
-
-        Raises SearchIndexError where it was written by another version, or for another layout.
-        """
-        index = cls(path, layout)
-        index.refresh()
-        return index
-
-    @property
-    def searcher(self) -> VectorSearcher:
-        """Searches the state last read or committed."""
-        if self._searcher is None:
-            self._searcher = VectorSearcher([p.rows for p in self._parts], self._parts[0].kinds if self._parts else ())
-        return self._searcher
 
     @contextmanager
     def writing(self) -> Iterator["VectorWriter"]:
@@ -117,8 +95,8 @@ class VectorIndex(CommittedIndex[_Part]):
         with self.locked():
             yield VectorWriter(self)
 
-    def _renew(self) -> None:
-        self._searcher = None
+    def _searching(self) -> VectorSearcher:
+        return VectorSearcher([p.rows for p in self._parts], self._parts[0].kinds if self._parts else ())
 
     def _opened(self, name: str, deletions: str | None) -> _Part:
         folder = self.path / name
