@@ -13,12 +13,12 @@ from pydantic import Field
 from askalike import config, encoders
 from askalike.archive.view import View
 from askalike.encoders import Encoder
-from askalike.errors import NotFittedError
 from askalike.index.search import Found
 from askalike.index.stored import Storage
 from askalike.index.vector_search import VectorQueries, VectorSearcher
 from askalike.index.vectors import VectorIndex, VectorLayout
-from askalike.rankers._numbered import Asked, Numbered, Numbers, Scores
+from askalike.rankers._indexed import Indexed
+from askalike.rankers._numbered import Asked, Numbers, Scores
 from askalike.rankers._pairs import explained
 from askalike.rankers._paths import directory
 from askalike.rankers._ranker import Progress
@@ -38,14 +38,13 @@ class DenseSettings(config.Settings):
     exact_up_to: int = Field(500_000, ge=1, description="above so many vectors neighbours are approximate")
 
 
-class Dense(Numbered):
+class Dense(Indexed[VectorIndex]):
     """Ranking by an encoder's vectors."""
 
     def __init__(self, encoder: Encoder, settings: DenseSettings | None = None, name: str = "dense") -> None:
         self.name = name
         self.encoder = encoder
         self.settings = settings or DenseSettings()
-        self._index: VectorIndex | None = None
 
     @classmethod
     def named(cls, name: str, values: Mapping[str, Any], folder: Path | None = None) -> Self:
@@ -71,18 +70,6 @@ class Dense(Numbered):
     def fit(self, view: View) -> Self:
         """Lets the encoder learn."""
         self.encoder = self.encoder.fit(view)
-        return self
-
-    def index(self, view: View, progress: Progress | None = None) -> Self:
-        """Opens the view's index and brings it up to the archive's last change."""
-        change = view.change
-        if self._index is None or self._view != view:
-            layout = VectorLayout(self._digest(), self.settings.storage, self.settings.exact_up_to)
-            self._view, self._index = view, VectorIndex.open(self.paths(view)[0], layout)
-        else:
-            self._index.refresh()
-        if self._index.change < change:
-            self._follow(view, self._index, change, progress)
         return self
 
     def paths(self, view: View) -> Sequence[Path]:
@@ -126,13 +113,14 @@ class Dense(Numbered):
         values = [self.encoder.fingerprint, self.settings.fields, self.settings.rephrasings, self.settings.storage]
         return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
+    def _open(self, view: View) -> VectorIndex:
+        layout = VectorLayout(self._digest(), self.settings.storage, self.settings.exact_up_to)
+        return VectorIndex.open(self.paths(view)[0], layout)
+
     def _searcher(self) -> VectorSearcher:
-        if self._index is None:
-            raise NotFittedError(f"{self.name}: nothing is indexed yet; call index(view) first")
-        return self._index.searcher
+        return self._committed().searcher
 
     def _follow(self, view: View, index: VectorIndex, change: int, progress: Progress | None) -> None:
-        """Applies what has changed in the archive since the index's change number."""
         with index.writing() as writer:
             writer.delete(view.deleted(index.change))
             total = view.changed(index.change) if progress else 0

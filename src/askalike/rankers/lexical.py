@@ -13,10 +13,10 @@ from pydantic import Field
 from askalike import registry
 from askalike.archive.view import View
 from askalike.config import validated
-from askalike.errors import NotFittedError
 from askalike.index.postings import Layout, PostingsIndex
 from askalike.index.search import Found, QueryTerms, Searcher
-from askalike.rankers._numbered import Asked, Numbered, Numbers, Scores
+from askalike.rankers._indexed import Indexed
+from askalike.rankers._numbered import Asked, Numbers, Scores
 from askalike.rankers._paths import directory
 from askalike.rankers._ranker import Progress
 from askalike.similarities._similarity import Similarity
@@ -52,7 +52,7 @@ class LexicalSettings(AnalyzerSettings):
         return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:12]
 
 
-class Lexical(Numbered):
+class Lexical(Indexed[PostingsIndex]):
     """Lexical ranking by a similarity."""
 
     GRID: ClassVar[Mapping[str, Sequence[Any]]] = {"title_weight": (1.0, 2.0, 3.0, 5.0)}
@@ -64,7 +64,6 @@ class Lexical(Numbered):
         self.settings = settings or LexicalSettings()
         own = {key: getattr(self.settings, key) for key in AnalyzerSettings.model_fields}
         self.analyzer = Analyzer(AnalyzerSettings(**own))
-        self._index: PostingsIndex | None = None
 
     @classmethod
     def named(cls, name: str, values: Mapping[str, Any]) -> Self:
@@ -78,17 +77,6 @@ class Lexical(Numbered):
     def values(self) -> Mapping[str, Any]:
         """See Ranker.values."""
         return {**self.settings.model_dump(by_alias=True), **self.similarity.model_dump(by_alias=True)}
-
-    def index(self, view: View, progress: Progress | None = None) -> Self:
-        """Opens the view's index and brings it up to the archive's last change."""
-        change = view.change
-        if self._index is None or self._view != view:
-            self._view, self._index = view, PostingsIndex.open(self.paths(view)[0], self._layout())
-        else:
-            self._index.refresh()
-        if self._index.change < change:
-            self._follow(view, self._index, change, progress)
-        return self
 
     def paths(self, view: View) -> Sequence[Path]:
         """The directory of a view's index."""
@@ -123,13 +111,13 @@ class Lexical(Numbered):
         fingerprint = hashlib.sha256(f"{self.settings.digest} {self.analyzer.fingerprint}".encode()).hexdigest()
         return Layout(fingerprint, self.settings.lengths == "exact", self.settings.weights[2])
 
+    def _open(self, view: View) -> PostingsIndex:
+        return PostingsIndex.open(self.paths(view)[0], self._layout())
+
     def _searcher(self) -> Searcher:
-        if self._index is None:
-            raise NotFittedError(f"{self.name}: nothing is indexed yet; call index(view) first")
-        return self._index.searcher
+        return self._committed().searcher
 
     def _follow(self, view: View, index: PostingsIndex, change: int, progress: Progress | None) -> None:
-        """Applies what has changed in the archive since the index's change number."""
         with index.writing() as writer:
             writer.delete(view.deleted(index.change))
             total = view.changed(index.change) if progress else 0
