@@ -53,7 +53,9 @@ class Numbered(ABC):
         """The scores of each query's candidates, found by `find` or not; NaN for what has none."""
 
     @abstractmethod
-    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def explain_asked(
+        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    ) -> Mapping[str, Explanation]:
         """See Ranker.explain."""
 
     @property
@@ -92,10 +94,10 @@ class Numbered(ABC):
         ids = view.ids(np.unique(np.concatenate([f.numbers for f in found])) if found else [])
         return Run({q: _known(f, ids) for q, f in zip(asked, found, strict=True)})
 
-    def explain(self, query: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def explain(self, query: Question, ids: Sequence[str], *, prefix: bool = False) -> Mapping[str, Explanation]:
         """See Ranker.explain."""
         view = self._opened()
-        return self.explain_asked(view, all_asked(view, {query.id: query})[query.id], ids)
+        return self.explain_asked(view, all_asked(view, {query.id: query})[query.id], ids, prefix)
 
     def _opened(self) -> View:
         if self._view is None:
