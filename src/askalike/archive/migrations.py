@@ -77,6 +77,12 @@ MIGRATIONS = (
     );
     CREATE INDEX feedback_by_time ON feedback (given_at);
     """,
+    """
+    CREATE TABLE served (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, since TEXT NOT NULL, ranker TEXT NOT NULL, settings TEXT NOT NULL,
+        reason TEXT NOT NULL, withdrawn INTEGER NOT NULL DEFAULT 0
+    );
+    """,
 )
 
 
