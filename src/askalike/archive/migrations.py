@@ -83,6 +83,12 @@ MIGRATIONS = (
         reason TEXT NOT NULL, withdrawn INTEGER NOT NULL DEFAULT 0
     );
     """,
+    """
+    CREATE TABLE sessions (
+        hash BLOB PRIMARY KEY, key TEXT NOT NULL REFERENCES keys ON DELETE CASCADE, began_at TEXT NOT NULL,
+        ends_at TEXT NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 
 

@@ -94,6 +94,11 @@ class Local:
         reasons = self.ranker.explain(query, [h.id for h, _ in shown], prefix=prefix)
         return [_match(questions[h.id], h, p, reasons.get(h.id)) for h, p in shown]
 
+    def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
+        """Why each of these questions would be found for that one, as far as it is there."""
+        self.refresh()
+        return self.ranker.explain(question, ids)
+
     def _line(self, calibration: Calibration | None, asked: float | None) -> float:
         """The probability below which nothing is shown."""
         if asked is None:

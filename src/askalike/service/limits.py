@@ -1,4 +1,4 @@
-"""Refuses bodies that are too long, or are no JSON, before anything reads them."""
+"""Refuses bodies that are too long, or of another kind than is taken, before anything reads them."""
 
 from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -6,19 +6,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from askalike.service.problems import problem
 
 JSON = ("application/json",)
+FORMS = ("application/x-www-form-urlencoded",)
+"""What the pages send; those check where a form comes from."""
 
 
 class BodyLimit:
     """ASGI middleware: 413 for a body over the limit, said to be or found to be; 415 for one that is not JSON.
 
-    A page of another site cannot send JSON without being allowed to (CORS), which a form's or a plain body would not
-    ask for.
+    Pages send forms instead. A page of another site cannot send JSON without being allowed to (CORS), which a form or
+    a plain body would not ask for.
     """
 
-    def __init__(self, app: ASGIApp, most_bytes: int, media_types: tuple[str, ...] = JSON) -> None:
+    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
         self._app = app
         self._most = most_bytes
-        self._media_types = media_types
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes the request on, or refuses it."""
@@ -37,8 +38,9 @@ class BodyLimit:
             return self._too_long()
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         has_body = size != "0" or "transfer-encoding" in request.headers
-        if has_body and media_type not in self._media_types:
-            return 415, f"content-type: {media_type or 'none'} is not taken; send {' or '.join(self._media_types)}"
+        taken = JSON if request.url.path.startswith("/v1/") else FORMS
+        if has_body and media_type not in taken:
+            return 415, f"content-type: {media_type or 'none'} is not taken; send {' or '.join(taken)}"
         return None
 
     def _too_long(self) -> tuple[int, str]:

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from askalike.errors import AskalikeError
 from askalike.service.lane import OverloadedError
+from askalike.service.pages.errors import error_page, for_people
 from askalike.service.schema import Problem, Wrong
 from askalike.service.tracing import HEADER, note
 
@@ -26,8 +27,8 @@ RESPONSES: Mapping[int | str, dict[str, Any]] = {
 
 def problem(
     request: Request, status: int, detail: str, wrong: Sequence[Wrong] = (), headers: Mapping[str, str] | None = None
-) -> JSONResponse:
-    """The answer that says what is wrong."""
+) -> Response:
+    """The answer that says what is wrong: a page where somebody is before a screen."""
     body = Problem(
         title=HTTPStatus(status).phrase,
         status=status,
@@ -36,6 +37,8 @@ def problem(
         request_id=request.state.id,
         errors=list(wrong),
     )
+    if for_people(request):
+        return error_page(request, body, headers)
     return JSONResponse(body.model_dump(), status, headers, MEDIA_TYPE)
 
 
@@ -49,31 +52,31 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(500, _failed)
 
 
-async def _http(request: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return problem(request, error.status_code, str(error.detail), headers=error.headers)
 
 
-async def _invalid(request: Request, error: Exception) -> JSONResponse:
+async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     wrong = [Wrong(where=".".join(map(str, e["loc"])), what=e["msg"]) for e in error.errors()]
     return problem(request, 422, "; ".join(f"{w.where}: {w.what}" for w in wrong), wrong)
 
 
-async def _mendable(request: Request, error: Exception) -> JSONResponse:
+async def _mendable(request: Request, error: Exception) -> Response:
     """Something that the operator can mend; the client is not told, as it may name places on the disk."""
     note(request, error=str(error))
     detail = f"the archive cannot do this now; the log has it as {request.state.id}"
     return problem(request, 503, detail, headers={"retry-after": str(RETRY_S)})
 
 
-async def _overloaded(request: Request, error: Exception) -> JSONResponse:
+async def _overloaded(request: Request, error: Exception) -> Response:
     slow = isinstance(error, TimeoutError)
     detail = "this took too long and was given up" if slow else "too many requests are waiting"
     return problem(request, 503, f"{detail}; try again", headers={"retry-after": str(RETRY_S)})
 
 
-async def _failed(request: Request, _: Exception) -> JSONResponse:
+async def _failed(request: Request, _: Exception) -> Response:
     """Something that is not the client's to mend; the log has it under the request's id."""
     return problem(
         request, 500, f"something failed here; the log has it as {request.state.id}", headers={HEADER: request.state.id}
