@@ -78,6 +78,12 @@ MIGRATIONS = (
     CREATE INDEX feedback_by_time ON feedback (given_at);
     """,
     """
+    CREATE TABLE served (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, since TEXT NOT NULL, ranker TEXT NOT NULL, settings TEXT NOT NULL,
+        reason TEXT NOT NULL, withdrawn INTEGER NOT NULL DEFAULT 0
+    );
+    """,
+    """
     CREATE TABLE proposals (
         number INTEGER PRIMARY KEY AUTOINCREMENT, question TEXT NOT NULL, other TEXT NOT NULL, probability REAL,
         score REAL NOT NULL, model TEXT NOT NULL, found_at TEXT NOT NULL, state TEXT NOT NULL DEFAULT 'open',

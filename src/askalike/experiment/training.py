@@ -9,6 +9,7 @@ from typing import Any
 
 from askalike import rankers
 from askalike.archive import labels
+from askalike.archive.serving import served
 from askalike.archive.splits import given, split
 from askalike.archive.store import Archive
 from askalike.encoders import MODEL
@@ -77,12 +78,18 @@ def models(archive: Archive) -> Sequence[Model]:
 
 
 def remove(archive: Archive, name: str) -> None:
-    """Deletes a model, or what an interrupted training of that name has left. Raises ArchiveError without one."""
+    """Deletes a model, or what an interrupted training of that name has left.
+
+    Raises ArchiveError without one, and for one that is in service.
+    """
     folder = archive.path / MODELS / name
     found = [path for path in (folder, folder.with_name(f".training-{name}")) if path.is_dir()]
     if not found or folder.parent != archive.path / MODELS:
         there = ", ".join(model.name for model in models(archive)) or "none"
         raise ArchiveError(f"{archive.path}: no model {name!r}; there are: {there}")
+    now = served(archive)
+    if now and name in (now.ranker, *now.settings.get("parts", ())):
+        raise ArchiveError(f"{archive.path}: {name!r} is in service; first: askalike rollback {archive.path}")
     for path in found:
         shutil.rmtree(path)
 

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from askalike import registry
+from askalike.archive.serving import served
+from askalike.archive.store import Archive
 from askalike.archive.view import View
 from askalike.encoders._recipe import recipes
 from askalike.errors import SettingsError
 from askalike.rankers._ranker import Ranker
 
-__all__ = ["Ranker", "build", "check_new", "default", "forget", "names", "trained"]
+__all__ = ["Ranker", "build", "check_new", "default", "forget", "in_service", "names", "trained"]
 
 COMPOSED = ("cascade", "hybrid")
 UNTRAINED = ("pretrained", "static")  # the encoders that need no training of ours
@@ -22,8 +24,17 @@ NAME = re.compile("[a-z0-9][a-z0-9_.-]*")
 
 
 def default() -> str:
-    """The ranker where none is named: `hybrid` where packaged vectors are installed, else `lm_jelinek_mercer`."""
+    """The ranker where none is named or in service: `hybrid` with packaged vectors, else `lm_jelinek_mercer`."""
     return "hybrid" if importlib.util.find_spec("wordllama") else "lm_jelinek_mercer"
+
+
+def in_service(archive: Path | str | None) -> tuple[str, Mapping[str, Any]]:
+    """The ranker and settings that an archive serves, which `tune` or `promote` chose; `default()` where none did."""
+    if archive is None:
+        return default(), {}
+    with Archive.open(archive) as opened:
+        chosen = served(opened)
+    return (chosen.ranker, chosen.settings) if chosen else (default(), {})
 
 
 def names() -> tuple[str, ...]:
@@ -49,11 +60,14 @@ def check_new(name: str) -> None:
 def build(
     name: str | None = None, settings: Mapping[str, Any] | None = None, archive: Path | str | None = None
 ) -> Ranker:
-    """A ranker by its name, with settings as `key: value`; `default()` where no name is given.
+    """A ranker by its name, with settings as `key: value`; the one in service where no name is given.
 
     archive: the directory whose `models/` hold trained rankers. Raises SettingsError for what is not known.
     """
-    name, values = name or default(), settings or {}
+    if name is None:
+        name, kept = in_service(archive)
+        settings = {**kept, **(settings or {})}
+    values = settings or {}
     folder = Path(archive) / MODELS / name if archive and NAME.fullmatch(name) else None
     if folder and (folder / "model.toml").exists():
         check_new(name)
