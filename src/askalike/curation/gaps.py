@@ -83,8 +83,8 @@ def gaps(archive: Archive, *, min_probability: float = 0.0, ignored: bool = Fals
 
 def named(archive: Archive, id: str, *, min_probability: float = 0.0) -> Gap:
     """The gap with that id, ignored or not; traffic may have given it another since. Raises ArchiveError for none."""
-    everything = (g for ignored in (False, True) for g in gaps(archive, min_probability=min_probability, ignored=ignored))
-    found = next((gap for gap in everything if id in gap.members), None)
+    everything = (gaps(archive, min_probability=min_probability, ignored=ignored) for ignored in (False, True))
+    found = next((gap for some in everything for gap in some if id in gap.members), None)
     if found is None:
         raise ArchiveError(f"there is no gap {id!r}; it may have been deleted with the questions that were asked")
     return found
@@ -106,7 +106,7 @@ def restore(archive: Archive, gap: Gap) -> None:
 
 
 def _reader(archive: Archive) -> Callable[[str], Words]:
-    """From a title to its words: stems without function words, sorted, each once; all of them where that leaves none."""
+    """From a title to its words: stems without function words, sorted, each once; all words where that leaves none."""
     language = archive.view().language
     telling, all_words = Analyzer(AnalyzerSettings(stop_words=True)), Analyzer()
 
