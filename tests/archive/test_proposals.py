@@ -3,6 +3,7 @@
 import pytest
 
 from askalike.archive import proposals
+from askalike.archive.editing import MissingError
 from askalike.archive.proposals import DecidedError, Found, decide, listed, pending, propose, undo
 from askalike.archive.store import Archive
 from askalike.types import Link, Question
@@ -112,9 +113,9 @@ def test_decided_pairs_are_listed_the_latest_first(archive):
     page = listed(archive, "rejected", 1)
     assert [p.question for p in page] == ["c"]
     assert [p.question for p in listed(archive, "rejected", 5, page[0].id)] == ["a"]
-    with pytest.raises(DecidedError, match="no proposal 99"):
+    with pytest.raises(MissingError, match="no proposal 99"):
         proposals.get(archive, 99)
-    with pytest.raises(DecidedError, match="no proposal 99"):
+    with pytest.raises(MissingError, match="no proposal 99"):
         decide(archive, 99, "accept")
 
 

@@ -95,6 +95,14 @@ MIGRATIONS = (
     CREATE TABLE ignored_gaps (words TEXT PRIMARY KEY, ignored_at TEXT NOT NULL, by TEXT NOT NULL) WITHOUT ROWID;
     ALTER TABLE asked ADD COLUMN probability REAL;
     """,
+    """
+    CREATE TABLE proposing (
+        fingerprint TEXT PRIMARY KEY, started_at TEXT NOT NULL, change INTEGER NOT NULL, number INTEGER NOT NULL,
+        below INTEGER NOT NULL, first TEXT NOT NULL, share REAL
+    ) WITHOUT ROWID;
+    ALTER TABLE served ADD COLUMN ready INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE keys ADD COLUMN origin TEXT;
+    """,
 )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
-from askalike.archive.editing import add_link, drop_link
+from askalike.archive.editing import MissingError, add_link, drop_link
 from askalike.archive.store import Archive, storage_errors
 from askalike.archive.writer import atomic, transaction
 from askalike.errors import ArchiveError
@@ -33,7 +33,7 @@ LINKED = """EXISTS (
 
 
 class DecidedError(ArchiveError):
-    """A proposal is not there, or somebody has decided it already."""
+    """Somebody has decided a proposal already, or a question of it has gone; or there is nothing to take back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,14 @@ def propose(archive: Archive, found: Iterable[Found]) -> int:
         return _total(archive) - before
 
 
+def forget(archive: Archive, *, most: int | None = None, before: str | None = None) -> int:
+    """Drops open proposals: those beyond the `most` most certain ones, or last found before a moment; how many."""
+    beyond = f"SELECT p.number FROM proposals p WHERE p.state = 'open' ORDER BY {CERTAINTY} LIMIT -1 OFFSET ?2"
+    sql = f"DELETE FROM proposals WHERE state = 'open' AND (found_at < ?1 OR ?2 IS NOT NULL AND number IN ({beyond}))"
+    with storage_errors(archive.path):
+        return archive.connection.execute(sql, (before, most)).rowcount
+
+
 def pending(archive: Archive, most: int = 1) -> list[Proposal]:
     """What waits for a decision: the most certain first, and what was skipped at the end, the longest ago first."""
     first = listed(archive, "open", most)
@@ -107,10 +115,10 @@ def listed(archive: Archive, state: State, most: int = 50, after: int | None = N
 
 
 def get(archive: Archive, id: int) -> Proposal:
-    """A proposal. Raises DecidedError where there is none."""
+    """A proposal. Raises MissingError where there is none."""
     row = archive.connection.execute(f"SELECT {COLUMNS} FROM proposals p WHERE p.number = ?", (id,)).fetchone()
     if row is None:
-        raise DecidedError(f"there is no proposal {id}")
+        raise MissingError(f"there is no proposal {id}")
     return Proposal(*row)
 
 
@@ -133,7 +141,7 @@ def latest(archive: Archive, by: str | None = None) -> Proposal | None:
 def decide(archive: Archive, id: int, decision: Decision, by: str = "") -> Proposal:
     """Accepts, rejects or skips what waits. Accepting adds the duplicate link; both are on disk after, or neither.
 
-    Raises DecidedError where it is decided already, or a question of it has gone.
+    Raises DecidedError where it is decided already, or a question of it has gone; MissingError where there is none.
     """
     sql = (
         "UPDATE proposals AS p SET state = ?2, decided_at = ?3, by = ?4, linked = 0 WHERE number = ?1 "
@@ -150,7 +158,7 @@ def decide(archive: Archive, id: int, decision: Decision, by: str = "") -> Propo
 def undo(archive: Archive, id: int) -> Proposal:
     """Takes a decision back, and the link that it added: the proposal is open again.
 
-    Raises DecidedError where nothing was decided.
+    Raises DecidedError where nothing was decided, MissingError where there is none.
     """
     sql = (
         "UPDATE proposals SET state = 'open', decided_at = NULL, by = NULL, linked = 0 "
