@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from askalike.archive.asked import gaps
 from askalike.archive.store import Archive
+from askalike.curation.gaps import gaps
 from askalike.service.places import Moderated, Readable
 from askalike.service.schema import Most
 
@@ -54,8 +54,8 @@ async def get_duplicates(desk: Readable, k: Most = 50, start: From = 0) -> Dupli
 @router.get("/gaps")
 async def get_gaps(desk: Moderated, k: Most = 50) -> Gaps:
     """The questions that were asked and found nothing, or nothing that helped."""
-    found = await desk.store(lambda archive: gaps(archive, k))
-    return Gaps(gaps=[GapFound(title=g.title, times=g.times, last_asked_at=g.last_asked_at) for g in found])
+    found = await desk.store(gaps)
+    return Gaps(gaps=[GapFound(title=g.title, times=g.times, last_asked_at=g.last_asked_at) for g in found[:k]])
 
 
 def _duplicates(archive: Archive, k: int, start: int) -> Duplicates:
