@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from askalike.service.pages import ask, assets, login, question, start
+from askalike.service.pages import ask, assets, gaps, login, quality, question, queue, start
 
 __all__ = ["router"]
 
@@ -10,6 +10,6 @@ __all__ = ["router"]
 def router() -> APIRouter:
     """All pages. They are no part of the API's description."""
     found = APIRouter(include_in_schema=False)
-    for page in (assets, start, login, ask, question):
+    for page in (assets, start, login, ask, question, queue, gaps, quality):
         found.include_router(page.router)
     return found

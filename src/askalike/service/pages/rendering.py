@@ -8,7 +8,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from askalike.service.pages import tokens
+from askalike.service.pages import charts, tokens
 from askalike.service.pages.assets import address
 from askalike.service.pages.marking import marked, only_here
 from askalike.service.pages.shown import day, icon, percent, shown
@@ -51,7 +51,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"static": address, "home": home, "icon": icon}
+    made.globals |= {"static": address, "home": home, "icon": icon, "charts": charts}
     made.filters |= {"marked": marked, "only_here": only_here, "shown": shown, "percent": percent, "day": day}
     made.filters["quoted"] = lambda text: quote(text, safe="")
     return made

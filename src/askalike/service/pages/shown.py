@@ -35,7 +35,7 @@ def shown(text: str, markup: Kind) -> Markup:
 
 def percent(share: float) -> str:
     """A share as people read it."""
-    return f"{100 * share:.0f} %"
+    return "under 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
 def day(date: str | None) -> str:
