@@ -43,7 +43,7 @@ class Item:
 async def get_ask(desk: Reader, request: Request, title: str = "", body: str = "", noted: str = "") -> Response:
     """The form, and what is similar to what it holds."""
     return page(
-        request, "ask.html", noted=SAID.get(noted, ""), latest=await desk.store(_latest),
+        request, "ask.html", typed=False, noted=SAID.get(noted, ""), latest=await desk.store(_latest),
         longest=(LONGEST_TITLE, LONGEST_BODY), **await _similar(desk, request, title, body, prefix=False),
     )  # fmt: skip
 
@@ -52,7 +52,7 @@ async def get_ask(desk: Reader, request: Request, title: str = "", body: str = "
 async def post_similar(desk: Reader, request: Request, form: Sent) -> Response:
     """The part of the page below the form, while somebody types. Changes nothing."""
     found = await _similar(desk, request, form.one("title"), form.one("body"), prefix=True)
-    return page(request, "parts/similar.html", latest=await desk.store(_latest), **found)
+    return page(request, "parts/similar.html", typed=True, latest=await desk.store(_latest), **found)
 
 
 @router.post("/a/{archive}/feedback")

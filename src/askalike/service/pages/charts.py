@@ -78,9 +78,10 @@ def _grid() -> list[Markup]:
 
 
 def _level(share: float, label: str) -> Markup:
-    line = '<line class="grid" x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}"/><text x="{3}" y="{4:.1f}" text-anchor="end">'
     y = _y(share)
-    return Markup(line.format(LEFT, WIDTH - RIGHT, y, LEFT - 7, y + 4)) + Markup("{}</text>").format(label)
+    line = f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+    name = f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">'
+    return Markup(line + name) + Markup("{}</text>").format(label)
 
 
 def _below(x: float, label: str) -> Markup:
@@ -88,8 +89,8 @@ def _below(x: float, label: str) -> Markup:
 
 
 def _whisker(x: float, share: Share) -> Markup:
-    shape = '<line class="range" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}"/><circle cx="{0:.1f}" cy="{3:.1f}" r="4.5"/>'
-    return Markup(shape.format(x, _y(share.low), _y(share.high), _y(share.value)))
+    line = f'<line class="range" x1="{x:.1f}" x2="{x:.1f}" y1="{_y(share.low):.1f}" y2="{_y(share.high):.1f}"/>'
+    return Markup(f'{line}<circle cx="{x:.1f}" cy="{_y(share.value):.1f}" r="4.5"/>')
 
 
 def _x(share: float) -> float:

@@ -24,7 +24,7 @@ WHY = {
     "none_of_these": "were helped by nothing that was found",
     "posted_anyway": "asked all the same",
 }
-SAID = {"written": "The entry is there: search finds it within a second.", "ignored": "Ignored from now on.", "back": ""}
+SAID = {"written": "The entry is there: search finds it within a second.", "ignored": "Ignored from now on."}
 
 
 class Entry(BaseModel):

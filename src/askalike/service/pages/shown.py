@@ -16,6 +16,8 @@ ATTRIBUTES = {"a": {"href", "title"}, "abbr": {"title"}, "ol": {"start"}, "th": 
 SCHEMES = {"http", "https", "mailto"}
 REL = "nofollow noopener noreferrer ugc"
 LINK = re.compile(r"""https?://[^\s<>"']+[^\s<>"'.,;:!?)\]]""")
+WIDE = re.compile("<(pre|table)>")
+"""What may be wider than a page scrolls by itself, by keyboard, too."""
 HEADING = re.compile(r"<(/?)h[1-6](?=[\s>])[^>]*>", re.IGNORECASE)
 IMAGE = re.compile(r"<img(?=[\s/>])", re.IGNORECASE)
 ICONS = {
@@ -30,7 +32,7 @@ def shown(text: str, markup: Kind) -> Markup:
         return _paragraphs(text)
     text = HEADING.sub(r"<\1p>", text)
     cleaned = nh3.clean(_without_images(text), TAGS, attributes=ATTRIBUTES, url_schemes=SCHEMES, link_rel=REL)
-    return Markup(cleaned)
+    return Markup(WIDE.sub(r'<\1 tabindex="0">', cleaned))
 
 
 def percent(share: float) -> str:
@@ -74,5 +76,5 @@ def _without_images(text: str) -> str:
     for image in tree.css("img"):
         name = escape(image.attributes.get("alt") or "image")
         link = f'<a href="{escape(image.attributes.get("src") or "")}">[{name}]</a>'
-        image.replace_with(LexborHTMLParser(link).css_first("a"))
+        image.replace_with(LexborHTMLParser(link).css_first("a", strict=True))
     return (tree.body and tree.body.inner_html) or ""

@@ -5,8 +5,9 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || typing(event.target) || !wanted()) return;
     const button = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
-    if (!button || button.disabled) return;
+    if (!button) return;
     event.preventDefault();
+    if (document.querySelector(".htmx-request")) return; // what is seen is about to change
     button.click();
   });
   const show = (root) => root.querySelectorAll("[data-keys]").forEach((box) => { box.checked = wanted(); });
