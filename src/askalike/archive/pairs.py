@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from askalike.archive.clusters import Clusters
+from askalike.archive.feedback import to_learn
 from askalike.archive.labels import given, given_queries, labels
 from askalike.archive.sample import shuffled
 from askalike.archive.view import View, chunks
@@ -116,6 +117,14 @@ def judgements(source: Source) -> Iterator[Texts]:
                     yield query, documents[id]
 
 
+def feedback(source: Source) -> Iterator[Texts]:
+    """What people asked over HTTP, with the question of which they said that it asks the same; nothing held out."""
+    right = (j for j in to_learn(source.view.connection, source.view.before) if j.right)
+    for chunk in chunks(right):
+        questions = source.view.get({j.document for j in chunk})
+        yield from ((j.query, questions[j.document]) for j in chunk if j.document in questions)
+
+
 SIGNALS: Mapping[str, Signal] = {
     signal.__name__: signal
     for signal in (
@@ -127,6 +136,7 @@ SIGNALS: Mapping[str, Signal] = {
         same_tag,
         rephrasings,
         judgements,
+        feedback,
     )
 }
 """A new signal is a function from Source to pairs of texts, added here."""

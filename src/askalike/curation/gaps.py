@@ -18,11 +18,15 @@ from askalike.text.analyzer import Analyzer, AnalyzerSettings
 
 ALIKE = 0.5
 """Phrasings are one where the cosine of their words, the rarer the heavier, is as high."""
-LARGEST = 5_000
+LARGEST = 2_000
 """So many of the most frequent phrasings are compared with each other; the others stand alone."""
 COMMON = 200
 """A word of more phrasings than this brings no two of them together by itself."""
 EXAMPLES = 5
+
+
+class NoGapError(ArchiveError):
+    """Nothing that was asked is in such a gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +86,11 @@ def gaps(archive: Archive, *, min_probability: float = 0.0, ignored: bool = Fals
 
 
 def named(archive: Archive, id: str, *, min_probability: float = 0.0) -> Gap:
-    """The gap with that id, ignored or not; traffic may have given it another since. Raises ArchiveError for none."""
+    """The gap with that id, ignored or not; traffic may have given it another since. Raises NoGapError."""
     everything = (gaps(archive, min_probability=min_probability, ignored=ignored) for ignored in (False, True))
     found = next((gap for some in everything for gap in some if id in gap.members), None)
     if found is None:
-        raise ArchiveError(f"there is no gap {id!r}; it may have been deleted with the questions that were asked")
+        raise NoGapError(f"there is no gap {id!r}; it may have been deleted with the questions that were asked")
     return found
 
 

@@ -124,6 +124,12 @@ def kept(archive: Archive, ranker: Ranker) -> Calibration | None:
     return found
 
 
+def stamp(archive: Archive, ranker: Ranker) -> int:
+    """A number that changes when the ranker is calibrated anew; 0 where it never was."""
+    path = _path(archive.path, ranker.name, settings_of(ranker.values))
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
 def settings_of(values: Mapping[str, Any]) -> str:
     """A ranker's settings as one text, the same for the same settings."""
     return json.dumps(values, sort_keys=True, default=str)

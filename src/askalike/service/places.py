@@ -45,6 +45,11 @@ def admit(request: Request, desk: Desk, shown: str | None, scope: Scope) -> None
         raise HTTPException(403, f"this key may {key.scope}; {scope} is needed")
 
 
+def caller(request: Request) -> str:
+    """The id of the key that a request was admitted with; "" where none is needed."""
+    return str(getattr(request.state, "facts", {}).get("key", ""))
+
+
 def counted(request: Request, desk: Desk, key: Key | None) -> None:
     """Notes who asks at which archive; 429 where they ask too often."""
     note(request, archive=desk.name, **({"key": key.id} if key else {}))

@@ -68,7 +68,7 @@ async def post_feedback(desk: Reader, request: Request, form: Sent) -> Response:
 
 async def _similar(desk: Desk, request: Request, title: str, body: str, prefix: bool) -> dict[str, Any]:
     asked = checked(Asked, {"title": title, "body": body, "k": SHOWN, "prefix": prefix})
-    matches = await found(desk, request, asked) if f"{title}{body}".strip() else []
+    _, matches = await found(desk, request, asked) if f"{title}{body}".strip() else ("", [])
     answers = await desk.store(lambda archive: archive.view().answers_to(m.question.id for m in matches))
     return {"title": title, "body": body, "items": _items(matches, answers)}
 

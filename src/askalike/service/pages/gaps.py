@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 from askalike.archive.editing import put_answered
 from askalike.archive.store import Archive
 from askalike.curation import gaps
-from askalike.errors import ArchiveError
 from askalike.service.pages.people import Form, Moderator, Sent, checked
 from askalike.service.pages.rendering import home, page
+from askalike.service.places import caller
 from askalike.service.records import Short, Text
 from askalike.types import Answer, Question
 
@@ -57,7 +57,7 @@ async def post_gap(desk: Moderator, request: Request, form: Sent) -> Response:
     does = {"write": _write, "ignore": _ignore, "restore": _restore}.get(form.one("do"))
     if does is None:
         raise HTTPException(422, "do: write, ignore or restore is expected")
-    by = request.state.who.key.id if request.state.who.key else ""
+    by = caller(request)
     said = await desk.store(lambda archive: does(archive, form, by))
     return RedirectResponse(f"{home(desk.name)}/gaps?said={said}", 303)
 
@@ -83,5 +83,5 @@ def _restore(archive: Archive, form: Form, by: str) -> str:
 def _named(archive: Archive, form: Form) -> gaps.Gap:
     try:
         return gaps.named(archive, form.one("id"))
-    except ArchiveError as error:
+    except gaps.NoGapError as error:
         raise HTTPException(404, str(error)) from None

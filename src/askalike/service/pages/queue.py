@@ -18,6 +18,7 @@ from askalike.service.pages.marking import words_of
 from askalike.service.pages.people import Form, Moderator, Sent, checked
 from askalike.service.pages.reasons import Why, why
 from askalike.service.pages.rendering import home, page
+from askalike.service.places import caller
 from askalike.text.clean import plain_text
 from askalike.types import Answer, Question
 
@@ -75,7 +76,7 @@ async def post_queue(desk: Moderator, request: Request, form: Sent) -> Response:
 async def _decided(desk: Desk, request: Request, form: Form) -> str:
     """Does what was decided; returns what there is to say where somebody else was faster."""
     given = checked(Decided, {"id": form.one("id"), "decision": form.one("decision")})
-    by = _name(request)
+    by = caller(request)
     try:
         if given.decision == "undo":
             await desk.store(lambda archive: proposals.undo(archive, given.id))
@@ -88,7 +89,7 @@ async def _decided(desk: Desk, request: Request, form: Form) -> str:
 
 
 async def _shown(desk: Desk, request: Request) -> dict[str, Any]:
-    by = _name(request)
+    by = caller(request)
     waiting = await desk.store(lambda archive: _waiting(archive, by))
     sides: list[Side] = []
     reason = why(None)
@@ -123,8 +124,3 @@ def _sides(pair: Sequence[Question], answers: Mapping[str, Sequence[Answer]], re
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST].rsplit(' ', 1)[0]} …"
-
-
-def _name(request: Request) -> str:
-    key = request.state.who.key
-    return key.id if key else ""
