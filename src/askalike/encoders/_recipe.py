@@ -18,12 +18,19 @@ Tables = Mapping[str, Mapping[str, Any]]
 
 SIGNALS = ("duplicates", "judgements", "rephrasings")
 NAMES = ("network", "features", "embeddings", "teacher", "loss", "negatives", "training", "data")
+CORPUS = ("doc2vec", "topics")
+"""Encoders that learn from texts alone: they have settings, and no recipe."""
 PACKAGED = importlib.resources.files("askalike.encoders") / "recipes"
 
 
 def recipes() -> tuple[str, ...]:
     """The names of the packaged recipes."""
     return tuple(sorted(f.name.removesuffix(".toml") for f in PACKAGED.iterdir() if f.name.endswith(".toml")))
+
+
+def trainable() -> tuple[str, ...]:
+    """What can be trained by its name: the packaged recipes, and the encoders that need none."""
+    return (*recipes(), *CORPUS)
 
 
 class DataSettings(Settings):
