@@ -182,7 +182,8 @@ def _begin(job: Job, lesson: Lesson) -> str:
     def words() -> Iterator[list[str]]:
         return (reader.words(question) for _, question in lesson.view.questions())
 
-    start = started(recipe.embeddings, features.tokens, recipe.network.dim, words, recipe.training.seed)
+    dim = getattr(recipe.network, "dim", 0)  # a pre-trained network has its own
+    start = started(recipe.embeddings, features.tokens, dim, words, recipe.training.seed)
     lesson.say(start.coverage)
     vectors = None if start.vectors is None else torch.from_numpy(start.vectors)
     job.network.start(vectors, torch.from_numpy(features.idf))

@@ -90,7 +90,9 @@ class Recipe:
         merged = {t: {**own.get(t, {}), **tables.get(t, {}), **set_.get(t, {})} for t in NAMES}
         for table in ("network", "loss"):
             merged[table].pop("name", None)
-        found: dict[str, Any] = {t: validated(models[t], merged[t], t) for t in NAMES}
+        found: dict[str, Any] = {"network": validated(models["network"], merged["network"], "network")}
+        merged["features"].update(kind.told(found["network"]))
+        found |= {t: validated(models[t], merged[t], t) for t in NAMES if t not in found}
         return cls(name, loss_name=loss, **found)
 
     def tables(self) -> dict[str, dict[str, Any]]:
