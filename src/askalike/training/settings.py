@@ -38,11 +38,13 @@ class TeacherSettings(Settings):
 
     encoder: str = Field("", description="who teaches: pretrained, static, or a model of the archive; none: pairs do")
     model: str = Field("", description="which model the encoder pretrained is: a folder, or an installed package")
+    half: bool = Field(False, description="the encoder pretrained works in bf16, much faster where processors have it")
     taught: tuple[Literal["title", "body", "whole"], ...] = Field(
         ("title", "body", "whole"), description="what of each question: its title, its body, both as one text"
     )
     prefixes: float = Field(0.25, ge=0, description="so many of its unfinished versions for each title")
     dropped: float = Field(0.25, ge=0, description="so many versions without some of its words for each title")
+    recombined: float = Field(0.0, ge=0, description="so many new titles, each made of several, for each title")
     cosine: float = Field(2.0, ge=0, description="how much the likeness to the teacher's vector counts")
     temperature: float = Field(0.1, gt=0, description="of the softmax over likenesses within a batch")
     not_taught: tuple[str, ...] = Field((), description="splits whose queries are not taught, to measure new ones by")
