@@ -2,7 +2,7 @@
 
 import shutil
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,13 +45,16 @@ def train(
     name: str,
     *,
     dev: str | None = None,
+    hide: Sequence[str] = (),
+    withheld: Iterable[str] = (),
     report: Any = None,
     say: Any = lambda line: None,
 ) -> Path:
     """Trains a recipe on an archive, as `models/<name>/`; returns that folder.
 
     dev: the split whose queries choose the best epoch; else some clusters are kept back from training.
-    Nothing of `hidden(archive)` or of `dev` is learned from. The same again goes on where it was interrupted.
+    Nothing of `hidden(archive)`, of the splits `hide`, of `dev`, or of the questions `withheld` is learned from. The
+    same again goes on where it was interrupted.
     """
     from askalike.encoders._learning import learn
 
@@ -61,8 +64,8 @@ def train(
         raise ArchiveError(
             f"{folder}: this model is there; remove it first: askalike models {archive.path} --remove {name}"
         )
-    kept = list(dict.fromkeys([*hidden(archive), *([dev] if dev else [])]))
-    view = archive.view(hidden=kept)
+    kept = list(dict.fromkeys([*hidden(archive), *hide, *([dev] if dev else [])]))
+    view = archive.view(hidden=kept, withheld=withheld)
 
     def mine(queries: Mapping[str, Question], settings: NegativesSettings) -> Run:
         ranker = rankers.build(settings.ranker, {}, archive.path).fit(view).index(view)
