@@ -61,6 +61,11 @@ class Numbered(ABC):
     def values(self) -> Mapping[str, Any]:
         """See Ranker.values."""
 
+    @property
+    def fingerprint(self) -> str:
+        """Of what it has learned, whatever its name and settings; empty where it has learned nothing."""
+        return ""
+
     @abstractmethod
     def paths(self, view: View) -> Sequence[Path]:
         """See Ranker.paths."""
