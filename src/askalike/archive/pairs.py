@@ -36,7 +36,8 @@ Signal = Callable[[Source], Iterator[Texts]]
 def pairs(view: View, signals: Sequence[str], seed: int = 0) -> Iterator[Pair]:
     """The pairs of these signals, one signal after the other, each in the archive's order; streams.
 
-    A pair of two questions never touches a duplicate cluster that a split hidden from the view knows of. A pair's
+    A pair of two questions never touches a duplicate cluster that a split hidden from the view knows of; none touches a
+    question that the view withholds. A pair's
     cluster is that of its positive; `View.clusters()` knows that of any text by its id, for those who draw negatives.
     Raises SettingsError where there is no such signal.
     """
@@ -146,6 +147,8 @@ def _pairs(source: Source, signals: Sequence[str]) -> Iterator[Pair]:
     for name in signals:
         for query, positive in SIGNALS[name](source):
             text = positive.question_id if isinstance(positive, Answer) else positive.id
+            if source.view.withheld & {query.id, text}:
+                continue
             if query.id == text or not source.clusters.hides(query.id, text):
                 yield Pair(query, positive, source.clusters.of(text), name)
 

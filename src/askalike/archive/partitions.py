@@ -86,6 +86,12 @@ def cut(
     return partition(archive, name)
 
 
+def forget(archive: Archive, name: str) -> None:
+    """Removes a partition, where there is one of that name."""
+    with storage_errors(archive.path), atomic(archive.connection):
+        archive.connection.execute("DELETE FROM partitions WHERE name = ?", (name,))
+
+
 def partitions(archive: Archive) -> list[Partition]:
     """All that are kept, by name."""
     names = [name for (name,) in archive.connection.execute("SELECT name FROM partitions ORDER BY name")]

@@ -2,7 +2,7 @@
 
 import shutil
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,13 +51,16 @@ def train(
     name: str,
     *,
     dev: str | None = None,
+    hide: Sequence[str] = (),
+    withheld: Iterable[str] = (),
     report: Any = None,
     say: Any = lambda line: None,
 ) -> Path:
     """Trains what `chosen` gives on an archive, as `models/<name>/`; returns that folder.
 
     dev: the split whose queries choose the best epoch; else some clusters are kept back from training.
-    Nothing of `hidden(archive)` or of `dev` is learned from. The same again goes on where it was interrupted.
+    Nothing of `hidden(archive)`, of the splits `hide`, of `dev`, or of the questions `withheld` is learned from. The
+    same again goes on where it was interrupted.
     """
     rankers.check_new(name)
     folder = archive.path / MODELS / name
@@ -65,8 +68,8 @@ def train(
         raise ArchiveError(
             f"{folder}: this model is there; remove it first: askalike models {archive.path} --remove {name}"
         )
-    kept = list(dict.fromkeys([*hidden(archive), *([dev] if dev else [])]))
-    view = archive.view(hidden=kept)
+    kept = list(dict.fromkeys([*hidden(archive), *hide, *([dev] if dev else [])]))
+    view = archive.view(hidden=kept, withheld=withheld)
     if isinstance(recipe, Corpus):
         recipe.learn(view, folder, say)
         return folder
