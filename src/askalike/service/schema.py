@@ -102,3 +102,16 @@ class Health(BaseModel):
 
     status: str
     archives: list[str]
+
+
+class Lag(BaseModel):
+    """How many changes of an archive cannot be searched yet, and how long the oldest of them has waited."""
+
+    behind: int
+    lag_s: float
+
+
+class Readiness(Health):
+    """That every archive answers, and how far its index is."""
+
+    index: dict[str, Lag]
