@@ -6,6 +6,7 @@ The workers count in files of one folder, which the supervisor names in their en
 from collections.abc import Iterator, Mapping
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -59,7 +60,7 @@ def _may_watch(request: Request, shown: Shown) -> None:
         raise HTTPException(401, "a key of one of the archives is needed", {"www-authenticate": "Bearer"})
 
 
-@router.get("/metrics", dependencies=[Depends(_may_watch)])
+@router.get("/metrics", dependencies=[Depends(_may_watch)], response_class=PlainTextResponse)
 async def get_metrics(request: Request) -> Response:
     """Counts and times since the service started, in Prometheus' text format."""
     registry = CollectorRegistry()

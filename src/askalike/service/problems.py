@@ -1,6 +1,8 @@
 """Errors as problem+json (RFC 9457): what was wrong, and where."""
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -51,7 +53,24 @@ def install(app: FastAPI) -> None:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return problem(request, error.status_code, str(error.detail), headers=error.headers)
+    headers = error.headers
+    if error.status_code == 405 and (methods := _allowed(request)):
+        headers = {**(headers or {}), "allow": ", ".join(methods)}
+    return problem(request, error.status_code, str(error.detail), headers=headers)
+
+
+def _allowed(request: Request) -> list[str]:
+    """The methods that the API has for a request's address; the first route that fits knows of its own alone."""
+    paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
+    fitting = (methods for path, methods in paths.items() if _fits(path).fullmatch(request.scope["path"]))
+    return sorted({method.upper() for methods in fitting for method in methods})
+
+
+@lru_cache
+def _fits(path: str) -> re.Pattern[str]:
+    """The addresses that a path of the API's description stands for; an id may hold slashes."""
+    names = {"{id}": ".+", "{archive}": "[^/]+"}
+    return re.compile("".join(names.get(part, re.escape(part)) for part in re.split(r"(\{\w+\})", path)))
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
