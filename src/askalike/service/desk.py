@@ -7,6 +7,7 @@ from typing import Self, TypeVar
 from askalike.archive.keys import Key, verified
 from askalike.archive.store import Archive
 from askalike.engines.local import Local
+from askalike.service.following import Following, following
 from askalike.service.lane import Lane
 from askalike.service.opening import Opened
 from askalike.service.settings import ServiceSettings
@@ -63,6 +64,10 @@ class Desk:
     async def store(self, work: Callable[[Archive], R]) -> R:
         """What the work on the archive returns; what it wrote is committed then."""
         return await self._storing.run(work)
+
+    async def following(self) -> Following:
+        """Where its index stands."""
+        return await self.store(lambda archive: following(archive, self._engine.ranker))
 
     def close(self) -> None:
         """Finishes what is begun and closes the archive."""

@@ -12,6 +12,7 @@ from askalike.service import metrics
 from askalike.service.places import Readable
 from askalike.service.schema import Asked, MatchedWord, Result, Similar
 from askalike.service.tracing import note
+from askalike.text.analyzer import Analyzer
 from askalike.types import Explanation, Filter, Match
 
 router = APIRouter(tags=["search"])
@@ -36,6 +37,8 @@ async def _similar(desk: Readable, request: Request, asked: Asked) -> Similar:
     metrics.SEARCH.labels(desk.name).observe(took_ms / 1000)
     if not matches:
         metrics.ABSTAINED.labels(desk.name).inc()
+        if not Analyzer().tokens(f"{asked.title} {asked.body}", None):
+            metrics.NO_WORD.labels(desk.name).inc()
     elif matches[0].probability is not None:
         metrics.TOP.labels(desk.name).observe(matches[0].probability)
     note(request, archive=desk.name, found=len(matches))
