@@ -18,6 +18,7 @@ from askalike.rankers._ranker import Ranker
 __all__ = ["Ranker", "build", "check_new", "default", "forget", "in_service", "names", "trained"]
 
 COMPOSED = ("cascade", "hybrid")
+OF_ANSWERS = ("by_question",)  # these rank nothing else
 UNTRAINED = ("pretrained", "static")  # the encoders that need no training of ours
 MODELS = "models"
 NAME = re.compile("[a-z0-9][a-z0-9_.-]*")
@@ -83,7 +84,7 @@ def build(
         ranker = registry.load("ranker", "dense").named("neural", _recipe(name, values))
         ranker.name = name
         return ranker  # type: ignore[no-any-return]
-    if name in COMPOSED:
+    if name in (*COMPOSED, *OF_ANSWERS):
         return registry.load("ranker", name).named(name, values, archive)  # type: ignore[no-any-return]
     known = (*names(), *(trained(archive) if archive else ()))
     raise SettingsError(f"no ranker is called {name!r}; there are: {', '.join(known)}")
