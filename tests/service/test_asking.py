@@ -1,5 +1,6 @@
 """Settled questions: answered, judged, counted, kept for a while, and shown to moderators as gaps."""
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -74,10 +75,16 @@ def test_metrics_are_summed_over_workers(serve, archive) -> None:
     served = serve(archive, options=("--workers", "2"))
     for _ in range(20):
         served.get(f"{V1}/similar?title=xyzzy")
+    served.get(f"{V1}/similar?title=%3F%21")
     feedback(served)
     text = served.get("/metrics").body.decode()
-    assert 'askalike_search_seconds_count{archive="riverside"} 20.0' in text
-    assert 'askalike_abstained_total{archive="riverside"} 20.0' in text
+    assert 'askalike_search_seconds_count{archive="riverside"} 21.0' in text
+    assert 'askalike_abstained_total{archive="riverside"} 21.0' in text
     assert 'askalike_feedback_total{archive="riverside",verdict="none_of_these"} 1.0' in text
+    assert 'askalike_zero_token_queries_total{archive="riverside"} 1.0' in text
+    assert 'askalike_request_seconds_count{endpoint="get_similar"} 21.0' in text
+    assert 'askalike_index_behind{archive="riverside"} 0.0' in text
+    assert 'askalike_index_lag_seconds{archive="riverside"} 0.0' in text
+    assert float(re.search('askalike_index_bytes{archive="riverside"} (.*)', text)[1]) > 10_000
     assert 'askalike_questions{archive="riverside"} 244.0' in text
     assert 'askalike_model{archive="riverside",model="lm_jelinek_mercer"} 1.0' in text

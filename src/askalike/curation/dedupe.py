@@ -60,7 +60,7 @@ def dedupe(
     the file cannot be written.
     """
     calibration = kept(archive, ranker)
-    why = calibration.state.objection(archive.view()) if calibration else "none was made"
+    why = calibration.objection(archive.view(), ranker) if calibration else "none was made"
     if calibration is None or why:
         raise SettingsError(f"{archive.path}: {ranker.name} is not calibrated ({why}); run: askalike calibrate")
     if not 0 < min_probability <= 1:

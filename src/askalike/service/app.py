@@ -45,7 +45,7 @@ def create_app(settings: ServiceSettings, rate: Rate) -> FastAPI:
     app.include_router(metrics.router)
     app.include_router(_of_an_archive(), prefix="/v1/{archive}")
     app.include_router(pages.router())
-    app.add_middleware(BodyLimit, most_bytes=settings.max_body_bytes)
+    app.add_middleware(BodyLimit, most_bytes=settings.max_body_bytes, receive_s=settings.receive_s)
     if settings.keyless:
         app.add_middleware(LoopbackOnly)
     app.add_middleware(Tracing, log_texts=settings.log_texts)

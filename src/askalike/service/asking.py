@@ -3,7 +3,8 @@
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
 
 from askalike.archive.asked import Asked, Verdict, judge, keep
 from askalike.engines.local import Local
@@ -19,6 +20,14 @@ LOOKED_AT = 5
 """As many similar questions are looked through for one that has an answer."""
 
 router = APIRouter(tags=["asking"])
+
+
+CHOSEN: JsonDict = {
+    "if": {"properties": {"verdict": {"enum": ["accept", "reject"]}}},
+    "then": {"required": ["chosen"], "properties": {"chosen": {"type": "string"}}},
+    "else": {"properties": {"chosen": {"type": "null"}}},
+}
+"""For the API's description: which verdicts are of one question."""
 
 
 class Question(Shape):
@@ -39,6 +48,8 @@ class Given(BaseModel):
 
 class Feedback(Question):
     """What somebody said of the questions that were shown: of one that was chosen, or of all of them."""
+
+    model_config = ConfigDict(json_schema_extra=CHOSEN)
 
     shown: Annotated[list[Id], Field(max_length=100)]
     verdict: Verdict

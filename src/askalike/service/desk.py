@@ -8,6 +8,7 @@ from askalike.archive.keys import Key, verified
 from askalike.archive.sessions import key_of
 from askalike.archive.store import Archive
 from askalike.engines.local import Local
+from askalike.service.following import Following, following
 from askalike.service.lane import Lane
 from askalike.service.opening import Opened
 from askalike.service.settings import ServiceSettings
@@ -68,6 +69,10 @@ class Desk:
     async def store(self, work: Callable[[Archive], R]) -> R:
         """What the work on the archive returns; what it wrote is committed then."""
         return await self._storing.run(work)
+
+    async def following(self) -> Following:
+        """Where its index stands."""
+        return await self.store(lambda archive: following(archive, self._engine.ranker))
 
     def close(self) -> None:
         """Finishes what is begun and closes the archive."""

@@ -1,12 +1,14 @@
 """Errors as problem+json (RFC 9457): what was wrong, and where."""
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from askalike.errors import AskalikeError
@@ -17,7 +19,7 @@ from askalike.service.tracing import HEADER, note
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = 1
-STATUSES = (400, 401, 403, 404, 405, 409, 413, 415, 421, 422, 429, 500, 503)
+STATUSES = (400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 429, 500, 503)
 RESPONSES: Mapping[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {}}}
     for status in STATUSES
@@ -29,17 +31,20 @@ def problem(
     request: Request, status: int, detail: str, wrong: Sequence[Wrong] = (), headers: Mapping[str, str] | None = None
 ) -> Response:
     """The answer that says what is wrong: a page where somebody is before a screen."""
-    body = Problem(
-        title=HTTPStatus(status).phrase,
-        status=status,
-        detail=detail,
-        instance=request.url.path,
-        request_id=request.state.id,
-        errors=list(wrong),
-    )
+    told = _told(status, detail, request.scope["path"], request.state.id, wrong)
     if for_people(request):
-        return error_page(request, body, headers)
-    return JSONResponse(body.model_dump(), status, headers, MEDIA_TYPE)
+        return error_page(request, told, headers)
+    return Response(told.model_dump_json(), status, headers, MEDIA_TYPE)
+
+
+def problem_body(status: int, detail: str, instance: str, request_id: str, wrong: Sequence[Wrong] = ()) -> bytes:
+    """The JSON that says what is wrong with a request."""
+    return _told(status, detail, instance, request_id, wrong).model_dump_json().encode()
+
+
+def _told(status: int, detail: str, instance: str, request_id: str, wrong: Sequence[Wrong]) -> Problem:
+    title = HTTPStatus(status).phrase
+    return Problem(title=title, status=status, detail=detail, instance=instance, request_id=request_id, errors=[*wrong])
 
 
 def install(app: FastAPI) -> None:
@@ -54,7 +59,24 @@ def install(app: FastAPI) -> None:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return problem(request, error.status_code, str(error.detail), headers=error.headers)
+    headers = error.headers
+    if error.status_code == 405 and (methods := _allowed(request)):
+        headers = {**(headers or {}), "allow": ", ".join(methods)}
+    return problem(request, error.status_code, str(error.detail), headers=headers)
+
+
+def _allowed(request: Request) -> list[str]:
+    """The methods that the API has for a request's address; the first route that fits knows of its own alone."""
+    paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
+    fitting = (methods for path, methods in paths.items() if _fits(path).fullmatch(request.scope["path"]))
+    return sorted({method.upper() for methods in fitting for method in methods})
+
+
+@lru_cache
+def _fits(path: str) -> re.Pattern[str]:
+    """The addresses that a path of the API's description stands for; an id may hold slashes."""
+    names = {"{id}": ".+", "{archive}": "[^/]+"}
+    return re.compile("".join(names.get(part, re.escape(part)) for part in re.split(r"(\{\w+\})", path)))
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

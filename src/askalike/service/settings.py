@@ -24,6 +24,8 @@ class ServiceSettings(Settings):
     log_texts: bool = Field(False, description="whether the log shows what was asked")
     max_body_bytes: int = Field(4 << 20, ge=1, description="longer request bodies are refused")
     timeout_s: float = Field(10.0, gt=0, description="a request that takes longer is given up")
+    receive_s: float = Field(15.0, gt=0, description="a request that takes longer to arrive is given up")
+    max_connections: int = Field(900, ge=1, description="as many connections a worker keeps; more are closed at once")
     max_waiting: int = Field(64, ge=1, description="as many requests may wait for one archive; more are turned away")
 
     require_keys: bool = Field(False, description="whether a key is needed on loopback too")

@@ -13,6 +13,7 @@ from askalike.service.desk import Desk
 from askalike.service.places import Readable
 from askalike.service.schema import Asked, MatchedWord, Result, Similar
 from askalike.service.tracing import note
+from askalike.text.analyzer import Analyzer
 from askalike.types import Explanation, Filter, Match
 
 router = APIRouter(tags=["search"])
@@ -44,6 +45,8 @@ async def found(desk: Desk, request: Request, asked: Asked) -> tuple[str, Sequen
     metrics.SEARCH.labels(desk.name).observe(time.perf_counter() - started)
     if not matches:
         metrics.ABSTAINED.labels(desk.name).inc()
+        if not Analyzer().tokens(f"{asked.title} {asked.body}", None):
+            metrics.NO_WORD.labels(desk.name).inc()
     elif matches[0].probability is not None:
         metrics.TOP.labels(desk.name).observe(matches[0].probability)
     note(request, archive=desk.name, found=len(matches))
