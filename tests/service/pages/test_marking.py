@@ -1,12 +1,16 @@
 """Marks in texts, and texts made safe to show."""
 
+from importlib.resources import files
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from askalike.service.pages.assets import FILES
 from askalike.service.pages.marking import marked, only_here, words_of
 from askalike.service.pages.reasons import why
+from askalike.service.pages.rendering import environment
 from askalike.service.pages.shown import percent, shown
 from askalike.types import Contribution, Explanation, Span
 
@@ -92,3 +96,12 @@ def test_why_in_words() -> None:
 
 def test_shares_are_never_rounded_to_nothing() -> None:
     assert [percent(x) for x in (0.0, 0.001, 0.5, 1.0)] == ["0 %", "under 1 %", "50 %", "100 %"]
+
+
+def test_templates_and_files_are_part_of_the_package() -> None:
+    package = files("askalike.service.pages")
+    assert all(package.joinpath("static", *name.split("/")).is_file() for name in (*FILES, "vendor/htmx.LICENSE"))
+    templates = environment().list_templates()
+    assert len(templates) >= 12
+    for name in templates:
+        environment().get_template(name)

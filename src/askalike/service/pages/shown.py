@@ -76,5 +76,6 @@ def _without_images(text: str) -> str:
     for image in tree.css("img"):
         name = escape(image.attributes.get("alt") or "image")
         link = f'<a href="{escape(image.attributes.get("src") or "")}">[{name}]</a>'
-        image.replace_with(LexborHTMLParser(link).css_first("a", strict=True))
+        if node := LexborHTMLParser(link).css_first("a"):
+            image.replace_with(node)
     return (tree.body and tree.body.inner_html) or ""
