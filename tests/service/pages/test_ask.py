@@ -47,7 +47,7 @@ def test_feedback_is_kept(visit, service) -> None:
     page.get_by_role("button", name="Not the same").nth(1).click()
     page.get_by_text("Noted: it is not the same.").wait_for()
     page.get_by_role("button", name="None of these is my question").click()
-    page.get_by_text("Noted: none of these is your question.").wait_for()
+    page.get_by_text("Noted: what you look for is not here yet.").wait_for()
     kept = [row for row in verdicts(service) if row[0] == "I lost my card"]
     assert [(chosen, verdict) for _, _, chosen, verdict in kept][::2] == [("r013", "accept"), (None, "none_of_these")]
     assert all("r013" in shown for _, shown, _, _ in kept)

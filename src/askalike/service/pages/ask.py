@@ -25,7 +25,7 @@ EXCERPT = 220
 SAID = {
     "accept": "Good. We noted that it answers your question.",
     "reject": "Noted: it is not the same.",
-    "none_of_these": "Noted: none of these is your question.",
+    "none_of_these": "Noted: what you look for is not here yet.",
 }
 
 
@@ -75,7 +75,12 @@ async def _similar(desk: Desk, request: Request, title: str, body: str, prefix: 
 
 def _items(matches: Sequence[Match], answers: Mapping[str, Sequence[Answer]]) -> list[Item]:
     return [
-        Item(m, matched(m.explanation), m.snippet.replace(LINK_TOKEN, "…"), _excerpt(answers[m.question.id]))
+        Item(
+            m,
+            matched(m.explanation, m.question.language),
+            m.snippet.replace(LINK_TOKEN, "…"),
+            _excerpt(answers[m.question.id]),
+        )
         for m in matches
     ]
 

@@ -2,20 +2,27 @@
 
 import re
 from collections.abc import Collection, Iterable
+from functools import cache
 
 from markupsafe import Markup, escape
 
+from askalike.text.stop_words import stop_words
 from askalike.text.words import cjk_run
 from askalike.types import Explanation
 
+WITH_STOP_WORDS = ("en", "de", "es", "fr", "ru")
 WORD = re.compile(r"\w+")
 
 
-def matched(reason: Explanation | None) -> frozenset[str]:
-    """The words of a document that matched, as they stand in it, without regard to case."""
+def matched(reason: Explanation | None, language: str | None = None) -> frozenset[str]:
+    """The words of a document that matched, as they stand in it, without regard to case.
+
+    Function words are left out where others matched: of the document's language, or where it is not known, of all.
+    """
     if reason is None:
         return frozenset()
-    return frozenset(reason.text[s.field][s.start : s.end].casefold() for s in reason.spans)
+    words = frozenset(reason.text[s.field][s.start : s.end].casefold() for s in reason.spans)
+    return words - _function_words(language) or words
 
 
 def marked(text: str, words: Collection[str]) -> Markup:
@@ -42,6 +49,11 @@ def only_here(text: str, others: Collection[str], words: Collection[str] = ()) -
 def words_of(*texts: str) -> frozenset[str]:
     """The words of texts, without regard to case."""
     return frozenset(w.casefold() for text in texts for w in WORD.findall(text))
+
+
+@cache
+def _function_words(language: str | None) -> frozenset[str]:
+    return frozenset().union(*map(stop_words, [language] if language else WITH_STOP_WORDS))
 
 
 def _whole(form: str) -> str:

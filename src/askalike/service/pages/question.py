@@ -69,16 +69,15 @@ def _related(engine: Local, stored: Stored) -> tuple[list[Related], list[Related
     question = stored.question
     names = {_other(link, question.id): _relation(link, question.id) for link in reversed(stored.links)}
     reasons = engine.explain(question, list(names))
-    linked = [
-        Related(stored.others[id], name, why(reasons.get(id))) for id, name in names.items() if id in stored.others
-    ]
+    there = [(stored.others[id], name) for id, name in names.items() if id in stored.others]
+    linked = [Related(other, name, why(reasons.get(other.id), other.language)) for other, name in there]
     body = plain_text(question.body, question.markup)[:LONGEST_BODY]
     found = engine.search(question.title, ALSO + len(names) + 1, body=body)
     return linked, [_also(m) for m in found if m.question.id not in {question.id, *names}][:ALSO]
 
 
 def _also(match: Match) -> Related:
-    return Related(match.question, "similar", why(match.explanation), match.probability)
+    return Related(match.question, "similar", why(match.explanation, match.question.language), match.probability)
 
 
 def _other(link: Link, id: str) -> str:

@@ -109,7 +109,7 @@ def _waiting(archive: Archive, by: str) -> Waiting:
 
 
 def _why(engine: Local, question: Question, other: Question) -> Why:
-    return why(engine.explain(question, [other.id]).get(other.id))
+    return why(engine.explain(question, [other.id]).get(other.id), other.language)
 
 
 def _sides(pair: Sequence[Question], answers: Mapping[str, Sequence[Answer]], reason: Why) -> list[Side]:

@@ -29,13 +29,13 @@ class Why:
     matched: frozenset[str]
 
 
-def why(reason: Explanation | None) -> Why:
-    """What an explanation says to people."""
+def why(reason: Explanation | None, language: str | None = None) -> Why:
+    """What an explanation says to people; `language`: the document's, where it is known."""
     reason = reason or Explanation(0.0)
     speaking = [c for c in reason.contributions if c.fields and c.score > 0][:MOST_WORDS]
     most = max((c.score for c in speaking), default=1.0)
     words = [Weighed(c.word, ceil(STRENGTHS * c.score / most)) for c in speaking]
-    return Why(words, _parts(reason), matched(reason))
+    return Why(words, _parts(reason), matched(reason, language))
 
 
 def _parts(reason: Explanation) -> list[tuple[str, float]]:
