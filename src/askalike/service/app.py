@@ -7,6 +7,7 @@ from fastapi import APIRouter, FastAPI
 
 from askalike.service import answers, asking, curating, health, links, metrics, questions, similar
 from askalike.service.desk import Desk
+from askalike.service.dropin import apache_answer, discourse
 from askalike.service.limits import BodyLimit
 from askalike.service.loopback import LoopbackOnly
 from askalike.service.problems import RESPONSES, install
@@ -53,6 +54,6 @@ def create_app(settings: ServiceSettings, rate: Rate) -> FastAPI:
 
 def _of_an_archive() -> APIRouter:
     router = APIRouter()
-    for part in (similar, asking, questions, answers, links, curating):
+    for part in (similar, asking, discourse, apache_answer, questions, answers, links, curating):
         router.include_router(part.router)
     return router

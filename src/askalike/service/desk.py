@@ -67,7 +67,7 @@ class Desk:
 
     async def following(self) -> Following:
         """Where its index stands."""
-        return await self.store(lambda archive: following(archive, self._engine.ranker))
+        return await self.store(lambda archive: following(archive, self._opened.engine.ranker))
 
     def close(self) -> None:
         """Finishes what is begun and closes the archive."""
