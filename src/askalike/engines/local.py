@@ -91,8 +91,13 @@ class Local:
         best = found[:k]
         told = self._probabilities(calibration, query, best, [h.score for h in found], questions)
         shown = [(h, p) for h, p in zip(best, told, strict=True) if p is None or p >= line]
-        reasons = self.ranker.explain(query, [h.id for h, _ in shown])
+        reasons = self.ranker.explain(query, [h.id for h, _ in shown], prefix=prefix)
         return [_match(questions[h.id], h, p, reasons.get(h.id)) for h, p in shown]
+
+    def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
+        """Why each of these questions would be found for that one, as far as it is there."""
+        self.refresh()
+        return self.ranker.explain(question, ids)
 
     def _line(self, calibration: Calibration | None, asked: float | None) -> float:
         """The probability below which nothing is shown."""

@@ -5,7 +5,7 @@ from contextlib import ExitStack, asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 
-from askalike.service import answers, asking, curating, health, links, metrics, questions, similar
+from askalike.service import answers, asking, curating, health, links, metrics, pages, questions, similar
 from askalike.service.desk import Desk
 from askalike.service.dropin import apache_answer, discourse
 from askalike.service.limits import BodyLimit
@@ -45,6 +45,7 @@ def create_app(settings: ServiceSettings, rate: Rate) -> FastAPI:
     app.include_router(health.router)
     app.include_router(metrics.router)
     app.include_router(_of_an_archive(), prefix="/v1/{archive}")
+    app.include_router(pages.router())
     app.add_middleware(BodyLimit, most_bytes=settings.max_body_bytes, receive_s=settings.receive_s)
     if settings.keyless:
         app.add_middleware(LoopbackOnly)

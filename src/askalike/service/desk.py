@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Self, TypeVar
 
 from askalike.archive.keys import Key, verified
+from askalike.archive.sessions import key_of
 from askalike.archive.store import Archive
 from askalike.engines.local import Local
 from askalike.service.following import Following, following
@@ -56,6 +57,10 @@ class Desk:
     def key(self, text: str) -> Key | None:
         """The key that somebody shows, if it is good for this archive."""
         return verified(self._keys.connection, text)
+
+    def person(self, secret: str) -> Key | None:
+        """The key that a session was begun with, if both are good."""
+        return key_of(self._keys.connection, secret)
 
     async def search(self, ask: Callable[[Local], R]) -> R:
         """What a search finds in the state last indexed."""

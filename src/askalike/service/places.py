@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Path, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from askalike.archive.keys import Scope
+from askalike.archive.keys import Key, Scope
 from askalike.service.desk import Desk
 from askalike.service.rate import Rate
 from askalike.service.tracing import note
@@ -16,7 +16,8 @@ BEARER = HTTPBearer(auto_error=False, description="a key made by `askalike keys 
 Shown = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
 
 
-def _named(request: Request, archive: Annotated[str, Path(description="the archive's name")]) -> Desk:
+def named(request: Request, archive: Annotated[str, Path(description="the archive's name")]) -> Desk:
+    """The archive that the address names; 404 for one that is not served."""
     desks: dict[str, Desk] = request.app.state.desks
     if archive not in desks:
         known = f"; there are: {', '.join(desks)}" if request.app.state.settings.keyless else ""
@@ -25,7 +26,7 @@ def _named(request: Request, archive: Annotated[str, Path(description="the archi
 
 
 def _may(scope: Scope) -> Callable[..., Awaitable[Desk]]:
-    async def desk_for(request: Request, desk: Annotated[Desk, Depends(_named)], shown: Shown) -> Desk:
+    async def desk_for(request: Request, desk: Annotated[Desk, Depends(named)], shown: Shown) -> Desk:
         admit(request, desk, shown.credentials if shown else None, scope)
         return desk
 
@@ -35,9 +36,7 @@ def _may(scope: Scope) -> Callable[..., Awaitable[Desk]]:
 def admit(request: Request, desk: Desk, shown: str | None, scope: Scope) -> None:
     """Lets a request pass that may use the archive so, and not too often; raises HTTPException where it may not."""
     key = desk.key(shown) if shown else None
-    caller = key.id if key else request.client.host if request.client else ""
-    note(request, archive=desk.name, **({"key": key.id} if key else {}))
-    _slow_down(request.app.state.rate, caller)
+    counted(request, desk, key)
     if shown and key is None:
         raise _unknown("this key is not known here, or it was revoked")
     if key is None and not request.app.state.settings.keyless:
@@ -51,7 +50,16 @@ def caller(request: Request) -> str:
     return str(getattr(request.state, "facts", {}).get("key", ""))
 
 
-def _slow_down(rate: Rate, caller: str) -> None:
+def counted(request: Request, desk: Desk, key: Key | None) -> None:
+    """Notes who asks at which archive; 429 where they ask too often."""
+    note(request, archive=desk.name, **({"key": key.id} if key else {}))
+    slow_down(request, key)
+
+
+def slow_down(request: Request, key: Key | None = None) -> None:
+    """429 where the key, or else the address, asks too often."""
+    rate: Rate = request.app.state.rate
+    caller = key.id if key else request.client.host if request.client else ""
     if wait_s := rate.wait_s(caller):
         headers = {"retry-after": str(math.ceil(wait_s))}
         raise HTTPException(429, f"too many requests; wait {wait_s:.2f} s", headers)

@@ -9,6 +9,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 
 from askalike.engines.local import Local
 from askalike.service import metrics
+from askalike.service.desk import Desk
 from askalike.service.places import Readable
 from askalike.service.schema import Asked, MatchedWord, Result, Similar
 from askalike.service.tracing import note
@@ -32,9 +33,16 @@ async def post_similar(desk: Readable, request: Request, asked: Asked) -> Simila
 
 async def _similar(desk: Readable, request: Request, asked: Asked) -> Similar:
     started = time.perf_counter()
-    model, matches = await desk.search(lambda engine: (engine.ranker.name, _found(engine, asked)))
+    model, matches = await found(desk, request, asked)
     took_ms = round(1000 * (time.perf_counter() - started), 2)
-    metrics.SEARCH.labels(desk.name).observe(took_ms / 1000)
+    return Similar(results=results(matches, asked.explain), abstained=not matches, model=model, took_ms=took_ms)
+
+
+async def found(desk: Desk, request: Request, asked: Asked) -> tuple[str, Sequence[Match]]:
+    """The ranker's name, and what it finds; the search is counted and timed."""
+    started = time.perf_counter()
+    model, matches = await desk.search(lambda engine: (engine.ranker.name, _found(engine, asked)))
+    metrics.SEARCH.labels(desk.name).observe(time.perf_counter() - started)
     if not matches:
         metrics.ABSTAINED.labels(desk.name).inc()
         if not Analyzer().tokens(f"{asked.title} {asked.body}", None):
@@ -42,7 +50,7 @@ async def _similar(desk: Readable, request: Request, asked: Asked) -> Similar:
     elif matches[0].probability is not None:
         metrics.TOP.labels(desk.name).observe(matches[0].probability)
     note(request, archive=desk.name, found=len(matches))
-    return Similar(results=results(matches, asked.explain), abstained=not matches, model=model, took_ms=took_ms)
+    return model, matches
 
 
 def _found(engine: Local, asked: Asked) -> Sequence[Match]:
