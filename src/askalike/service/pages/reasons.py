@@ -10,6 +10,8 @@ from askalike.types import Explanation
 
 MOST_WORDS = 12
 STRENGTHS = 4
+LEAST = 0.05
+"""Words that count less than this share of what the first does are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,8 @@ class Why:
 def why(reason: Explanation | None, language: str | None = None) -> Why:
     """What an explanation says to people; `language`: the document's, where it is known."""
     reason = reason or Explanation(0.0)
-    speaking = [c for c in reason.contributions if c.fields and c.score > 0][:MOST_WORDS]
-    most = max((c.score for c in speaking), default=1.0)
+    most = max((c.score for c in reason.contributions if c.fields), default=0.0)
+    speaking = [c for c in reason.contributions if c.fields and c.score > LEAST * most][:MOST_WORDS]
     words = [Weighed(c.word, ceil(STRENGTHS * c.score / most)) for c in speaking]
     return Why(words, _parts(reason), matched(reason, language))
 
