@@ -25,22 +25,27 @@ def named(request: Request, archive: Annotated[str, Path(description="the archiv
     return desks[archive]
 
 
-def _may(scope: Scope) -> Callable[..., Awaitable[Desk]]:
+def _may(scope: Scope, published: bool = False) -> Callable[..., Awaitable[Desk]]:
     async def desk_for(request: Request, desk: Annotated[Desk, Depends(named)], shown: Shown) -> Desk:
-        admit(request, desk, shown.credentials if shown else None, scope)
+        admit(request, desk, shown.credentials if shown else None, scope, published)
         return desk
 
     return desk_for
 
 
-def admit(request: Request, desk: Desk, shown: str | None, scope: Scope) -> None:
-    """Lets a request pass that may use the archive so, and not too often; raises HTTPException where it may not."""
-    key = desk.key(shown) if shown else None
+def admit(request: Request, desk: Desk, shown: str | None, scope: Scope, published: bool = False) -> None:
+    """Lets a request pass that may use the archive so, and not too often; raises HTTPException where it may not.
+
+    `published`: a key will do that is good for pages of one origin.
+    """
+    key = desk.key(shown, request.headers.get("origin")) if shown else None
     counted(request, desk, key)
     if shown and key is None:
         raise _unknown("this key is not known here, or it was revoked")
     if key is None and not request.app.state.settings.keyless:
         raise _unknown("a key is needed; send it as Authorization: Bearer KEY")
+    if key and key.origin and not published:
+        raise HTTPException(403, f"this key is for pages of {key.origin}: it may search, and nothing else")
     if key and not key.may(scope):
         raise HTTPException(403, f"this key may {key.scope}; {scope} is needed")
 
@@ -69,8 +74,10 @@ def _unknown(detail: str) -> HTTPException:
     return HTTPException(401, detail, {"www-authenticate": "Bearer"})
 
 
+Searchable = Annotated[Desk, Depends(_may("read", published=True))]
+"""The archive, for those who may search it, if only from the pages of a site."""
 Readable = Annotated[Desk, Depends(_may("read"))]
-"""The archive, for those who may search it."""
+"""The archive, for those who may search it and say what they think of what was found."""
 Writable = Annotated[Desk, Depends(_may("write"))]
 """The archive, for those who may change what is in it."""
 Moderated = Annotated[Desk, Depends(_may("moderate"))]

@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from askalike.engines.local import Local
 from askalike.service import metrics
 from askalike.service.desk import Desk
-from askalike.service.places import Readable
+from askalike.service.places import Searchable
 from askalike.service.schema import Asked, MatchedWord, Result, Similar
 from askalike.service.tracing import note
 from askalike.text.analyzer import Analyzer
@@ -20,18 +20,18 @@ router = APIRouter(tags=["search"])
 
 
 @router.get("/similar")
-async def get_similar(desk: Readable, request: Request, asked: Annotated[Asked, Query()]) -> Similar:
+async def get_similar(desk: Searchable, request: Request, asked: Annotated[Asked, Query()]) -> Similar:
     """The archive's questions most like the one that is typed, best first."""
     return await _similar(desk, request, asked)
 
 
 @router.post("/similar")
-async def post_similar(desk: Readable, request: Request, asked: Asked) -> Similar:
+async def post_similar(desk: Searchable, request: Request, asked: Asked) -> Similar:
     """The same for texts too long, or too private, for an address. Changes nothing."""
     return await _similar(desk, request, asked)
 
 
-async def _similar(desk: Readable, request: Request, asked: Asked) -> Similar:
+async def _similar(desk: Searchable, request: Request, asked: Asked) -> Similar:
     started = time.perf_counter()
     model, matches = await found(desk, request, asked)
     took_ms = round(1000 * (time.perf_counter() - started), 2)
