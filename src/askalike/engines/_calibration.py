@@ -133,6 +133,12 @@ def kept(archive: Archive, ranker: Ranker) -> Calibration | None:
     return found
 
 
+def stamp(archive: Archive, ranker: Ranker) -> int:
+    """A number that changes when the ranker is calibrated anew; 0 where it never was."""
+    path = _path(archive.path, ranker.name, settings_of(ranker.values))
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
 def fingerprint(ranker: Ranker) -> str:
     """Of what a ranker has learned; empty for one that has learned nothing."""
     return str(getattr(ranker, "fingerprint", ""))

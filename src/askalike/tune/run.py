@@ -8,9 +8,9 @@ from askalike.archive.content import content_hash
 from askalike.archive.serving import serve, served
 from askalike.archive.store import Archive
 from askalike.curation.calibrate import Calibrated, calibrate
-from askalike.encoders.pretrained import located
 from askalike.errors import AskalikeError
 from askalike.evaluation.names import canonical
+from askalike.installed import located
 from askalike.tune.bench import Bench
 from askalike.tune.budget import Budget
 from askalike.tune.candidates import DEFAULT, Trial
@@ -59,7 +59,7 @@ def tune(
     """
     canonical(measure)
     if encoder:
-        located(encoder)
+        located(encoder, "encoder")
     task = task_of(archive, seed)
     state = State(archive.path, [VERSION, content_hash(archive), measure, rule, dict(fixed or {}), encoder, seed])
     bench = Bench(archive, task, measure, rule, state, fixed)
