@@ -47,7 +47,7 @@ def print_matches(
     calibrated: bool = False,
     before: Mapping[str, Sequence[Precedent]] | None = None,
 ) -> None:
-    """Each match in two lines or three; with `explain`, the words that matched, and what was called the same `before`."""
+    """Each match in two lines or three; with `explain`, the words that matched, what was called the same `before`."""
     if not matches:
         console.print("nothing similar yet" if calibrated else NOTHING, soft_wrap=True)
         return
