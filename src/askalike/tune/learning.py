@@ -13,7 +13,7 @@ from askalike.errors import AskalikeError
 from askalike.experiment import training
 from askalike.rankers import MODELS
 from askalike.tune.budget import Budget
-from askalike.tune.candidates import Rung, Trial
+from askalike.tune.candidates import LABELS, Rung, Trial
 from askalike.tune.state import State
 from askalike.tune.task import Task
 
@@ -36,6 +36,8 @@ class Learner:
 
     def __init__(self, archive: Archive, task: Task, state: State, encoder: str, say: Say) -> None:
         self.archive, self.task, self.state, self.encoder, self.say = archive, task, state, encoder, say
+        self.labelled: set[str] = set()
+        """The models that have learned from labels."""
         self._view = archive.view(hidden=task.hidden, withheld=task.withheld)
 
     def name(self, rung: Rung) -> str:
@@ -95,6 +97,8 @@ class Learner:
                 )  # fmt: skip
             finally:
                 self.state.spend(f"train {rung.name}", time.monotonic() - started)
+        if set(LABELS) & set(self.signals(rung)):
+            self.labelled.add(self.name(rung))
         return Trial(self.name(rung))
 
     def _recipe(self, rung: Rung) -> Recipe:
