@@ -60,6 +60,8 @@ class Climb:
         """The lexical rankers, as they come and tuned."""
         latest = self.budget.left_s - WORDS_SHARE * self.budget.limit_s
         for candidate in lexical_ladder(self.archive, self.bench.fixed):
+            if self.entries and not self.bench.quick_s and not self._known(candidate):
+                self.bench.clock(self.entries[0].trial)
             needed = len(candidate.trials) * self.bench.quick_s
             if self.entries and self.budget.left_s - needed < latest and not self._known(candidate):
                 self._leave(candidate.name, self._time(needed, self.budget.left_s - latest))

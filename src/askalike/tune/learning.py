@@ -1,5 +1,6 @@
 """Trains a rung of the ladder on what an archive may be learned from, as long as there is time."""
 
+import hashlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,8 +42,9 @@ class Learner:
         self._view = archive.view(hidden=task.hidden, withheld=task.withheld)
 
     def name(self, rung: Rung) -> str:
-        """The model that the rung becomes; that of another state of the archive is another one."""
-        return f"{rung.recipe}-{self.state.key[:8]}"
+        """The model that the rung becomes; that of another state of the archive, or another teacher, is another one."""
+        taught = hashlib.sha256(self.encoder.encode()).hexdigest()[:4] if rung.teacher else ""
+        return f"{rung.recipe}-{self.state.key[:8]}{taught}"
 
     def trained(self, rung: Rung) -> bool:
         """Whether it is there already."""

@@ -38,6 +38,7 @@ class Outcome:
     calibrated: Calibrated | None
     uncalibrated: str | None
     spent_s: float
+    """By this call and those that it goes on from."""
 
 
 def tune(
@@ -56,16 +57,16 @@ def tune(
 
     encoder: a pre-trained encoder's folder or package, which teaches and competes. fixed: settings that all rankers
     have. tell: called with the task, each candidate tried, and each left out. The same call goes on where another was
-    interrupted, and with a larger budget tries what was left out. Raises ArchiveError where there is nothing to tune
-    on, SettingsError for a measure, rule, encoder or setting that is not known.
+    interrupted, with a budget of its own, and tries what was left out as far as that reaches. Raises ArchiveError
+    where there is nothing to tune on, SettingsError for a measure, rule, encoder or setting that is not known.
     """
     canonical(measure)
     if encoder:
         located(encoder, "encoder")
     task = task_of(archive, seed)
-    state = State(archive.path, [VERSION, content_hash(archive), measure, rule, dict(fixed or {}), encoder, seed])
+    state = State(archive.path, [VERSION, content_hash(archive), measure, rule, dict(fixed or {}), seed])
     bench = Bench(archive, task, measure, rule, state, fixed)
-    climb = Climb(bench, Learner(archive, task, state, encoder, say), Budget(budget_s, state.spent_s), tell)
+    climb = Climb(bench, Learner(archive, task, state, encoder, say), Budget(budget_s), tell)
     tell(task)
     climb.words()
     climb.vectors()
