@@ -182,7 +182,7 @@ def _sharing(name: str, reason: Explanation | None, share: float) -> Explanation
     """A part's explanation, its contributions adding up to what the part adds."""
     reason = reason or Explanation(0.0)
     total = sum(c.score for c in reason.contributions)
-    if not total:
+    if total <= 0:  # nothing to share out
         return replace(reason, score=share, contributions=(Contribution(name, (), share),) if share else ())
     rows = tuple(replace(c, score=c.score * (share / total)) for c in reason.contributions)
     return replace(reason, score=share, contributions=rows)
