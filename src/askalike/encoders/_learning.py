@@ -156,16 +156,24 @@ def _negatives(lesson: Lesson, texts: Texts, irrelevant: Mapping[str, Sequence[s
 
 def _targets(lesson: Lesson, texts: Texts, width: int) -> np.ndarray:
     """The teacher's vectors; those that an interrupted run has worked out are read again."""
-    path = lesson.partial / f"{lesson.run[:16]}-{TAUGHT}"
+    encoder, width = teacher(lesson.view, lesson.recipe.teacher), width or lesson.recipe.network.dim
+    path = lesson.partial / f"{_named(encoder.fingerprint, texts, width)}-{TAUGHT}"
     if path.exists():
         return load_file(path)["targets"]
-    encoder = teacher(lesson.view, lesson.recipe.teacher)
-    found = targets(encoder, texts.texts, width or lesson.recipe.network.dim, lesson.say)
+    found = targets(encoder, texts.texts, width, lesson.say)
     lesson.partial.mkdir(parents=True, exist_ok=True)
     made = path.with_suffix(".partial")
     save_file({"targets": found}, made)
     os.replace(made, path)
     return found
+
+
+def _named(fingerprint: str, texts: Texts, width: int) -> str:
+    """Tells what is taught from anything else."""
+    digest = hashlib.sha256(f"{fingerprint} {width}".encode())
+    for text in texts.texts:
+        digest.update(repr((getattr(text, "title", ""), text.body)).encode())
+    return digest.hexdigest()[:16]
 
 
 def _dev(lesson: Lesson) -> Dev:

@@ -31,7 +31,7 @@ def regressed(rows: Ragged, targets: Array, size: int, known: Array | None = Non
     sums = pieces @ filled
     turned = np.linalg.solve(sums.T @ sums + PENALTY * np.eye(filled.shape[1]), sums.T @ targets)
     first = (filled @ turned).astype(np.float32)
-    return first + _ridge(pieces, targets - pieces @ first)  # type: ignore[no-any-return]
+    return first + _ridge(pieces, targets - pieces @ first)
 
 
 def _ridge(pieces: Any, targets: Array) -> Array:
@@ -46,4 +46,4 @@ def _ridge(pieces: Any, targets: Array) -> Array:
         missing -= far * image
         before, left = left, np.square(missing).sum(0)
         move = missing + left / np.maximum(before, 1e-12) * move
-    return found  # type: ignore[no-any-return]
+    return found
