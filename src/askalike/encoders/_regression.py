@@ -46,4 +46,4 @@ def _ridge(pieces: Any, targets: Array) -> Array:
         missing -= far * image
         before, left = left, np.square(missing).sum(0)
         move = missing + left / np.maximum(before, 1e-12) * move
-    return found
+    return found  # type: ignore[no-any-return]
