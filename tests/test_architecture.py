@@ -19,6 +19,7 @@ LAYERS = (
     {"rankers", "answering"},
     {"engines"},
     {"experiment", "curation"},
+    {"tune"},
     {"service"},
     {"cli"},
     {"__main__"},

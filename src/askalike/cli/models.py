@@ -36,4 +36,4 @@ def models(
     if not found and not json:
         print("no model; train one with: askalike train")
     if not json:
-        print(f"in service: {rankers.default()} (where no --ranker is named)")
+        print(f"in service: {rankers.in_service(directory)[0]} (where no --ranker is named)")

@@ -40,7 +40,8 @@ def replay(
     values = assignments(settings or []) | ({"fields": fields} if fields else {})
     with Archive.open(directory) as archive, progress("replaying") as report:
         say_compiling()
-        asked = dict.fromkeys(ranker or [rankers.default()], values)
+        served, kept = rankers.in_service(directory)
+        asked = dict.fromkeys(ranker, values) if ranker else {served: {**kept, **values}}
         result = replay_archive(archive, asked, since, until, k, report)
     written = replay_folder.write(result, output) if output else []
     if json:

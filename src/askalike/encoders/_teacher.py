@@ -46,7 +46,7 @@ def taught(
     dev: the split whose queries choose the best epoch; else texts that are held out are to find the teacher's nearest.
     """
     random = np.random.default_rng(seed)
-    spared = _spared(view, settings.not_taught)
+    spared = _spared(view, settings.not_taught) | view.withheld
     questions = [q for _, q in view.questions() if q.id not in spared]
     held: set[str] = set()
     if dev is None:

@@ -2,13 +2,14 @@
 
 import shutil
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from askalike import encoders, rankers
 from askalike.archive import labels
+from askalike.archive.serving import served
 from askalike.archive.splits import given, split
 from askalike.archive.store import Archive
 from askalike.encoders import MODEL
@@ -50,13 +51,16 @@ def train(
     name: str,
     *,
     dev: str | None = None,
+    hide: Sequence[str] = (),
+    withheld: Iterable[str] = (),
     report: Any = None,
     say: Any = lambda line: None,
 ) -> Path:
     """Trains what `chosen` gives on an archive, as `models/<name>/`; returns that folder.
 
     dev: the split whose queries choose the best epoch; else some clusters are kept back from training.
-    Nothing of `hidden(archive)` or of `dev` is learned from. The same again goes on where it was interrupted.
+    Nothing of `hidden(archive)`, of the splits `hide`, of `dev`, or of the questions `withheld` is learned from. The
+    same again goes on where it was interrupted.
     """
     rankers.check_new(name)
     folder = archive.path / MODELS / name
@@ -64,8 +68,8 @@ def train(
         raise ArchiveError(
             f"{folder}: this model is there; remove it first: askalike models {archive.path} --remove {name}"
         )
-    kept = list(dict.fromkeys([*hidden(archive), *([dev] if dev else [])]))
-    view = archive.view(hidden=kept)
+    kept = list(dict.fromkeys([*hidden(archive), *hide, *([dev] if dev else [])]))
+    view = archive.view(hidden=kept, withheld=withheld)
     if isinstance(recipe, Corpus):
         recipe.learn(view, folder, say)
         return folder
@@ -85,12 +89,18 @@ def models(archive: Archive) -> Sequence[Model]:
 
 
 def remove(archive: Archive, name: str) -> None:
-    """Deletes a model, or what an interrupted training of that name has left. Raises ArchiveError without one."""
+    """Deletes a model, or what an interrupted training of that name has left.
+
+    Raises ArchiveError without one, and for one that is in service.
+    """
     folder = archive.path / MODELS / name
     found = [path for path in (folder, folder.with_name(f".training-{name}")) if path.is_dir()]
     if not found or folder.parent != archive.path / MODELS:
         there = ", ".join(model.name for model in models(archive)) or "none"
         raise ArchiveError(f"{archive.path}: no model {name!r}; there are: {there}")
+    now = served(archive)
+    if now and name in (now.ranker, *now.settings.get("parts", ())):
+        raise ArchiveError(f"{archive.path}: {name!r} is in service; first: askalike rollback {archive.path}")
     for path in found:
         shutil.rmtree(path)
 

@@ -8,22 +8,34 @@ from pathlib import Path
 from typing import Any
 
 from askalike import registry
+from askalike.archive.serving import served
+from askalike.archive.store import Archive
 from askalike.archive.view import View
 from askalike.encoders._recipe import CORPUS, recipes, trainable
 from askalike.errors import SettingsError
 from askalike.rankers._ranker import Ranker
 
-__all__ = ["Ranker", "build", "check_new", "default", "forget", "names", "trained"]
+__all__ = ["Ranker", "build", "check_new", "default", "forget", "in_service", "names", "trained"]
 
 COMPOSED = ("cascade", "hybrid")
+OF_ANSWERS = ("by_question",)  # these rank nothing else
 UNTRAINED = ("pretrained", "static")  # the encoders that need no training of ours
 MODELS = "models"
 NAME = re.compile("[a-z0-9][a-z0-9_.-]*")
 
 
 def default() -> str:
-    """The ranker where none is named: `hybrid` where packaged vectors are installed, else `lm_jelinek_mercer`."""
+    """The ranker where none is named or in service: `hybrid` with packaged vectors, else `lm_jelinek_mercer`."""
     return "hybrid" if importlib.util.find_spec("wordllama") else "lm_jelinek_mercer"
+
+
+def in_service(archive: Path | str | None) -> tuple[str, Mapping[str, Any]]:
+    """The ranker and settings that an archive serves, which `tune` or `promote` chose; `default()` where none did."""
+    if archive is None:
+        return default(), {}
+    with Archive.open(archive) as opened:
+        chosen = served(opened)
+    return (chosen.ranker, chosen.settings) if chosen else (default(), {})
 
 
 def names() -> tuple[str, ...]:
@@ -49,11 +61,14 @@ def check_new(name: str) -> None:
 def build(
     name: str | None = None, settings: Mapping[str, Any] | None = None, archive: Path | str | None = None
 ) -> Ranker:
-    """A ranker by its name, with settings as `key: value`; `default()` where no name is given.
+    """A ranker by its name, with settings as `key: value`; the one in service where no name is given.
 
     archive: the directory whose `models/` hold trained rankers. Raises SettingsError for what is not known.
     """
-    name, values = name or default(), settings or {}
+    if name is None:
+        name, kept = in_service(archive)
+        settings = {**kept, **(settings or {})}
+    values = settings or {}
     folder = Path(archive) / MODELS / name if archive and NAME.fullmatch(name) else None
     if folder and (folder / "model.toml").exists():
         check_new(name)
@@ -69,7 +84,7 @@ def build(
         ranker = registry.load("ranker", "dense").named("neural", _recipe(name, values))
         ranker.name = name
         return ranker  # type: ignore[no-any-return]
-    if name in COMPOSED:
+    if name in (*COMPOSED, *OF_ANSWERS):
         return registry.load("ranker", name).named(name, values, archive)  # type: ignore[no-any-return]
     known = (*names(), *(trained(archive) if archive else ()))
     raise SettingsError(f"no ranker is called {name!r}; there are: {', '.join(known)}")

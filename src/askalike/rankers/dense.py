@@ -63,6 +63,11 @@ class Dense(Indexed[VectorIndex]):
         return {**self.settings.model_dump(), **self.encoder.values}
 
     @property
+    def fingerprint(self) -> str:
+        """The encoder's."""
+        return self.encoder.fingerprint
+
+    @property
     def knows_until(self) -> str | None:
         """See Dated: what a trained encoder says of itself; a packaged one has seen nothing of the archive."""
         return getattr(self.encoder, "knows_until", None)

@@ -1,4 +1,7 @@
-"""Refuses bodies that are too long, or are no JSON, before anything reads them."""
+"""Refuses bodies that are too long, too slow, or no JSON, before anything reads them."""
+
+import asyncio
+import time
 
 from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -9,15 +12,17 @@ JSON = ("application/json",)
 
 
 class BodyLimit:
-    """ASGI middleware: 413 for a body over the limit, said to be or found to be; 415 for one that is not JSON.
+    """ASGI middleware: 413 for a body over the limit, said to be or found to be; 408 for one that takes too long to
+    arrive; 415 for one that is not JSON; 400 for one whose length is told in two ways.
 
     A page of another site cannot send JSON without being allowed to (CORS), which a form's or a plain body would not
     ask for.
     """
 
-    def __init__(self, app: ASGIApp, most_bytes: int, media_types: tuple[str, ...] = JSON) -> None:
+    def __init__(self, app: ASGIApp, most_bytes: int, receive_s: float, media_types: tuple[str, ...] = JSON) -> None:
         self._app = app
         self._most = most_bytes
+        self._receive_s = receive_s
         self._media_types = media_types
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -36,7 +41,10 @@ class BodyLimit:
         if size.isdigit() and int(size) > self._most:
             return self._too_long()
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        has_body = size != "0" or "transfer-encoding" in request.headers
+        chunked = "transfer-encoding" in request.headers
+        if chunked and "content-length" in request.headers:
+            return 400, "content-length: told beside transfer-encoding; send one of them"
+        has_body = chunked or size != "0"
         if has_body and media_type not in self._media_types:
             return 415, f"content-type: {media_type or 'none'} is not taken; send {' or '.join(self._media_types)}"
         return None
@@ -45,14 +53,24 @@ class BodyLimit:
         return 413, f"body: longer than the {self._most} bytes that are taken; send less at a time"
 
     def _counting(self, receive: Receive) -> Receive:
-        taken = 0
+        taken, whole, until = 0, False, time.monotonic() + self._receive_s
 
         async def counted() -> Message:
-            nonlocal taken
-            message = await receive()
+            nonlocal taken, whole
+            if whole:
+                return await receive()
+            message = await self._in_time(receive, until)
+            whole = not message.get("more_body", False)
             taken += len(message.get("body", b""))
             if taken > self._most:
                 raise HTTPException(*self._too_long())
             return message
 
         return counted
+
+    async def _in_time(self, receive: Receive, until: float) -> Message:
+        try:
+            return await asyncio.wait_for(receive(), max(0, until - time.monotonic()))
+        except TimeoutError:
+            late = f"body: not here within {self._receive_s:g} s; send it faster, or less at a time"
+            raise HTTPException(408, late, {"connection": "close"}) from None

@@ -24,11 +24,15 @@ class ServiceSettings(Settings):
     log_texts: bool = Field(False, description="whether the log shows what was asked")
     max_body_bytes: int = Field(4 << 20, ge=1, description="longer request bodies are refused")
     timeout_s: float = Field(10.0, gt=0, description="a request that takes longer is given up")
+    receive_s: float = Field(15.0, gt=0, description="a request that takes longer to arrive is given up")
+    max_connections: int = Field(900, ge=1, description="as many connections a worker keeps; more are closed at once")
     max_waiting: int = Field(64, ge=1, description="as many requests may wait for one archive; more are turned away")
 
     require_keys: bool = Field(False, description="whether a key is needed on loopback too")
     requests_per_s: float = Field(200.0, ge=0, description="as many requests one caller may make; 0 is no limit")
     burst: int = Field(400, ge=1, description="as many requests one caller may make at once")
+
+    propose: float = Field(0.1, ge=0, le=0.9, description="the share of its time that the indexer looks for duplicates")
 
     keep_days: float = Field(90.0, ge=0, le=36_500, description="as long settled questions are kept; 0 keeps none")
 

@@ -1,0 +1,66 @@
+"""Which ranker an archive serves where none is named: what was put into service last and not withdrawn since."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from askalike.archive.store import Archive, storage_errors
+
+COLUMNS = "number, since, ranker, settings, reason"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A ranker that was put into service: its name, its settings, when (ISO 8601, UTC), and why, in a sentence."""
+
+    number: int
+    since: str
+    ranker: str
+    settings: Mapping[str, Any]
+    reason: str
+
+
+def serve(archive: Archive, ranker: str, settings: Mapping[str, Any], reason: str) -> Served:
+    """Puts a ranker into service; whoever searches or serves the archive without naming one takes it from now on."""
+    row = (datetime.now(UTC).isoformat(timespec="seconds"), ranker, json.dumps(dict(settings)), reason)
+    with storage_errors(archive.path):
+        archive.connection.execute("INSERT INTO served (since, ranker, settings, reason) VALUES (?, ?, ?, ?)", row)
+    return history(archive)[0]
+
+
+def served(archive: Archive) -> Served | None:
+    """The ranker in service; None where none was ever chosen, or all were withdrawn."""
+    return next(iter(history(archive)), None)
+
+
+def back(archive: Archive) -> Served | None:
+    """Withdraws the ranker in service, and gives the one that serves again: None is the built-in default."""
+    sql = "UPDATE served SET withdrawn = 1 WHERE number = (SELECT MAX(number) FROM served WHERE NOT withdrawn)"
+    with storage_errors(archive.path):
+        archive.connection.execute(sql)
+    return served(archive)
+
+
+def in_use(archive: Archive) -> Served | None:
+    """The one whose index a running service has built: what is in service, once that is done; None is the default."""
+    row = archive.connection.execute(f"SELECT {COLUMNS} FROM served WHERE ready").fetchone()
+    return _served(row) if row else None
+
+
+def use(archive: Archive, number: int | None) -> None:
+    """Says that the index of the one with that number, None being the default, is built, and that it is to be used."""
+    with storage_errors(archive.path):
+        archive.connection.execute("UPDATE served SET ready = number IS ? WHERE ready OR number IS ?", (number, number))
+
+
+def history(archive: Archive) -> list[Served]:
+    """What was put into service and not withdrawn, the newest first."""
+    rows = archive.connection.execute(f"SELECT {COLUMNS} FROM served WHERE NOT withdrawn ORDER BY number DESC")
+    return [_served(row) for row in rows]
+
+
+def _served(row: Sequence[Any]) -> Served:
+    number, since, ranker, settings, reason = row
+    return Served(number, since, ranker, json.loads(settings), reason)
