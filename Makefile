@@ -47,10 +47,15 @@ clean: ## remove .venv and everything made here
 
 .venv/.test: .venv/.askalike
 	@echo "Installing what test needs, torch for the networks among it …"
-	@$(PIP) install -c constraints.txt -e '.[neural,service,vectors]' --group test
+	@$(PIP) install -c constraints.txt -e '.[neural,pretrained,service,vectors]' --group test
 	@touch $@
 
-.venv/.lint .venv/.docs .venv/.bench: .venv/.%: .venv/.askalike
+.venv/.bench: .venv/.askalike
+	@echo "Installing what bench needs, torch for the networks among it …"
+	@$(PIP) install -c constraints.txt -e '.[neural,pretrained,service,vectors]' --group bench
+	@touch $@
+
+.venv/.lint .venv/.docs: .venv/.%: .venv/.askalike
 	@echo "Installing what $* needs …"
 	@$(PIP) install -c constraints.txt --group $*
 	@touch $@

@@ -71,14 +71,6 @@ def test_only_moderators_see_what_was_asked(serve, archive) -> None:
     assert served.ask("GET", "/metrics", headers=headers["read"]).status == 200
 
 
-def test_duplicates_are_those_the_archive_knows(service: Service) -> None:
-    first = service.get(f"{V1}/duplicates?k=2").json
-    assert (len(first["duplicates"]), first["total"]) == (2, 39)
-    rest = service.get(f"{V1}/duplicates?k=100&start=2").json["duplicates"]
-    assert len(rest) == 37
-    assert first["duplicates"][0]["source_title"]
-
-
 def test_metrics_are_summed_over_workers(serve, archive) -> None:
     served = serve(archive, options=("--workers", "2"))
     for _ in range(20):

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from askalike.types import Question
 
+ANSWERS = "answers"
+"""The split whose queries are the archive's own questions, and whose documents are its answers."""
 USUAL_ORDER = {"train": 0, "dev": 1, "test": 2}
 
 GIVEN_SQL = (
@@ -22,6 +24,10 @@ DERIVED_SQL: Mapping[str, str] = {
     "rephrasings": (
         "SELECT q.id || '#' || (e.key + 1), q.id, q.id FROM questions q, json_each(q.rephrasings) e "
         "WHERE q.rephrasings != '[]' ORDER BY q.number, e.key"
+    ),
+    "answers": (
+        "SELECT id, id, id FROM questions q WHERE EXISTS (SELECT 1 FROM answers a WHERE a.question_id = q.id "
+        "AND TRIM(a.body) != '' AND COALESCE(a.label, 'Good') = 'Good') ORDER BY number"
     ),
 }
 """Of splits made of what an archive itself knows, the labels as `Label` has them."""
@@ -82,6 +88,14 @@ def queries_in(connection: sqlite3.Connection, part: Part) -> set[str]:
     """The ids of the queries that are in a part."""
     sql = "SELECT query_id FROM parts WHERE partition = ? AND part = ?"
     return {id for (id,) in connection.execute(sql, (part.partition, part.name))}
+
+
+def of_answers(connection: sqlite3.Connection, split: str) -> bool:
+    """Whether a split's queries look for answers: it is `answers`, or a part that was cut from it."""
+    known = parts(connection)
+    while split in known:
+        split = known[split].of
+    return split == ANSWERS
 
 
 def exists(connection: sqlite3.Connection, split: str) -> bool:

@@ -10,7 +10,7 @@ from askalike.archive.clusters import Clusters
 from askalike.archive.findings import Finding, Subject, tallied
 from askalike.archive.labels import given, labels, parts
 from askalike.archive.sample import SIZE, sampled_answers
-from askalike.archive.splits import split
+from askalike.archive.splits import documents_of, split
 from askalike.archive.store import Archive
 from askalike.archive.templates import WORD, eight_words
 from askalike.archive.view import chunks
@@ -149,7 +149,8 @@ def _is_measured(split: str) -> bool:
 
 
 def _split(subject: Subject, name: str) -> Split:
-    return split(Archive(Path(subject.view.archive), subject.view.connection), name)
+    archive = Archive(Path(subject.view.archive), subject.view.connection)
+    return split(archive, name, documents_of(archive, name))
 
 
 def _texts(subject: Subject, name: str) -> Iterator[tuple[str, Question]]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from askalike.archive.clusters import Clusters
-from askalike.archive.labels import given, given_queries, labels
+from askalike.archive.feedback import to_learn
+from askalike.archive.labels import given, given_queries, labels, of_answers
 from askalike.archive.sample import shuffled
 from askalike.archive.view import View, chunks
 from askalike.errors import SettingsError
@@ -35,7 +36,8 @@ Signal = Callable[[Source], Iterator[Texts]]
 def pairs(view: View, signals: Sequence[str], seed: int = 0) -> Iterator[Pair]:
     """The pairs of these signals, one signal after the other, each in the archive's order; streams.
 
-    A pair of two questions never touches a duplicate cluster that a split hidden from the view knows of. A pair's
+    A pair of two questions never touches a duplicate cluster that a split hidden from the view knows of; none touches a
+    question that the view withholds. A pair's
     cluster is that of its positive; `View.clusters()` knows that of any text by its id, for those who draw negatives.
     Raises SettingsError where there is no such signal.
     """
@@ -73,8 +75,11 @@ def question_answer(source: Source) -> Iterator[Texts]:
     """Each question with its accepted answer, else the one with most votes, else the first.
 
     Where a data set judges answers, one that it does not call Good is none; so is one from after the view's end.
+    Questions of which a hidden split knows the answers, and their duplicates, are left out.
     """
-    for chunk in chunks(question for _, question in source.view.questions()):
+    unseen = _unanswered(source)
+    shown = (question for _, question in source.view.questions() if source.clusters.of(question.id) not in unseen)
+    for chunk in chunks(shown):
         answers = source.view.answers_to([question.id for question in chunk])
         for question in chunk:
             good = (a for a in answers[question.id] if a.label in (None, "Good") and a.body.strip())
@@ -116,6 +121,14 @@ def judgements(source: Source) -> Iterator[Texts]:
                     yield query, documents[id]
 
 
+def feedback(source: Source) -> Iterator[Texts]:
+    """What people asked over HTTP, with the question of which they said that it asks the same; nothing held out."""
+    right = (j for j in to_learn(source.view.connection, source.view.before) if j.right)
+    for chunk in chunks(right):
+        questions = source.view.get({j.document for j in chunk})
+        yield from ((j.query, questions[j.document]) for j in chunk if j.document in questions)
+
+
 SIGNALS: Mapping[str, Signal] = {
     signal.__name__: signal
     for signal in (
@@ -127,6 +140,7 @@ SIGNALS: Mapping[str, Signal] = {
         same_tag,
         rephrasings,
         judgements,
+        feedback,
     )
 }
 """A new signal is a function from Source to pairs of texts, added here."""
@@ -136,8 +150,17 @@ def _pairs(source: Source, signals: Sequence[str]) -> Iterator[Pair]:
     for name in signals:
         for query, positive in SIGNALS[name](source):
             text = positive.question_id if isinstance(positive, Answer) else positive.id
+            if source.view.withheld & {query.id, text}:
+                continue
             if query.id == text or not source.clusters.hides(query.id, text):
                 yield Pair(query, positive, source.clusters.of(text), name)
+
+
+def _unanswered(source: Source) -> frozenset[str]:
+    """The clusters whose answers a split hidden from the view looks for."""
+    connection = source.view.connection
+    splits = [name for name in source.view.hidden if of_answers(connection, name)]
+    return frozenset(source.clusters.of(label.text) for name in splits for label in labels(connection, name))
 
 
 def _linked(source: Source, kind: LinkKind, keep: Callable[[str, str], bool] = lambda a, b: a != b) -> Iterator[Texts]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from askalike.archive.clusters import Clusters
 from askalike.archive.labels import DERIVED_SQL, Label, labels, parts
-from askalike.archive.splits import given, split, uncut
+from askalike.archive.splits import documents_of, given, split, uncut
 from askalike.archive.store import Archive, storage_errors
 from askalike.archive.ways import WAYS, Asked
 from askalike.archive.writer import atomic
@@ -61,9 +61,9 @@ def cut(
 ) -> Partition:
     """Cuts the split `of` (the archive's first if None) into parts and keeps these under `name` (or else `by`).
 
-    by: cluster, time or folds; `settings` are those of that way. The same again changes nothing. Raises SettingsError
-    for wrong settings or an unusable name, ArchiveError where another partition has the name (and not `replace`),
-    where there is nothing to cut, and where a part would be empty.
+    by: cluster, category, tag, time or folds; `settings` are those of that way. The same again changes nothing. Raises
+    SettingsError for wrong settings or an unusable name, ArchiveError where another partition has the name (and not
+    `replace`), where there is nothing to cut, and where a part would be empty.
     """
     if by not in WAYS:
         raise SettingsError(f"a split cannot be cut by {by!r}; it can by: {', '.join(WAYS)}")
@@ -84,6 +84,12 @@ def cut(
     _refuse_empty(archive, of, {part: sizes[part] for part in way.parts})
     _keep(archive, name, wanted, divided)
     return partition(archive, name)
+
+
+def forget(archive: Archive, name: str) -> None:
+    """Removes a partition, where there is one of that name."""
+    with storage_errors(archive.path), atomic(archive.connection):
+        archive.connection.execute("DELETE FROM partitions WHERE name = ?", (name,))
 
 
 def partitions(archive: Archive) -> list[Partition]:
@@ -118,10 +124,14 @@ def _size(split: str, own: Sequence[Label], clusters: Clusters) -> PartSize:
 
 
 def _asked(archive: Archive, of: str) -> list[Asked]:
-    queries = split(archive, of).queries
+    queries = split(archive, of, documents_of(archive, of)).queries
     clusters = Clusters.read(archive.connection)
     texts = {label.query: label.text for label in labels(archive.connection, of)}
-    return [Asked(id, clusters.of(text), queries[id].created_at) for id, text in texts.items() if id in queries]
+    return [
+        Asked(id, clusters.of(text), queries[id].created_at, queries[id].category, queries[id].tags)
+        for id, text in texts.items()
+        if id in queries
+    ]
 
 
 def _first(archive: Archive) -> str:

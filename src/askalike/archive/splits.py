@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, TypeVar
 
 from askalike.archive import labels
+from askalike.archive.labels import ANSWERS
 from askalike.archive.store import Archive
 from askalike.archive.view import QUESTION_SQL, chunks, question_of
 from askalike.errors import ArchiveError
@@ -21,12 +22,17 @@ def given(archive: Archive) -> list[str]:
 def labelled(archive: Archive, of: Of = "questions") -> list[str]:
     """The names of the splits that have judged or offered documents of this kind.
 
-    First the given ones or, where there is none, the derived ones (of questions) that are not empty: `duplicates`,
-    `rephrasings`. Then the parts of partitions, `PARTITION/PART`.
+    First the given ones or, where there is none, the derived ones that are not empty: `duplicates`,
+    `rephrasings`; of answers, `answers`. Then the parts of partitions, `PARTITION/PART`.
     """
     whole = uncut(archive, of)
     judged = {*whole, *DERIVED} if of == "questions" else set(whole)
     return whole + [name for name, part in labels.parts(archive.connection).items() if part.of in judged]
+
+
+def documents_of(archive: Archive, name: str) -> Of:
+    """What the queries of a split look for: answers if it is `answers` or was cut from that, else questions."""
+    return "answers" if labels.of_answers(archive.connection, name) else "questions"
 
 
 def uncut(archive: Archive, of: Of = "questions") -> list[str]:
@@ -34,8 +40,10 @@ def uncut(archive: Archive, of: Of = "questions") -> list[str]:
     sql = "SELECT DISTINCT split FROM judgements WHERE of = ?"
     judged = {name for (name,) in archive.connection.execute(sql, (of,))}
     names = [name for name in given(archive) if name in judged]
-    if names or of == "answers":
+    if names:
         return names
+    if of == "answers":
+        return [ANSWERS] * labels.exists(archive.connection, ANSWERS)
     return [name for name, found in DERIVED.items() if next(found(archive), None)]
 
 
@@ -68,6 +76,8 @@ def split(archive: Archive, name: str, of: Of = "questions") -> Split:
         return Split(queries, _given_qrels(archive, name, of, queries), _given_candidates(archive, name, of, queries))
     if of == "questions" and name in DERIVED and (derived := _derived(archive, name)).queries:
         return derived
+    if of == "answers" and name == ANSWERS and (answered := answers(archive)).queries:
+        return answered
     if part := labels.parts(archive.connection).get(name):
         return _restricted(split(archive, part.of, of), labels.queries_in(archive.connection, part))
     there = ", ".join(labelled(archive, of)) or "none; import an evaluation set, or duplicate links"
@@ -91,6 +101,23 @@ def rephrasings(archive: Archive) -> Iterator[tuple[Question, str]]:
         question = question_of(row)
         for n, text in enumerate(question.rephrasings, 1):
             yield Question(f"{question.id}#{n}", text, language=question.language), question.id
+
+
+def answers(archive: Archive) -> Split:
+    """Every question that has an answer which no data set calls bad; right are its own, and those of its twins.
+
+    Twins are questions with the very same text.
+    """
+    queries: dict[str, Question] = {}
+    right: dict[tuple[str, str], dict[str, int]] = {}
+    view = archive.view()
+    for chunk in chunks(question for _, question in view.questions()):
+        found = view.answers_to([question.id for question in chunk])
+        for question in chunk:
+            if good := [a.id for a in found[question.id] if a.body.strip() and a.label in (None, "Good")]:
+                queries[question.id] = question
+                right.setdefault((question.title, question.body), {}).update(dict.fromkeys(good, 1))
+    return Split(queries, {id: right[question.title, question.body] for id, question in queries.items()})
 
 
 DERIVED: Mapping[str, Callable[[Archive], Iterator[tuple[Question, str]]]] = {

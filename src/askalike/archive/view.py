@@ -34,7 +34,8 @@ class View:
     Every row has a number, given once and never reused: rows are handed out, and ties are broken, in its order.
 
     A view may hide splits: its texts are all there, but no link that touches a duplicate cluster which a hidden split
-    knows of. That is the view to learn from.
+    knows of. That is the view to learn from. Of questions that it withholds nothing is learned, not even that a title
+    goes with its body: what asks them later is as new as it will be.
     """
 
     connection: sqlite3.Connection
@@ -43,6 +44,7 @@ class View:
     before: str | None = None
     group: str | None = None
     hidden: tuple[str, ...] = ()
+    withheld: frozenset[str] = frozenset()
 
     @property
     def change(self) -> int:
@@ -97,11 +99,36 @@ class View:
         sql = f"SELECT id, number FROM {self.of} WHERE id IN (SELECT value FROM json_each(?))"
         return dict(self._among(sql, list(ids)))
 
+    def answers_by_number(self, questions: Iterable[int]) -> dict[int, list[int]]:
+        """The number of each question → those of its answers: the accepted one first, then by votes."""
+        sql = (
+            "SELECT q.number, a.number FROM questions q JOIN answers a ON a.question_id = q.id "
+            "WHERE q.number IN (SELECT value FROM json_each(?)) "
+            "ORDER BY q.accepted_answer_id IS NOT a.id, COALESCE(a.votes, 0) DESC, a.number"
+        )
+        found: dict[int, list[int]] = {}
+        for question, answer in self._among(sql, [int(n) for n in questions]):
+            found.setdefault(question, []).append(answer)
+        return found
+
+    def asked_by_number(self, answers: Iterable[int]) -> dict[int, int]:
+        """The number of each answer → that of its question, where that is there."""
+        sql = (
+            "SELECT a.number, q.number FROM answers a JOIN questions q ON q.id = a.question_id "
+            "WHERE a.number IN (SELECT value FROM json_each(?))"
+        )
+        return dict(self._among(sql, [int(n) for n in answers]))
+
     def get(self, ids: Iterable[str]) -> dict[str, Question]:
         """The questions with these ids, as far as they are in the view."""
         clauses, values = self._within()
         where = " AND ".join(["id IN (SELECT value FROM json_each(?))", *clauses])
         return {row[1]: question_of(row) for row in self._among(f"{QUESTION_SQL} WHERE {where}", list(ids), values)}
+
+    def get_answers(self, ids: Iterable[str]) -> dict[str, Answer]:
+        """The answers with these ids, as far as they are there."""
+        sql = f"{ANSWER_SQL} WHERE a.id IN (SELECT value FROM json_each(?))"
+        return {row[1]: answer_of(row) for row in self._among(sql, list(ids))}
 
     def answers_to(self, ids: Iterable[str]) -> dict[str, list[Answer]]:
         """The answers to each of these questions: the accepted one first, then by votes, then as they came."""

@@ -5,11 +5,12 @@ order in which anything was imported.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, NamedTuple, Protocol, Self
 
 from pydantic import Field, model_validator
 
+from askalike.archive.clusters import components
 from askalike.archive.sample import shuffled
 from askalike.config import Settings
 
@@ -24,6 +25,8 @@ class Asked(NamedTuple):
     id: str
     cluster: str
     created_at: str | None = None
+    category: str | None = None
+    tags: tuple[str, ...] = ()
 
 
 class Way(Protocol):
@@ -57,6 +60,25 @@ class Cluster(Settings):
     def divide(self, queries: Iterable[Asked]) -> Mapping[str, str]:
         """See Way.divide. Parts come as near to their shares as clusters can: the one that lacks most has the next."""
         return _dealt(queries, dict(zip(self.parts, self.shares, strict=True)), self.seed)
+
+
+class Category(Cluster):
+    """Whole categories, each with the duplicate clusters that reach into it: none is in two parts.
+
+    A query without a category goes with its cluster alone.
+    """
+
+    def divide(self, queries: Iterable[Asked]) -> Mapping[str, str]:
+        """See Way.divide."""
+        return super().divide(_grouped(list(queries), lambda query: [query.category] if query.category else []))
+
+
+class Tag(Cluster):
+    """Queries that share a tag, directly or by a chain, go together: no tag is in two parts."""
+
+    def divide(self, queries: Iterable[Asked]) -> Mapping[str, str]:
+        """See Way.divide."""
+        return super().divide(_grouped(list(queries), lambda query: query.tags))
 
 
 class Folds(Settings):
@@ -111,7 +133,22 @@ class Time(Settings):
         return 0 if date < before else 1 if date < after else 2
 
 
-WAYS: Mapping[str, type[Cluster] | type[Time] | type[Folds]] = {"cluster": Cluster, "time": Time, "folds": Folds}
+WAYS: Mapping[str, type[Cluster] | type[Time] | type[Folds]] = {
+    "cluster": Cluster,
+    "category": Category,
+    "tag": Tag,
+    "time": Time,
+    "folds": Folds,
+}
+
+
+def _grouped(queries: Sequence[Asked], names: Callable[[Asked], Sequence[str]]) -> Iterator[Asked]:
+    """The queries with clusters so large that no name is in two of them."""
+    edges = ((f"cluster {query.cluster}", f"name {name}") for query in queries for name in names(query))
+    groups = components(edges)
+    for query in queries:
+        own = f"cluster {query.cluster}"
+        yield query._replace(cluster=groups.get(own, own))
 
 
 def _dealt(queries: Iterable[Asked], shares: Mapping[str, float], seed: int) -> dict[str, str]:

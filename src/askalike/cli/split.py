@@ -20,9 +20,13 @@ def register(app: typer.Typer) -> None:
 
 def split_command(
     directory: Directory,
-    by: Annotated[Literal["cluster", "time", "folds"], typer.Option(help="What keeps the parts apart.")],
+    by: Annotated[
+        Literal["cluster", "category", "tag", "time", "folds"], typer.Option(help="What keeps the parts apart.")
+    ],
     of: Annotated[str | None, typer.Option(metavar="SPLIT", help="What to cut; default: the first split.")] = None,
-    shares: Annotated[str | None, typer.Option(help="Of train, dev, test, by cluster [default: 0.8,0.1,0.1].")] = None,
+    shares: Annotated[
+        str | None, typer.Option(help="Of train, dev, test, by cluster, category or tag [default: 0.8,0.1,0.1].")
+    ] = None,
     before: Annotated[str | None, typer.Option(metavar="DATE", help="By time: train ends before it.")] = None,
     after: Annotated[str | None, typer.Option(metavar="DATE", help="By time: test begins at it.")] = None,
     folds: Annotated[int | None, typer.Option(help="How many folds [default: 5].")] = None,

@@ -116,7 +116,9 @@ def found(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterator
         documents = view.get({hit for id in ids for hit in run.columns(id)[0]})
         for id in ids:
             hits, scores = run.columns(id)
-            yield id, list(hits), features.of(asked[id], scores, [documents[hit] for hit in hits])
+            there = [place for place, hit in enumerate(hits) if hit in documents]  # others were deleted just now
+            own = [documents[hits[place]] for place in there]
+            yield id, [document.id for document in own], features.of(asked[id], scores[there], own)
 
 
 def _rows(ranker: Ranker, view: View, asked: Mapping[str, Question], known: Split) -> tuple[Rows, Rows]:

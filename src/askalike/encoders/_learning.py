@@ -19,6 +19,7 @@ from askalike.encoders import MODEL
 from askalike.encoders._card import card
 from askalike.encoders._data import Data, gathered, judged_irrelevant
 from askalike.encoders._embeddings import started
+from askalike.encoders._provenance import CARD, latest
 from askalike.encoders._recipe import Recipe, toml
 from askalike.encoders._teacher import targets, taught, teacher
 from askalike.errors import SettingsError
@@ -32,7 +33,6 @@ from askalike.training.settings import NegativesSettings
 from askalike.training.trainer import Job, Report, best_of, train
 from askalike.types import Question, Run, Split
 
-CARD = "README.md"
 PARTIAL = ".training"
 TAUGHT = "teacher.safetensors"
 
@@ -182,20 +182,12 @@ def _begin(job: Job, lesson: Lesson) -> str:
     def words() -> Iterator[list[str]]:
         return (reader.words(question) for _, question in lesson.view.questions())
 
-    start = started(recipe.embeddings, features.tokens, recipe.network.dim, words, recipe.training.seed)
+    dim = getattr(recipe.network, "dim", 0)  # a pre-trained network has its own
+    start = started(recipe.embeddings, features.tokens, dim, words, recipe.training.seed)
     lesson.say(start.coverage)
     vectors = None if start.vectors is None else torch.from_numpy(start.vectors)
     job.network.start(vectors, torch.from_numpy(features.idf))
     return start.coverage
-
-
-def _latest(view: View) -> str | None:
-    """The date of the view's latest text or link."""
-    tables = " UNION ALL ".join(f"SELECT created_at FROM {table}" for table in ("questions", "answers", "links"))
-    row = view.connection.execute(
-        f"SELECT MAX(created_at) FROM ({tables}) WHERE created_at < COALESCE(?, '9999')", (view.before,)
-    )
-    return row.fetchone()[0]  # type: ignore[no-any-return]
 
 
 def _keep(folder: Path, lesson: Lesson, network: Network, epochs: Sequence[Epoch], coverage: str) -> None:
@@ -204,7 +196,7 @@ def _keep(folder: Path, lesson: Lesson, network: Network, epochs: Sequence[Epoch
     trained = {
         "pairs": len(data.pairs), "dev_queries": len(data.dev.queries), "dev_documents": len(data.documents),
         "epochs": len(epochs), "best_epoch": best.number, "measure": recipe.training.measure, "value": best.value,
-        "change": lesson.view.change, "knows_until": _latest(lesson.view),
+        "change": lesson.view.change, "knows_until": latest(lesson.view), "hidden": lesson.view.hidden,
         "parameters": sum(p.numel() for p in network.parameters()),
     }  # fmt: skip
     made = folder.with_name(f".made-{folder.name}")

@@ -63,7 +63,7 @@ class Local:
         """What the ranker's scores mean on the archive as it is; None where that is not known."""
         change = self._now.change
         if self._calibration and self._checked != change:
-            self._checked, self.uncalibrated = change, self._calibration.state.objection(self._now)
+            self._checked, self.uncalibrated = change, self._calibration.objection(self._now, self.ranker)
         return None if self.uncalibrated else self._calibration
 
     def search(
@@ -97,7 +97,7 @@ class Local:
     def _line(self, calibration: Calibration | None, asked: float | None) -> float:
         """The probability below which nothing is shown."""
         if asked is None:
-            return calibration.line.probability if calibration and calibration.line else 0.0
+            return calibration.lowest if calibration else 0.0
         if not 0 <= asked <= 1:
             raise SettingsError(f"a least probability of {asked}: expected a number from 0 to 1")
         if calibration is None:
@@ -120,7 +120,7 @@ class Local:
         if calibration is None:
             return [None] * len(hits)
         features = self._features.of(query, np.array(scores, np.float64), [questions[h.id] for h in hits])
-        return calibration.probabilities(features).tolist()  # type: ignore[no-any-return]
+        return calibration.told(calibration.probabilities(features)).tolist()  # type: ignore[no-any-return]
 
 
 def _match(question: Question, hit: Hit, probability: float | None, reason: Explanation | None) -> Match:

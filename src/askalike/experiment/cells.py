@@ -15,6 +15,7 @@ from askalike.experiment.half_typed import typing_curve
 from askalike.experiment.names import cell_name, file_name
 from askalike.experiment.outcome import Trial
 from askalike.experiment.settings import Experiment
+from askalike.experiment.task import Task
 from askalike.rankers import Ranker
 from askalike.rankers._ranker import Progress
 from askalike.types import Split
@@ -30,6 +31,7 @@ class Bench:
     archive: Archive
     folder: Folder
     labels: Split
+    task: Task
 
 
 @dataclass(slots=True)
@@ -64,8 +66,8 @@ def _rank(bench: Bench, ranker: Ranker, label: str, name: str, progress: Progres
     seconds: dict[str, float] = {}
     view = joints.learnable(bench.archive, experiment.split)
     _timed(seconds, "fit", lambda: ranker.fit(view))
-    _timed(seconds, "index", lambda: ranker.index(bench.archive.view(), progress))
-    run = _timed(seconds, "rank", lambda: ranker.rank(labels.queries, experiment.k, candidates=labels.candidates))
+    _timed(seconds, "index", lambda: ranker.index(bench.task.documents, progress))
+    run = _timed(seconds, "rank", lambda: bench.task.rank(ranker, labels, experiment.k))
     typing: Mapping[str, Mapping[str, float]] = {}
     if experiment.typing_curve:
         typing = typing_curve(ranker, labels, experiment.measures, experiment.rule, experiment.k)

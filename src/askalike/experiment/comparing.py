@@ -136,7 +136,8 @@ class _Shown:
         ids = [self._first(label, query) for label in self._runs for query in sorted(shown)]
         ids += [self._relevant(query) for query in sorted(shown)]
         wanted = [id for id in ids if id]
-        texts = texts_of(judgements.archive, judgements.queries, wanted) if judgements.archive else Texts()
+        place = judgements.archive
+        texts = texts_of(place, judgements.queries, wanted, judgements.of) if place else Texts()
         return [Contrasts(pair.first, pair.second, self._queries(pair, texts)) for pair in comparison.pairs]
 
     def _queries(self, pair: Pair, texts: Texts) -> list[Contrast]:

@@ -13,7 +13,8 @@ from askalike.errors import SettingsError
 from askalike.experiment import spaces
 from askalike.experiment.outcome import Outcome
 from askalike.experiment.settings import Partition
-from askalike.experiment.tuning import tune
+from askalike.experiment.task import Task
+from askalike.experiment.tuning import Sweep
 from askalike.rankers._ranker import Progress
 from askalike.types import Split
 
@@ -26,17 +27,19 @@ def default_grids(archive: Archive, ranker: str, settings: Mapping[str, Any]) ->
 
 
 def tuned(
-    archive: Archive,
+    task: Task,
     ranker: str,
     grids: Sequence[Grid],
     fixed: Mapping[str, Any],
-    labels: Split,
+    dev: tuple[str, Split],
     measure: str,
     rule: str,
     progress: Progress | None,
 ) -> tuple[dict[str, Any], float, int]:
-    """The best settings, their value of the measure, and how many were tried."""
-    found = tune(archive, ranker, grids, labels, measure, fixed=fixed, rule=rule, progress=progress)
+    """The best settings on a split (its name and labels), their value of the measure, and how many were tried."""
+    name, labels = dev
+    with Sweep(task.archive, ranker, labels, measure, rule, task=task, split=name) as sweep:
+        found = sweep.best(grids, fixed, progress=progress)
     return dict(found.settings), found.value, len(found.trials)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -82,5 +82,7 @@ class Outcome:
     """Differences from the paper that are known of."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Versions, data hash, commit, seeds, wall time."""
+    task: Literal["questions", "answers"] = "questions"
+    """What was ranked."""
     typing: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     """The typing curve: system label → share of the question's words ("0.25") → measure → mean."""

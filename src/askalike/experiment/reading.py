@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from askalike.archive.splits import split
+from askalike.archive.splits import Of, split
 from askalike.archive.store import Archive
 from askalike.config import path_text, problems
 from askalike.errors import ArchiveError, SettingsError
@@ -135,12 +135,12 @@ def _missing_data(values: Mapping[str, Any], keys: Sequence[str]) -> Iterator[st
             return
         for key in keys:
             if key in values and values[key] not in made:
-                yield from _refused(archive, key, values[key])
+                yield from _refused(archive, key, values[key], values.get("task", "questions"))
 
 
-def _refused(archive: Archive, key: str, name: str) -> Iterator[str]:
+def _refused(archive: Archive, key: str, name: str, of: Of) -> Iterator[str]:
     try:
-        split(archive, name)
+        split(archive, name, of)
     except ArchiveError as error:
         yield f"{key}: {error}"
 

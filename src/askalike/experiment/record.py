@@ -13,6 +13,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
     return {
         "title": outcome.title,
         "archive": str(outcome.archive),
+        "task": outcome.task,
         "split": outcome.split,
         "queries": len(outcome.labels.queries),
         "measures": list(outcome.measures),

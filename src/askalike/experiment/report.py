@@ -29,7 +29,8 @@ def page(outcome: Outcome) -> str:
     systems = measured(outcome)
     order = results.ordered(outcome)
     browsed, sampled = cards.browsed(systems), cards.sampled(systems)
-    texts = texts_of(outcome.archive, outcome.labels.queries, cards.documents([*browsed, *sampled], systems, outcome))
+    documents = cards.documents([*browsed, *sampled], systems, outcome)
+    texts = texts_of(outcome.archive, outcome.labels.queries, documents, outcome.task)
     return rendered(
         "report.html",
         outcome=outcome,

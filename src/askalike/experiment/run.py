@@ -10,7 +10,6 @@ import numpy as np
 from askalike import rankers
 from askalike.archive.check import check
 from askalike.archive.findings import Finding
-from askalike.archive.splits import split
 from askalike.archive.store import Archive
 from askalike.errors import SettingsError
 from askalike.evaluation.comparison import Comparison
@@ -25,6 +24,7 @@ from askalike.experiment.provenance import provenance
 from askalike.experiment.record import as_dict
 from askalike.experiment.resolving import resolved, seeds_of
 from askalike.experiment.settings import Experiment, System
+from askalike.experiment.task import Task
 from askalike.experiment.watching import Watch, tracked, unwatched
 
 
@@ -45,7 +45,8 @@ def run(
         if experiment.partition:
             joints.cut(archive, experiment.partition)
         findings = check(archive, track=tracked(watch))
-        bench = Bench(experiment, archive, place, split(archive, experiment.split))
+        task = Task.on(archive, experiment.task)
+        bench = Bench(experiment, archive, place, task.labels(experiment.split), task)
         cells = _cells(bench, watch)
     outcome = _outcome(bench, cells, findings, origin)
     place.keep("report.json", as_dict(outcome))
@@ -113,10 +114,11 @@ def _tune(bench: Bench, system: System, watch: Watch) -> dict[str, Any]:
     experiment, started = bench.experiment, time.perf_counter()
     grids = system.tune if isinstance(system.tune, tuple) else ()
     measure = system.tune_measure or experiment.measures[0]
-    labels = split(bench.archive, experiment.dev)
+    labels = bench.task.labels(experiment.dev)
+    dev = (experiment.dev, labels)
     with watch(f"{system.label}: tuning") as report:
         chosen, value, tried = joints.tuned(
-            bench.archive, system.ranker, grids, system.settings, labels, measure, experiment.rule, report
+            bench.task, system.ranker, grids, system.settings, dev, measure, experiment.rule, report
         )
     names = {name for grid in grids for name in grid}
     return {
@@ -140,6 +142,7 @@ def _outcome(
         folder=bench.folder.path,
         archive=experiment.archive,
         split=experiment.split,
+        task=experiment.task,
         labels=bench.labels,
         measures=experiment.measures,
         rule=experiment.rule,

@@ -17,7 +17,7 @@ from pydantic import (
 
 from askalike import rankers
 from askalike.config import Settings
-from askalike.encoders._recipe import recipes
+from askalike.encoders._recipe import trainable
 from askalike.errors import SettingsError
 from askalike.evaluation import rules
 from askalike.evaluation.names import canonical
@@ -36,7 +36,7 @@ def _measure(name: str) -> str:
 def _ranker(name: str, info: ValidationInfo) -> str:
     archive = (info.context or {}).get("archive")
     known = (*rankers.names(), *(rankers.trained(archive) if archive else ()))
-    if name not in known and name not in recipes():
+    if name not in (*known, *rankers.OF_ANSWERS, *trainable()):
         raise ValueError(f"no ranker is called {name!r}; there are: {', '.join(known)}")
     return name
 
@@ -60,10 +60,10 @@ class Partition(Settings):
     It is cut where the archive has none of that name; one that was cut otherwise is refused.
     """
 
-    by: str = Field("cluster", description="what keeps the parts apart: cluster, time or folds")
+    by: str = Field("cluster", description="what keeps the parts apart: cluster, category, tag, time or folds")
     of: str | None = Field(None, description="the split to cut; default: the archive's first")
     name: str | None = Field(None, min_length=1, description="what the parts' names begin with; default: as `by`")
-    shares: tuple[StrictFloat, ...] | None = Field(None, description="by cluster: of train, dev, test")
+    shares: tuple[StrictFloat, ...] | None = Field(None, description="by cluster, category or tag: of train, dev, test")
     before: str | None = Field(None, description="by time: train ends before it")
     after: str | None = Field(None, description="by time: test begins at it")
     folds: StrictInt | None = Field(None, description="how many folds")
@@ -132,6 +132,9 @@ class Experiment(Settings):
     rule: Annotated[str, AfterValidator(_rule)] = Field("trec_eval", description="ties, self-hits, what counts 0")
     k: StrictInt = Field(100, ge=1, description="how deep is ranked")
     seeds: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field((0,), description="for what is random")
+    task: Literal["questions", "answers"] = Field(
+        "questions", description="what is ranked: questions, or answers, of which identical ones are one"
+    )
     typing_curve: StrictBool = Field(False, description="measure questions that are half typed, too")
     known_differences: tuple[str, ...] = Field((), description="differences from the paper that are known of")
     partition: Partition | None = None
@@ -156,6 +159,13 @@ class Experiment(Settings):
         if twice := sorted({s.label for s, file in zip(systems, files, strict=True) if files.count(file) > 1}):
             raise ValueError(f"labels {', '.join(map(repr, twice))} make the same file name; give each its own label")
         return systems
+
+    @field_validator("typing_curve")
+    @classmethod
+    def _of_questions(cls, typing_curve: bool, info: ValidationInfo) -> bool:
+        if typing_curve and info.data.get("task") == "answers":
+            raise ValueError("typing_curve is of questions as they are typed; leave it out where task = answers")
+        return typing_curve
 
     def settings_of(self, system: System) -> dict[str, Any]:
         """What a system's ranker is built with before tuning: the experiment's fields, and its own settings."""

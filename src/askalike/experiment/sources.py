@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from askalike.archive.splits import split
+from askalike.archive.splits import Of
 from askalike.archive.store import Archive
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.trec import read_qrels
 from askalike.experiment.measuring import default_split
 from askalike.experiment.names import file_name
+from askalike.experiment.task import Task
 from askalike.types import Qrels, Question, Split
 
 RUN_ENDINGS = (".trec", ".trec.gz")
@@ -36,6 +37,7 @@ class Judged:
     qrels: Qrels
     queries: Mapping[str, Question] = field(default_factory=dict)
     archive: Path | None = None
+    of: Of = "questions"
 
 
 def sources(arguments: Sequence[str]) -> list[Source]:
@@ -122,8 +124,9 @@ def judged(found: Sequence[Source], qrels: Path | None, archive: Path | None, sp
         return Judged(given or {})
     with Archive.open(place) as opened:
         name = split_name or declared(found, "split") or (default_split(opened) if given is None else None)
-        labels = split(opened, name) if name else Split({}, {})
-    return Judged(labels.qrels if given is None else given, labels.queries, place)
+        of: Of = declared(found, "task") or "questions"
+        labels = Task.on(opened, of).labels(name) if name else Split({}, {})
+    return Judged(labels.qrels if given is None else given, labels.queries, place, of)
 
 
 def _declared_archive(found: Sequence[Source]) -> Path | None:

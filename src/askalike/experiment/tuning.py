@@ -16,7 +16,7 @@ from askalike.evaluation.measures import evaluate
 from askalike.evaluation.names import cutoff
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separated
-from askalike.experiment.measuring import ranked
+from askalike.experiment.task import Task
 from askalike.rankers._ranker import Progress, Ranker
 from askalike.types import Run, Split
 
@@ -73,7 +73,19 @@ class Sweep:
     Indexes that the trials made are removed at the end, but for those of the settings given to `keep`.
     """
 
-    def __init__(self, archive: Archive, ranker: str, labels: Split, measure: str, rule: str = "trec_eval") -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        ranker: str,
+        labels: Split,
+        measure: str,
+        rule: str = "trec_eval",
+        *,
+        task: Task | None = None,
+        split: str = "",
+    ) -> None:
+        """`split` is the name of the labels', which a task of answers needs: nothing is learned from it."""
+        self.task, self.split = task or Task(archive), split
         self.archive, self.ranker, self.labels = archive, ranker, labels
         self.measure, self.rule = measure, rule
         self.depth = cutoff(measure) or DEPTH
@@ -89,7 +101,7 @@ class Sweep:
 
     def keep(self, settings: Settings) -> None:
         """Leaves the indexes of these settings where they are."""
-        self._made -= set(rankers.build(self.ranker, settings, self.archive.path).paths(self.archive.view()))
+        self._made -= set(rankers.build(self.ranker, settings, self.archive.path).paths(self.task.documents))
 
     def best(
         self, space: Space, fixed: Settings, among: Iterable[str] | None = None, progress: Progress | None = None
@@ -135,11 +147,12 @@ class Sweep:
 
     def run(self, settings: Settings, labels: Split | None = None) -> Run:
         """The queries ranked under these settings, as deep as the measure looks."""
-        return ranked(self.archive, self._built(settings), labels or self.labels, self.depth)
+        ranker, own = self._built(settings), labels or self.labels
+        return self.task.learned_and_ranked(ranker, own, self.split, self.depth, None)
 
     def _built(self, settings: Settings) -> Ranker:
         ranker = rankers.build(self.ranker, settings, self.archive.path)
-        self._made |= {path for path in ranker.paths(self.archive.view()) if not path.exists()}
+        self._made |= {path for path in ranker.paths(self.task.documents) if not path.exists()}
         return ranker
 
 

@@ -40,6 +40,11 @@ class Network(nn.Module):
         self.settings = settings
         self.size = size
 
+    @staticmethod
+    def told(settings: Any) -> Mapping[str, Any]:
+        """What its features must know of its settings, as settings of theirs."""
+        return {}
+
     @property
     def width(self) -> int:
         """Numbers in a text's vector, where it has one part; 0 where there are several."""

@@ -11,13 +11,14 @@ from askalike import registry
 from askalike.archive.serving import served
 from askalike.archive.store import Archive
 from askalike.archive.view import View
-from askalike.encoders._recipe import recipes
+from askalike.encoders._recipe import CORPUS, recipes, trainable
 from askalike.errors import SettingsError
 from askalike.rankers._ranker import Ranker
 
 __all__ = ["Ranker", "build", "check_new", "default", "forget", "in_service", "names", "trained"]
 
 COMPOSED = ("cascade", "hybrid")
+OF_ANSWERS = ("by_question",)  # these rank nothing else
 UNTRAINED = ("pretrained", "static")  # the encoders that need no training of ours
 MODELS = "models"
 NAME = re.compile("[a-z0-9][a-z0-9_.-]*")
@@ -52,7 +53,7 @@ def check_new(name: str) -> None:
     if not NAME.fullmatch(name):
         raise SettingsError(f"{name!r}: a model's name is lower-case letters, digits, '_', '.' and '-'")
     if name in {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)} | {
-        *recipes()
+        *trainable()
     }:
         raise SettingsError(f"{name!r} is the name of a built-in ranker; choose another one for the model")
 
@@ -77,13 +78,13 @@ def build(
         return registry.load("ranker", "pairwise")(ranker.encoder, name)  # type: ignore[no-any-return]
     if name in registry.names("similarity"):
         return registry.load("ranker", "lexical").named(name, values)  # type: ignore[no-any-return]
-    if name in UNTRAINED:
+    if name in (*UNTRAINED, *CORPUS):
         return registry.load("ranker", "dense").named(name, values)  # type: ignore[no-any-return]
     if name in recipes():
         ranker = registry.load("ranker", "dense").named("neural", _recipe(name, values))
         ranker.name = name
         return ranker  # type: ignore[no-any-return]
-    if name in COMPOSED:
+    if name in (*COMPOSED, *OF_ANSWERS):
         return registry.load("ranker", name).named(name, values, archive)  # type: ignore[no-any-return]
     known = (*names(), *(trained(archive) if archive else ()))
     raise SettingsError(f"no ranker is called {name!r}; there are: {', '.join(known)}")

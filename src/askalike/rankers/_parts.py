@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from askalike import config
 from askalike.archive.view import View
+from askalike.encoders._recipe import recipes
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers._numbered import Numbered
 from askalike.rankers._ranker import Dated, Progress
@@ -31,6 +32,7 @@ class PartsSettings(config.Settings):
     depth: int = Field(1_000, ge=1, description="how many documents a part proposes, whatever k is")
     fields: Literal["title", "body", "title,body"] | None = Field(None, description="what every part searches")
     rephrasings: bool | None = Field(None, description="whether a question is found by its rephrasings too")
+    seed: int | None = Field(None, ge=0, description="of every part that learns")
 
 
 class Composed(Numbered):
@@ -55,7 +57,9 @@ class Composed(Numbered):
         if len(set(settings.parts)) < len(settings.parts):
             raise SettingsError(f"{name}: parts={','.join(settings.parts)}: each part once")
         shared = settings.model_dump(include={"fields", "rephrasings"}, exclude_none=True)
-        parts = [build(part, shared | nested.get(part, {}), archive) for part in settings.parts]
+        chance = _seeded(name, settings)
+        own_of = {part: shared | chance.get(part, {}) | nested.get(part, {}) for part in settings.parts}
+        parts = [build(part, own_of[part], archive) for part in settings.parts]
         for part in parts:
             if not isinstance(part, Numbered):
                 raise SettingsError(f"{name}: {part.name} cannot be a part of another ranker")
@@ -66,6 +70,11 @@ class Composed(Numbered):
         """See Ranker.values; a part's are `part.key`."""
         own = self.settings.model_dump()
         return own | {f"{part.name}.{key}": value for part in self.parts for key, value in part.values.items()}
+
+    @property
+    def fingerprint(self) -> str:
+        """Those of its parts."""
+        return " ".join(filter(None, (part.fingerprint for part in self.parts)))
 
     @property
     def knows_until(self) -> str | None:
@@ -97,6 +106,16 @@ class Composed(Numbered):
     def paths(self, view: View) -> Sequence[Path]:
         """The directories of its parts' indexes."""
         return tuple(path for part in self.parts for path in part.paths(view))
+
+
+def _seeded(name: str, settings: PartsSettings) -> dict[str, dict[str, Any]]:
+    """The seed for each part that learns. Raises SettingsError where there is a seed and none learns."""
+    if settings.seed is None:
+        return {}
+    found = {part: {"training.seed": settings.seed} for part in settings.parts if part in recipes()}
+    if not found:
+        raise SettingsError(f"{name}: seed={settings.seed}, but none of parts={','.join(settings.parts)} learns")
+    return found
 
 
 def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

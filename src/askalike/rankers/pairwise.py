@@ -39,6 +39,11 @@ class Pairwise(Numbered):
         return self.scorer.values
 
     @property
+    def fingerprint(self) -> str:
+        """What the scorer says of itself."""
+        return str(getattr(self.scorer, "fingerprint", ""))
+
+    @property
     def knows_until(self) -> str | None:
         """See Dated: what the scorer says of itself."""
         return getattr(self.scorer, "knows_until", None)

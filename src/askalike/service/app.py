@@ -11,6 +11,7 @@ from askalike.service.limits import BodyLimit
 from askalike.service.loopback import LoopbackOnly
 from askalike.service.problems import RESPONSES, install
 from askalike.service.rate import Rate
+from askalike.service.renewing import renewing
 from askalike.service.settings import ServiceSettings
 from askalike.service.tracing import Tracing
 
@@ -26,7 +27,8 @@ def create_app(settings: ServiceSettings, rate: Rate) -> FastAPI:
             app.state.desks = {name: Desk.open(name, settings) for name in settings.folders()}
             for desk in app.state.desks.values():
                 stack.callback(desk.close)
-            yield
+            async with renewing(app.state.desks.values()):
+                yield
 
     app = FastAPI(
         title="askalike",

@@ -58,14 +58,13 @@ class Feedback(Question):
 @router.post("/answer")
 async def post_answer(desk: Readable, asked: Question) -> Given:
     """Answers with the stored answer of the nearest question. Keeps the question as asked, as long as is configured."""
-    best, answer, shown = await desk.search(lambda engine: _nearest(engine, asked))
-    settled = Asked(asked.title, asked.body, shown, desk.model)
+    best, answer, settled = await desk.search(lambda engine: _nearest(engine, asked))
     await desk.store(lambda archive: keep(archive, settled, desk.keep_days))
     return Given(
         answer=WholeAnswer.of(answer) if answer else None,
         question=results([best])[0] if best else None,
         abstained=answer is None,
-        model=desk.model,
+        model=settled.model,
     )
 
 
@@ -81,9 +80,11 @@ async def post_feedback(desk: Readable, given: Feedback) -> None:
     metrics.FEEDBACK.labels(desk.name, given.verdict).inc()
 
 
-def _nearest(engine: Local, asked: Question) -> tuple[Match | None, Answer | None, list[str]]:
-    """The most similar question that has an answer, that answer, and all that was found."""
+def _nearest(engine: Local, asked: Question) -> tuple[Match | None, Answer | None, Asked]:
+    """The most similar question that has an answer, that answer, and what is kept of the asking."""
     matches = engine.search(asked.title, LOOKED_AT, body=asked.body)
     answers = engine.archive.view().answers_to(m.question.id for m in matches)
     best = next((m for m in matches if answers[m.question.id]), None)
-    return best, answers[best.question.id][0] if best else None, [m.question.id for m in matches]
+    probability = matches[0].probability if matches else None
+    settled = Asked(asked.title, asked.body, [m.question.id for m in matches], engine.ranker.name, probability)
+    return best, answers[best.question.id][0] if best else None, settled

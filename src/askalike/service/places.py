@@ -46,6 +46,11 @@ def admit(request: Request, desk: Desk, shown: str | None, scope: Scope) -> None
         raise HTTPException(403, f"this key may {key.scope}; {scope} is needed")
 
 
+def caller(request: Request) -> str:
+    """The id of the key that a request was admitted with; "" where none is needed."""
+    return str(getattr(request.state, "facts", {}).get("key", ""))
+
+
 def _slow_down(rate: Rate, caller: str) -> None:
     if wait_s := rate.wait_s(caller):
         headers = {"retry-after": str(math.ceil(wait_s))}

@@ -32,6 +32,8 @@ class ServiceSettings(Settings):
     requests_per_s: float = Field(200.0, ge=0, description="as many requests one caller may make; 0 is no limit")
     burst: int = Field(400, ge=1, description="as many requests one caller may make at once")
 
+    propose: float = Field(0.1, ge=0, le=0.9, description="the share of its time that the indexer looks for duplicates")
+
     keep_days: float = Field(90.0, ge=0, le=36_500, description="as long settled questions are kept; 0 keeps none")
 
     @property

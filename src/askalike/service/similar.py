@@ -32,7 +32,7 @@ async def post_similar(desk: Readable, request: Request, asked: Asked) -> Simila
 
 async def _similar(desk: Readable, request: Request, asked: Asked) -> Similar:
     started = time.perf_counter()
-    matches = await desk.search(lambda engine: _found(engine, asked))
+    model, matches = await desk.search(lambda engine: (engine.ranker.name, _found(engine, asked)))
     took_ms = round(1000 * (time.perf_counter() - started), 2)
     metrics.SEARCH.labels(desk.name).observe(took_ms / 1000)
     if not matches:
@@ -42,7 +42,7 @@ async def _similar(desk: Readable, request: Request, asked: Asked) -> Similar:
     elif matches[0].probability is not None:
         metrics.TOP.labels(desk.name).observe(matches[0].probability)
     note(request, archive=desk.name, found=len(matches))
-    return Similar(results=results(matches, asked.explain), abstained=not matches, model=desk.model, took_ms=took_ms)
+    return Similar(results=results(matches, asked.explain), abstained=not matches, model=model, took_ms=took_ms)
 
 
 def _found(engine: Local, asked: Asked) -> Sequence[Match]:
@@ -60,6 +60,11 @@ def results(matches: Sequence[Match], explain: bool = False) -> list[Result]:
     return [_result(match, explain) for match in matches]
 
 
+def confidence(probability: float | None) -> str:
+    """A probability as people read it."""
+    return "uncalibrated" if probability is None else f"{probability:.0%}"
+
+
 def _result(match: Match, explain: bool) -> Result:
     question, reason = match.question, match.explanation or Explanation(match.score)
     return Result(
@@ -71,7 +76,7 @@ def _result(match: Match, explain: bool) -> Result:
         score=match.score,
         probability=match.probability,
         calibrated=match.probability is not None,
-        confidence="uncalibrated" if match.probability is None else f"{match.probability:.0%}",
+        confidence=confidence(match.probability),
         words=list(dict.fromkeys(c.word for c in reason.contributions)),
         matched=_matched(reason) if explain else None,
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from askalike.archive.splits import Of
 from askalike.archive.store import Archive
 from askalike.text.clean import plain_text
 from askalike.text.snippet import snippet
@@ -44,9 +45,13 @@ def shown(question: Question | None, id: str) -> str:
     return title or snippet(plain_text(question.body, question.markup, links="keep"), (), TITLE) or id
 
 
-def texts_of(archive: Path, queries: Mapping[str, Question], documents: Iterable[str]) -> Texts:
+def texts_of(archive: Path, queries: Mapping[str, Question], documents: Iterable[str], of: Of = "questions") -> Texts:
     """The texts of these queries and documents; of documents none where the archive is no longer there."""
     if not (archive / "archive.sqlite").is_file():
         return Texts(queries)
     with Archive.open(archive) as opened:
-        return Texts(queries, opened.view().get(dict.fromkeys(documents)))
+        view, ids = opened.view(of=of), dict.fromkeys(documents)
+        if of == "questions":
+            return Texts(queries, view.get(ids))
+        found = view.get_answers(ids).values()
+        return Texts(queries, {answer.id: Question(answer.id, "", answer.body, answer.markup) for answer in found})

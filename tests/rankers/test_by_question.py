@@ -1,0 +1,60 @@
+"""Ranking answers by their questions."""
+
+import pytest
+
+from askalike import rankers
+from askalike.archive.store import Archive
+from askalike.errors import SettingsError
+from askalike.types import Answer, Question
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "a") as made:
+        made.upsert(
+            [
+                Question("egg", "how long do I boil an egg", accepted_answer_id="egg2"),
+                Question("rice", "how long do I boil rice"),
+                Question("bike", "how do I mend a flat bicycle tyre"),
+                Answer("egg1", "egg", "it depends", votes=9),
+                Answer("egg2", "egg", "seven minutes"),
+                Answer("rice1", "rice", "twelve minutes"),
+                Answer("bike1", "bike", "with a patch"),
+            ]
+        )
+        yield made
+
+
+def found(archive, query, k=10, **settings):
+    ranker = rankers.build("by_question", {"ranker": "bm25", **settings}, archive.path)
+    ranker.index(archive.view(of="answers"))
+    return [hit.id for hit in ranker.rank({query.id: query}, k)[query.id]]
+
+
+def test_the_answers_of_the_nearest_question_come_first_and_the_accepted_one_first_of_all(archive):
+    assert found(archive, Question("?", "boil an egg")) == ["egg2", "egg1", "rice1"]
+    assert found(archive, Question("?", "boil an egg"), k=2) == ["egg2", "egg1"]
+
+
+def test_a_question_of_the_archive_does_not_find_its_own_answers(archive):
+    assert found(archive, Question("egg", "how long do I boil an egg"))[0] == "rice1"
+
+
+def test_candidates_are_ranked_by_their_questions(archive):
+    ranker = rankers.build("by_question", {"ranker": "bm25"}).index(archive.view(of="answers"))
+    query = Question("?", "boil rice")
+    run = ranker.rank({"?": query}, 5, candidates={"?": ["bike1", "egg1", "rice1"]})
+    assert [hit.id for hit in run["?"]] == ["rice1", "egg1", "bike1"]
+
+
+def test_it_can_be_a_part_of_a_hybrid(archive):
+    ranker = rankers.build("hybrid", {"parts": ["by_question", "bm25"]}).index(archive.view(of="answers"))
+    run = ranker.rank({"?": Question("?", "boil an egg in minutes")}, 5)
+    assert run["?"][0].id == "egg2"
+
+
+def test_questions_have_other_rankers(archive):
+    with pytest.raises(SettingsError, match="ranks answers; to rank questions, use bm25"):
+        rankers.build("by_question", {"ranker": "bm25"}).index(archive.view())
+    with pytest.raises(SettingsError, match="no ranker is called"):
+        rankers.build("by_question", {"ranker": "nobody"})
