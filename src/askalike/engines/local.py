@@ -11,6 +11,7 @@ from askalike.archive.store import Archive
 from askalike.archive.view import View
 from askalike.engines._calibration import Calibration, kept
 from askalike.engines._features import DEPTH, Features
+from askalike.engines.precedents import Precedent, precedents
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers import Ranker
 from askalike.text.snippet import snippet
@@ -112,6 +113,11 @@ class Local:
         shown = [(h, p) for h, p in zip(best, told, strict=True) if p is None or p >= line]
         reasons = self.ranker.explain(query, [h.id for h, _ in shown], prefix=prefix)
         return [_match(questions[h.id], h, p, reasons.get(h.id)) for h, p in shown]
+
+    def precedents(self, title: str, hit: Question, k: int = 2, *, body: str = "") -> Sequence[Precedent]:
+        """The archived duplicates most like the question typed and a hit of it: see `engines.precedents`."""
+        self.refresh()
+        return precedents(self._view, self.ranker, Question(TYPED, title, body), hit, k)
 
     def _line(self, calibration: Calibration | None, asked: float | None) -> float:
         """The probability below which nothing is shown."""
