@@ -63,7 +63,7 @@ def explained(
     added = np.array([word.vector @ total for word in asked], np.float64) if found else np.empty(0)
     if not score or abs(added.sum()) < LEAST_SUM:
         return Explanation(score, whole, (), texts)
-    nearest = [_nearest(word, found) for word in asked]
+    nearest = list(map(_Found.of(found).nearest, asked))
     shares = added * (score / added.sum())
     rows = [
         Contribution(_pair(word, other), (other.span.field,) if other else (), float(share))
@@ -111,13 +111,27 @@ def _words(encoder: Additive, field: str, text: str) -> Iterator[_Word]:
         yield _Word(text[start:end], Span(field, start, end), word.vector)
 
 
-def _nearest(word: _Word, others: list[_Word]) -> _Word | None:
-    """The word most like it, if it is like it at all; the same word before all others."""
-    vectors = np.array([other.vector for other in others])
-    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(word.vector)
-    alike = vectors @ word.vector / np.where(lengths > 0, lengths, 1)
-    alike += [2.0 * (other.text.casefold() == word.text.casefold()) for other in others]
-    return others[int(alike.argmax())] if alike.max() >= ALIKE else None
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The words of a document, and what comparing others with them needs, once for all."""
+
+    words: Sequence[_Word]
+    vectors: NDArray[np.float32]
+    lengths: NDArray[np.float32]
+    folded: NDArray[np.object_]
+
+    @classmethod
+    def of(cls, words: Sequence[_Word]) -> "_Found":
+        vectors = np.array([word.vector for word in words])
+        folded = np.array([word.text.casefold() for word in words], np.object_)
+        return cls(words, vectors, np.linalg.norm(vectors, axis=1), folded)
+
+    def nearest(self, word: _Word) -> _Word | None:
+        """The word most like it, if it is like it at all; the same word before all others."""
+        lengths = self.lengths * np.linalg.norm(word.vector)
+        alike = self.vectors @ word.vector / np.where(lengths > 0, lengths, 1)
+        alike += 2.0 * (self.folded == word.text.casefold())
+        return self.words[int(alike.argmax())] if alike.max() >= ALIKE else None
 
 
 def _pair(word: _Word, other: _Word | None) -> str:

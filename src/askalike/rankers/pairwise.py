@@ -75,7 +75,9 @@ class Pairwise(Numbered):
             raise NotFittedError(f"{self.name}: nothing is indexed yet; call index(view) first")
         return [self._scores(self._view, one.query, n) for one, n in zip(prepared, candidates, strict=True)]
 
-    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def explain_asked(
+        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    ) -> Mapping[str, Explanation]:
         """What each score loses without each word of the query."""
         documents = view.get(ids) if view.of == "questions" else {}
         if not documents:
