@@ -9,6 +9,7 @@ from pydantic.config import JsonDict
 from askalike.archive.asked import Asked, Verdict, judge, keep
 from askalike.engines.local import Local
 from askalike.service import metrics
+from askalike.service.desk import Desk
 from askalike.service.places import Readable
 from askalike.service.records import Id, WholeAnswer
 from askalike.service.schema import Body, Result, Shape, Title
@@ -71,6 +72,11 @@ async def post_answer(desk: Readable, asked: Question) -> Given:
 @router.post("/feedback", status_code=204)
 async def post_feedback(desk: Readable, given: Feedback) -> None:
     """Keeps what somebody said. `accept` and `reject` are of one question, which has to be among those shown."""
+    await judged(desk, given)
+
+
+async def judged(desk: Desk, given: Feedback) -> None:
+    """Keeps a piece of feedback; 422 where it does not say of what it is."""
     if (given.verdict in ("accept", "reject")) != (given.chosen is not None):
         raise HTTPException(422, "body.chosen: accept and reject say which question they are of, the others do not")
     if given.chosen is not None and given.chosen not in given.shown:

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from askalike.nn._network import Network
+from askalike.nn._network import Network, Trace
 from askalike.text.features._features import Rows
 from askalike.types import Part, Vectors
 
@@ -49,6 +49,15 @@ def scored(network: Network, vectors: Vectors, left: Numbers, right: Numbers) ->
     parts = [torch.from_numpy(np.asarray(part.values, np.float32)).to(device) for part in vectors.parts]
     one, other = (tuple(part[rows] for part in parts) for rows in (left, right))
     return network.matrix(one, other).cpu().numpy()
+
+
+@torch.inference_mode()
+def traces(network: Network, rows: Rows) -> tuple[Trace, ...] | None:
+    """Which token makes each number of a few rows' vectors, part by part; None where the network cannot tell."""
+    device = next(network.parameters()).device
+    batch = rows.batch(np.arange(len(rows.lengths)))
+    found = network.trace({name: torch.from_numpy(array).to(device) for name, array in batch.items()})
+    return found and tuple(Trace(t.columns.cpu(), t.values.cpu(), t.tokens.cpu(), t.side) for t in found)
 
 
 def _batches(order: NDArray[np.int64], lengths: NDArray[np.int64], tokens: int) -> Iterator[NDArray[np.int64]]:
