@@ -7,6 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from askalike import rankers
+from askalike.answering.nearest import of_hits, of_matches, refuse_without_answers
+from askalike.answering.nearest import reply as nearest
+from askalike.answering.reply import Mode, Reply
+from askalike.answering.writers import writer
 from askalike.archive.store import Archive
 from askalike.archive.view import View
 from askalike.engines._calibration import Calibration, kept
@@ -17,6 +21,10 @@ from askalike.text.snippet import snippet
 from askalike.types import Explanation, Filter, Hit, Match, Question
 
 SNIPPET = 160
+LOOKED_AT = 5
+"""So many questions are looked through for each answer that is wanted: not all have one."""
+SURE = 0.5
+"""From this probability on the nearest question's answer is the reply."""
 TYPED = " typed "  # the id of a question that is being asked: no question of an archive is called so
 
 
@@ -93,6 +101,58 @@ class Local:
         shown = [(h, p) for h, p in zip(best, told, strict=True) if p is None or p >= line]
         reasons = self.ranker.explain(query, [h.id for h, _ in shown])
         return [_match(questions[h.id], h, p, reasons.get(h.id)) for h, p in shown]
+
+    def answer(
+        self,
+        title: str,
+        mode: Mode = "nearest",
+        k: int = 3,
+        *,
+        body: str = "",
+        min_probability: float | None = None,
+        sure: float = SURE,
+        model: str | None = None,
+    ) -> Reply:
+        """An answer to the question typed, with at most k stored answers.
+
+        nearest: the stored answers of the most similar questions. generate: text that a model of the archive writes
+        (`model`: which one, where there are several), with the stored answers nearest to it. auto: nearest where the
+        best has a probability of `sure`, generate where it is less, no answer where it is below the line of `search`.
+        Raises ArchiveError where there are no answers; SettingsError for what is not known or, with auto, where there
+        is no calibration.
+        """
+        refuse_without_answers(self._now)
+        if mode == "generate":
+            return self._written(title, body, k, model)
+        if mode not in ("nearest", "auto"):
+            raise SettingsError(f"mode {mode!r}: expected nearest, generate or auto")
+        least = self._least(min_probability, sure) if mode == "auto" else min_probability
+        matches = self.search(title, LOOKED_AT * k, body=body, min_probability=least)
+        sources = of_matches(self._now, matches, k)
+        if mode == "auto" and matches and (not sources or (sources[0].probability or 0) < sure):
+            return self._written(title, body, k, model)
+        return nearest(sources)
+
+    def _least(self, asked: float | None, sure: float) -> float:
+        """The probability below which auto has no answer. Raises SettingsError without a calibration."""
+        if not 0 <= sure <= 1:
+            raise SettingsError(f"sure={sure}: expected a probability from 0 to 1")
+        calibration = self.calibration
+        return self._line(calibration, asked if calibration else 0.0)
+
+    def _written(self, title: str, body: str, k: int, model: str | None) -> Reply:
+        """What a model writes, with the stored answers that share its words."""
+        folder = writer(self.archive.path, model)
+        from askalike.answering.generate import Generator  # torch, which takes seconds to load
+
+        generator = Generator.open(folder)
+        text = generator.write(Question(TYPED, title, body))
+        if not text:
+            return Reply(None, False, ())
+        view = self.archive.view(of="answers")
+        words = rankers.build("lm_jelinek_mercer", {"fields": "title"}).index(view)
+        hits = words.rank({TYPED: Question(TYPED, text)}, LOOKED_AT * k)[TYPED]
+        return Reply(text, True, of_hits(self._now, hits, k), folder.name)
 
     def _line(self, calibration: Calibration | None, asked: float | None) -> float:
         """The probability below which nothing is shown."""
