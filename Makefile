@@ -15,6 +15,7 @@ demo: .venv/.askalike ## import, index, search and measure the bundled example a
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: .venv/.test ## run the tests; TESTS="tests/text -k stems" runs some
+	@tools/get-chromium
 	$(BIN)/python -m pytest -n 2 $(TESTS)
 
 lint: .venv/.test .venv/.lint ## check style and types
@@ -47,10 +48,15 @@ clean: ## remove .venv and everything made here
 
 .venv/.test: .venv/.askalike
 	@echo "Installing what test needs, torch for the networks among it …"
-	@$(PIP) install -c constraints.txt -e '.[neural,service,vectors]' --group test
+	@$(PIP) install -c constraints.txt -e '.[neural,pretrained,service,vectors]' --group test
 	@touch $@
 
-.venv/.lint .venv/.docs .venv/.bench: .venv/.%: .venv/.askalike
+.venv/.bench: .venv/.askalike
+	@echo "Installing what bench needs, torch for the networks among it …"
+	@$(PIP) install -c constraints.txt -e '.[neural,pretrained,service,vectors]' --group bench
+	@touch $@
+
+.venv/.lint .venv/.docs: .venv/.%: .venv/.askalike
 	@echo "Installing what $* needs …"
 	@$(PIP) install -c constraints.txt --group $*
 	@touch $@

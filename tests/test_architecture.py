@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "askalike"
 
 LAYERS = (
     {"types", "errors"},
-    {"registry", "config"},
+    {"registry", "config", "installed"},
     {"text", "nn", "index", "similarities", "evaluation"},
     {"archive"},
     {"readers", "training"},
@@ -19,6 +19,7 @@ LAYERS = (
     {"rankers", "answering"},
     {"engines"},
     {"experiment", "curation"},
+    {"tune"},
     {"service"},
     {"cli"},
     {"__main__"},
@@ -31,7 +32,9 @@ FACADE = "__init__"
 
 TORCH = ("nn/", "training/", "encoders/neural.py", "encoders/_learning.py", "answering/generate.py")
 ALLOWED = {  # inside functions, of extras
-    "encoders/pretrained.py": {"sentence_transformers"},
+    "encoders/pretrained.py": {"sentence_transformers", "torch"},
+    "encoders/doc2vec.py": {"gensim"},
+    "encoders/topics.py": {"gensim"},
     "encoders/_embeddings.py": {"gensim"},
 }
 

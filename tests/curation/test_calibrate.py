@@ -153,6 +153,49 @@ def test_a_changed_archive_or_another_one_is_refused(made, desk, tmp_path):
         assert local.uncalibrated == "it was made on another archive"
 
 
+def test_where_fewer_questions_were_asked_before_less_is_told(made, tmp_path):
+    """By hand: at a base rate of 1/2 and a prevalence of 1/2, odds fall to a third."""
+    calibration = made.calibration.model_copy(update={"base_rate": 0.5, "prevalence": 0.5})
+    assert calibration.told(np.array([0.0, 0.5, 0.75, 1.0])) == pytest.approx([0.0, 0.25, 0.5, 1.0])
+    assert made.calibration.told(np.array([0.3])) == pytest.approx([0.3])
+    moved = riverside(tmp_path / "moved")
+    with Archive.open(moved) as archive:
+        kept = calibrate(archive, rankers.build(WORDS), precision=0.9)
+        kept.calibration.save(moved)
+        with Local(archive, rankers.build(WORDS)) as local:
+            before = [(m.question.id, m.probability) for m in local.search(ASKED)]
+        archive = Archive.open(moved)
+        kept.calibration.model_copy(update={"prevalence": 0.2}).save(moved)
+        with Local(archive, rankers.build(WORDS)) as local:
+            after = [(m.question.id, m.probability) for m in local.search(ASKED)]
+    assert [id for id, _ in before] == [id for id, _ in after] != []
+    assert all(b > a for (_, b), (_, a) in zip(before, after, strict=True))
+    with pytest.raises(SettingsError, match="--prevalence 0: expected a share"):
+        calibrate(archive, rankers.build(WORDS), prevalence=0)
+
+
+def test_a_model_trained_anew_is_not_calibrated(made, desk):
+    class Anew(type(rankers.build(WORDS))):
+        """The same name and settings with something learned."""
+
+        fingerprint = "other weights"
+
+    ranker = rankers.build(WORDS)
+    ranker.__class__ = Anew
+    with Local(Archive.open(desk), ranker) as local:
+        assert local.calibration is None
+        assert local.uncalibrated == f"{WORDS} has learned something else since"
+        assert local.search(ASKED)[0].probability is None
+
+
+def test_a_fingerprint_is_of_all_that_was_learned():
+    pytest.importorskip("wordllama")
+    static, hybrid = rankers.build("static"), rankers.build("hybrid")
+    assert rankers.build(WORDS).fingerprint == ""
+    assert static.fingerprint
+    assert hybrid.fingerprint == static.fingerprint
+
+
 def test_a_damaged_file_is_one_line(made, tmp_path):
     with Archive.open(riverside(tmp_path / "damaged")) as archive:
         path = made.calibration.save(archive.path)

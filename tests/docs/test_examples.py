@@ -4,15 +4,19 @@ The blocks of one page run one after the other in one new folder that holds a co
 lines with `$ ` are commands (`> ` continues one), the others what they print; a python block is a program of its own,
 and a text block that follows it is what it prints. Every command must succeed, or exit as `<!-- run, exit 2 -->` says.
 With `same output` all that is shown must be printed, in that order; white space and seconds may differ, and `…`
-stands for anything. A block marked `with vectors` (they decide about the default ranker) or `with neural` is run only
+stands for anything. Port 8470 is replaced by one that is free, and what a page leaves running with its number in a
+`.pid` file is ended. A block marked `with vectors` (they decide about the default ranker) or `with neural` is run only
 where that extra is installed.
 """
 
+import contextlib
 import importlib.util
 import os
 import re
 import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,6 +28,7 @@ import pytest
 import askalike
 
 EXTRAS = {"with vectors": "wordllama", "with neural": "lightning_fabric"}
+PORT = "8470"
 MISSING = [mark for mark, module in EXTRAS.items() if importlib.util.find_spec(module) is None]
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -75,29 +80,41 @@ def expected(shown: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\d+(\\\.\d+)?\\s\+(s|ms)\b", r"[\\d.]+\\s+\2", words), re.DOTALL)
 
 
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path: Path) -> Iterator[Path]:
     """A folder with the examples, in which `askalike` is a command."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     command = tmp_path / "bin" / "askalike"
     command.parent.mkdir()
     command.write_text(f"#!{sys.executable}\nfrom askalike.cli import main\n\nmain()\n")
     command.chmod(0o755)
-    return tmp_path
+    yield tmp_path
+    for left in tmp_path.glob("*.pid"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(left.read_text()), signal.SIGTERM)
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if next(steps(p), None)], ids=lambda page: page.name)
 def test_examples_run_and_print_what_is_shown(page: Path, place: Path) -> None:
     package = Path(askalike.__file__).parents[1]
     env = os.environ | {"PATH": f"{place / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(package), "COLUMNS": "100"}
+    port = str(free_port())
     for step in steps(page):
+        command = step.command.replace(PORT, port)
         done = subprocess.run(
-            ["bash", "-c", step.command], cwd=place, env=env, text=True, timeout=300,
+            ["bash", "-c", command], cwd=place, env=env, text=True, timeout=300,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        assert done.returncode == step.exit_code, f"$ {step.command}\n{done.stdout}"
+        assert done.returncode == step.exit_code, f"$ {command}\n{done.stdout}"
         if step.same:
-            assert expected(step.shown).search(" ".join(done.stdout.split())), f"$ {step.command}\n{done.stdout}"
+            shown, printed = expected(step.shown.replace(PORT, port)), " ".join(done.stdout.split())
+            assert shown.search(printed), f"$ {command}\n{done.stdout}"
 
 
 def test_a_page_is_run() -> None:

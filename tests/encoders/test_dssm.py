@@ -13,7 +13,8 @@ import torch
 from tests.encoders.conftest import THINGS
 
 from askalike import rankers
-from askalike.answering.generate import Generator, WritingSettings, distinct
+from askalike.answering.generate import WritingSettings, distinct
+from askalike.answering.generate import opened as opened_writer
 from askalike.answering.words import copied, joined
 from askalike.archive.pairs import pairs
 from askalike.archive.partitions import cut
@@ -77,7 +78,7 @@ def test_the_generator_learns_with_it_and_shares_the_questions_tower(archive, to
     recipe = Recipe.read(tower, WRITER | {"network.writes": True, "training.epochs": 25, "patience": 99})
     epochs = learn(archive.view(), recipe, archive.path / "models/mine")
     assert epochs[-1].loss < epochs[0].loss - 1
-    generator = Generator.open(archive.path / "models/mine")
+    generator = opened_writer(archive.path / "models/mine")
     known = [(pair.query, pair.positive) for pair in pairs(archive.view(), ["question_answer"])]
     assert 1 < generator.perplexity(known) < len(generator.features.tokens)
     assert generator.write(Question("?", "how do I cook rice"))
@@ -85,7 +86,7 @@ def test_the_generator_learns_with_it_and_shares_the_questions_tower(archive, to
 
 def test_its_labels_fall_by_frequency_in_the_answers(archive):
     folder = training.train(archive, Recipe.read("dssm_writer", WRITER), "mine")
-    generator = Generator.open(folder)
+    generator = opened_writer(folder)
     order = [generator.features.tokens[n] for n in generator.network.decoder.word[:6].tolist()]
     assert set(order[:2]) == {"the", "."}  # both twice in each answer
     assert "" in order  # the end, once
@@ -97,7 +98,7 @@ def test_without_a_generator_nothing_is_added_to_the_loss(archive):
     folder = training.train(archive, recipe, "plain")
     assert not any("decoder" in name for name in opened(folder).known.network.state_dict())
     with pytest.raises(SettingsError, match="plain: this model does not write answers"):
-        Generator.open(folder)
+        opened_writer(folder)
 
 
 def test_the_generator_s_loss_is_its_weight_times_the_loss_of_a_word(archive):
@@ -120,7 +121,7 @@ def test_the_generator_s_loss_is_its_weight_times_the_loss_of_a_word(archive):
 
 
 def test_what_it_does_not_know_is_copied_and_marked(archive):
-    generator = Generator.open(training.train(archive, Recipe.read("dssm_writer", WRITER), "mine"))
+    generator = opened_writer(training.train(archive, Recipe.read("dssm_writer", WRITER), "mine"))
     assert generator.write(Question("?", "???")) == generator.write(Question("?", "zzz yyy")) == ""
     assert copied(["put", None, "and", None], ["tofu"]) == ["put", "⟨tofu⟩", "and", "⟨…⟩"]
     assert joined(["it", "'s", "(", "so", ")", ",", "is", "n't", "it", "?"]) == "it's (so), isn't it?"
@@ -204,7 +205,7 @@ def test_in_russian(tmp_path):
         made.upsert(Question(f"{n}", f"Как приготовить {x}?", language="ru") for n, x in enumerate(food))
         made.upsert(Answer(f"о{n}", f"{n}", f"Возьмите {x} и варите на огне.") for n, x in enumerate(food))
         training.train(made, Recipe.read("dssm_writer", WRITER | {"training.epochs": 25, "patience": 99}), "writer")
-        generator = Generator.open(made.path / "models/writer")
+        generator = opened_writer(made.path / "models/writer")
         assert generator.write(Question("?", "Как приготовить рис?")).startswith("возьмите")
         ranker = rankers.build("writer", {}, made.path).index(made.view(of="answers"))
         assert len(ranker.rank({"?": Question("?", "Как приготовить рис?")}, 3)["?"]) == 3

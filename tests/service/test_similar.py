@@ -88,7 +88,9 @@ def test_several_archives_side_by_side(serve, archive, tmp_path) -> None:
     with askalike.Archive.create(other) as made:
         made.upsert([askalike.Question("a", "How long do I boil an egg?", url="javascript:alert(1)")])
     both = serve(archive, other)
-    assert both.get("/readyz").json == {"status": "ready", "archives": ["riverside", "eggs & co"]}
+    done = {"behind": 0, "lag_s": 0.0}
+    ready = {"status": "ready", "archives": ["riverside", "eggs & co"], "index": {"riverside": done, "eggs & co": done}}
+    assert both.get("/readyz").json == ready
     found = both.get(f"/v1/{quote(other.name)}/similar?title=boil").json["results"]
     assert [(r["id"], r["url"]) for r in found] == [("a", None)]
     assert both.get(f"{SIMILAR}?title=boil").json["results"] == []

@@ -46,7 +46,7 @@ def test_every_loss_trains_with_every_kind_of_negatives(pairs, tmp_path, loss, k
     assert epochs[1].loss < epochs[0].loss
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad", "lazy_adam"])
 def test_the_same_seed_gives_the_same_weights(pairs, tmp_path, optimizer):
     jobs = [job_of(pairs, tmp_path / str(n), optimizer=optimizer) for n in range(2)]
     for job in jobs:
@@ -57,7 +57,7 @@ def test_the_same_seed_gives_the_same_weights(pairs, tmp_path, optimizer):
     assert not torch.equal(other.network.convolution.weight, jobs[0].network.convolution.weight)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw", "lazy_adam"])
 def test_stopped_after_an_epoch_it_goes_on_to_the_same_weights(pairs, tmp_path, optimizer):
     whole = job_of(pairs, tmp_path / "whole", optimizer=optimizer, schedule="linear", epochs=4)
     train(whole)

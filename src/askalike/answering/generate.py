@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -22,6 +23,7 @@ from askalike.text.vocabulary import UNKNOWN
 from askalike.types import Answer, Question
 
 CHUNK = 64
+KEPT = 4
 
 
 class WritingSettings(Settings):
@@ -40,11 +42,6 @@ class Generator:
     name: str
     features: Words
     network: TwoTowers
-
-    @classmethod
-    def open(cls, folder: Path) -> Self:
-        """The model in a folder of `models/`. Raises SettingsError for one that does not write, InputError."""
-        return cls.of(encoders.opened(folder), folder.name)
 
     @classmethod
     def of(cls, encoder: object, name: str) -> Self:
@@ -90,6 +87,17 @@ class Generator:
         batch = self.features.rows(questions).batch(np.arange(len(questions)))
         tensors = {name: torch.from_numpy(np.asarray(array)) for name, array in batch.items()}
         return self.network({**tensors, "document": torch.zeros(len(questions), dtype=torch.bool)})[0]  # type: ignore[no-any-return]
+
+
+def opened(folder: Path) -> Generator:
+    """The model in a folder of `models/`, opened once. Raises SettingsError for one that does not write, InputError."""
+    description = folder / encoders.MODEL
+    return _opened(folder, description.stat().st_mtime_ns if description.exists() else 0)
+
+
+@lru_cache(KEPT)
+def _opened(folder: Path, changed: int) -> Generator:
+    return Generator.of(encoders.opened(folder), folder.name)
 
 
 def distinct(texts: Sequence[str], n: int) -> float:

@@ -9,10 +9,14 @@ from askalike.text.clean import plain_text
 from askalike.types import Answer, Hit, Match
 
 
+def has_answers(view: View) -> bool:
+    """Whether the archive has an answer with a text."""
+    return view.connection.execute("SELECT 1 FROM answers WHERE TRIM(body) != '' LIMIT 1").fetchone() is not None
+
+
 def refuse_without_answers(view: View) -> None:
     """Raises ArchiveError where the archive has no answer with a text."""
-    row = view.connection.execute("SELECT 1 FROM answers WHERE TRIM(body) != '' LIMIT 1").fetchone()
-    if row is None:
+    if not has_answers(view):
         raise ArchiveError(f"{view.archive}: holds no answer; import questions with their answers")
 
 
@@ -44,10 +48,12 @@ def of_hits(view: View, hits: Iterable[Hit], k: int) -> tuple[Source, ...]:
     )[:k]
 
 
-def reply(sources: tuple[Source, ...]) -> Reply:
-    """The reply that the first of these is; none where there is none."""
+def nearest(view: View, matches: Sequence[Match], k: int) -> Reply:
+    """The reply that the first stored answer of these questions is; none where there is none."""
+    sources = of_matches(view, matches, k)
     best = sources[0].answer if sources else None
-    return Reply(plain_text(best.body, best.markup) if best else None, False, sources)
+    text = plain_text(best.body, best.markup) if best else None
+    return Reply(text, False, sources, matches=tuple(matches))
 
 
 def _usable(answer: Answer) -> bool:

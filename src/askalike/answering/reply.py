@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from askalike.types import Answer, Question
+from askalike.types import Answer, Match, Question
 
 Mode = Literal["nearest", "generate", "auto"]
 
@@ -46,6 +46,8 @@ class Reply:
     sources: tuple[Source, ...]
     model: str | None = None
     """Who wrote generated text."""
+    matches: tuple[Match, ...] = ()
+    """The similar questions that were looked through for stored answers."""
 
     @property
     def abstained(self) -> bool:

@@ -6,12 +6,17 @@ from pathlib import Path
 from askalike.errors import InputError, SettingsError
 
 
+def writers(archive: Path) -> list[Path]:
+    """The folders of all models that write, by name. Raises InputError for a model that cannot be read."""
+    return [path.parent for path in sorted((archive / "models").glob("[!.]*/model.toml")) if _writes(path)]
+
+
 def writer(archive: Path, name: str | None = None) -> Path:
     """The folder of the model that writes: the one of that name, else the only one.
 
     Raises SettingsError where there is none, or several and no name; InputError for a model that cannot be read.
     """
-    there = [path.parent for path in sorted((archive / "models").glob("[!.]*/model.toml")) if _writes(path)]
+    there = writers(archive)
     if name is not None:
         there = [folder for folder in there if folder.name == name]
     if len(there) == 1:

@@ -1,10 +1,10 @@
 """What people asked and what they said of the answers: settled questions, never keystrokes, no longer than wanted."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from askalike.archive.store import Archive, storage_errors
 from askalike.archive.writer import atomic
@@ -16,21 +16,24 @@ UNHELPED = ("none_of_these", "posted_anyway")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question that somebody asked, the ids that were shown for it, best first, and the ranker that found them."""
+    """A question that somebody asked, the ids that were shown for it, best first, and the ranker that found them.
+
+    `probability`: that the first of them asks the same; None where that is not known.
+    """
 
     title: str
     body: str
     shown: Sequence[str]
     model: str
+    probability: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A question that was asked so many times without anything that helped, and when it last was."""
+class Unhelped(NamedTuple):
+    """A question that somebody asked without finding what helps, and when. `why`: `nothing` was found, or a verdict."""
 
     title: str
-    times: int
-    last_asked_at: str
+    asked_at: str
+    why: str
 
 
 def keep(archive: Archive, asked: Asked, days: float) -> None:
@@ -38,10 +41,9 @@ def keep(archive: Archive, asked: Asked, days: float) -> None:
     with storage_errors(archive.path), atomic(archive.connection):
         archive.connection.execute("DELETE FROM asked WHERE asked_at < ?", (_ago(days),))
         if days:
-            row = (_now(), asked.title, asked.body, asked.model, json.dumps(asked.shown))
-            archive.connection.execute(
-                "INSERT INTO asked (asked_at, title, body, model, found) VALUES (?,?,?,?,?)", row
-            )
+            row = (_now(), asked.title, asked.body, asked.model, json.dumps(asked.shown), asked.probability)
+            columns = "asked_at, title, body, model, found, probability"
+            archive.connection.execute(f"INSERT INTO asked ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def judge(archive: Archive, asked: Asked, verdict: Verdict, chosen: str | None) -> None:
@@ -52,14 +54,13 @@ def judge(archive: Archive, asked: Asked, verdict: Verdict, chosen: str | None) 
         archive.connection.execute(sql, row)
 
 
-def gaps(archive: Archive, most: int) -> list[Gap]:
-    """The questions for which nothing was found, or nothing that helped: those asked most often first."""
+def unhelped(archive: Archive, min_probability: float = 0.0) -> Iterator[Unhelped]:
+    """All that was asked and found nothing, or nothing as probable, or nothing that helped; the oldest first."""
     sql = (
-        "SELECT MIN(title), COUNT(*), MAX(at) FROM (SELECT title, asked_at AS at FROM asked WHERE found = '[]' "
-        "UNION ALL SELECT title, given_at FROM feedback WHERE verdict IN (?, ?)) "
-        "GROUP BY LOWER(TRIM(title)) ORDER BY 2 DESC, 3 DESC, 1 LIMIT ?"
+        "SELECT title, asked_at AS at, 'nothing' FROM asked WHERE found = '[]' OR probability < ?1 "
+        f"UNION ALL SELECT title, given_at, verdict FROM feedback WHERE verdict IN {UNHELPED} ORDER BY at"
     )
-    return [Gap(*row) for row in archive.connection.execute(sql, (*UNHELPED, most))]
+    return map(Unhelped._make, archive.connection.execute(sql, (min_probability,)))
 
 
 def purge(archive: Archive, days: float) -> tuple[int, int]:

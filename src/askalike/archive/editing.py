@@ -1,6 +1,7 @@
 """Changes by those who keep an archive in step with a site: whole or not at all, and on disk when they return."""
 
 import json
+import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -45,6 +46,11 @@ def put(archive: Archive, records: Sequence[Question | Answer | Link]) -> Edit:
     return Edit(change, len({_key(r) for r in records} - known))
 
 
+def put_answered(archive: Archive, question: Question, answer: Answer) -> int:
+    """Adds a question with an answer to it, both or neither; returns the change's number."""
+    return archive.upsert([_spoken(archive, question), answer])
+
+
 def delete_answer(archive: Archive, id: str) -> bool:
     """Deletes an answer; whether it was there."""
     with storage_errors(archive.path), transaction(archive.connection) as change:
@@ -56,8 +62,19 @@ def delete_answer(archive: Archive, id: str) -> bool:
 def delete_link(archive: Archive, link: Link) -> bool:
     """Deletes a link; whether it was there."""
     with storage_errors(archive.path), transaction(archive.connection):
-        sql = "DELETE FROM links WHERE source = ? AND target = ? AND kind = ?"
-        return archive.connection.execute(sql, (link.source, link.target, link.kind)).rowcount > 0
+        return drop_link(archive.connection, link)
+
+
+def add_link(connection: sqlite3.Connection, link: Link) -> bool:
+    """Adds a link as part of a transaction of the caller's; whether it was not there before."""
+    row = (link.source, link.target, link.kind, link.created_at)
+    return connection.execute("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", row).rowcount > 0
+
+
+def drop_link(connection: sqlite3.Connection, link: Link) -> bool:
+    """Deletes a link as part of a transaction of the caller's; whether it was there."""
+    sql = "DELETE FROM links WHERE source = ? AND target = ? AND kind = ?"
+    return connection.execute(sql, (link.source, link.target, link.kind)).rowcount > 0
 
 
 def get_answer(archive: Archive, id: str) -> Answer | None:

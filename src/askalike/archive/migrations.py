@@ -83,6 +83,32 @@ MIGRATIONS = (
         reason TEXT NOT NULL, withdrawn INTEGER NOT NULL DEFAULT 0
     );
     """,
+    """
+    CREATE TABLE proposals (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, question TEXT NOT NULL, other TEXT NOT NULL, probability REAL,
+        score REAL NOT NULL, model TEXT NOT NULL, found_at TEXT NOT NULL, state TEXT NOT NULL DEFAULT 'open',
+        decided_at TEXT, by TEXT, linked INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE UNIQUE INDEX proposals_by_pair ON proposals (MIN(question, other), MAX(question, other));
+    CREATE INDEX proposals_by_certainty ON proposals (state, COALESCE(probability, -1) DESC, score DESC, number);
+    CREATE INDEX proposals_by_decision ON proposals (state, decided_at, number);
+    CREATE TABLE ignored_gaps (words TEXT PRIMARY KEY, ignored_at TEXT NOT NULL, by TEXT NOT NULL) WITHOUT ROWID;
+    ALTER TABLE asked ADD COLUMN probability REAL;
+    """,
+    """
+    CREATE TABLE proposing (
+        fingerprint TEXT PRIMARY KEY, started_at TEXT NOT NULL, change INTEGER NOT NULL, number INTEGER NOT NULL,
+        below INTEGER NOT NULL, first TEXT NOT NULL, share REAL
+    ) WITHOUT ROWID;
+    ALTER TABLE served ADD COLUMN ready INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE keys ADD COLUMN origin TEXT;
+    """,
+    """
+    CREATE TABLE sessions (
+        hash BLOB PRIMARY KEY, key TEXT NOT NULL REFERENCES keys ON DELETE CASCADE, began_at TEXT NOT NULL,
+        ends_at TEXT NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from askalike.archive.clusters import Clusters
+from askalike.archive.feedback import to_learn
 from askalike.archive.labels import given, given_queries, labels, of_answers
 from askalike.archive.sample import shuffled
 from askalike.archive.view import View, chunks
@@ -35,7 +36,8 @@ Signal = Callable[[Source], Iterator[Texts]]
 def pairs(view: View, signals: Sequence[str], seed: int = 0) -> Iterator[Pair]:
     """The pairs of these signals, one signal after the other, each in the archive's order; streams.
 
-    A pair of two questions never touches a duplicate cluster that a split hidden from the view knows of. A pair's
+    A pair of two questions never touches a duplicate cluster that a split hidden from the view knows of; none touches a
+    question that the view withholds. A pair's
     cluster is that of its positive; `View.clusters()` knows that of any text by its id, for those who draw negatives.
     Raises SettingsError where there is no such signal.
     """
@@ -119,6 +121,14 @@ def judgements(source: Source) -> Iterator[Texts]:
                     yield query, documents[id]
 
 
+def feedback(source: Source) -> Iterator[Texts]:
+    """What people asked over HTTP, with the question of which they said that it asks the same; nothing held out."""
+    right = (j for j in to_learn(source.view.connection, source.view.before) if j.right)
+    for chunk in chunks(right):
+        questions = source.view.get({j.document for j in chunk})
+        yield from ((j.query, questions[j.document]) for j in chunk if j.document in questions)
+
+
 SIGNALS: Mapping[str, Signal] = {
     signal.__name__: signal
     for signal in (
@@ -130,6 +140,7 @@ SIGNALS: Mapping[str, Signal] = {
         same_tag,
         rephrasings,
         judgements,
+        feedback,
     )
 }
 """A new signal is a function from Source to pairs of texts, added here."""
@@ -139,6 +150,8 @@ def _pairs(source: Source, signals: Sequence[str]) -> Iterator[Pair]:
     for name in signals:
         for query, positive in SIGNALS[name](source):
             text = positive.question_id if isinstance(positive, Answer) else positive.id
+            if source.view.withheld & {query.id, text}:
+                continue
             if query.id == text or not source.clusters.hides(query.id, text):
                 yield Pair(query, positive, source.clusters.of(text), name)
 

@@ -61,9 +61,9 @@ def cut(
 ) -> Partition:
     """Cuts the split `of` (the archive's first if None) into parts and keeps these under `name` (or else `by`).
 
-    by: cluster, category, tag, time or folds; `settings` are those of that way. The same again changes nothing.
-    Raises SettingsError for wrong settings or an unusable name, ArchiveError where another partition has the name (and
-    not `replace`), where there is nothing to cut, and where a part would be empty.
+    by: cluster, category, tag, time or folds; `settings` are those of that way. The same again changes nothing. Raises
+    SettingsError for wrong settings or an unusable name, ArchiveError where another partition has the name (and not
+    `replace`), where there is nothing to cut, and where a part would be empty.
     """
     if by not in WAYS:
         raise SettingsError(f"a split cannot be cut by {by!r}; it can by: {', '.join(WAYS)}")
@@ -84,6 +84,12 @@ def cut(
     _refuse_empty(archive, of, {part: sizes[part] for part in way.parts})
     _keep(archive, name, wanted, divided)
     return partition(archive, name)
+
+
+def forget(archive: Archive, name: str) -> None:
+    """Removes a partition, where there is one of that name."""
+    with storage_errors(archive.path), atomic(archive.connection):
+        archive.connection.execute("DELETE FROM partitions WHERE name = ?", (name,))
 
 
 def partitions(archive: Archive) -> list[Partition]:

@@ -1,8 +1,7 @@
 """Which ranker an archive serves where none is named: what was put into service last and not withdrawn since."""
 
 import json
-import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -44,9 +43,24 @@ def back(archive: Archive) -> Served | None:
     return served(archive)
 
 
+def in_use(archive: Archive) -> Served | None:
+    """The one whose index a running service has built: what is in service, once that is done; None is the default."""
+    row = archive.connection.execute(f"SELECT {COLUMNS} FROM served WHERE ready").fetchone()
+    return _served(row) if row else None
+
+
+def use(archive: Archive, number: int | None) -> None:
+    """Says that the index of the one with that number, None being the default, is built, and that it is to be used."""
+    with storage_errors(archive.path):
+        archive.connection.execute("UPDATE served SET ready = number IS ? WHERE ready OR number IS ?", (number, number))
+
+
 def history(archive: Archive) -> list[Served]:
     """What was put into service and not withdrawn, the newest first."""
-    rows: sqlite3.Cursor = archive.connection.execute(
-        f"SELECT {COLUMNS} FROM served WHERE NOT withdrawn ORDER BY number DESC"
-    )
-    return [Served(n, since, ranker, json.loads(settings), reason) for n, since, ranker, settings, reason in rows]
+    rows = archive.connection.execute(f"SELECT {COLUMNS} FROM served WHERE NOT withdrawn ORDER BY number DESC")
+    return [_served(row) for row in rows]
+
+
+def _served(row: Sequence[Any]) -> Served:
+    number, since, ranker, settings, reason = row
+    return Served(number, since, ranker, json.loads(settings), reason)

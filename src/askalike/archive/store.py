@@ -65,15 +65,17 @@ class Archive:
         before: str | None = None,
         group: str | None = None,
         hidden: Sequence[str] = (),
+        withheld: Iterable[str] = (),
     ) -> View:
         """What a ranker may see: the questions (or answers), of before a date or of one group if one is given.
 
-        A ranker that learns is given a view with the splits `hidden` which it will be measured on.
+        A ranker that learns is given a view with the splits `hidden` which it will be measured on, and without the
+        questions `withheld` (ids) that it will be asked.
         Raises ArchiveError where one of them is not there.
         """
         if absent := [name for name in hidden if not labels.exists(self.connection, name)]:
             raise ArchiveError(f"{self.path}: no split {', '.join(map(repr, absent))} to hide; see: askalike info")
-        return View(self.connection, str(self.path), of, before, group, tuple(hidden))
+        return View(self.connection, str(self.path), of, before, group, tuple(hidden), frozenset(withheld))
 
     @contextmanager
     def writing(self, import_number: int | None = None) -> Iterator[Writer]:

@@ -34,7 +34,8 @@ class View:
     Every row has a number, given once and never reused: rows are handed out, and ties are broken, in its order.
 
     A view may hide splits: its texts are all there, but no link that touches a duplicate cluster which a hidden split
-    knows of. That is the view to learn from.
+    knows of. That is the view to learn from. Of questions that it withholds nothing is learned, not even that a title
+    goes with its body: what asks them later is as new as it will be.
     """
 
     connection: sqlite3.Connection
@@ -43,6 +44,7 @@ class View:
     before: str | None = None
     group: str | None = None
     hidden: tuple[str, ...] = ()
+    withheld: frozenset[str] = frozenset()
 
     @property
     def change(self) -> int:

@@ -43,11 +43,17 @@ def line(picked: Picked) -> str:
     )
 
 
-def kept(line: Line | None) -> str:
-    """What search does from now on."""
+def kept(line: Line | None, prevalence: float = 1.0) -> str:
+    """What search does from now on, and what its probabilities hold for."""
+    for_whom = "for questions that were asked before; if only some are, say how many: --prevalence 0.3"
+    if prevalence < 1:
+        for_whom = f"where {prevalence:.0%} of the questions were asked before"
     if line is None:
-        return "search shows probabilities, and every hit"
-    return f"search shows probabilities, and nothing below {line.probability:.3f} ({line.of} {line.share:.0%})"
+        return f"search shows probabilities, and every hit\nprobabilities hold {for_whom}"
+    return (
+        f"search shows probabilities, and nothing below {line.probability:.3f} ({line.of} {line.share:.0%})"
+        f"{', as measured here' if prevalence < 1 else ''}\nprobabilities hold {for_whom}"
+    )
 
 
 def abstention(measured: Abstention, source: Path) -> str:

@@ -10,7 +10,8 @@ from askalike.archive.store import Archive
 from askalike.cli._answers import as_json, print_reply
 from askalike.cli._options import Directory, Json, RankerName, Settings, chosen, print_json, say_compiling
 from askalike.cli._queries import refuse_nothing
-from askalike.engines.local import SURE, Local
+from askalike.engines._replies import SURE
+from askalike.engines.local import Local
 
 
 def register(app: typer.Typer) -> None:

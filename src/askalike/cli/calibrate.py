@@ -41,6 +41,9 @@ def calibrate(
         Path | None,
         typer.Option("--off-topic", help="Queries that nothing should be found for: JSON lines, or another archive."),
     ] = None,
+    prevalence: Annotated[
+        float, typer.Option(help="The share of what people ask that was asked before; searches tell less for less.")
+    ] = 1.0,
     titles: Annotated[bool, typer.Option("--titles", help="Ask by titles alone, as people type.")] = False,
     most: Annotated[int, typer.Option("--queries", min=1, help="At most so many queries.")] = QUERIES,
     per_cluster: Annotated[int, typer.Option(min=1, help="At most so many of one cluster.")] = PER_CLUSTER,
@@ -58,8 +61,8 @@ def calibrate(
         say_compiling()
         built = chosen(directory, ranker, settings, fields)
         result = calibrated(
-            archive, built, split, precision=precision, titles=titles, most=most, per_cluster=per_cluster,
-            seed=seed, progress=report,
+            archive, built, split, precision=precision, prevalence=prevalence, titles=titles, most=most,
+            per_cluster=per_cluster, seed=seed, progress=report,
         )  # fmt: skip
         curve = abstention(archive, built, result, strange) if strange else None
         line = curve.line if curve and precision is None else result.calibration.line
@@ -77,4 +80,4 @@ def calibrate(
     print(_calibrated.text(result, directory, seed))
     if curve and off:
         print(f"\n{_calibrated.abstention(curve, off)}")
-    print(f"\n{_calibrated.kept(line)}\nkept in {path}")
+    print(f"\n{_calibrated.kept(line, result.calibration.prevalence)}\nkept in {path}")

@@ -9,7 +9,7 @@ from askalike.archive.store import Archive
 from askalike.cli._options import Directory
 from askalike.cli._training import needs_torch, progress
 from askalike.config import assignments
-from askalike.encoders._recipe import recipes
+from askalike.encoders._recipe import trainable
 
 
 def register(app: typer.Typer) -> None:
@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 def train(
     directory: Directory,
-    recipe: Annotated[str, typer.Option(help=f"A packaged recipe ({', '.join(recipes())}), or a TOML file.")],
+    recipe: Annotated[str, typer.Option(help=f"A packaged recipe ({', '.join(trainable())}), or a TOML file.")],
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the recipe; may be repeated.")
     ] = None,
@@ -34,11 +34,10 @@ def train(
 ) -> None:
     """Train a network; the same command goes on where it was interrupted."""
     needs_torch()
-    from askalike.encoders._recipe import Recipe
     from askalike.experiment import training
 
     values = assignments(settings or []) | ({"signals": signals} if signals else {})
-    chosen = Recipe.read(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
+    chosen = training.chosen(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
     with Archive.open(directory) as archive, progress() as (report, say):
         folder = training.train(archive, chosen, name or f"my_{Path(recipe).stem}", dev=dev, report=report, say=say)
     print(f"{folder}: use it with --ranker {folder.name}")

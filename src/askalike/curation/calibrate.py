@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from askalike.archive.store import Archive
 from askalike.curation.curves import Predicted, chosen, predicted
-from askalike.curation.hits import PER_CLUSTER, QUERIES, Sample, sample
+from askalike.curation.hits import PER_CLUSTER, QUERIES, Sample, found_within, sample
 from askalike.curation.thresholds import Picked, Share, Threshold, pick, table
-from askalike.engines._calibration import Calibration, Line, State, settings_of
+from askalike.engines._calibration import Calibration, Line, Measured, State, fingerprint, settings_of
 from askalike.errors import SettingsError
 from askalike.evaluation.reliability import Reliability, reliability
 from askalike.rankers import Ranker
@@ -59,6 +60,7 @@ def calibrate(
     split: str | None = None,
     *,
     precision: float | None = None,
+    prevalence: float = 1.0,
     titles: bool = False,
     most: int = QUERIES,
     per_cluster: int = PER_CLUSTER,
@@ -68,19 +70,25 @@ def calibrate(
     """Fits and measures; nothing is kept until `.calibration.save(archive.path)`.
 
     Nested cross-validation over folds that keep duplicate clusters whole. The index holds everything. The ranker must
-    not have learned from the split. Raises what `sample` raises, and SettingsError for a precision outside (0, 1).
+    not have learned from the split. prevalence: the share of what will be asked that has a duplicate, by which searches
+    lower their probabilities; what is measured here is measured on queries that all have one. Raises what `sample`
+    raises, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
     """
     if precision is not None and not 0 < precision < 1:
         raise SettingsError(f"--precision {precision}: expected a share between 0 and 1, such as 0.9")
+    if not 0 < prevalence <= 1:
+        raise SettingsError(f"--prevalence {prevalence}: expected a share above 0 and at most 1, such as 0.3")
     rows = sample(
         archive, ranker, split, titles=titles, most=most, per_cluster=per_cluster, seed=seed, progress=progress
     )
     outside, curves = predicted(rows, seed), chosen(rows, seed)
     picked = None if precision is None else _picked(rows, outside, precision)
     line = picked and picked.probability
+    first, later = _measured(rows, outside, seed)
     calibration = Calibration(
         ranker=ranker.name,
         settings=settings_of(ranker.values),
+        weights=fingerprint(ranker),
         state=State.of(archive.view()),
         split=rows.split,
         bodies=rows.bodies,
@@ -88,11 +96,24 @@ def calibrate(
         base_rate=float(rows.first.right.mean()),
         first=curves.first,
         later=curves.later,
+        prevalence=prevalence,
         line=None if line is None else Line(probability=line, of="precision", share=precision or 0.0),
+        measured=_told(rows, first),
     )
-    first, later = _measured(rows, outside, seed)
     steps = table(outside.first, rows.first.right, len(rows.queries))
     return Calibrated(calibration, curves.way, rows, outside, first, later, steps, picked)
+
+
+def _told(rows: Sample, first: Reliability) -> Measured:
+    """What is kept of the measurements."""
+    return Measured(
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        queries=len(rows.queries),
+        found=found_within(rows),
+        bins=tuple((b.probability, b.right, b.n) for b in first.bins),
+        error=first.error,
+        chance=first.chance,
+    )
 
 
 def share(share: Share) -> Mapping[str, Any]:

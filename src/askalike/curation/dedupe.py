@@ -60,7 +60,7 @@ def dedupe(
     the file cannot be written.
     """
     calibration = kept(archive, ranker)
-    why = calibration.state.objection(archive.view()) if calibration else "none was made"
+    why = calibration.objection(archive.view(), ranker) if calibration else "none was made"
     if calibration is None or why:
         raise SettingsError(f"{archive.path}: {ranker.name} is not calibrated ({why}); run: askalike calibrate")
     if not 0 < min_probability <= 1:
@@ -77,21 +77,21 @@ def proposed(archive: Archive, pairs: Pairs, members: frozenset[str]) -> Proposa
     """The members in the order in which they would be the original: votes, an accepted answer, age, their order."""
     view = archive.view()
     numbers = view.numbers(members)
-    texts = sorted(view.get(members).values(), key=lambda q: (*_merits(q), numbers[q.id]))
+    texts = sorted(view.get(members).values(), key=lambda q: (*merits(q), numbers[q.id]))
     first = texts[0].id
     told = [pairs.get((min(first, q.id), max(first, q.id))) for q in texts]
     return Proposal(texts, _reason(texts[0], texts[1]), strength(pairs, members), told)
 
 
-def _merits(question: Question) -> tuple[int, bool, str]:
-    """The least is the best."""
+def merits(question: Question) -> tuple[int, bool, str]:
+    """What makes a question the original: votes, an accepted answer, age. The least is the best."""
     return -(question.votes or 0), question.accepted_answer_id is None, question.created_at or "9999"
 
 
 def _reason(best: Question, next_best: Question) -> str:
     """What the original has before the next."""
     reasons = (f"most votes ({best.votes or 0})", "has an accepted answer", f"the oldest ({best.created_at})")
-    for reason, ours, theirs in zip(reasons, _merits(best), _merits(next_best), strict=True):
+    for reason, ours, theirs in zip(reasons, merits(best), merits(next_best), strict=True):
         if ours != theirs:
             return reason
     return "the first in the archive"

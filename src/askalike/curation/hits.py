@@ -89,6 +89,16 @@ def sample(
     return Sample(name, ids, [place[id] for id in ids], any(q.body for q in asked.values()), first, later)
 
 
+def found_within(rows: Sample) -> tuple[int, ...]:
+    """How many of the queries have a right hit among their first 1, 2, … DEPTH hits."""
+    begins = np.searchsorted(rows.later.query, rows.later.query)
+    place = np.arange(1, len(begins) + 1) - begins
+    best = np.full(len(rows.queries), DEPTH)
+    best[rows.first.query[rows.first.right]] = 0
+    np.minimum.at(best, rows.later.query[rows.later.right], place[rows.later.right])
+    return tuple(np.cumsum(np.bincount(best, minlength=DEPTH + 1))[:DEPTH].tolist())
+
+
 def default_split(archive: Archive) -> str:
     """dev where there is one, else the first split with enough queries. Raises ArchiveError where none has."""
     names = uncut(archive)
@@ -116,7 +126,9 @@ def found(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterator
         documents = view.get({hit for id in ids for hit in run.columns(id)[0]})
         for id in ids:
             hits, scores = run.columns(id)
-            yield id, list(hits), features.of(asked[id], scores, [documents[hit] for hit in hits])
+            there = [place for place, hit in enumerate(hits) if hit in documents]  # others were deleted just now
+            own = [documents[hits[place]] for place in there]
+            yield id, [document.id for document in own], features.of(asked[id], scores[there], own)
 
 
 def _rows(ranker: Ranker, view: View, asked: Mapping[str, Question], known: Split) -> tuple[Rows, Rows]:

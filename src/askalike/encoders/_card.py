@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from askalike.archive.view import View
+from askalike.encoders._provenance import hidden, licence, meta
 from askalike.encoders._recipe import Recipe
 from askalike.training.checkpoint import Epoch
 
@@ -12,17 +13,16 @@ def card(
     name: str, recipe: Recipe, trained: Mapping[str, Any], view: View, epochs: Sequence[Epoch], coverage: str
 ) -> str:
     """The card as Markdown."""
-    meta = _meta(view)
     lines = [
         f"# {name}",
         "",
-        f"A `{recipe.name}` network, trained by askalike on the archive {meta.get('name', view.archive)!r}. "
+        f"A `{recipe.name}` network, trained by askalike on the archive {meta(view).get('name', view.archive)!r}. "
         f"All its settings are in `model.toml`; it has {trained['parameters']:,} parameters.",
         "",
         "## Data",
         "",
-        f"- {_learned(recipe, trained['pairs'])}, at change {view.change}{_hidden(view)}.",
-        f"- Licence of the archive's texts: {_licence(view, meta)}. The model is made from them.",
+        f"- {_learned(recipe, trained['pairs'])}, at change {view.change}{hidden(view)}.",
+        f"- Licence of the archive's texts: {licence(view)}. The model is made from them.",
         *([f"- {coverage[0].upper()}{coverage[1:]}."] if coverage else []),
         "",
         "## Measures",
@@ -46,21 +46,3 @@ def _learned(recipe: Recipe, pairs: int) -> str:
     spared = f", none of the queries of {', '.join(teacher.not_taught)}" if teacher.not_taught else ""
     name = " ".join(filter(None, (teacher.encoder, teacher.model)))
     return f"{pairs} texts, whole and unfinished, as the encoder {name} has them, and what it has seen{spared}"
-
-
-def _meta(view: View) -> dict[str, str]:
-    return dict(
-        view.connection.execute("SELECT key, json_extract(value, '$') FROM meta WHERE json_type(value) = 'text'")
-    )
-
-
-def _hidden(view: View) -> str:
-    return f"; hidden from training: {', '.join(view.hidden)}" if view.hidden else ""
-
-
-def _licence(view: View, meta: Mapping[str, str]) -> str:
-    rows = view.connection.execute(
-        "SELECT license, COUNT(*) FROM questions WHERE license IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT 5"
-    )
-    stated = ", ".join(f"{name} ({n} questions)" for name, n in rows)
-    return stated or meta.get("license") or "none is stated"

@@ -7,6 +7,7 @@ from itertools import islice
 
 import numpy as np
 
+from askalike.archive.feedback import rejected
 from askalike.archive.pairs import pairs
 from askalike.archive.view import View
 from askalike.encoders._recipe import DataSettings
@@ -39,7 +40,10 @@ def gathered(view: View, settings: DataSettings, dev: Split | None, documents: i
 
 
 def judged_irrelevant(view: View, most: int) -> dict[str, list[str]]:
-    """Query id → at most so many questions judged irrelevant to it, in splits that the view does not hide."""
+    """Query id → at most so many questions judged irrelevant to it, in splits that the view does not hide.
+
+    Judged are those of evaluation sets, and what people said over HTTP.
+    """
     found: dict[str, list[str]] = defaultdict(list)
     sql = (
         "SELECT split, query_id, document_id FROM judgements WHERE of = 'questions' AND relevance <= 0 ORDER BY 1, 2, 3"
@@ -47,6 +51,8 @@ def judged_irrelevant(view: View, most: int) -> dict[str, list[str]]:
     for split, query, document in view.connection.execute(sql) if most else ():
         if split not in view.hidden and len(found[query]) < most:
             found[query].append(document)
+    for query, documents in rejected(view.connection).items() if most else ():
+        found[query] += documents[: most - len(found[query])]
     return found
 
 

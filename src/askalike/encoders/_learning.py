@@ -18,12 +18,16 @@ from askalike.archive.view import View
 from askalike.encoders import MODEL
 from askalike.encoders._card import card
 from askalike.encoders._data import Data, gathered, judged_irrelevant
-from askalike.encoders._embeddings import started
+from askalike.encoders._embeddings import packaged_vectors, started
+from askalike.encoders._provenance import CARD, latest
 from askalike.encoders._recipe import Recipe, toml
+from askalike.encoders._regression import regressed
 from askalike.encoders._teacher import targets, taught, teacher
 from askalike.errors import SettingsError
 from askalike.nn._network import Network
 from askalike.text.features._features import Features, Text
+from askalike.text.features._ragged import Ragged
+from askalike.text.features.pieces import Pieces
 from askalike.training.checkpoint import Epoch, history
 from askalike.training.dev import Dev
 from askalike.training.examples import Examples, Texts, collected
@@ -32,7 +36,6 @@ from askalike.training.settings import NegativesSettings
 from askalike.training.trainer import Job, Report, best_of, train
 from askalike.types import Question, Run, Split
 
-CARD = "README.md"
 PARTIAL = ".training"
 COUNTED = 1_000  # answers at a time
 KEPT = 50_000
@@ -156,16 +159,24 @@ def _negatives(lesson: Lesson, texts: Texts, irrelevant: Mapping[str, Sequence[s
 
 def _targets(lesson: Lesson, texts: Texts, width: int) -> np.ndarray:
     """The teacher's vectors; those that an interrupted run has worked out are read again."""
-    path = lesson.partial / f"{lesson.run[:16]}-{TAUGHT}"
+    encoder, width = teacher(lesson.view, lesson.recipe.teacher), width or lesson.recipe.network.dim
+    path = lesson.partial / f"{_named(encoder.fingerprint, texts, width)}-{TAUGHT}"
     if path.exists():
         return load_file(path)["targets"]
-    encoder = teacher(lesson.view, lesson.recipe.teacher)
-    found = targets(encoder, texts.texts, width or lesson.recipe.network.dim, lesson.say)
+    found = targets(encoder, texts.texts, width, lesson.say)
     lesson.partial.mkdir(parents=True, exist_ok=True)
     made = path.with_suffix(".partial")
     save_file({"targets": found}, made)
     os.replace(made, path)
     return found
+
+
+def _named(fingerprint: str, texts: Texts, width: int) -> str:
+    """Tells what is taught from anything else."""
+    digest = hashlib.sha256(f"{fingerprint} {width}".encode())
+    for text in texts.texts:
+        digest.update(repr((getattr(text, "title", ""), text.body)).encode())
+    return digest.hexdigest()[:16]
 
 
 def _dev(lesson: Lesson) -> Dev:
@@ -180,6 +191,8 @@ def _begin(job: Job, lesson: Lesson) -> str:
         lesson.say(f"going on after epoch {len(epochs)}")
         return ""
     recipe, features = lesson.recipe, lesson.features
+    if recipe.embeddings.start == "teacher":
+        return _begin_with_teacher(job, lesson)
     reader = features_of(recipe).learn(recipe.features.model_copy(update={"fields": recipe.embeddings.reads}), ())
 
     def words() -> Iterator[list[str]]:
@@ -187,7 +200,8 @@ def _begin(job: Job, lesson: Lesson) -> str:
 
     kept = list(words()) if len(lesson.view) <= KEPT and recipe.embeddings.start == "skipgram" else None
     read = words if kept is None else kept.__iter__
-    start = started(recipe.embeddings, features.tokens, recipe.network.dim, read, recipe.training.seed)
+    dim = getattr(recipe.network, "dim", 0)  # a pre-trained network has its own
+    start = started(recipe.embeddings, features.tokens, dim, read, recipe.training.seed)
     lesson.say(start.coverage)
     vectors = None if start.vectors is None else torch.from_numpy(start.vectors)
     job.network.start(vectors, torch.from_numpy(features.idf))
@@ -206,13 +220,19 @@ def _counts(examples: Examples, size: int) -> torch.Tensor:
     return torch.from_numpy(counts)
 
 
-def _latest(view: View) -> str | None:
-    """The date of the view's latest text or link."""
-    tables = " UNION ALL ".join(f"SELECT created_at FROM {table}" for table in ("questions", "answers", "links"))
-    row = view.connection.execute(
-        f"SELECT MAX(created_at) FROM ({tables}) WHERE created_at < COALESCE(?, '9999')", (view.before,)
+def _begin_with_teacher(job: Job, lesson: Lesson) -> str:
+    """Pieces begin as the regression of the teacher's vectors on them."""
+    rows, targets, features = job.examples.rows, job.examples.targets, lesson.features
+    if targets is None or not isinstance(features, Pieces) or not isinstance(rows, Ragged):
+        raise SettingsError("embeddings.start=teacher: expected a teacher, and a network that adds up pieces (distil)")
+    known = packaged_vectors(features.tokens) if features.settings.subwords else None
+    vectors = regressed(
+        rows, np.pad(targets, ((0, 0), (0, job.network.width - targets.shape[1]))), job.network.size, known
     )
-    return row.fetchone()[0]  # type: ignore[no-any-return]
+    coverage = f"vectors of pieces begin as a regression of the teacher's on {len(targets)} texts"
+    lesson.say(coverage)
+    job.network.start(torch.from_numpy(vectors), torch.from_numpy(features.idf))
+    return coverage
 
 
 def _keep(folder: Path, lesson: Lesson, network: Network, epochs: Sequence[Epoch], coverage: str) -> None:
@@ -221,7 +241,7 @@ def _keep(folder: Path, lesson: Lesson, network: Network, epochs: Sequence[Epoch
     trained = {
         "pairs": len(data.pairs), "dev_queries": len(data.dev.queries), "dev_documents": len(data.documents),
         "epochs": len(epochs), "best_epoch": best.number, "measure": recipe.training.measure, "value": best.value,
-        "change": lesson.view.change, "knows_until": _latest(lesson.view),
+        "change": lesson.view.change, "knows_until": latest(lesson.view), "hidden": lesson.view.hidden,
         "parameters": sum(p.numel() for p in network.parameters()),
     }  # fmt: skip
     made = folder.with_name(f".made-{folder.name}")

@@ -18,12 +18,19 @@ Tables = Mapping[str, Mapping[str, Any]]
 
 SIGNALS = ("duplicates", "judgements", "rephrasings")
 NAMES = ("network", "features", "embeddings", "teacher", "loss", "negatives", "training", "data")
+CORPUS = ("doc2vec", "topics")
+"""Encoders that learn from texts alone: they have settings, and no recipe."""
 PACKAGED = importlib.resources.files("askalike.encoders") / "recipes"
 
 
 def recipes() -> tuple[str, ...]:
     """The names of the packaged recipes."""
     return tuple(sorted(f.name.removesuffix(".toml") for f in PACKAGED.iterdir() if f.name.endswith(".toml")))
+
+
+def trainable() -> tuple[str, ...]:
+    """What can be trained by its name: the packaged recipes, and the encoders that need none."""
+    return (*recipes(), *CORPUS)
 
 
 class DataSettings(Settings):
@@ -83,7 +90,9 @@ class Recipe:
         merged = {t: {**own.get(t, {}), **tables.get(t, {}), **set_.get(t, {})} for t in NAMES}
         for table in ("network", "loss"):
             merged[table].pop("name", None)
-        found: dict[str, Any] = {t: validated(models[t], merged[t], t) for t in NAMES}
+        found: dict[str, Any] = {"network": validated(models["network"], merged["network"], "network")}
+        merged["features"].update(kind.told(found["network"]))
+        found |= {t: validated(models[t], merged[t], t) for t in NAMES if t not in found}
         return cls(name, loss_name=loss, **found)
 
     def tables(self) -> dict[str, dict[str, Any]]:

@@ -1,7 +1,6 @@
 """What a teacher teaches: which texts of an archive, whole and unfinished, and the teacher's vectors of them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from askalike.archive import labels
 from askalike.archive.view import View
 from askalike.encoders._data import Data
 from askalike.encoders._encoder import Encoder
+from askalike.encoders._lessons import lessons
 from askalike.errors import SettingsError
 from askalike.text.features._features import Text
 from askalike.training.settings import TeacherSettings
@@ -33,6 +33,7 @@ Say = Callable[[str], None]
 def teacher(view: View, settings: TeacherSettings) -> Encoder:
     """The encoder that teaches: a model of the archive, or a built-in one. Raises SettingsError, InputError."""
     values = {"model": settings.model} if settings.model else {}
+    values |= {"precision": "bf16"} if settings.half else {}
     folder = Path(view.archive) / "models" / settings.encoder
     return encoders.opened(folder, values) if folder.is_dir() else encoders.build(settings.encoder, values)
 
@@ -45,7 +46,7 @@ def taught(
     dev: the split whose queries choose the best epoch; else texts that are held out are to find the teacher's nearest.
     """
     random = np.random.default_rng(seed)
-    spared = _spared(view, settings.not_taught)
+    spared = _spared(view, settings.not_taught) | view.withheld
     questions = [q for _, q in view.questions() if q.id not in spared]
     held: set[str] = set()
     if dev is None:
@@ -55,9 +56,8 @@ def taught(
         dev = _nearest(encoder, [q for q in questions if q.id in held], pool)
     else:
         pool = [q for _, q in view.questions()][:documents]
-    pairs = [
-        Pair(q, q, q.id, "teacher") for q in _lessons((q for q in questions if q.id not in held), settings, random)
-    ]
+    asked = lessons([q for q in questions if q.id not in held], settings, random)
+    pairs = [Pair(q, q, q.id, "teacher") for q in asked]
     return Data(pairs, dev, {q.id: q for q in pool}, False)
 
 
@@ -66,45 +66,6 @@ def _spared(view: View, splits: Sequence[str]) -> set[str]:
     if unknown := [name for name in splits if not labels.exists(view.connection, name)]:
         raise SettingsError(f"teacher.not_taught={unknown[0]!r}: no split of that name has a query")
     return {label.text for name in splits for label in labels.labels(view.connection, name)}
-
-
-def _lessons(
-    questions: Iterable[Question], settings: TeacherSettings, random: np.random.Generator
-) -> Iterator[Question]:
-    """Each question as its title, its body, and both; and unfinished versions of its title."""
-    for question in questions:
-        title, body = replace(question, body=""), replace(question, title="")
-        both = bool(question.body) and bool(question.title)
-        if question.title and ("title" in settings.taught or not both):
-            yield title
-        if question.body and ("body" in settings.taught or not both):
-            yield body
-        if both and "whole" in settings.taught:
-            yield question
-        words = question.title.split()
-        if len(words) > 1:
-            yield from (replace(title, title=_prefix(words, random)) for _ in range(_times(settings.prefixes, random)))
-            yield from (replace(title, title=_fewer(words, random)) for _ in range(_times(settings.dropped, random)))
-
-
-def _times(mean: float, random: np.random.Generator) -> int:
-    """A whole number that is `mean` on average."""
-    return int(mean + random.random())
-
-
-def _prefix(words: Sequence[str], random: np.random.Generator) -> str:
-    """The first words, the last of them whole or not."""
-    first, last = words[: int(random.integers(1, len(words)))], ""
-    if random.random() < 0.5:
-        last = first[-1][: int(random.integers(1, len(first[-1]) + 1))]
-        first = first[:-1]
-    return " ".join([*first, last]).strip()
-
-
-def _fewer(words: Sequence[str], random: np.random.Generator) -> str:
-    """About three in four of the words."""
-    kept = [word for word, chance in zip(words, random.random(len(words)), strict=True) if chance < 0.75]
-    return " ".join(kept or words[:1])
 
 
 def _nearest(encoder: Encoder, queries: Sequence[Question], pool: Sequence[Question]) -> Split:

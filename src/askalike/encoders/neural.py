@@ -18,11 +18,12 @@ from askalike.config import Settings, validated
 from askalike.encoders import MODEL
 from askalike.encoders._learning import features_of, learn, untrained
 from askalike.encoders._recipe import Recipe, recipes
+from askalike.encoders._traced import Made, Traced
 from askalike.errors import InputError, NotFittedError, SettingsError
-from askalike.nn._network import Network
+from askalike.nn._network import Network, Trace
 from askalike.text.features._features import Features, Text
 from askalike.training.checkpoint import load_weights
-from askalike.training.encoding import encoded, scored
+from askalike.training.encoding import encoded, scored, traces
 from askalike.types import Answer, Vectors
 
 WEIGHTS = "weights.safetensors"
@@ -120,6 +121,17 @@ class Neural:
         known = self._trained()
         return encoded(known.network, known.features.rows(texts), _answers(texts))
 
+    def traced(self, texts: Sequence[Text]) -> Sequence[Traced] | None:
+        """What of each text makes its vectors; None where the network cannot tell."""
+        known = self._trained()
+        spans = getattr(known.features, "spans", None)
+        found = traces(known.network, known.features.rows(texts)) if spans else None
+        if spans is None or found is None:
+            return None
+        weights = known.network.weights().tolist()
+        read = [spans(text) for text in texts]
+        return [Traced(plain, words, _made(found, weights, n)) for n, (plain, words) in enumerate(read)]
+
     @property
     def values(self) -> Mapping[str, Any]:
         """See Encoder.values: of an untrained one its recipe's."""
@@ -157,3 +169,11 @@ class Neural:
 
 def _answers(texts: Sequence[Text]) -> NDArray[np.bool_]:
     return np.array([isinstance(text, Answer) for text in texts], np.bool_)
+
+
+def _made(traces: Sequence[Trace], weights: Sequence[float], n: int) -> tuple[Made, ...]:
+    """What makes the vectors of the text of number n, part by part."""
+    return tuple(
+        Made(t.columns[n].numpy(), t.values[n].numpy(), t.tokens[n].numpy(), t.side, weight)
+        for t, weight in zip(traces, weights, strict=True)
+    )

@@ -1,25 +1,28 @@
 """Any sentence-transformers model of this machine, by folder or installed package (extra `pretrained`), offline."""
 
 import hashlib
-import importlib.util
 import json
 import os
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import config
 from askalike.archive.view import View
+from askalike.encoders import MODEL
 from askalike.encoders._encoder import Role
 from askalike.errors import SettingsError
+from askalike.installed import located
 from askalike.text.clean import plain_text
 from askalike.types import Answer, Part, Question, Vectors
 
-MODULES = "modules.json"  # what a sentence-transformers model's folder holds
-HOW = "expected model=FOLDER or model=PACKAGE, a sentence-transformers model on this machine; nothing is downloaded"
+FOLDER = "pretrained"
+"""Where a fine-tuned model lies in its folder of `models/`."""
 
 
 class PretrainedSettings(config.Settings):
@@ -29,6 +32,9 @@ class PretrainedSettings(config.Settings):
     query_prompt: str = Field("", description="what stands before each query, for models that want it")
     document_prompt: str = Field("", description="what stands before each document")
     batch: int = Field(32, ge=1, description="texts encoded at a time; lower it where memory runs out")
+    precision: Literal["32", "bf16"] = Field(
+        "32", description="bf16: up to three times as fast on processors that have it, and nearly the same vectors"
+    )
     device: Literal["cpu", "cuda"] | None = Field(
         None, description="where it runs; unless given, a GPU where there is one"
     )
@@ -39,11 +45,11 @@ class Pretrained:
 
     def __init__(self, settings: PretrainedSettings) -> None:
         self.settings = settings
-        self.folder = located(settings.model)
+        self.folder = located(settings.model, "model")
+        self.knows_until: str | None = None
+        """The date of the latest text or link that a fine-tuned one may have learned from."""
         self._model: Any = None
-        self.fingerprint = hashlib.sha256(
-            json.dumps([*_identity(self.folder), *_prompts(settings)]).encode()
-        ).hexdigest()
+        self.fingerprint = hashlib.sha256(json.dumps([*_identity(self.folder), *_usage(settings)]).encode()).hexdigest()
 
     @classmethod
     def named(cls, values: Mapping[str, Any]) -> Self:
@@ -53,7 +59,24 @@ class Pretrained:
     @classmethod
     def opened(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """A fine-tuned model that lies in a folder of `models/`, in its subfolder `pretrained`."""
-        return cls.named({**values, "model": str(folder / "pretrained")})
+        made = cls.named({**values, "model": str(folder / FOLDER)})
+        described = tomllib.loads((folder / MODEL).read_text(encoding="utf-8"))
+        made.knows_until = described.get("trained", {}).get("knows_until")
+        return made
+
+    @staticmethod
+    def keep(
+        folder: Path, recipe: Any, features: Any, tensors: Mapping[str, NDArray[Any]]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Writes a fine-tuned network as sentence-transformers reads it; see Neural.keep."""
+        import torch
+
+        from askalike import registry
+
+        network = registry.load("network", recipe.name)(recipe.network, len(features.tokens))
+        network.load_state_dict({name: torch.from_numpy(tensor) for name, tensor in tensors.items()})
+        network.model.save(str(folder / FOLDER), create_model_card=False)
+        return {}
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -71,8 +94,8 @@ class Pretrained:
         values = np.asarray(
             self.model.encode(
                 [prompt + t for t in plain], batch_size=self.settings.batch, show_progress_bar=False,
-                convert_to_numpy=True,
-            ),
+                convert_to_tensor=True,
+            ).float().cpu(),
             np.float32,
         ).reshape(len(plain), -1)  # fmt: skip
         values[[not t for t in plain]] = 0
@@ -93,29 +116,9 @@ class Pretrained:
                 raise SettingsError(
                     "pretrained: sentence-transformers is not installed: pip install 'askalike[pretrained]'"
                 ) from None
-            self._model = SentenceTransformer(str(self.folder), device=self.settings.device, local_files_only=True)
+            model = SentenceTransformer(str(self.folder), device=self.settings.device, local_files_only=True)
+            self._model = model.bfloat16() if self.settings.precision == "bf16" else model
         return self._model
-
-
-def located(model: str) -> Path:
-    """The folder of a model: that path, or the one inside an installed package. Raises SettingsError where none is."""
-    if not model:
-        raise SettingsError(f"pretrained: no model is named; {HOW}")
-    if (folder := Path(model).expanduser()).is_dir():
-        inside = [folder] if (folder / MODULES).exists() else []
-    else:
-        inside = _packaged(model)
-    if not inside:
-        raise SettingsError(f"pretrained: model={model!r}: no model is there; {HOW}")
-    return inside[0]
-
-
-def _packaged(name: str) -> list[Path]:
-    """The folders of models in a package, its shallowest first. The package is found, not imported."""
-    module = name.replace("-", "_")
-    spec = importlib.util.find_spec(module) if module.isidentifier() else None
-    places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
-    return sorted((f.parent for place in places for f in place.rglob(MODULES)), key=lambda path: len(path.parts))
 
 
 def _identity(folder: Path) -> list[Any]:
@@ -135,5 +138,6 @@ def _digest(path: Path) -> str:
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def _prompts(settings: PretrainedSettings) -> list[str]:
-    return [settings.query_prompt, settings.document_prompt]
+def _usage(settings: PretrainedSettings) -> list[str]:
+    precision = [] if settings.precision == "32" else [settings.precision]
+    return [settings.query_prompt, settings.document_prompt, *precision]

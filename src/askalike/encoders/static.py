@@ -140,14 +140,15 @@ class Static:
 
         A pair of words counts for its second one.
         """
-        found, at, before = [], 0, ""
-        for piece in text.split():
+        pieces = text.split()
+        pairs = [f"{before} {piece}".strip() for before, piece in zip(["", *pieces], pieces, strict=False)]
+        rows, offsets = self.pieces.lookup([*pairs, "", *pieces[:-1]])
+        sums = pooled(rows, offsets, self._vectors, self._weights)
+        found, at = [], 0
+        for piece, both, before in zip(pieces, sums, sums[len(pieces) :], strict=False):
             start = text.index(piece, at)
             at = start + len(piece)
-            rows, offsets = self.pieces.lookup([f"{before} {piece}".strip(), before])
-            both = pooled(rows, offsets, self._vectors, self._weights)
-            found.append(Word(start, at, both[0] - both[1]))
-            before = piece
+            found.append(Word(start, at, both - before))
         return found
 
 

@@ -15,6 +15,7 @@ from askalike.archive.view import View
 from askalike.config import Settings, validated
 from askalike.errors import ArchiveError
 from askalike.evaluation.curves import Curve, Floats
+from askalike.evaluation.prevalence import shifted
 from askalike.rankers import Ranker
 
 FORMAT = 1
@@ -55,12 +56,28 @@ class Line(Settings):
     )
 
 
+class Measured(Settings):
+    """What was measured beside the calibration, on queries with a known duplicate, for people who watch over it.
+
+    found: of the `queries`, those with a right question among the first 1, 2, … hits. bins: first hits by their
+    probability, (mean probability, share that is right, how many), by curves that saw nothing of their clusters.
+    """
+
+    made_at: str
+    queries: int
+    found: tuple[int, ...]
+    bins: tuple[tuple[float, float, int], ...]
+    error: float
+    chance: float
+
+
 class Calibration(Settings):
     """Curves from a hit's features to the probability that it asks the same, and what they hold for."""
 
     format: int = FORMAT
     ranker: str
     settings: str = Field(description="the ranker's settings, as JSON")
+    weights: str = Field("", description="the fingerprint of what it has learned; empty where it has learned nothing")
     state: State
     split: str
     bodies: bool = Field(description="whether the queries it was fitted on had bodies")
@@ -69,6 +86,13 @@ class Calibration(Settings):
     first: Curve
     later: Curve
     line: Line | None = None
+    prevalence: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="the share of what is asked that has a duplicate; of the queries it was fitted on, all",
+    )
+    measured: Measured | None = None
 
     def probabilities(self, features: Floats) -> NDArray[np.float64]:
         """Of a query's first hits, (hits, FEATURES), best first; a later hit is never more probable than one before."""
@@ -76,6 +100,23 @@ class Calibration(Settings):
             return np.empty(0)
         each = np.concatenate([self.first.at(features[:1]), self.later.at(features[1:])])
         return np.minimum.accumulate(each)
+
+    def told(self, probabilities: Floats) -> Floats:
+        """What is told of hits with these probabilities, where only `prevalence` of the queries have a duplicate."""
+        if self.prevalence == 1:
+            return np.asarray(probabilities)
+        return shifted(np.asarray(probabilities), self.base_rate, self.prevalence * self.base_rate)
+
+    @property
+    def lowest(self) -> float:
+        """The least probability that is shown, as it is told."""
+        return float(self.told(np.array([self.line.probability]))[0]) if self.line else 0.0
+
+    def objection(self, view: View, ranker: Ranker) -> str | None:
+        """Why it does not hold for an archive and a ranker as they are; None where it does."""
+        if self.weights != fingerprint(ranker):
+            return f"{self.ranker} has learned something else since"
+        return self.state.objection(view)
 
     def save(self, directory: Path) -> Path:
         """Writes it into an archive's directory; returns where."""
@@ -106,6 +147,17 @@ def kept(archive: Archive, ranker: Ranker) -> Calibration | None:
     if (found.ranker, found.settings) != (ranker.name, settings_of(ranker.values)):
         raise ArchiveError(f"{path}: is of {found.ranker} with other settings; {again}")
     return found
+
+
+def stamp(archive: Archive, ranker: Ranker) -> int:
+    """A number that changes when the ranker is calibrated anew; 0 where it never was."""
+    path = _path(archive.path, ranker.name, settings_of(ranker.values))
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+def fingerprint(ranker: Ranker) -> str:
+    """Of what a ranker has learned; empty for one that has learned nothing."""
+    return str(getattr(ranker, "fingerprint", ""))
 
 
 def settings_of(values: Mapping[str, Any]) -> str:

@@ -7,25 +7,19 @@ from typing import Any, Self
 import numpy as np
 
 from askalike import rankers
-from askalike.answering.nearest import of_hits, of_matches, refuse_without_answers
-from askalike.answering.nearest import reply as nearest
 from askalike.answering.reply import Mode, Reply
-from askalike.answering.writers import writer
 from askalike.archive.store import Archive
 from askalike.archive.view import View
 from askalike.engines._calibration import Calibration, kept
 from askalike.engines._features import DEPTH, Features
+from askalike.engines._replies import SURE, TYPED, replied
+from askalike.engines.precedents import Precedent, precedents
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers import Ranker
 from askalike.text.snippet import snippet
 from askalike.types import Explanation, Filter, Hit, Match, Question
 
 SNIPPET = 160
-LOOKED_AT = 5
-"""So many questions are looked through for each answer that is wanted: not all have one."""
-SURE = 0.5
-"""From this probability on the nearest question's answer is the reply."""
-TYPED = " typed "  # the id of a question that is being asked: no question of an archive is called so
 
 
 class Local:
@@ -71,7 +65,7 @@ class Local:
         """What the ranker's scores mean on the archive as it is; None where that is not known."""
         change = self._now.change
         if self._calibration and self._checked != change:
-            self._checked, self.uncalibrated = change, self._calibration.state.objection(self._now)
+            self._checked, self.uncalibrated = change, self._calibration.objection(self._now, self.ranker)
         return None if self.uncalibrated else self._calibration
 
     def search(
@@ -90,8 +84,27 @@ class Local:
         below `min_probability`. prefix: the last word may be unfinished. Each match says why.
         Raises SettingsError for a `min_probability` outside [0, 1], or where there are no probabilities.
         """
+        return self._matches(Question(TYPED, title, body), k, where, prefix, min_probability)
+
+    def like(self, question: Question, k: int = 5) -> Sequence[Match]:
+        """The k questions most similar to one of the archive, itself left out; otherwise as `search`."""
+        return self._matches(question, k)
+
+    def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
+        """Why each of these questions would be found for that one, as far as it is there."""
         self.refresh()
-        calibration, query = self.calibration, Question(TYPED, title, body)
+        return self.ranker.explain(question, ids)
+
+    def _matches(
+        self,
+        query: Question,
+        k: int,
+        where: Filter | None = None,
+        prefix: bool = False,
+        min_probability: float | None = None,
+    ) -> Sequence[Match]:
+        self.refresh()
+        calibration = self.calibration
         line, depth = self._line(calibration, min_probability), max(k, DEPTH) if calibration else k
         hits = self.ranker.rank({query.id: query}, depth, where=where, prefix=prefix)[query.id]
         questions = self._view.get(h.id for h in hits)
@@ -99,7 +112,7 @@ class Local:
         best = found[:k]
         told = self._probabilities(calibration, query, best, [h.score for h in found], questions)
         shown = [(h, p) for h, p in zip(best, told, strict=True) if p is None or p >= line]
-        reasons = self.ranker.explain(query, [h.id for h, _ in shown])
+        reasons = self.ranker.explain(query, [h.id for h, _ in shown], prefix=prefix)
         return [_match(questions[h.id], h, p, reasons.get(h.id)) for h, p in shown]
 
     def answer(
@@ -121,43 +134,19 @@ class Local:
         Raises ArchiveError where there are no answers; SettingsError for what is not known or, with auto, where there
         is no calibration.
         """
-        refuse_without_answers(self._now)
-        if mode == "generate":
-            return self._written(title, body, k, model)
-        if mode not in ("nearest", "auto"):
-            raise SettingsError(f"mode {mode!r}: expected nearest, generate or auto")
-        least = self._least(min_probability, sure) if mode == "auto" else min_probability
-        matches = self.search(title, LOOKED_AT * k, body=body, min_probability=least)
-        sources = of_matches(self._now, matches, k)
-        if mode == "auto" and matches and (not sources or (sources[0].probability or 0) < sure):
-            return self._written(title, body, k, model)
-        return nearest(sources)
+        return replied(
+            self, title, mode, k, body=body, min_probability=min_probability, sure=sure, model=model
+        )  # fmt: skip
 
-    def _least(self, asked: float | None, sure: float) -> float:
-        """The probability below which auto has no answer. Raises SettingsError without a calibration."""
-        if not 0 <= sure <= 1:
-            raise SettingsError(f"sure={sure}: expected a probability from 0 to 1")
-        calibration = self.calibration
-        return self._line(calibration, asked if calibration else 0.0)
-
-    def _written(self, title: str, body: str, k: int, model: str | None) -> Reply:
-        """What a model writes, with the stored answers that share its words."""
-        folder = writer(self.archive.path, model)
-        from askalike.answering.generate import Generator  # torch, which takes seconds to load
-
-        generator = Generator.open(folder)
-        text = generator.write(Question(TYPED, title, body))
-        if not text:
-            return Reply(None, False, ())
-        view = self.archive.view(of="answers")
-        words = rankers.build("lm_jelinek_mercer", {"fields": "title"}).index(view)
-        hits = words.rank({TYPED: Question(TYPED, text)}, LOOKED_AT * k)[TYPED]
-        return Reply(text, True, of_hits(self._now, hits, k), folder.name)
+    def precedents(self, title: str, hit: Question, k: int = 2, *, body: str = "") -> Sequence[Precedent]:
+        """The archived duplicates most like the question typed and a hit of it: see `engines.precedents`."""
+        self.refresh()
+        return precedents(self._view, self.ranker, Question(TYPED, title, body), hit, k)
 
     def _line(self, calibration: Calibration | None, asked: float | None) -> float:
         """The probability below which nothing is shown."""
         if asked is None:
-            return calibration.line.probability if calibration and calibration.line else 0.0
+            return calibration.lowest if calibration else 0.0
         if not 0 <= asked <= 1:
             raise SettingsError(f"a least probability of {asked}: expected a number from 0 to 1")
         if calibration is None:
@@ -180,7 +169,7 @@ class Local:
         if calibration is None:
             return [None] * len(hits)
         features = self._features.of(query, np.array(scores, np.float64), [questions[h.id] for h in hits])
-        return calibration.probabilities(features).tolist()  # type: ignore[no-any-return]
+        return calibration.told(calibration.probabilities(features)).tolist()  # type: ignore[no-any-return]
 
 
 def _match(question: Question, hit: Hit, probability: float | None, reason: Explanation | None) -> Match:

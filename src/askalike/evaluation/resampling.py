@@ -42,6 +42,19 @@ def sign_flip_p(differences: Floats, draws: int, seed: int) -> Floats:
     return np.asarray((1 + reached) / (1 + draws))
 
 
+def greatest_p(differences: Floats, draws: int, seed: int) -> float:
+    """One-sided p of the greatest column sum: how often random signs, one a query, make any column's sum as great.
+
+    differences: (queries, columns). (1 + hits) / (1 + draws), so never 0.
+    """
+    rng, n = np.random.default_rng(seed), len(differences)
+    observed, reached = differences.sum(axis=0).max() * (1 - 1e-10), 0
+    for rows in _chunks(draws, max(n, differences.shape[1])):
+        signs = 2.0 * rng.integers(2, size=(rows, n), dtype=np.int8) - 1.0
+        reached += int(((signs @ differences).max(axis=1) >= observed).sum())
+    return (1 + reached) / (1 + draws)
+
+
 def _counts(drawn: NDArray[np.int64]) -> NDArray[np.int64]:
     """How often each of the n columns' numbers comes in each row: (rows, n) → (rows, n)."""
     rows, n = drawn.shape

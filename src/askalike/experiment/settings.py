@@ -17,7 +17,7 @@ from pydantic import (
 
 from askalike import rankers
 from askalike.config import Settings
-from askalike.encoders._recipe import recipes
+from askalike.encoders._recipe import trainable
 from askalike.errors import SettingsError
 from askalike.evaluation import rules
 from askalike.evaluation.names import canonical
@@ -36,7 +36,7 @@ def _measure(name: str) -> str:
 def _ranker(name: str, info: ValidationInfo) -> str:
     archive = (info.context or {}).get("archive")
     known = (*rankers.names(), *(rankers.trained(archive) if archive else ()))
-    if name not in (*known, *rankers.OF_ANSWERS, *recipes()):
+    if name not in (*known, *rankers.OF_ANSWERS, *trainable()):
         raise ValueError(f"no ranker is called {name!r}; there are: {', '.join(known)}")
     return name
 

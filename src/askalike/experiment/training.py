@@ -2,18 +2,19 @@
 
 import shutil
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from askalike import rankers
+from askalike import encoders, rankers
 from askalike.archive import labels
 from askalike.archive.serving import served
 from askalike.archive.splits import given, split
 from askalike.archive.store import Archive
 from askalike.encoders import MODEL
-from askalike.encoders._recipe import Recipe
+from askalike.encoders._corpus import Corpus
+from askalike.encoders._recipe import CORPUS, Recipe
 from askalike.errors import ArchiveError, InputError
 from askalike.rankers import MODELS
 from askalike.training.settings import NegativesSettings
@@ -32,6 +33,11 @@ class Model:
     size_bytes: int
 
 
+def chosen(name: str, values: Mapping[str, Any]) -> Recipe | Corpus:
+    """What `--recipe` names, with some values set: a recipe, or an encoder that learns from texts alone."""
+    return encoders.build(name, values) if name in CORPUS else Recipe.read(name, values)  # type: ignore[return-value]
+
+
 def hidden(archive: Archive) -> list[str]:
     """The splits that nothing is learned from: given ones but train, and the dev and test parts of partitions."""
     parts = labels.parts(archive.connection)
@@ -41,28 +47,33 @@ def hidden(archive: Archive) -> list[str]:
 
 def train(
     archive: Archive,
-    recipe: Recipe,
+    recipe: Recipe | Corpus,
     name: str,
     *,
     dev: str | None = None,
+    hide: Sequence[str] = (),
+    withheld: Iterable[str] = (),
     report: Any = None,
     say: Any = lambda line: None,
 ) -> Path:
-    """Trains a recipe on an archive, as `models/<name>/`; returns that folder.
+    """Trains what `chosen` gives on an archive, as `models/<name>/`; returns that folder.
 
     dev: the split whose queries choose the best epoch; else some clusters are kept back from training.
-    Nothing of `hidden(archive)` or of `dev` is learned from. The same again goes on where it was interrupted.
+    Nothing of `hidden(archive)`, of the splits `hide`, of `dev`, or of the questions `withheld` is learned from. The
+    same again goes on where it was interrupted.
     """
-    from askalike.encoders._learning import learn
-
     rankers.check_new(name)
     folder = archive.path / MODELS / name
     if (folder / MODEL).exists():
         raise ArchiveError(
             f"{folder}: this model is there; remove it first: askalike models {archive.path} --remove {name}"
         )
-    kept = list(dict.fromkeys([*hidden(archive), *([dev] if dev else [])]))
-    view = archive.view(hidden=kept)
+    kept = list(dict.fromkeys([*hidden(archive), *hide, *([dev] if dev else [])]))
+    view = archive.view(hidden=kept, withheld=withheld)
+    if isinstance(recipe, Corpus):
+        recipe.learn(view, folder, say)
+        return folder
+    from askalike.encoders._learning import learn
 
     def mine(queries: Mapping[str, Question], settings: NegativesSettings) -> Run:
         ranker = rankers.build(settings.ranker, {}, archive.path).fit(view).index(view)

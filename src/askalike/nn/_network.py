@@ -1,7 +1,7 @@
 """What every network is."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,18 @@ Batch = Mapping[str, Tensor]
 
 Vectors = tuple[Tensor, ...]
 """One tensor (batch, dim) for each part."""
+
+
+class Trace(NamedTuple):
+    """Of one part of a batch's vectors: columns, what is added to them, and the token that adds it; each (batch, n).
+
+    `side`: so many tokens on either side of it have a part in that.
+    """
+
+    columns: Tensor
+    values: Tensor
+    tokens: Tensor
+    side: int = 0
 
 
 class Network(nn.Module):
@@ -39,6 +51,11 @@ class Network(nn.Module):
         super().__init__()
         self.settings = settings
         self.size = size
+
+    @staticmethod
+    def told(settings: Any) -> Mapping[str, Any]:
+        """What its features must know of its settings, as settings of theirs."""
+        return {}
 
     @property
     def width(self) -> int:
@@ -78,6 +95,10 @@ class Network(nn.Module):
         A part may be a sparse tensor (coalesced).
         """
         return self(batch)  # type: ignore[no-any-return]
+
+    def trace(self, batch: Batch) -> tuple[Trace, ...] | None:
+        """Which token makes each number of the vectors, part by part; None where no number is any one token's."""
+        return None
 
     def weights(self) -> Tensor:
         """The weight of each part, (parts,)."""

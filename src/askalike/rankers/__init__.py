@@ -11,7 +11,7 @@ from askalike import registry
 from askalike.archive.serving import served
 from askalike.archive.store import Archive
 from askalike.archive.view import View
-from askalike.encoders._recipe import recipes
+from askalike.encoders._recipe import CORPUS, recipes, trainable
 from askalike.errors import SettingsError
 from askalike.rankers._ranker import Ranker
 
@@ -53,7 +53,7 @@ def check_new(name: str) -> None:
     if not NAME.fullmatch(name):
         raise SettingsError(f"{name!r}: a model's name is lower-case letters, digits, '_', '.' and '-'")
     if name in {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)} | {
-        *recipes()
+        *trainable()
     }:
         raise SettingsError(f"{name!r} is the name of a built-in ranker; choose another one for the model")
 
@@ -78,7 +78,7 @@ def build(
         return registry.load("ranker", "pairwise")(ranker.encoder, name)  # type: ignore[no-any-return]
     if name in registry.names("similarity"):
         return registry.load("ranker", "lexical").named(name, values)  # type: ignore[no-any-return]
-    if name in UNTRAINED:
+    if name in (*UNTRAINED, *CORPUS):
         return registry.load("ranker", "dense").named(name, values)  # type: ignore[no-any-return]
     if name in recipes():
         ranker = registry.load("ranker", "dense").named("neural", _recipe(name, values))

@@ -53,13 +53,20 @@ class Numbered(ABC):
         """The scores of each query's candidates, found by `find` or not; NaN for what has none."""
 
     @abstractmethod
-    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def explain_asked(
+        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    ) -> Mapping[str, Explanation]:
         """See Ranker.explain."""
 
     @property
     @abstractmethod
     def values(self) -> Mapping[str, Any]:
         """See Ranker.values."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what it has learned, whatever its name and settings; empty where it has learned nothing."""
+        return ""
 
     @abstractmethod
     def paths(self, view: View) -> Sequence[Path]:
@@ -86,16 +93,27 @@ class Numbered(ABC):
         view = self._opened()
         asked = all_asked(view, queries)
         prepared = self.prepare(view, list(asked.values()), prefix)
+        return self._run(view, asked, prepared, k, candidates, where)
+
+    def explain(self, query: Question, ids: Sequence[str], *, prefix: bool = False) -> Mapping[str, Explanation]:
+        """See Ranker.explain."""
+        view = self._opened()
+        return self.explain_asked(view, all_asked(view, {query.id: query})[query.id], ids, prefix)
+
+    def _run(
+        self,
+        view: View,
+        asked: Mapping[str, Asked],
+        prepared: Any,
+        k: int,
+        candidates: Mapping[str, Sequence[str]] | None,
+        where: Filter | None = None,
+    ) -> Run:
         if candidates is not None:
             return self._ranked(view, asked, prepared, candidates, k, where)
         found = self.find(prepared, k, view.matching(where) if where else None)
         ids = view.ids(np.unique(np.concatenate([f.numbers for f in found])) if found else [])
         return Run({q: _known(f, ids) for q, f in zip(asked, found, strict=True)})
-
-    def explain(self, query: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
-        """See Ranker.explain."""
-        view = self._opened()
-        return self.explain_asked(view, all_asked(view, {query.id: query})[query.id], ids)
 
     def _opened(self) -> View:
         if self._view is None:

@@ -72,6 +72,11 @@ class Composed(Numbered):
         return own | {f"{part.name}.{key}": value for part in self.parts for key, value in part.values.items()}
 
     @property
+    def fingerprint(self) -> str:
+        """Those of its parts."""
+        return " ".join(filter(None, (part.fingerprint for part in self.parts)))
+
+    @property
     def knows_until(self) -> str | None:
         """See Dated: the latest of what its parts know."""
         dates = [part.knows_until for part in self.parts if isinstance(part, Dated)]

@@ -63,6 +63,11 @@ class Dense(Indexed[VectorIndex]):
         return {**self.settings.model_dump(), **self.encoder.values}
 
     @property
+    def fingerprint(self) -> str:
+        """The encoder's."""
+        return self.encoder.fingerprint
+
+    @property
     def knows_until(self) -> str | None:
         """See Dated: what a trained encoder says of itself; a packaged one has seen nothing of the archive."""
         return getattr(self.encoder, "knows_until", None)
@@ -93,10 +98,12 @@ class Dense(Indexed[VectorIndex]):
         """See Numbered.score."""
         return self._searcher().score(prepared, candidates) if prepared else []
 
-    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def explain_asked(
+        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    ) -> Mapping[str, Explanation]:
         """What each word of the query adds, beside the word it is closest to; or the score alone."""
         numbers = view.numbers(ids)
-        queries = self.prepare(view, [asked], False)
+        queries = self.prepare(view, [asked], prefix)
         documents = view.get(numbers) if view.of == "questions" else {}
         if queries is None or not documents:
             return {}
@@ -162,7 +169,7 @@ class Dense(Indexed[VectorIndex]):
 
     def _best(self, queries: VectorQueries, question: Question, number: int) -> Mapping[str, Question]:
         """The fields of the phrasing that scores best, each as a text of its own."""
-        phrasing = self._searcher().best(queries, 0, number)
+        phrasing = self._searcher().best(queries, 0, number) if question.rephrasings else 0
         if phrasing:
             known = phrasing <= len(question.rephrasings)  # else the archive has changed since
             return {"rephrasing": replace(question, title=question.rephrasings[phrasing - 1], body="")} if known else {}

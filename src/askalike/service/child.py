@@ -1,5 +1,5 @@
-"""What a process of the service runs: `python -m askalike.service.child indexer`, or `worker` with the numbers of two
-files that it inherits: the socket, and what callers are counted in.
+"""What a process of the service runs: `python -m askalike.service.child indexer`, or `builder`, or `worker` with the
+numbers of two files that it inherits: the socket, and what callers are counted in.
 
 Its settings come as one line of JSON on standard input, which the supervisor then keeps open: where it ends, the
 supervisor is gone, and the process ends itself.
@@ -13,7 +13,7 @@ import sys
 import threading
 
 from askalike.errors import AskalikeError
-from askalike.service import indexer, worker
+from askalike.service import building, indexer, worker
 from askalike.service.settings import ServiceSettings
 
 
@@ -26,6 +26,8 @@ def main(arguments: list[str]) -> int:
     try:
         if arguments[0] == "indexer":
             indexer.run(settings)
+        elif arguments[0] == "builder":
+            building.run(settings)
         else:
             listening, rate = map(int, arguments[1:])
             worker.run(settings, socket.socket(fileno=listening), rate)

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request
 
-from askalike.service.schema import Health
+from askalike.service.schema import Health, Lag, Readiness
 
 router = APIRouter(tags=["health"])
 
@@ -14,9 +14,11 @@ async def healthz(request: Request) -> Health:
 
 
 @router.get("/readyz")
-async def readyz(request: Request) -> Health:
+async def readyz(request: Request) -> Readiness:
     """Every archive can be searched and read; 503 where one of them keeps requests waiting too long."""
-    for desk in request.app.state.desks.values():
+    index: dict[str, Lag] = {}
+    for name, desk in request.app.state.desks.items():
         await desk.search(lambda engine: engine.search("", 1))
-        await desk.store(lambda archive: archive.view().change)
-    return Health(status="ready", archives=list(request.app.state.desks))
+        now = await desk.following()
+        index[name] = Lag(behind=now.behind, lag_s=round(now.lag_s, 3))
+    return Readiness(status="ready", archives=list(index), index=index)

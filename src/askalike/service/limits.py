@@ -1,4 +1,7 @@
-"""Refuses bodies that are too long, or are no JSON, before anything reads them."""
+"""Refuses bodies that are too long, too slow, or of another kind than is taken, before anything reads them."""
+
+import asyncio
+import time
 
 from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -6,19 +9,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from askalike.service.problems import problem
 
 JSON = ("application/json",)
+FORMS = ("application/x-www-form-urlencoded",)
+"""What the pages send; those check where a form comes from."""
 
 
 class BodyLimit:
-    """ASGI middleware: 413 for a body over the limit, said to be or found to be; 415 for one that is not JSON.
+    """ASGI middleware: 413 for a body over the limit, said to be or found to be; 408 for one that takes too long to
+    arrive; 415 for one that is not JSON; 400 for one whose length is told in two ways.
 
-    A page of another site cannot send JSON without being allowed to (CORS), which a form's or a plain body would not
-    ask for.
+    Pages send forms instead. A page of another site cannot send JSON without being allowed to (CORS), which a form or
+    a plain body would not ask for.
     """
 
-    def __init__(self, app: ASGIApp, most_bytes: int, media_types: tuple[str, ...] = JSON) -> None:
+    def __init__(self, app: ASGIApp, most_bytes: int, receive_s: float) -> None:
         self._app = app
         self._most = most_bytes
-        self._media_types = media_types
+        self._receive_s = receive_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes the request on, or refuses it."""
@@ -36,23 +42,37 @@ class BodyLimit:
         if size.isdigit() and int(size) > self._most:
             return self._too_long()
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        has_body = size != "0" or "transfer-encoding" in request.headers
-        if has_body and media_type not in self._media_types:
-            return 415, f"content-type: {media_type or 'none'} is not taken; send {' or '.join(self._media_types)}"
+        chunked = "transfer-encoding" in request.headers
+        if chunked and "content-length" in request.headers:
+            return 400, "content-length: told beside transfer-encoding; send one of them"
+        has_body = chunked or size != "0"
+        taken = JSON if request.url.path.startswith("/v1/") else FORMS
+        if has_body and media_type not in taken:
+            return 415, f"content-type: {media_type or 'none'} is not taken; send {' or '.join(taken)}"
         return None
 
     def _too_long(self) -> tuple[int, str]:
         return 413, f"body: longer than the {self._most} bytes that are taken; send less at a time"
 
     def _counting(self, receive: Receive) -> Receive:
-        taken = 0
+        taken, whole, until = 0, False, time.monotonic() + self._receive_s
 
         async def counted() -> Message:
-            nonlocal taken
-            message = await receive()
+            nonlocal taken, whole
+            if whole:
+                return await receive()
+            message = await self._in_time(receive, until)
+            whole = not message.get("more_body", False)
             taken += len(message.get("body", b""))
             if taken > self._most:
                 raise HTTPException(*self._too_long())
             return message
 
         return counted
+
+    async def _in_time(self, receive: Receive, until: float) -> Message:
+        try:
+            return await asyncio.wait_for(receive(), max(0, until - time.monotonic()))
+        except TimeoutError:
+            late = f"body: not here within {self._receive_s:g} s; send it faster, or less at a time"
+            raise HTTPException(408, late, {"connection": "close"}) from None

@@ -9,18 +9,18 @@ from askalike.archive.editing import delete_link as deleted
 from askalike.archive.editing import links_of
 from askalike.service.places import Readable, Writable
 from askalike.service.records import Batch, Done, Id, Linked, LinkFields
-from askalike.service.writing import commit, missing
+from askalike.service.writing import CREATED, commit, missing
 
 router = APIRouter(tags=["links"])
 
 
-@router.post("/links:batch")
+@router.post("/links:batch", responses=CREATED)
 async def post_links(desk: Writable, batch: Batch[LinkFields], response: Response) -> Done:
     """Adds or replaces many links, all of them or, after an error, none."""
     return await commit(desk, [link.link() for link in batch.items], response)
 
 
-@router.put("/links")
+@router.put("/links", responses=CREATED)
 async def put_link(desk: Writable, link: LinkFields, response: Response) -> Done:
     """Adds a link between two questions, which have to be there."""
     return await commit(desk, [link.link()], response)

@@ -1,22 +1,25 @@
 """Errors as problem+json (RFC 9457): what was wrong, and where."""
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from askalike.errors import AskalikeError
 from askalike.service.lane import OverloadedError
+from askalike.service.pages.errors import error_page, for_people
 from askalike.service.schema import Problem, Wrong
 from askalike.service.tracing import HEADER, note
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = 1
-STATUSES = (400, 401, 403, 404, 405, 409, 413, 415, 421, 422, 429, 500, 503)
+STATUSES = (400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 429, 500, 503)
 RESPONSES: Mapping[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {}}}
     for status in STATUSES
@@ -26,17 +29,22 @@ RESPONSES: Mapping[int | str, dict[str, Any]] = {
 
 def problem(
     request: Request, status: int, detail: str, wrong: Sequence[Wrong] = (), headers: Mapping[str, str] | None = None
-) -> JSONResponse:
-    """The answer that says what is wrong."""
-    body = Problem(
-        title=HTTPStatus(status).phrase,
-        status=status,
-        detail=detail,
-        instance=request.url.path,
-        request_id=request.state.id,
-        errors=list(wrong),
-    )
-    return JSONResponse(body.model_dump(), status, headers, MEDIA_TYPE)
+) -> Response:
+    """The answer that says what is wrong: a page where somebody is before a screen."""
+    told = _told(status, detail, request.scope["path"], request.state.id, wrong)
+    if for_people(request):
+        return error_page(request, told, headers)
+    return Response(told.model_dump_json(), status, headers, MEDIA_TYPE)
+
+
+def problem_body(status: int, detail: str, instance: str, request_id: str, wrong: Sequence[Wrong] = ()) -> bytes:
+    """The JSON that says what is wrong with a request."""
+    return _told(status, detail, instance, request_id, wrong).model_dump_json().encode()
+
+
+def _told(status: int, detail: str, instance: str, request_id: str, wrong: Sequence[Wrong]) -> Problem:
+    title = HTTPStatus(status).phrase
+    return Problem(title=title, status=status, detail=detail, instance=instance, request_id=request_id, errors=[*wrong])
 
 
 def install(app: FastAPI) -> None:
@@ -49,31 +57,48 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(500, _failed)
 
 
-async def _http(request: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return problem(request, error.status_code, str(error.detail), headers=error.headers)
+    headers = error.headers
+    if error.status_code == 405 and (methods := _allowed(request)):
+        headers = {**(headers or {}), "allow": ", ".join(methods)}
+    return problem(request, error.status_code, str(error.detail), headers=headers)
 
 
-async def _invalid(request: Request, error: Exception) -> JSONResponse:
+def _allowed(request: Request) -> list[str]:
+    """The methods that the API has for a request's address; the first route that fits knows of its own alone."""
+    paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
+    fitting = (methods for path, methods in paths.items() if _fits(path).fullmatch(request.scope["path"]))
+    return sorted({method.upper() for methods in fitting for method in methods})
+
+
+@lru_cache
+def _fits(path: str) -> re.Pattern[str]:
+    """The addresses that a path of the API's description stands for; an id may hold slashes."""
+    names = {"{id}": ".+", "{archive}": "[^/]+"}
+    return re.compile("".join(names.get(part, re.escape(part)) for part in re.split(r"(\{\w+\})", path)))
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     wrong = [Wrong(where=".".join(map(str, e["loc"])), what=e["msg"]) for e in error.errors()]
     return problem(request, 422, "; ".join(f"{w.where}: {w.what}" for w in wrong), wrong)
 
 
-async def _mendable(request: Request, error: Exception) -> JSONResponse:
+async def _mendable(request: Request, error: Exception) -> Response:
     """Something that the operator can mend; the client is not told, as it may name places on the disk."""
     note(request, error=str(error))
     detail = f"the archive cannot do this now; the log has it as {request.state.id}"
     return problem(request, 503, detail, headers={"retry-after": str(RETRY_S)})
 
 
-async def _overloaded(request: Request, error: Exception) -> JSONResponse:
+async def _overloaded(request: Request, error: Exception) -> Response:
     slow = isinstance(error, TimeoutError)
     detail = "this took too long and was given up" if slow else "too many requests are waiting"
     return problem(request, 503, f"{detail}; try again", headers={"retry-after": str(RETRY_S)})
 
 
-async def _failed(request: Request, _: Exception) -> JSONResponse:
+async def _failed(request: Request, _: Exception) -> Response:
     """Something that is not the client's to mend; the log has it under the request's id."""
     return problem(
         request, 500, f"something failed here; the log has it as {request.state.id}", headers={HEADER: request.state.id}

@@ -18,19 +18,19 @@ from askalike.service.records import (
     WholeAnswer,
     WholeQuestion,
 )
-from askalike.service.writing import commit, missing
+from askalike.service.writing import CREATED, commit, missing
 
 router = APIRouter(tags=["questions"])
 QuestionId = Annotated[Id, Path(description="the question's id")]
 
 
-@router.post("/questions:batch")
+@router.post("/questions:batch", responses=CREATED)
 async def post_questions(desk: Writable, batch: Batch[WholeQuestion], response: Response) -> Done:
     """Adds or replaces many questions, all of them or, after an error, none. Found by search within a second."""
     return await commit(desk, [q.question(q.id) for q in batch.items], response)
 
 
-@router.put("/questions/{id:path}")
+@router.put("/questions/{id:path}", responses=CREATED)
 async def put_question(desk: Writable, id: QuestionId, question: QuestionFields, response: Response) -> Done:
     """Adds a question, or replaces it. Found by search within a second."""
     return await commit(desk, [question.question(id)], response)

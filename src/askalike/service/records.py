@@ -2,7 +2,7 @@
 
 from typing import Annotated, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from askalike.archive.editing import MOST
 from askalike.readers._values import clean, utc
@@ -12,8 +12,10 @@ from askalike.types import Answer, Link, Question
 Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(clean)]
 Text = Annotated[str, Field(max_length=LONGEST_BODY), AfterValidator(clean)]
 Short = Annotated[str, Field(max_length=LONGEST_TITLE), AfterValidator(clean)]
-Date = Annotated[str, Field(max_length=40, description="ISO 8601; in UTC without an offset"), AfterValidator(utc)]
-WebAddress = Annotated[str, Field(max_length=2_000, pattern="^https?://[^\\s]+$")]
+DATE = {"type": "string", "format": "date-time", "maxLength": 40, "description": "ISO 8601; in UTC without an offset"}
+Date = Annotated[str, Field(max_length=40), AfterValidator(utc), WithJsonSchema(DATE, mode="validation")]
+"""Taken with an offset or without; given without, in UTC."""
+WebAddress = Annotated[str, Field(max_length=2_000, pattern="^https?://[^\\s\\u0000-\\u0020\\u007f-\\u00a0]+$")]
 Votes = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 

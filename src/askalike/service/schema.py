@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from askalike.readers._values import optional_utc
+from askalike.readers._values import utc
 
 MOST = 100
 LONGEST_TITLE = 1_000
@@ -15,9 +15,8 @@ Body = Annotated[str, Field(max_length=LONGEST_BODY, description="more of the qu
 Most = Annotated[int, Field(ge=1, le=MOST, description="how many are wanted")]
 Tags = Annotated[list[str], Field(max_length=50, description="only questions that have all of these")]
 Before = Annotated[
-    str | None,
-    Field(max_length=40, description="only questions asked before this ISO date, in UTC"),
-    AfterValidator(optional_utc),
+    Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(utc)] | None,
+    Field(description="only questions asked before this ISO date, in UTC"),
 ]
 Probability = Annotated[
     float | None, Field(ge=0, le=1, description="only what is as probable; refused where nothing is calibrated")
@@ -102,3 +101,16 @@ class Health(BaseModel):
 
     status: str
     archives: list[str]
+
+
+class Lag(BaseModel):
+    """How many changes of an archive cannot be searched yet, and how long the oldest of them has waited."""
+
+    behind: int
+    lag_s: float
+
+
+class Readiness(Health):
+    """That every archive answers, and how far its index is."""
+
+    index: dict[str, Lag]

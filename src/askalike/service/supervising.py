@@ -50,6 +50,9 @@ class Child:
             return False
         if code == MENDABLE:
             raise SettingsError("the service has ended; the line above says why")
+        print(
+            f"askalike: the {self._arguments[0]} has ended ({code}) and is started again", file=sys.stderr, flush=True
+        )
         self.process = self._start()
         return True
 

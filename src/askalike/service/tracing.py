@@ -5,13 +5,15 @@ import time
 from secrets import token_hex
 from typing import Any
 
-from prometheus_client import Counter
+from prometheus_client import Counter, Histogram
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.service.log import say
 
 ANSWERED = Counter("askalike_requests", "Requests by their status", ["method", "status"])
+TIMES_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 1, 5)
+TOOK = Histogram("askalike_request_seconds", "Time of a request", ["endpoint"], buckets=TIMES_S)
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
 HEADER = "x-request-id"
 GIVEN = re.compile("[A-Za-z0-9._-]{1,64}")
@@ -44,15 +46,17 @@ class Tracing:
         try:
             await self._app(scope, receive, sending)
         finally:
+            took_s = time.perf_counter() - started
             ANSWERED.labels(request.method if request.method in METHODS else "other", status).inc()
-            say("request", **self._facts(request, status, time.perf_counter() - started))
+            TOOK.labels(getattr(scope.get("endpoint"), "__name__", "none")).observe(took_s)
+            say("request", **self._facts(request, status, took_s))
 
     def _facts(self, request: Request, status: int, took_s: float) -> dict[str, Any]:
-        texts = {"query": request.url.query} if self._log_texts else {}
+        texts = {"query": request.scope["query_string"].decode("latin-1")} if self._log_texts else {}
         return {
             "request_id": request.state.id,
             "method": request.method,
-            "path": request.url.path,
+            "path": request.scope["path"],
             "status": status,
             "took_ms": round(1000 * took_s, 2),
             **texts,

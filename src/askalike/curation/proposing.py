@@ -1,0 +1,174 @@
+"""Looks for likely duplicates in an archive, a few questions at a time, and puts them up for people to decide."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Self
+
+import numpy as np
+
+from askalike.archive.proposals import Found, forget, propose
+from askalike.archive.store import Archive, storage_errors
+from askalike.archive.view import QUESTION_SQL, question_of
+from askalike.curation.dedupe import merits
+from askalike.curation.hits import found
+from askalike.engines._calibration import Calibration, kept, settings_of
+from askalike.evaluation.curves import Floats
+from askalike.evaluation.prevalence import prevalence, shifted
+from askalike.rankers import Ranker
+from askalike.types import Question
+
+AT_A_TIME = 4
+"""Questions a step."""
+SAMPLE = 400
+"""From the first hits of so many questions, spread over the archive, it is told how many have a duplicate."""
+LEAST = 0.1
+"""Pairs of a lower probability are not proposed."""
+MOST = 10_000
+"""As many wait at a time; the least certain go."""
+MANY = 1_000
+"""More new questions than this are looked through with the backlog, the newest first."""
+
+
+@dataclass(slots=True)
+class Sweep:
+    """How far the search has come; a new calibration, ranker or setting begins another one.
+
+    All changed after `change`, or in it with a number after `number`, is new; of the backlog all from `below` on is
+    done. `first`: the probabilities of the sample's first hits, None for a question without one; `share`: of questions
+    with a duplicate, by them.
+    """
+
+    fingerprint: str
+    started_at: str
+    change: int
+    number: int
+    below: int
+    first: list[float | None] = field(default_factory=list)
+    share: float | None = None
+
+    @classmethod
+    def read(cls, archive: Archive, fingerprint: str) -> Self:
+        """The one that was interrupted, or a new one."""
+        row = archive.connection.execute("SELECT * FROM proposing WHERE fingerprint = ?", (fingerprint,)).fetchone()
+        if row:
+            return cls(row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), row[6])
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return cls(fingerprint, now, *_end(archive))
+
+    def keep(self, archive: Archive) -> None:
+        """Remembers it, and no other."""
+        *places, first, share = astuple(self)
+        with storage_errors(archive.path):
+            archive.connection.execute("DELETE FROM proposing WHERE fingerprint != ?", (self.fingerprint,))
+            archive.connection.execute(
+                "INSERT OR REPLACE INTO proposing VALUES (?, ?, ?, ?, ?, ?, ?)", (*places, json.dumps(first), share)
+            )
+
+
+class Proposer:
+    """Goes through an archive's questions with a ranker whose index follows it: the new ones first, then the others.
+
+    Where the ranker is calibrated, every pair from LEAST on is proposed with its probability, carried over to the
+    archive, where most questions have no duplicate. Where it is not, each question's first hit is, by its score.
+    """
+
+    def __init__(self, archive: Archive, ranker: Ranker) -> None:
+        self._archive = archive
+        self._ranker = ranker
+        self._view = archive.view()
+        self._sweep: Sweep | None = None
+        self._calibration: Calibration | None = None
+        self._checked = -1
+
+    def step(self) -> bool:
+        """Looks at a few questions; False where nothing is left to be looked at. The ranker's index is up to date."""
+        sweep = self._current()
+        if self._calibration and sweep.share is None:
+            self._estimate(self._calibration, sweep)
+        elif questions := self._new(sweep) or self._older(sweep):
+            if propose(self._archive, self._found(questions, sweep)):
+                forget(self._archive, most=MOST)
+        elif sweep.below:
+            sweep.below = 0
+            forget(self._archive, before=sweep.started_at)  # what another ranker found, and this one did not
+        else:
+            return False
+        sweep.keep(self._archive)
+        return True
+
+    def _current(self) -> Sweep:
+        """The sweep, begun afresh where what ranks or what its scores mean is another than before."""
+        change = self._view.change
+        if self._sweep is None or self._checked != change:
+            self._checked, calibration = change, kept(self._archive, self._ranker)
+            self._calibration = calibration if calibration and not calibration.state.objection(self._view) else None
+            parts = (self._ranker.name, settings_of(self._ranker.values), self._calibration and repr(self._calibration))
+            fingerprint = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:16]
+            if self._sweep is None or self._sweep.fingerprint != fingerprint:
+                self._sweep = Sweep.read(self._archive, fingerprint)
+        return self._sweep
+
+    def _estimate(self, calibration: Calibration, sweep: Sweep) -> None:
+        """Takes a few more questions into the sample, and where it is whole tells the share from it."""
+        done, size = len(sweep.first), min(SAMPLE, len(self._view))
+        top = _end(self._archive)[2] - 1
+        for n in range(done, min(done + AT_A_TIME, size)):
+            asked = self._questions("number >= ? ORDER BY number", round(n * top / size))[:1]
+            told = [p for _, _, features in self._hits(asked) for p in calibration.probabilities(features[:1])]
+            sweep.first.append(float(told[0]) if told else None)
+        if len(sweep.first) >= size:
+            known = np.array([p for p in sweep.first if p is not None], np.float64)
+            sweep.share = prevalence(known, calibration.base_rate)
+
+    def _new(self, sweep: Sweep) -> list[Question]:
+        """Questions that were put or changed since; where there are many, all begins afresh, the newest first."""
+        if self._view.changed(sweep.change) > MANY:
+            sweep.change, sweep.number, sweep.below = _end(self._archive)
+            return []
+        sql = "(change, number) > (?, ?) ORDER BY change, number"
+        questions = self._questions(sql, sweep.change, sweep.number)
+        if questions:
+            last = "SELECT change, number FROM questions WHERE id = ?"
+            sweep.change, sweep.number = self._archive.connection.execute(last, (questions[-1].id,)).fetchone()
+        return questions
+
+    def _older(self, sweep: Sweep) -> list[Question]:
+        """The next questions of the backlog, from the newest to the oldest."""
+        questions = self._questions("number < ? ORDER BY number DESC", sweep.below)
+        numbers = self._view.numbers(q.id for q in questions)
+        sweep.below = min(numbers.values(), default=sweep.below)
+        return questions
+
+    def _questions(self, where: str, *values: int) -> list[Question]:
+        sql = f"{QUESTION_SQL} WHERE {where} LIMIT {AT_A_TIME}"
+        return [question_of(row) for row in self._archive.connection.execute(sql, values)]
+
+    def _hits(self, questions: Sequence[Question]) -> Iterator[tuple[str, list[str], Floats]]:
+        """Asked as the questions that the calibration is of."""
+        bodies = self._calibration is None or self._calibration.bodies
+        return found(self._ranker, self._view, {q.id: q if bodies else replace(q, body="") for q in questions})
+
+    def _found(self, questions: Sequence[Question], sweep: Sweep) -> Iterator[Found]:
+        for id, hits, features in self._hits(questions):
+            texts = self._view.get([id, *hits])
+            for hit, probability, score in zip(hits, self._told(features, sweep), features[:, 0], strict=False):
+                if probability is None or probability >= LEAST:
+                    better, worse = sorted((texts[id], texts[hit]), key=merits)
+                    yield Found(worse.id, better.id, probability, float(score), self._ranker.name)
+
+    def _told(self, features: Floats, sweep: Sweep) -> Sequence[float | None]:
+        """The hits' probabilities; None for the first hit alone where the ranker is not calibrated."""
+        if self._calibration is None or sweep.share is None:
+            return [None][: len(features)]
+        told = self._calibration.probabilities(features)
+        return shifted(told, self._calibration.base_rate, sweep.share).tolist()  # type: ignore[no-any-return]
+
+
+def _end(archive: Archive) -> tuple[int, int, int]:
+    """The last change, the last number, and the number after it."""
+    sql = "SELECT COALESCE(MAX(number), 0) FROM questions"
+    top = int(archive.connection.execute(sql).fetchone()[0])
+    return archive.view().change, top, top + 1

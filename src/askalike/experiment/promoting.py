@@ -1,0 +1,143 @@
+"""Puts a ranker into service where a paired test on held-out labels says that it is better than the one there."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from askalike import rankers
+from askalike.archive import serving
+from askalike.archive.feedback import to_compare
+from askalike.archive.splits import labelled, split
+from askalike.archive.store import Archive
+from askalike.encoders import MODEL
+from askalike.encoders._recipe import recipes
+from askalike.errors import SettingsError
+from askalike.evaluation.comparison import Pair
+from askalike.evaluation.measures import evaluate
+from askalike.evaluation.outcome import Evaluation
+from askalike.evaluation.significance import ALPHA, compare
+from askalike.evaluation.trec import separated
+from askalike.experiment.measuring import ranked
+from askalike.rankers import MODELS, Ranker
+from askalike.rankers._ranker import Progress
+from askalike.types import Run, Split
+
+MEASURE = "Success@5"
+FEWEST = 30
+"""With fewer queries the test says nothing."""
+DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """What came of it. `links` and `feedback` are how many queries of each the rankers were compared on."""
+
+    candidate: str
+    before: str
+    promoted: bool
+    reason: str
+    measure: str = MEASURE
+    split: str | None = None
+    links: int = 0
+    feedback: int = 0
+    compared: Pair | None = None
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """Everything but the single queries, for JSON."""
+        told = asdict(self)
+        if self.compared:
+            told["compared"] = {key: value for key, value in told["compared"].items() if key != "differing"}
+        return told
+
+
+def promote(
+    archive: Archive,
+    name: str,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    measure: str = MEASURE,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Promotion:
+    """Compares a ranker with the one in service and puts it there, or says in a sentence why not.
+
+    It has to be significantly better (paired randomisation test over queries, two-sided, p < 0.05) on duplicate links
+    and feedback that neither has learned from. `force` puts it there all the same. Raises SettingsError for a ranker or
+    measure that is not known, or a network that is not trained.
+    """
+    candidate, before = rankers.build(name, settings, archive.path), rankers.build(None, {}, archive.path)
+    if name in recipes() and name not in rankers.trained(archive.path):
+        raise SettingsError(f"{name} is a recipe, not a model; train it first: askalike train {archive.path}")
+    if (candidate.name, candidate.values) == (before.name, before.values):
+        return Promotion(name, before.name, False, f"{name} with these settings is in service already", measure)
+    split_name = _held_out(archive, (candidate, before))
+    links, feedback = split(archive, split_name) if split_name else Split({}, {}), to_compare(archive)
+    sizes = len(links.qrels), len(feedback.qrels)
+    found = (
+        _compared(archive, candidate, before, (links, feedback), measure, progress) if sum(sizes) >= FEWEST else None
+    )
+    promoted = force or (found is not None and found.difference > 0 and found.p < ALPHA)
+    reason = _reason(name, before.name, found, sum(sizes), measure, promoted)
+    if promoted:
+        serving.serve(archive, name, settings or {}, reason)
+    return Promotion(name, before.name, promoted, reason, measure, split_name, *sizes, found)
+
+
+def _compared(
+    archive: Archive,
+    candidate: Ranker,
+    before: Ranker,
+    splits: Sequence[Split],
+    measure: str,
+    progress: Progress | None,
+) -> Pair:
+    """The difference over all queries of the splits."""
+    qrels = {query: grades for known in splits for query, grades in known.qrels.items()}
+
+    def measured(ranker: Ranker) -> Evaluation:
+        runs = [ranked(archive, ranker, known, DEPTH, progress) for known in splits if known.queries]
+        run = Run({query: run.columns(query) for run in runs for query in run})
+        return evaluate(separated(run), qrels, [measure])
+
+    return compare({"candidate": measured(candidate), "before": measured(before)}, measure).pairs[0]
+
+
+def _reason(name: str, before: str, found: Pair | None, n: int, measure: str, promoted: bool) -> str:
+    """The sentence that says why it is in service, or why not."""
+    end = "serving it" if promoted else f"{before} stays in service"
+    if found is None:
+        return f"{name}: {n} held-out queries are too few to tell, {FEWEST} are needed; {end}"
+    points, low, high = 100 * found.difference, 100 * found.low, 100 * found.high
+    told = f"{name}: {points:+.1f} points {measure} [{low:.1f}, {high:.1f}] over {before}, p = {found.p:.3f}"
+    better = found.difference > 0 and found.p < ALPHA
+    return f"{told}, n = {n:,}: {'' if better else 'not '}significantly better; {end}"
+
+
+def _held_out(archive: Archive, both: Sequence[Ranker]) -> str | None:
+    """The split that none of the trained models in these rankers has learned from, test splits first; None for none."""
+    folders = [archive.path / MODELS / name for ranker in both for name in _models(archive, ranker)]
+    usable = [name for name in labelled(archive) if all(_hidden(archive, folder, name) for folder in folders)]
+    usable.sort(key=lambda name: name.split("/")[-1] != "test")
+    return usable[0] if usable else None
+
+
+def _models(archive: Archive, ranker: Ranker) -> set[str]:
+    """The archive's trained models that a ranker is made of."""
+    return {ranker.name, *ranker.values.get("parts", ())} & set(rankers.trained(archive.path))
+
+
+def _hidden(archive: Archive, folder: Path, split_name: str) -> bool:
+    """Whether a model was trained without seeing a split, and that split was not cut anew since."""
+    description = folder / MODEL
+    trained = tomllib.loads(description.read_text(encoding="utf-8")).get("trained", {})
+    if split_name not in trained.get("hidden", ()):
+        return False
+    sql = "SELECT made_at FROM partitions WHERE name = ?"
+    row = archive.connection.execute(sql, (split_name.partition("/")[0],)).fetchone()
+    if row is None:
+        return True
+    cut_at = datetime.fromisoformat(row[0])
+    return (cut_at if cut_at.tzinfo else cut_at.replace(tzinfo=UTC)).timestamp() <= description.stat().st_mtime

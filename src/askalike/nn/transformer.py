@@ -1,0 +1,53 @@
+"""A pre-trained sentence-transformers model as a network, to be trained further with any of the losses."""
+
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from askalike.config import Settings
+from askalike.errors import SettingsError
+from askalike.installed import located
+from askalike.nn._network import Batch, Network, Vectors
+
+
+class TransformerSettings(Settings):
+    """Where it begins."""
+
+    base: str = Field("", description="the model to begin with: a folder, or an installed package that carries one")
+
+
+class Transformer(Network):
+    """The model's own vector of a text, pooled as the model has it; scores are cosines."""
+
+    Settings: ClassVar[type[Settings]] = TransformerSettings
+    features: ClassVar[str] = "wordpieces"
+    served_by: ClassVar[str] = "pretrained"
+
+    def __init__(self, settings: TransformerSettings, size: int) -> None:
+        super().__init__(settings, size)
+        self.model = _model(settings.base)
+
+    @staticmethod
+    def told(settings: Any) -> dict[str, Any]:
+        """The tokenizer is the base's own."""
+        return {"pieces_of": settings.base}
+
+    @property
+    def width(self) -> int:
+        """Numbers in a text's vector."""
+        older: Any = self.model.get_sentence_embedding_dimension
+        return int(getattr(self.model, "get_embedding_dimension", older)())
+
+    def forward(self, batch: Batch) -> Vectors:
+        """ids, mask (batch, pieces) to one part (batch, width); zeros for a text without a word."""
+        ids, mask = batch["ids"], batch["mask"]
+        found = self.model({"input_ids": ids, "attention_mask": mask.long()})["sentence_embedding"]
+        return (found.masked_fill(~mask.any(1, keepdim=True), 0),)
+
+
+def _model(base: str) -> Any:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise SettingsError("sentence-transformers is not installed: pip install 'askalike[pretrained]'") from None
+    return SentenceTransformer(str(located(base, "network.base")), device="cpu", local_files_only=True)

@@ -1,0 +1,97 @@
+"""Texts as the word pieces of a pre-trained model's own tokenizer: what fine-tuned transformers read."""
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from askalike.config import Settings
+from askalike.errors import InputError, SettingsError
+from askalike.installed import located
+from askalike.text.clean import plain_text
+from askalike.text.features._features import Text
+from askalike.text.features._ragged import Ragged
+from askalike.types import Answer
+
+TOKENIZER = "tokenizer.json"
+CHUNK = 1_000
+
+
+class WordpieceSettings(Settings):
+    """Whose tokenizer, and how much of a text is read."""
+
+    pieces_of: str = Field("", description="the model whose tokenizer it is: network.base says so")
+    fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
+    longest: int = Field(128, ge=3, description="a text is read up to this piece, the model's own marks included")
+
+
+class Wordpieces:
+    """Pieces by the model's own numbers. A text without a word has none."""
+
+    Settings: ClassVar[type[WordpieceSettings]] = WordpieceSettings
+
+    def __init__(self, settings: WordpieceSettings) -> None:
+        self.settings = settings
+        self._tokenizer = _read(located(settings.pieces_of, "network.base") / TOKENIZER, settings.longest)
+
+    @classmethod
+    def learn(cls, settings: WordpieceSettings, texts: Iterable[Text]) -> Self:
+        """Nothing is learned: the tokenizer is the model's."""
+        return cls(settings)
+
+    @classmethod
+    def load(cls, settings: WordpieceSettings, directory: Path) -> Self:
+        """Nothing is kept but the settings."""
+        return cls(settings)
+
+    def save(self, directory: Path) -> None:
+        """Nothing to keep: the model's folder has its tokenizer."""
+
+    @property
+    def tokens(self) -> Sequence[str]:
+        """The pieces by number."""
+        pieces: dict[str, int] = self._tokenizer.get_vocab()
+        return sorted(pieces, key=pieces.__getitem__)
+
+    @property
+    def idf(self) -> NDArray[np.float32]:
+        """1 for each: they are not counted."""
+        return np.ones(len(self.tokens), np.float32)
+
+    def words(self, text: Text) -> list[str]:
+        """The words of one text."""
+        return self._plain(text).split()
+
+    def rows(self, texts: Iterable[Text]) -> Ragged:
+        """The texts as numbers, in their order."""
+        rest, rows = iter(texts), []
+        while chunk := [self._plain(text) for text in islice(rest, CHUNK)]:
+            found = self._tokenizer.encode_batch(chunk)
+            rows += [row.ids if plain else [] for plain, row in zip(chunk, found, strict=True)]
+        return Ragged.of(rows)
+
+    def _plain(self, text: Text) -> str:
+        if isinstance(text, Answer):
+            return plain_text(text.body, text.markup)
+        title = plain_text(text.title, "text") if "title" in self.settings.fields else ""
+        body = plain_text(text.body, text.markup) if "body" in self.settings.fields else ""
+        return f"{title} {body}".strip()
+
+
+def _read(path: Path, longest: int) -> Any:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise SettingsError("tokenizers is not installed: pip install 'askalike[pretrained]'") from None
+    try:
+        tokenizer = Tokenizer.from_str(json.dumps(json.loads(path.read_text(encoding="utf-8"))))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a tokenizer ({error}); expected a model with a fast tokenizer") from None
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(longest)
+    return tokenizer

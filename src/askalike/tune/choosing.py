@@ -1,0 +1,120 @@
+"""Which candidate is chosen by a table of values: the simplest that no other beats significantly."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.evaluation.resampling import bootstrap_means, greatest_p, interval, sign_flip_p
+from askalike.evaluation.significance import ALPHA, DRAWS, SEED
+from askalike.tune.candidates import Candidate, Trial
+
+Floats = NDArray[np.float64]
+Values = Mapping[str, float]
+"""Query → the measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A trial of a candidate with what it is worth on each query."""
+
+    candidate: Candidate
+    trial: Trial
+    values: Values
+    shown: Values
+    """The measure that is told beside."""
+
+    def mean(self, queries: Sequence[str]) -> float:
+        """Over some of the queries."""
+        return float(np.mean([self.values[q] for q in queries]))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The mean of first minus second over n queries, its 95 % interval, and p (two-sided, paired randomisation)."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    n: int
+
+    @property
+    def better(self) -> bool:
+        """Whether the first is significantly better."""
+        return self.mean > 0 and self.p < ALPHA
+
+    @property
+    def worse(self) -> bool:
+        """Whether the first is significantly worse."""
+        return self.mean < 0 and self.p < ALPHA
+
+
+def difference(first: Values, second: Values) -> Difference:
+    """First minus second, on the queries of both."""
+    of_query = np.array([[first[q] - second[q]] for q in sorted(first.keys() & second.keys())])
+    low, high = interval(bootstrap_means(of_query, DRAWS, SEED)[:, 0])
+    return Difference(float(of_query.mean()), low, high, float(sign_flip_p(of_query, DRAWS, SEED)[0]), len(of_query))
+
+
+def chosen(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:
+    """The simplest level's best entry that beats words significantly and that no other such one beats; else words.
+
+    A hybrid competes only over the lexical ranker that these queries choose. Ties go to what was tried first.
+    """
+    words = chosen_lexical(entries, queries)
+    others = [e for e in entries if not e.candidate.lexical and e.candidate.base in (None, words.trial)]
+    levels = _levels(others)
+    own = _values([words], queries)[:, 0]
+    better = [of_level for of_level in levels if beats(_values(of_level, queries), own)]
+    return _unbeaten(better, queries) if better else words
+
+
+def chosen_lexical(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:
+    """The simplest lexical entry that no other lexical one beats significantly on the queries."""
+    return _unbeaten(_levels([e for e in entries if e.candidate.lexical]), queries)
+
+
+def best_lexical(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:
+    """The lexical entry with the highest mean on the queries: what a ranker has to beat."""
+    return _best([e for e in entries if e.candidate.lexical], queries)
+
+
+def _levels(entries: Sequence[Entry]) -> Sequence[Sequence[Entry]]:
+    """The entries level by level, the simplest first."""
+    levels = sorted({e.candidate.level for e in entries})
+    return [[e for e in entries if e.candidate.level == level] for level in levels]
+
+
+def _best(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:
+    return max(entries, key=lambda entry: entry.mean(queries))
+
+
+def _unbeaten(levels: Sequence[Sequence[Entry]], queries: Sequence[str]) -> Entry:
+    """The best entry of the first level whose best no other level beats."""
+    tables = [_values(of_level, queries) for of_level in levels]
+    for n, of_level in enumerate(levels):
+        best = _best(of_level, queries)
+        own = np.array([best.values[q] for q in queries])
+        if not any(beats(table, own) for other, table in enumerate(tables) if other != n):
+            return best
+    return max((_best(of_level, queries) for of_level in levels), key=lambda entry: entry.mean(queries))
+
+
+def _values(entries: Sequence[Entry], queries: Sequence[str]) -> Floats:
+    return np.array([[e.values[q] for e in entries] for q in queries])
+
+
+def beats(trials: Floats, own: Floats) -> bool:
+    """Whether the best of some trials, (queries, trials), is significantly greater than another ranker, (queries,).
+
+    The best of many looks better than it is: random signs show how good the best of so many would be by chance
+    (Westfall and Young 1993), each trial's sum in units of its own spread.
+    """
+    differences = trials - own[:, None]
+    spread = np.sqrt((differences**2).sum(0))
+    differences = differences[:, spread > 0] / spread[spread > 0]
+    if not differences.size or differences.sum(0).max() <= 0:
+        return False
+    return float(greatest_p(differences, DRAWS, SEED)) < ALPHA / 2

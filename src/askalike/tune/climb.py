@@ -1,0 +1,148 @@
+"""Climbing the ladder: each rung is tried if there is time for it, and told what it was worth."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from askalike.errors import TrainingError
+from askalike.tune.bench import Bench
+from askalike.tune.budget import Budget, spoken
+from askalike.tune.candidates import LADDER, Candidate, Rung, Trial, dense_ladder, levels, lexical_ladder, missing
+from askalike.tune.choosing import Entry, chosen_lexical
+from askalike.tune.learning import Learner, OutOfTimeError
+from askalike.tune.measured import nested
+from askalike.tune.task import Task
+
+WORDS_SHARE = 0.3
+"""Of the budget, what the lexical rankers may take."""
+INDEXED_PER_SECOND = 1_500.0
+"""Questions that packaged and trained vectors encode and store a second: a cautious guess."""
+RANKINGS = 20
+"""What the hybrids of a rung take, in rankings by words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A candidate's best on the n queries that choose, by both measures, and how long it took to find."""
+
+    candidate: Candidate
+    trial: Trial
+    mean: float
+    shown: float
+    n: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What was not tried, and why."""
+
+    name: str
+    why: str
+
+
+Event = Task | Tried | Left
+Tell = Callable[[Event], None]
+
+
+class Climb:
+    """What is tried, and what that was worth."""
+
+    def __init__(self, bench: Bench, learner: Learner, budget: Budget, tell: Tell) -> None:
+        self.bench, self.learner, self.budget, self.tell = bench, learner, budget, tell
+        self.archive, self.task, self.encoder = bench.archive, bench.task, learner.encoder
+        self.entries: list[Entry] = []
+        self.tried: list[Tried] = []
+        self.left: list[Left] = []
+
+    def words(self) -> None:
+        """The lexical rankers, as they come and tuned."""
+        latest = self.budget.left_s - WORDS_SHARE * self.budget.limit_s
+        for candidate in lexical_ladder(self.archive, self.bench.fixed):
+            if self.entries and not self.bench.quick_s and not self._known(candidate):
+                self.bench.clock(self.entries[0].trial)
+            needed = len(candidate.trials) * self.bench.quick_s
+            if self.entries and self.budget.left_s - needed < latest and not self._known(candidate):
+                self._leave(candidate.name, self._time(needed, self.budget.left_s - latest))
+            else:
+                self._try(candidate)
+
+    def vectors(self) -> None:
+        """The ladder's rungs, each alone and with the lexical ranker that the queries choose."""
+        for rung, level in zip(LADDER, levels(), strict=False):
+            needed = self._needed(rung)
+            why = self._objection(rung) or (
+                self._time(needed, self.budget.left_s) if needed > self.budget.left_s else ""
+            )
+            if why:
+                self._leave(rung.name, why)
+                continue
+            try:
+                dense = self._dense(rung)
+            except (OutOfTimeError, TrainingError) as error:
+                self._leave(rung.name, str(error))
+                continue
+            for base in self._bases():
+                for candidate in dense_ladder(base, dense, rung.name, level):
+                    if candidate.base or not any(e.trial == dense for e in self.entries):
+                        self._try(candidate)
+
+    def _try(self, candidate: Candidate) -> None:
+        started = time.monotonic()
+        found = [Entry(candidate, *worth) for worth in self.bench.values(candidate.trials)]
+        self.entries += found
+        queries = sorted(found[0].values)
+        best = max(found, key=lambda entry: entry.mean(queries))
+        shown = fsum(best.shown.values()) / len(best.shown)
+        took = time.monotonic() - started
+        self.tried.append(Tried(candidate, best.trial, best.mean(queries), shown, len(queries), took))
+        self.tell(self.tried[-1])
+
+    def _leave(self, name: str, why: str) -> None:
+        self.left.append(Left(name, why))
+        self.tell(self.left[-1])
+
+    def _known(self, candidate: Candidate) -> bool:
+        return all(self.bench.state.found(trial, "dev") is not None for trial in candidate.trials)
+
+    def _dense(self, rung: Rung) -> Trial:
+        if rung.recipe:
+            return self.learner.learn(rung, self.budget)
+        return Trial(rung.name, {"model": self.encoder} if rung.teacher else {})
+
+    def _objection(self, rung: Rung) -> str | None:
+        if rung.teacher and not self.encoder:
+            return "no pre-trained encoder is given (--encoder)"
+        if module := missing(rung):
+            return f"{module} is not installed"
+        if rung.recipe and not self.learner.trained(rung):
+            return self.learner.objection(rung)
+        return None
+
+    def _needed(self, rung: Rung) -> float:
+        """Seconds that a rung takes: to train, to encode all questions, and to rank."""
+        if self._objection(rung) or (not rung.recipe and self._ranked(rung)):
+            return 0.0
+        pace = self.learner.pace() if rung.teacher and not rung.recipe else INDEXED_PER_SECOND
+        ranking = RANKINGS * self.bench.quick_s
+        return (self.learner.estimate_s(rung) if rung.recipe else 0.0) + len(self.archive.view()) / pace + ranking
+
+    def _ranked(self, rung: Rung) -> bool:
+        return (
+            self.bench.state.found(Trial(rung.name, {"model": self.encoder} if rung.teacher else {}), "dev") is not None
+        )
+
+    def _time(self, needed: float, left: float) -> str:
+        return f"no time: it takes about {spoken(needed)}, and {spoken(max(left, 0.0))} are left"
+
+    def _bases(self) -> Sequence[Trial]:
+        """The lexical rankers that the queries choose: all of them, or those of all folds but one."""
+        queries = sorted(self.entries[0].values)
+        among = [queries, *(rest for _, rest in nested(self.task, queries))]
+        found: list[Trial] = []
+        for some in among:
+            trial = chosen_lexical(self.entries, some).trial
+            if trial not in found:
+                found.append(trial)
+        return found

@@ -1,0 +1,59 @@
+"""The API keeps to its own description: schemathesis asks what the description allows, and what it does not."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from serving import Service
+
+import askalike
+from askalike.archive import keys
+from askalike.curation.calibrate import calibrate
+from askalike.service.app import create_app
+from askalike.service.rate import Rate
+from askalike.service.settings import ServiceSettings
+
+schemathesis = pytest.importorskip("schemathesis")
+core = pytest.importorskip("schemathesis.core")
+
+OPTIONS = ("--option", "require_keys=true", "--option", "requests_per_s=0")
+EXAMPLES = 12
+
+
+@pytest.fixture(scope="module")
+def asking(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """How to ask a service whose archive is calibrated and needs a key."""
+    archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("described") / "riverside"))
+    with askalike.Archive.open(archive) as opened:
+        calibrate(opened, askalike.build("lm_jelinek_mercer")).calibration.save(archive)
+        key = keys.create(opened, "moderate")
+    service = Service(archive, options=OPTIONS)
+    yield {"base_url": service.url.geturl(), "headers": {"Authorization": f"Bearer {key}"}}
+    assert service.end() == 0
+    assert not [line for line in service.lines if "Traceback" in line]
+
+
+class NoLimit(Rate):
+    def __init__(self) -> None:
+        pass
+
+
+schema = schemathesis.openapi.from_dict(create_app(ServiceSettings(archives=(Path("riverside"),)), NoLimit()).openapi())
+
+
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES, derandomize=True, deadline=None, database=None, phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+def test_the_service_keeps_to_its_description(case: Any, asking: dict[str, Any]) -> None:
+    if "archive" in case.path_parameters:
+        case.path_parameters["archive"] = "riverside"
+    if isinstance(case.body, dict) and isinstance(case.body.get("shown"), list) and case.body.get("chosen"):
+        case.body["shown"] = [*case.body["shown"][:99], case.body["chosen"]]  # which no schema can say
+    # numbers in quotes are taken for numbers
+    lax = [schemathesis.checks.negative_data_rejection] if case.body is not core.NOT_SET else []
+    case.call_and_validate(**asking, excluded_checks=lax)

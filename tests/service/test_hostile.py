@@ -1,0 +1,213 @@
+"""Requests that mean harm, or know no better: each is answered properly or its connection is closed."""
+
+import contextlib
+import json
+import re
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+import pytest
+from serving import Service
+
+V1 = "/v1/riverside"
+SIMILAR = f"{V1}/similar"
+SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+INJECTED = [
+    SCRIPT,
+    "'; DROP TABLE questions; --",
+    '" OR 1=1 --',
+    "{{7*7}} ${7*7} #{7*7} <%= 7*7 %>",
+    "{% for x in ().__class__.__base__.__subclasses__() %}{{x}}{% endfor %}",
+    "%s%s%n %(id)s {0.__class__}",
+    "$(reboot) `reboot` | reboot ; reboot",
+    "../../../../etc/passwd\\..\\..",
+    "\x00\x01\x1b[2J\x7f",
+    "\u202e\u2066\ufeff\U000e0001 right to left",
+    "A\u0301" * 400,
+    "😀" * 900,
+    'AND OR NOT NEAR * " ( ) ^ ~ : [ ] { }',
+    "\r\nset-cookie: a=b\r\n\r\n<html>",
+]
+RAW = {
+    "not HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    "no method": b" / HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    "another version": b"GET / HTTP/9.9\r\nhost: localhost\r\n\r\n",
+    "no host": b"GET /healthz HTTP/1.1\r\n\r\n",
+    "two hosts": b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n\r\n",
+    "two lengths": b"POST %s HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\n"
+    b"content-length: 4\r\n\r\n{}  ",
+    "negative length": b"POST %s HTTP/1.1\r\nhost: localhost\r\ncontent-length: -2\r\n\r\n{}",
+    "length of words": b"POST %s HTTP/1.1\r\nhost: localhost\r\ncontent-length: two\r\n\r\n{}",
+    "endless length": b"POST %s HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999999999999999\r\n\r\n{}",
+    "length and chunks": b"POST %s HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "a coding unknown": b"POST %s HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "a bad chunk": b"POST %s HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    b"transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+    "a folded header": b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-a: b\r\n c\r\nbad header\r\n\r\n",
+    "a space before the colon": b"GET /healthz HTTP/1.1\r\nhost : localhost\r\n\r\n",
+    "a null in a header": b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-a: \x00\r\n\r\n",
+    "a header of 1 MB": b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-a: " + b"a" * 1_000_000 + b"\r\n\r\n",
+    "an address of 1 MB": b"GET /?" + b"a" * 1_000_000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    "a broken host": b"GET /healthz HTTP/1.1\r\nhost: [::1\r\n\r\n",
+    "another host": b"GET /healthz HTTP/1.1\r\nhost: evil.example\r\n\r\n",
+    "an address elsewhere": b"GET http://evil.example/healthz HTTP/1.1\r\nhost: evil.example\r\n\r\n",
+    "a tunnel": b"CONNECT evil.example:443 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    "a method unknown": b"BREW /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n",
+}
+
+
+@contextmanager
+def connected(service: Service) -> Iterator[socket.socket]:
+    with socket.create_connection((service.url.hostname, service.url.port), timeout=20) as connection:
+        yield connection
+
+
+def answered(service: Service, request: bytes) -> bytes:
+    """All that comes back until the connection is closed or silent."""
+    with connected(service) as connection:
+        connection.settimeout(3)
+        received = b""
+        with contextlib.suppress(TimeoutError, ConnectionError):
+            connection.sendall(request)
+            while part := connection.recv(65536):
+                received += part
+                if complete(received):
+                    break
+        return received
+
+
+def complete(answer: bytes) -> bool:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head)
+    return length is not None and len(body) >= int(length[1])
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_what_is_hardly_http_is_refused(service: Service, name: str) -> None:
+    received = answered(service, RAW[name].replace(b"%s", SIMILAR.encode()))
+    head, _, body = received.partition(b"\r\n\r\n")
+    status = int(head.split()[1])
+    assert status in {400, 404, 405, 413, 415, 421}, received
+    assert b"application/problem+json" in head
+    assert b"x-request-id: " in head
+    assert json.loads(body)["status"] == status
+    assert service.get("/healthz").status == 200
+
+
+@pytest.mark.parametrize("text", INJECTED)
+def test_what_is_injected_stays_text(service: Service, text: str) -> None:
+    for answer in (
+        service.get(f"{SIMILAR}?title={quote(text)}"),
+        service.ask("POST", SIMILAR, {"title": text, "body": text, "tags": [text], "explain": True, "prefix": True}),
+        service.ask("POST", f"{V1}/answer", {"title": text}),
+        service.ask("POST", f"{V1}/feedback", {"title": text, "shown": [text], "verdict": "accept", "chosen": text}),
+        service.get(f"/v1/{quote(text, safe='')}/similar"),
+        service.ask("PUT", f"{V1}/questions/{quote(text[:250], safe='')}", {"title": text, "body": text}),
+    ):
+        assert answer.status in {200, 201, 204, 404, 422}, answer.body
+        assert "49 " not in answer.body.decode()
+        assert answer.status == 204 or "json" in answer.headers["content-type"]
+        assert "set-cookie" not in answer.headers
+    assert service.get(f"{SIMILAR}?title=library+card").json["results"]
+
+
+def test_scripts_in_texts_are_given_as_data(service: Service) -> None:
+    fields = {"title": f"Ostrich {SCRIPT}", "body": SCRIPT, "markup": "html", "url": "https://desk.example/q"}
+    service.ask("PUT", f"{V1}/questions/s1", fields)
+    got = service.get(f"{V1}/questions/s1")
+    assert (got.json["title"], got.headers["content-type"]) == (fields["title"], "application/json")
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfe{}", b'{"title": "\xc3\x28"}', b'{"title": "\xed\xa0\x80"}'])
+def test_broken_utf8_is_refused(service: Service, body: bytes) -> None:
+    answer = service.ask("POST", SIMILAR, body, {"content-type": "application/json"})
+    assert answer.status in {400, 422}
+    assert answer.json["detail"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"title": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"k": 1' + b"0" * 100_000 + b"}",
+        b'{"k": NaN}',
+        b'{"title": "a", "title": "b", "tags": [null]}',
+        b"null",
+    ],
+)
+def test_json_tricks_are_refused(service: Service, body: bytes) -> None:
+    answer = service.ask("POST", SIMILAR, body, {"content-type": "application/json"})
+    assert answer.status in {400, 422}
+    assert answer.json["detail"]
+
+
+def test_ten_megabytes_are_refused(service: Service) -> None:
+    body = json.dumps({"title": "x", "body": "b" * 10_000_000}).encode()
+    head = f"POST {SIMILAR} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    assert b" 413 " in answered(service, f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+    assert service.get("/healthz").status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/../../etc/passwd",
+        "/v1/..%2f..%2fetc%2fpasswd/similar",
+        "/v1/%2e%2e/similar",
+        "/v1/riverside%2f..%2f..%2fetc/similar",
+        "/v1/riverside%00/similar",
+        "/v1/%ff%fe/similar",
+        "//v1//riverside//similar",
+        "/v1/RIVERSIDE/similar",
+        f"/v1/{'a' * 10_000}/similar",
+        "/v1/riverside/similar/../../../etc/passwd",
+    ],
+)
+def test_a_path_leads_nowhere_else(service: Service, path: str) -> None:
+    answer = service.get(path)
+    assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
+    assert "root:" not in answer.body.decode()
+
+
+def test_who_sends_a_byte_at_a_time_is_cut_off_and_blocks_nobody(serve, archive) -> None:
+    service = serve(archive, options=("--option", "receive_s=1", "--option", "timeout_s=2"))
+    head = (
+        f"POST {SIMILAR} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n"
+    )
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(connected(service)) for _ in range(40)]
+        late = [stack.enter_context(connected(service)) for _ in range(3)]
+        silent = stack.enter_context(connected(service))
+        for connection in late:
+            connection.sendall(head.encode())
+        started, waits = time.monotonic(), []
+        while time.monotonic() < started + 3:
+            for connection in (*slow, *late):
+                with contextlib.suppress(ConnectionError):
+                    connection.send(b"G")
+            asked = time.monotonic()
+            assert service.get(f"{SIMILAR}?title=library+card").status == 200
+            waits.append(time.monotonic() - asked)
+            time.sleep(0.2)
+        assert all(b" 408 " in connection.recv(100) for connection in late)
+        for connection in (*slow, silent):
+            with contextlib.suppress(ConnectionResetError):
+                assert connection.recv(100) == b""
+    assert sorted(waits)[len(waits) // 2] < 0.5
+
+
+def test_too_many_connections_are_closed(serve, archive) -> None:
+    service = serve(archive, options=("--option", "max_connections=8"))
+    with contextlib.ExitStack() as stack:
+        for _ in range(8):
+            stack.enter_context(connected(service))
+        time.sleep(0.2)
+        ninth = stack.enter_context(connected(service))
+        with contextlib.suppress(ConnectionResetError):
+            assert ninth.recv(100) == b""
+    time.sleep(0.2)
+    assert service.get("/healthz").status == 200

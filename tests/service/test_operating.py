@@ -1,0 +1,95 @@
+"""What an operator relies on: an end that loses nothing, processes that come back, and figures that tell the truth."""
+
+import fcntl
+import http.client
+import os
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from serving import Service, until
+
+from askalike.archive import Archive
+
+V1 = "/v1/riverside"
+
+
+def write_until_it_ends(service: Service, name: str, acknowledged: list[str]) -> None:
+    n = 0
+    while True:
+        id = f"{name}-{n}"
+        try:
+            status = service.ask("PUT", f"{V1}/questions/{id}", {"title": f"Does {id} survive?"}).status
+        except (OSError, http.client.HTTPException):
+            return
+        if status == 201:
+            acknowledged.append(id)
+        n += 1
+
+
+def half_sent(service: Service, id: str) -> tuple[socket.socket, bytes]:
+    """A connection on which the first half of a write was sent, and the other half."""
+    body = b'{"title": "Does what was begun end well?"}'
+    head = f"PUT {V1}/questions/{id} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    connection = socket.create_connection((service.url.hostname, service.url.port), timeout=20)
+    connection.sendall(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body[:10])
+    return connection, body[10:]
+
+
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_sigterm_finishes_what_is_begun_and_loses_nothing(serve, archive: Path, whole_group: bool) -> None:
+    service = serve(archive, options=("--workers", "2"))
+    acknowledged: list[str] = []
+    writers = [threading.Thread(target=write_until_it_ends, args=(service, f"w{n}", acknowledged)) for n in range(4)]
+    for writer in writers:
+        writer.start()
+    connection, rest = half_sent(service, "slow")
+    until(lambda: len(acknowledged) > 20, 20)
+    if whole_group:
+        os.killpg(service.process.pid, signal.SIGTERM)
+    else:
+        service.process.send_signal(signal.SIGTERM)
+    time.sleep(0.5)
+    with connection:
+        connection.sendall(rest)
+        assert connection.recv(100).startswith(b"HTTP/1.1 201 ")
+    for writer in writers:
+        writer.join()
+    assert service.process.wait(20) == 0
+    assert not [line for line in service.lines if "Traceback" in line]
+    with Archive.open(archive) as opened:
+        assert len(opened.view().get([*acknowledged, "slow"])) == len(acknowledged) + 1
+
+
+def test_a_process_that_dies_is_started_again(serve, archive: Path) -> None:
+    service = serve(archive)
+    children = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
+    for child in children:
+        os.kill(int(child), signal.SIGKILL)
+    until(lambda: len([line for line in service.lines if "is started again" in line]) == 2, 10)
+    assert until(lambda: answers(service), 20)
+    assert service.ask("PUT", f"{V1}/questions/after", {"title": "Ostrich?"}).status == 201
+    until(lambda: service.get(f"{V1}/similar?title=ostrich").json["results"], 20)
+
+
+def answers(service: Service) -> bool:
+    try:
+        return service.get("/readyz").status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def test_readiness_and_metrics_tell_how_far_the_index_is(serve, archive: Path) -> None:
+    service = serve(archive)
+    with open(next(archive.glob("index/*/lock")), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as another process that indexes
+        service.ask("PUT", f"{V1}/questions/late", {"title": "Ostrich?"})
+        time.sleep(0.3)
+        index = service.get("/readyz").json["index"]["riverside"]
+        assert index["behind"] == 1
+        assert index["lag_s"] >= 0.3
+        assert 'askalike_index_behind{archive="riverside"} 1.0' in service.get("/metrics").body.decode()
+    until(lambda: service.get("/readyz").json["index"]["riverside"] == {"behind": 0, "lag_s": 0.0}, 5)

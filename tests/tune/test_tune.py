@@ -1,0 +1,150 @@
+"""Tuning whole: it serves what it found, goes on where it was killed, and leaves words in service unless beaten."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from tests.tune.small import labelled, unlabelled
+
+from askalike import rankers
+from askalike.archive.serving import history, served
+from askalike.archive.store import Archive
+from askalike.errors import SettingsError
+from askalike.tune import climb, run
+from askalike.tune.candidates import DEFAULT, LADDER, Rung
+
+
+@pytest.fixture
+def only_words(monkeypatch):
+    monkeypatch.setattr(climb, "LADDER", ())
+
+
+def lines(path):
+    return [json.loads(line) for file in path.glob("tuning/*/values.jsonl") for line in file.read_text().splitlines()]
+
+
+def test_words_serve_where_nothing_beats_them(tmp_path, only_words):
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        told = []
+        outcome = run.tune(archive, tell=told.append)
+        assert served(archive).ranker == outcome.verdict.serving.trial.ranker
+        assert outcome.verdict.chosen.candidate.lexical
+        assert "serving it" in outcome.verdict.sentence
+        assert len(told) == 1 + len(outcome.tried)
+        assert served(archive).reason == outcome.verdict.sentence
+        assert outcome.verdict.over_words.n == 64
+        assert rankers.build(None, {}, archive.path).name == served(archive).ranker
+
+
+def test_the_same_again_measures_nothing_and_serves_nothing_new(tmp_path, only_words):
+    path = labelled(tmp_path / "a")
+    with Archive.open(path) as archive:
+        first = run.tune(archive)
+        known = lines(path)
+        second = run.tune(archive)
+        assert lines(path) == known
+        assert second.verdict.sentence == first.verdict.sentence
+        assert len(history(archive)) == 1
+
+
+def test_interrupted_it_goes_on(tmp_path, only_words):
+    path = labelled(tmp_path / "a")
+    with Archive.open(path) as archive:
+
+        def stop(event):
+            if isinstance(event, climb.Tried) and event.candidate.name.startswith("dfr"):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run.tune(archive, tell=stop)
+        known = len(lines(path))
+        run.tune(archive)
+    names = [line["name"] for line in lines(path) if line["name"] != "made"]
+    assert len(names) == len(set(names)) > known / 2
+    assert not [p for p in (path / "index").iterdir() if "terms" not in p.name]
+
+
+def test_killed_it_goes_on(tmp_path):
+    path = labelled(tmp_path / "a")
+    command = [sys.executable, "-m", "askalike", "tune", str(path), "--budget", "20s"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if line.startswith("dfr"):
+                break
+        os.kill(process.pid, signal.SIGKILL)
+    known = {line["name"] for line in lines(path)}
+    assert known
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    names = [line["name"] for line in lines(path) if line["name"] != "made"]
+    assert len(names) == len(set(names))
+
+
+def test_what_there_is_no_time_for_is_left_out_and_tried_later(tmp_path, monkeypatch):
+    pytest.importorskip("wordllama")
+    monkeypatch.setattr(climb, "LADDER", (LADDER[0],))
+    monkeypatch.setattr(climb, "INDEXED_PER_SECOND", 1.0)
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        short = run.tune(archive, budget_s=30)
+        assert [left.name for left in short.left] == ["static"]
+        assert "no time: it takes about" in short.left[0].why
+        monkeypatch.setattr(climb, "INDEXED_PER_SECOND", 1e6)
+        long = run.tune(archive, budget_s=600)
+        assert not long.left
+        assert any("hybrid" in tried.candidate.name for tried in long.tried)
+
+
+def test_a_better_ranker_goes_into_service_with_its_weights(tmp_path, monkeypatch):
+    pytest.importorskip("wordllama")
+    monkeypatch.setattr(climb, "LADDER", (LADDER[0],))
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        outcome = run.tune(archive, measure="Success@1")
+        now = served(archive)
+    verdict = outcome.verdict
+    assert verdict.over_words.better, verdict.sentence
+    assert now.ranker in ("static", "hybrid")
+    assert f"{100 * verdict.over_words.mean:+.1f} points [" in now.reason
+    assert rankers.build(None, {}, tmp_path / "a").name == now.ranker
+
+
+def test_rungs_without_their_needs_are_named(tmp_path, monkeypatch):
+    ladder = (Rung("absent", needs=("no_such_module",)), Rung("pretrained", teacher=True), Rung("bow_cnn", "bow_cnn"))
+    monkeypatch.setattr(climb, "LADDER", ladder)
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        left = run.tune(archive).left
+    assert [x.why.split(",")[0] for x in left] == [
+        "no_such_module is not installed", "no pre-trained encoder is given (--encoder)", "0 pairs to learn from",
+    ]  # fmt: skip
+
+
+def test_on_a_proxy_it_says_so_and_is_not_calibrated(tmp_path, only_words):
+    with Archive.open(unlabelled(tmp_path / "a")) as archive:
+        outcome = run.tune(archive)
+        assert "a proxy" in outcome.verdict.sentence
+        assert outcome.calibrated is None
+        assert served(archive).ranker == DEFAULT or outcome.verdict.serving.candidate.lexical
+
+
+def test_wrong_names_are_one_line(tmp_path):
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        with pytest.raises(SettingsError, match="no measure is called"):
+            run.tune(archive, measure="Best")
+        with pytest.raises(SettingsError, match="no model is there"):
+            run.tune(archive, encoder="no_such_encoder")
+
+
+def test_the_table_fills_while_it_runs(tmp_path):
+    path = labelled(tmp_path / "a")
+    started = time.monotonic()
+    command = [sys.executable, "-m", "askalike", "tune", str(path), "--budget", "5s", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["sentence"]
+    assert found["tried"]
+    assert found["serving"]["ranker"]
+    assert found["left_out"] or time.monotonic() - started < 60
