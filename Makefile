@@ -15,6 +15,7 @@ demo: .venv/.askalike ## import, index, search and measure the bundled example a
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: .venv/.test ## run the tests; TESTS="tests/text -k stems" runs some
+	@tools/get-chromium
 	$(BIN)/python -m pytest -n 2 $(TESTS)
 
 lint: .venv/.test .venv/.lint ## check style and types

@@ -192,6 +192,17 @@ def test_explanations_say_which_words_matched_where(archive):
     assert spans in ({"boil"}, {"boiling"})
 
 
+def test_an_unfinished_word_is_explained_by_what_completes_it(archive):
+    ranker = indexed(archive)
+    query = Question("q", "egg tim")
+    hit = ranker.rank({"q": query}, 1, prefix=True)["q"][0]
+    reason = ranker.explain(query, ["egg"], prefix=True)["egg"]
+    assert {(c.word, c.fields) for c in reason.contributions} == {("egg", ("rephrasing",)), ("tim", ("rephrasing",))}
+    assert reason.score == pytest.approx(hit.score, rel=1e-9)
+    assert [reason.text[s.field][s.start : s.end] for s in reason.spans] == ["egg", "timing"]
+    assert [c.word for c in ranker.explain(query, ["egg"])["egg"].contributions] == ["egg"]
+
+
 def test_explaining_an_index_that_the_archive_has_left_behind(archive):
     ranker = indexed(archive)
     archive.upsert([Question("egg", "Something else entirely")])

@@ -46,6 +46,11 @@ def put(archive: Archive, records: Sequence[Question | Answer | Link]) -> Edit:
     return Edit(change, len({_key(r) for r in records} - known))
 
 
+def put_answered(archive: Archive, question: Question, answer: Answer) -> int:
+    """Adds a question with an answer to it, both or neither; returns the change's number."""
+    return archive.upsert([_spoken(archive, question), answer])
+
+
 def delete_answer(archive: Archive, id: str) -> bool:
     """Deletes an answer; whether it was there."""
     with storage_errors(archive.path), transaction(archive.connection) as change:

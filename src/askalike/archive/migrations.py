@@ -103,6 +103,12 @@ MIGRATIONS = (
     ALTER TABLE served ADD COLUMN ready INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE keys ADD COLUMN origin TEXT;
     """,
+    """
+    CREATE TABLE sessions (
+        hash BLOB PRIMARY KEY, key TEXT NOT NULL REFERENCES keys ON DELETE CASCADE, began_at TEXT NOT NULL,
+        ends_at TEXT NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 
 

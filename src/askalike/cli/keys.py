@@ -21,10 +21,13 @@ def create(
     directory: Directory,
     scope: Annotated[str, typer.Option(help=f"What it is good for: {', '.join(kept.SCOPES)}.")] = "read",
     note: Annotated[str, typer.Option(help="Whose it is, for your own list.")] = "",
+    origin: Annotated[
+        str | None, typer.Option(help="A site such as https://forum.example, whose pages may show this key to anybody.")
+    ] = None,
 ) -> None:
     """Make a key and print it. It is shown this once."""
     with Archive.open(directory) as archive:
-        print(kept.create(archive, scope, note))
+        print(kept.create(archive, scope, note, origin))
 
 
 @group.command(name="list")
@@ -37,7 +40,8 @@ def listing(directory: Directory, json: Json = False) -> None:
         return
     for key in found:
         state = f"revoked {key.revoked_at}" if key.revoked_at else "in force"
-        print(f"{key.id}  {key.scope:<8}  {key.created_at}  {state}  {key.note}".rstrip())
+        told = "  ".join(filter(None, (key.origin, key.note)))
+        print(f"{key.id}  {key.scope:<8}  {key.created_at}  {state}  {told}".rstrip())
 
 
 @group.command()

@@ -22,6 +22,9 @@ def serve(
     ranker: RankerName = None,
     settings: Settings = None,
     workers: Annotated[int, typer.Option(help="How many processes answer.")] = 1,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(metavar="ORIGIN", help="A site whose pages may ask; may be repeated.")
+    ] = None,
     option: Annotated[
         list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A setting of the service; see service.md")
     ] = None,
@@ -32,6 +35,7 @@ def serve(
 
     extra.require()
     given = {"archives": directories, "host": host, "port": port, "ranker": ranker, "workers": workers}
+    given |= {"allow_origins": allow_origin or []}
     values = given | {"values": assignments(settings or [])} | assignments(option or [])
     chosen = validated(ServiceSettings, values, "serve")
     say_compiling()

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from askalike.archive.store import Archive
 from askalike.curation.curves import Predicted, chosen, predicted
-from askalike.curation.hits import PER_CLUSTER, QUERIES, Sample, sample
+from askalike.curation.hits import PER_CLUSTER, QUERIES, Sample, found_within, sample
 from askalike.curation.thresholds import Picked, Share, Threshold, pick, table
-from askalike.engines._calibration import Calibration, Line, State, fingerprint, settings_of
+from askalike.engines._calibration import Calibration, Line, Measured, State, fingerprint, settings_of
 from askalike.errors import SettingsError
 from askalike.evaluation.reliability import Reliability, reliability
 from askalike.rankers import Ranker
@@ -83,6 +84,7 @@ def calibrate(
     outside, curves = predicted(rows, seed), chosen(rows, seed)
     picked = None if precision is None else _picked(rows, outside, precision)
     line = picked and picked.probability
+    first, later = _measured(rows, outside, seed)
     calibration = Calibration(
         ranker=ranker.name,
         settings=settings_of(ranker.values),
@@ -96,10 +98,22 @@ def calibrate(
         later=curves.later,
         prevalence=prevalence,
         line=None if line is None else Line(probability=line, of="precision", share=precision or 0.0),
+        measured=_told(rows, first),
     )
-    first, later = _measured(rows, outside, seed)
     steps = table(outside.first, rows.first.right, len(rows.queries))
     return Calibrated(calibration, curves.way, rows, outside, first, later, steps, picked)
+
+
+def _told(rows: Sample, first: Reliability) -> Measured:
+    """What is kept of the measurements."""
+    return Measured(
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        queries=len(rows.queries),
+        found=found_within(rows),
+        bins=tuple((b.probability, b.right, b.n) for b in first.bins),
+        error=first.error,
+        chance=first.chance,
+    )
 
 
 def share(share: Share) -> Mapping[str, Any]:

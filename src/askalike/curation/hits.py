@@ -89,6 +89,16 @@ def sample(
     return Sample(name, ids, [place[id] for id in ids], any(q.body for q in asked.values()), first, later)
 
 
+def found_within(rows: Sample) -> tuple[int, ...]:
+    """How many of the queries have a right hit among their first 1, 2, … DEPTH hits."""
+    begins = np.searchsorted(rows.later.query, rows.later.query)
+    place = np.arange(1, len(begins) + 1) - begins
+    best = np.full(len(rows.queries), DEPTH)
+    best[rows.first.query[rows.first.right]] = 0
+    np.minimum.at(best, rows.later.query[rows.later.right], place[rows.later.right])
+    return tuple(np.cumsum(np.bincount(best, minlength=DEPTH + 1))[:DEPTH].tolist())
+
+
 def default_split(archive: Archive) -> str:
     """dev where there is one, else the first split with enough queries. Raises ArchiveError where none has."""
     names = uncut(archive)

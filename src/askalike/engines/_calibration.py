@@ -56,6 +56,21 @@ class Line(Settings):
     )
 
 
+class Measured(Settings):
+    """What was measured beside the calibration, on queries with a known duplicate, for people who watch over it.
+
+    found: of the `queries`, those with a right question among the first 1, 2, … hits. bins: first hits by their
+    probability, (mean probability, share that is right, how many), by curves that saw nothing of their clusters.
+    """
+
+    made_at: str
+    queries: int
+    found: tuple[int, ...]
+    bins: tuple[tuple[float, float, int], ...]
+    error: float
+    chance: float
+
+
 class Calibration(Settings):
     """Curves from a hit's features to the probability that it asks the same, and what they hold for."""
 
@@ -77,6 +92,7 @@ class Calibration(Settings):
         le=1,
         description="the share of what is asked that has a duplicate; of the queries it was fitted on, all",
     )
+    measured: Measured | None = None
 
     def probabilities(self, features: Floats) -> NDArray[np.float64]:
         """Of a query's first hits, (hits, FEATURES), best first; a later hit is never more probable than one before."""

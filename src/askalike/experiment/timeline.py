@@ -29,7 +29,12 @@ class Stretch(NamedTuple):
 
 def stretches(replay: Replay, least: int = LEAST) -> list[Stretch]:
     """The quarters in which questions were asked again, joined until each has enough; the last may join backwards."""
-    dated = [(quarter(str(q.created_at)), q.id) for q in replay.asked.queries]
+    return quarters([(str(q.created_at), q.id) for q in replay.asked.queries], least)
+
+
+def quarters(asked: Sequence[tuple[str, str]], least: int = LEAST) -> list[Stretch]:
+    """The same of (ISO date, query)."""
+    dated = [(quarter(date), query) for date, query in asked]
     counts = Counter(name for name, _ in dated)
     groups: list[list[str]] = [[]]
     for name in sorted(counts):

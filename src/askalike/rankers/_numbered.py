@@ -53,7 +53,9 @@ class Numbered(ABC):
         """The scores of each query's candidates, found by `find` or not; NaN for what has none."""
 
     @abstractmethod
-    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def explain_asked(
+        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    ) -> Mapping[str, Explanation]:
         """See Ranker.explain."""
 
     @property
@@ -93,10 +95,10 @@ class Numbered(ABC):
         prepared = self.prepare(view, list(asked.values()), prefix)
         return self._run(view, asked, prepared, k, candidates, where)
 
-    def explain(self, query: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def explain(self, query: Question, ids: Sequence[str], *, prefix: bool = False) -> Mapping[str, Explanation]:
         """See Ranker.explain."""
         view = self._opened()
-        return self.explain_asked(view, all_asked(view, {query.id: query})[query.id], ids)
+        return self.explain_asked(view, all_asked(view, {query.id: query})[query.id], ids, prefix)
 
     def _run(
         self,

@@ -1,13 +1,16 @@
-"""Why two texts have like vectors, word by word, where an encoder can tell; else the score as a whole."""
+"""Why two texts have like vectors, word by word: as the encoder can tell, else by leaving words out."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.encoders import Encoder
+from askalike.encoders._traced import Traced
+from askalike.rankers._occlusion import by_vectors, occluded
+from askalike.rankers._windows import traced
 from askalike.types import Answer, Contribution, Explanation, Question, Span
 
 LEAST_SUM = 1e-9  # of products: less cannot be shared out
@@ -25,6 +28,14 @@ class Additive(Protocol):
         """The words of a plain text: start, end and vector of each."""
 
 
+@runtime_checkable
+class Tracing(Protocol):
+    """An encoder that may know which stretch of a text makes each number of its vector."""
+
+    def traced(self, texts: Sequence[Question | Answer]) -> Sequence[Traced] | None:
+        """What of each text makes its vectors; None where it cannot be told."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Word:
     """A word of a field, where it stands there, and what it adds to the text's vector."""
@@ -39,11 +50,12 @@ def explained(
 ) -> Explanation:
     """What each word of the query adds to the score; `fields` are those of the document, each as its own text.
 
-    A vector that is a sum of words' vectors makes the score a sum over the query's words.
+    A vector that is a sum of words' vectors makes the score a sum over the query's words, one whose numbers are each
+    some window's a sum over windows. Of any other encoder it is what the score loses without each word.
     """
-    whole = (Contribution(name, (), score),) if score else ()
     if not isinstance(encoder, Additive):
-        return Explanation(score, whole)
+        return _by_network(encoder, name, query, fields, score)
+    whole = (Contribution(name, (), score),) if score else ()
     texts = {field: encoder.text(text) for field, text in fields.items()}
     asked = list(_words(encoder, "query", encoder.text(query)))
     found = [word for field, text in texts.items() for word in _words(encoder, field, text)]
@@ -59,6 +71,35 @@ def explained(
     ]
     spans = {other.span: None for other in nearest if other}
     return Explanation(score, tuple(sorted(rows, key=lambda c: -c.score)), tuple(spans), texts)
+
+
+def _by_network(
+    encoder: Encoder, name: str, query: Question, fields: Mapping[str, Question], score: float
+) -> Explanation:
+    if not fields:
+        return Explanation(score, (Contribution(name, (), score),) if score else ())
+    document = _whole(fields)
+    found = encoder.traced([query, document]) if isinstance(encoder, Tracing) else None
+    if found is None:
+        reason = occluded(by_vectors(encoder), name, query, {"": document}, {"": score})[""]
+        return _named(reason, fields)
+    plain = found[1].text.split("\n", 1) if len(fields) > 1 else [found[1].text]
+    return traced(found[0], found[1], dict(zip(fields, plain, strict=False)), score)
+
+
+def _whole(fields: Mapping[str, Question]) -> Question:
+    """The document that these are the fields of."""
+    first, last = next(iter(fields.values())), list(fields.values())[-1]
+    return replace(first, body=last.body, markup=last.markup)
+
+
+def _named(reason: Explanation, fields: Mapping[str, Question]) -> Explanation:
+    """Where the only field is a rephrasing, its title goes by that name."""
+    if "rephrasing" not in fields:
+        return reason
+    names = {"title": "rephrasing"}
+    spans = tuple(replace(span, field=names.get(span.field, span.field)) for span in reason.spans)
+    return replace(reason, spans=spans, text={names.get(f, f): text for f, text in reason.text.items()})
 
 
 def _words(encoder: Additive, field: str, text: str) -> Iterator[_Word]:

@@ -49,8 +49,8 @@ class Ranker(Protocol):
         (QUESTION#2) finds its question by its other phrasings.
         """
 
-    def explain(self, query: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
-        """Why each of these documents has its score for the query."""
+    def explain(self, query: Question, ids: Sequence[str], *, prefix: bool = False) -> Mapping[str, Explanation]:
+        """Why each of these documents has its score for the query. prefix: as for `rank`."""
 
 
 @runtime_checkable

@@ -45,6 +45,8 @@ class Cascade(Composed):
         """See Numbered.score: the second's scores."""
         return self.parts[1].score(prepared[1], candidates)
 
-    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def explain_asked(
+        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    ) -> Mapping[str, Explanation]:
         """The second's explanation."""
-        return self.parts[1].explain_asked(view, asked, ids)
+        return self.parts[1].explain_asked(view, asked, ids, prefix)

@@ -98,10 +98,12 @@ class Dense(Indexed[VectorIndex]):
         """See Numbered.score."""
         return self._searcher().score(prepared, candidates) if prepared else []
 
-    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def explain_asked(
+        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    ) -> Mapping[str, Explanation]:
         """What each word of the query adds, beside the word it is closest to; or the score alone."""
         numbers = view.numbers(ids)
-        queries = self.prepare(view, [asked], False)
+        queries = self.prepare(view, [asked], prefix)
         documents = view.get(numbers) if view.of == "questions" else {}
         if queries is None or not documents:
             return {}

@@ -138,12 +138,14 @@ class Hybrid(Composed):
         """See Numbered.score."""
         return self._totals(self._comparable(prepared, candidates), candidates)
 
-    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def explain_asked(
+        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    ) -> Mapping[str, Explanation]:
         """The words of every part, each part's as much as the part adds."""
-        prepared = self.prepare(view, [asked], False)
+        prepared = self.prepare(view, [asked], prefix)
         numbers = view.numbers(ids)
         rows = self._comparable(prepared, [np.array(list(numbers.values()), np.int64)])
-        reasons = [part.explain_asked(view, asked, ids) for part in self.parts]
+        reasons = [part.explain_asked(view, asked, ids, prefix) for part in self.parts]
         found: dict[str, Explanation] = {}
         for at, id in enumerate(numbers):
             shares = [float(w * scores[0][at]) for w, scores in zip(self.weights, rows, strict=True)]
@@ -195,7 +197,7 @@ def _sharing(name: str, reason: Explanation | None, share: float) -> Explanation
     """A part's explanation, its contributions adding up to what the part adds."""
     reason = reason or Explanation(0.0)
     total = sum(c.score for c in reason.contributions)
-    if not total:
+    if total <= 0:  # nothing to share out
         return replace(reason, score=share, contributions=(Contribution(name, (), share),) if share else ())
     rows = tuple(replace(c, score=c.score * (share / total)) for c in reason.contributions)
     return replace(reason, score=share, contributions=rows)

@@ -94,13 +94,16 @@ class Lexical(Indexed[PostingsIndex]):
         """See Numbered.score. Documents that share no word with the query score 0."""
         return self._searcher().score(prepared, self.similarity, candidates)
 
-    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def explain_asked(
+        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    ) -> Mapping[str, Explanation]:
         """The words that matched, in which field, and what each added; the contributions add up to the score."""
         numbers = view.numbers(ids)
-        terms = self._query(view, asked, False)
+        terms = self._query(view, asked, prefix)
         rows = self._searcher().contributions(terms, self.similarity, list(numbers.values()))
         documents = view.get(numbers) if view.of == "questions" else {}
-        surfaces = self._surfaces(asked.query, view)
+        completed = {term: terms.prefix for _, shared in rows for term, _ in shared if terms.prefix}
+        surfaces = completed | self._surfaces(asked.query, view)
         return {
             id: self._explained(documents[id], surfaces, phrasing, shared)
             for id, (phrasing, shared) in zip(numbers, rows, strict=True)

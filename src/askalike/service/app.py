@@ -5,10 +5,12 @@ from contextlib import ExitStack, asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 
-from askalike.service import answers, asking, curating, health, links, metrics, questions, similar
+from askalike.service import answers, asking, curating, health, links, metrics, pages, questions, similar, widget
 from askalike.service.desk import Desk
+from askalike.service.dropin import apache_answer, discourse
 from askalike.service.limits import BodyLimit
 from askalike.service.loopback import LoopbackOnly
+from askalike.service.origins import Origins
 from askalike.service.problems import RESPONSES, install
 from askalike.service.rate import Rate
 from askalike.service.renewing import renewing
@@ -43,8 +45,11 @@ def create_app(settings: ServiceSettings, rate: Rate) -> FastAPI:
     install(app)
     app.include_router(health.router)
     app.include_router(metrics.router)
+    app.include_router(widget.router)
     app.include_router(_of_an_archive(), prefix="/v1/{archive}")
+    app.include_router(pages.router())
     app.add_middleware(BodyLimit, most_bytes=settings.max_body_bytes, receive_s=settings.receive_s)
+    app.add_middleware(Origins, allowed=settings.allow_origins, desks=lambda: app.state.desks.values())
     if settings.keyless:
         app.add_middleware(LoopbackOnly)
     app.add_middleware(Tracing, log_texts=settings.log_texts)
@@ -53,6 +58,6 @@ def create_app(settings: ServiceSettings, rate: Rate) -> FastAPI:
 
 def _of_an_archive() -> APIRouter:
     router = APIRouter()
-    for part in (similar, asking, questions, answers, links, curating):
+    for part in (similar, asking, discourse, apache_answer, questions, answers, links, curating):
         router.include_router(part.router)
     return router

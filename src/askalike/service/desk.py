@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Self, TypeVar
 
-from askalike.archive.keys import Key, verified
+from askalike.archive.keys import Key, published, verified
+from askalike.archive.sessions import key_of
 from askalike.archive.store import Archive
 from askalike.engines.local import Local
 from askalike.service.following import Following, following
@@ -53,9 +54,17 @@ class Desk:
         await asyncio.to_thread(searching.close)
         before.engine.close()
 
-    def key(self, text: str) -> Key | None:
-        """The key that somebody shows, if it is good for this archive."""
-        return verified(self._keys.connection, text)
+    def key(self, text: str, origin: str | None = None) -> Key | None:
+        """The key that somebody shows, if it is good for this archive and the origin of the page that shows it."""
+        return verified(self._keys.connection, text, origin)
+
+    def published(self, origin: str) -> bool:
+        """Whether pages of that origin have a key."""
+        return published(self._keys.connection, origin)
+
+    def person(self, secret: str) -> Key | None:
+        """The key that a session was begun with, if both are good."""
+        return key_of(self._keys.connection, secret)
 
     async def search(self, ask: Callable[[Local], R]) -> R:
         """What a search finds in the state last indexed."""

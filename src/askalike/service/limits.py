@@ -1,4 +1,4 @@
-"""Refuses bodies that are too long, too slow, or no JSON, before anything reads them."""
+"""Refuses bodies that are too long, too slow, or of another kind than is taken, before anything reads them."""
 
 import asyncio
 import time
@@ -9,21 +9,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from askalike.service.problems import problem
 
 JSON = ("application/json",)
+FORMS = ("application/x-www-form-urlencoded",)
+"""What the pages send; those check where a form comes from."""
 
 
 class BodyLimit:
     """ASGI middleware: 413 for a body over the limit, said to be or found to be; 408 for one that takes too long to
     arrive; 415 for one that is not JSON; 400 for one whose length is told in two ways.
 
-    A page of another site cannot send JSON without being allowed to (CORS), which a form's or a plain body would not
-    ask for.
+    Pages send forms instead. A page of another site cannot send JSON without being allowed to (CORS), which a form or
+    a plain body would not ask for.
     """
 
-    def __init__(self, app: ASGIApp, most_bytes: int, receive_s: float, media_types: tuple[str, ...] = JSON) -> None:
+    def __init__(self, app: ASGIApp, most_bytes: int, receive_s: float) -> None:
         self._app = app
         self._most = most_bytes
         self._receive_s = receive_s
-        self._media_types = media_types
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes the request on, or refuses it."""
@@ -45,8 +46,9 @@ class BodyLimit:
         if chunked and "content-length" in request.headers:
             return 400, "content-length: told beside transfer-encoding; send one of them"
         has_body = chunked or size != "0"
-        if has_body and media_type not in self._media_types:
-            return 415, f"content-type: {media_type or 'none'} is not taken; send {' or '.join(self._media_types)}"
+        taken = JSON if request.url.path.startswith("/v1/") else FORMS
+        if has_body and media_type not in taken:
+            return 415, f"content-type: {media_type or 'none'} is not taken; send {' or '.join(taken)}"
         return None
 
     def _too_long(self) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from askalike.errors import AskalikeError
 from askalike.service.lane import OverloadedError
+from askalike.service.pages.errors import error_page, for_people
 from askalike.service.schema import Problem, Wrong
 from askalike.service.tracing import HEADER, note
 
@@ -29,16 +30,21 @@ RESPONSES: Mapping[int | str, dict[str, Any]] = {
 def problem(
     request: Request, status: int, detail: str, wrong: Sequence[Wrong] = (), headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The answer that says what is wrong."""
-    body = problem_body(status, detail, request.scope["path"], request.state.id, wrong)
-    return Response(body, status, headers, MEDIA_TYPE)
+    """The answer that says what is wrong: a page where somebody is before a screen."""
+    told = _told(status, detail, request.scope["path"], request.state.id, wrong)
+    if for_people(request):
+        return error_page(request, told, headers)
+    return Response(told.model_dump_json(), status, headers, MEDIA_TYPE)
 
 
 def problem_body(status: int, detail: str, instance: str, request_id: str, wrong: Sequence[Wrong] = ()) -> bytes:
     """The JSON that says what is wrong with a request."""
+    return _told(status, detail, instance, request_id, wrong).model_dump_json().encode()
+
+
+def _told(status: int, detail: str, instance: str, request_id: str, wrong: Sequence[Wrong]) -> Problem:
     title = HTTPStatus(status).phrase
-    told = Problem(title=title, status=status, detail=detail, instance=instance, request_id=request_id, errors=[*wrong])
-    return told.model_dump_json().encode()
+    return Problem(title=title, status=status, detail=detail, instance=instance, request_id=request_id, errors=[*wrong])
 
 
 def install(app: FastAPI) -> None:

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from askalike.archive.keys import ORIGIN
 from askalike.config import Settings
 from askalike.errors import SettingsError
 from askalike.service.hosts import is_loopback
@@ -28,13 +29,26 @@ class ServiceSettings(Settings):
     max_connections: int = Field(900, ge=1, description="as many connections a worker keeps; more are closed at once")
     max_waiting: int = Field(64, ge=1, description="as many requests may wait for one archive; more are turned away")
 
+    allow_origins: tuple[str, ...] = Field((), description="sites whose pages may ask, such as https://forum.example")
     require_keys: bool = Field(False, description="whether a key is needed on loopback too")
     requests_per_s: float = Field(200.0, ge=0, description="as many requests one caller may make; 0 is no limit")
     burst: int = Field(400, ge=1, description="as many requests one caller may make at once")
 
+    public_url: str | None = Field(
+        None, pattern="^https?://[^/?#@\\s]+$", description="the address that people use where a proxy stands before it"
+    )
+    session_hours: float = Field(12.0, gt=0, le=8_760, description="as long people stay logged in")
     propose: float = Field(0.1, ge=0, le=0.9, description="the share of its time that the indexer looks for duplicates")
 
     keep_days: float = Field(90.0, ge=0, le=36_500, description="as long settled questions are kept; 0 keeps none")
+
+    @field_validator("allow_origins")
+    @classmethod
+    def _origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in origins:
+            if not ORIGIN.fullmatch(origin):
+                raise ValueError(f"{origin!r} is no origin; expected one such as https://forum.example, without a path")
+        return origins
 
     @property
     def keyless(self) -> bool:

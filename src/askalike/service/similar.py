@@ -9,7 +9,8 @@ from fastapi import APIRouter, HTTPException, Query, Request
 
 from askalike.engines.local import Local
 from askalike.service import metrics
-from askalike.service.places import Readable
+from askalike.service.desk import Desk
+from askalike.service.places import Searchable
 from askalike.service.schema import Asked, MatchedWord, Result, Similar
 from askalike.service.tracing import note
 from askalike.text.analyzer import Analyzer
@@ -19,22 +20,29 @@ router = APIRouter(tags=["search"])
 
 
 @router.get("/similar")
-async def get_similar(desk: Readable, request: Request, asked: Annotated[Asked, Query()]) -> Similar:
+async def get_similar(desk: Searchable, request: Request, asked: Annotated[Asked, Query()]) -> Similar:
     """The archive's questions most like the one that is typed, best first."""
     return await _similar(desk, request, asked)
 
 
 @router.post("/similar")
-async def post_similar(desk: Readable, request: Request, asked: Asked) -> Similar:
+async def post_similar(desk: Searchable, request: Request, asked: Asked) -> Similar:
     """The same for texts too long, or too private, for an address. Changes nothing."""
     return await _similar(desk, request, asked)
 
 
-async def _similar(desk: Readable, request: Request, asked: Asked) -> Similar:
+async def _similar(desk: Searchable, request: Request, asked: Asked) -> Similar:
+    started = time.perf_counter()
+    model, matches = await found(desk, request, asked)
+    took_ms = round(1000 * (time.perf_counter() - started), 2)
+    return Similar(results=results(matches, asked.explain), abstained=not matches, model=model, took_ms=took_ms)
+
+
+async def found(desk: Desk, request: Request, asked: Asked) -> tuple[str, Sequence[Match]]:
+    """The ranker's name, and what it finds; the search is counted and timed."""
     started = time.perf_counter()
     model, matches = await desk.search(lambda engine: (engine.ranker.name, _found(engine, asked)))
-    took_ms = round(1000 * (time.perf_counter() - started), 2)
-    metrics.SEARCH.labels(desk.name).observe(took_ms / 1000)
+    metrics.SEARCH.labels(desk.name).observe(time.perf_counter() - started)
     if not matches:
         metrics.ABSTAINED.labels(desk.name).inc()
         if not Analyzer().tokens(f"{asked.title} {asked.body}", None):
@@ -42,7 +50,7 @@ async def _similar(desk: Readable, request: Request, asked: Asked) -> Similar:
     elif matches[0].probability is not None:
         metrics.TOP.labels(desk.name).observe(matches[0].probability)
     note(request, archive=desk.name, found=len(matches))
-    return Similar(results=results(matches, asked.explain), abstained=not matches, model=model, took_ms=took_ms)
+    return model, matches
 
 
 def _found(engine: Local, asked: Asked) -> Sequence[Match]:

@@ -1,0 +1,122 @@
+// askalike: similar questions below a field. Settings are data attributes of the script tag:
+// archive, key, input and body (CSS selectors), k, label, count ("{n} similar questions"), theme (light, dark).
+(() => {
+  const script = document.currentScript, set = script.dataset
+  const api = new URL(`v1/${encodeURIComponent(set.archive)}/similar`, script.src)
+  const id = `askalike-${Math.random().toString(36).slice(2)}`
+  const label = set.label || "Similar questions"
+  const make = (tag, props = {}, ...children) => {
+    const node = Object.assign(document.createElement(tag), props)
+    node.append(...children)
+    return node
+  }
+  const attributes = (node, values) => Object.entries(values).forEach(([name, value]) => node.setAttribute(name, value))
+
+  const style = new CSSStyleSheet()
+  style.replaceSync(`
+.askalike-list{position:absolute;z-index:9999;box-sizing:border-box;margin:.25em 0 0;padding:.25em;list-style:none;
+background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-align:start}
+.askalike-list[hidden]{display:none}
+.askalike-list li{padding:.5em .6em;border-radius:.3em;cursor:pointer;line-height:1.35;overflow-wrap:anywhere}
+.askalike-list [aria-selected=true],.askalike-list li:hover{background:color-mix(in srgb,CanvasText 13%,Canvas)}
+.askalike-list small{opacity:.8}
+.askalike-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}`)
+  document.adoptedStyleSheets.push(style)
+
+  const start = () => {
+    let input = set.input && document.querySelector(set.input)
+    if (!input) {
+      input = make("input", { type: "search" })
+      script.after(make("label", {}, `${label} `, input))
+    }
+    const body = set.body && document.querySelector(set.body)
+    const list = make("ul", { className: "askalike-list", hidden: true, id })
+    const said = make("div", { className: "askalike-said" })
+    let found = [], active = -1, timer, asking
+
+    attributes(list, { role: "listbox", "aria-label": label })
+    attributes(said, { role: "status" })
+    attributes(input, {
+      role: "combobox", "aria-autocomplete": "list", "aria-controls": id, "aria-expanded": false, autocomplete: "off",
+    })
+    if (set.theme) list.style.colorScheme = set.theme
+    input.after(list, said)
+
+    const open = (wanted) => {
+      list.hidden = !wanted
+      input.setAttribute("aria-expanded", wanted)
+      if (wanted) {
+        list.dir = getComputedStyle(input).direction
+        list.style.width = `${Math.max(input.offsetWidth, 200)}px`
+        list.style.top = `${input.offsetTop + input.offsetHeight}px`
+        list.style.left = `${input.offsetLeft}px`
+      } else mark(-1)
+    }
+    const mark = (place) => {
+      active = place
+      ;[...list.children].forEach((option, n) => option.setAttribute("aria-selected", n === place))
+      if (place < 0) input.removeAttribute("aria-activedescendant")
+      else input.setAttribute("aria-activedescendant", list.children[place].id)
+    }
+    const choose = (result) => {
+      const told = new CustomEvent("askalike", { detail: result, bubbles: true, cancelable: true })
+      if (input.dispatchEvent(told) && /^https?:/.test(result.url)) location.assign(result.url)
+      open(false)
+    }
+    const title = ({ title, words }) =>
+      title.split(/([\p{L}\p{N}]+)/u).map((part) =>
+        words.some((word) => word.toLowerCase() === part.toLowerCase()) ? make("b", {}, part) : part)
+    const show = (results) => {
+      found = results
+      list.replaceChildren(...found.map((result, n) => {
+        const option = make("li", { id: `${id}-${n}`, onclick: () => choose(result) },
+          make("span", { dir: "auto" }, ...title(result)))
+        if (result.snippet) option.append(make("br"), make("small", { dir: "auto" }, result.snippet))
+        option.setAttribute("role", "option")
+        return option
+      }))
+      mark(-1)
+      open(found.length > 0)
+      said.textContent = found.length ? (set.count || "{n} similar questions").replace("{n}", found.length) : ""
+    }
+    const ask = async () => {
+      asking?.abort()
+      asking = new AbortController()
+      const asked = { title: input.value.trim(), body: body ? body.value : "", k: +set.k || 5, prefix: true }
+      if (asked.title.length < 3) return show([])
+      try {
+        const answer = await fetch(api, {
+          method: "POST", body: JSON.stringify(asked), credentials: "omit", signal: asking.signal,
+          headers: { "Content-Type": "application/json", ...(set.key && { Authorization: `Bearer ${set.key}` }) },
+        })
+        show(answer.ok ? (await answer.json()).results : [])
+      } catch (error) {
+        if (error.name !== "AbortError") show([])
+      }
+    }
+    const later = () => { clearTimeout(timer); timer = setTimeout(ask, 250) }
+
+    input.addEventListener("input", later)
+    body?.addEventListener("input", later)
+    input.addEventListener("blur", () => open(false))
+    list.addEventListener("pointerdown", (event) => event.preventDefault())
+    input.addEventListener("keydown", (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+      if (event.isComposing || !found.length) return
+      if (step) {
+        event.preventDefault()
+        const places = found.length + 1
+        if (list.hidden) open(true)
+        mark((active + 1 + step + places) % places - 1)
+      } else if (event.key === "Escape" && !list.hidden) {
+        event.preventDefault()
+        open(false)
+      } else if (event.key === "Enter" && active >= 0) {
+        event.preventDefault()
+        choose(found[active])
+      }
+    })
+  }
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start)
+  else start()
+})()

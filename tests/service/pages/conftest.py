@@ -1,0 +1,88 @@
+"""A browser, and a service with something on every page."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving import Service
+
+from askalike import Question, build
+from askalike.archive import Archive, proposals
+from askalike.archive.asked import Asked, judge, keep
+from askalike.curation.calibrate import calibrate
+from askalike.types import Answer, Link
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"> {{ 7*7 }} & more"
+BODY = """<h2>What I did</h2><script>document.title='taken'</script><p onclick="alert(1)">First <code>make</code>:</p>
+<ul><li>one</li><li><a href="javascript:alert(1)">two</a></li></ul><pre><code>if a &lt; b:
+    print("a long line of code that is wider than any phone, and has to scroll by itself, not with the page")
+</code></pre><img src="https://elsewhere.example/x.png" alt="a plan"><iframe src="https://elsewhere.example"></iframe>"""
+
+
+def filled(path: Path) -> None:
+    """Puts something on every page."""
+    with Archive.open(path) as archive:
+        archive.upsert(
+            [
+                Question("x/1", HOSTILE, BODY, "html", tags=("<b>",), author="<i>", url="https://desk.example/q/x1"),
+                Question("x 2", "كيف أجدد بطاقة المكتبة؟", language="ar"),
+                Answer("x/1a", "x/1", BODY, "html"),
+                Link("r013", "x/1", "duplicate"),
+            ]
+        )
+        pairs = [("r013", "r001", 0.93), ("r003", "r004", 0.8), ("x/1", "r002", 0.7), ("r005", "r006", None)]
+        proposals.propose(archive, [proposals.Found(q, o, p, 1.0, "lm") for q, o, p in pairs])
+        for title in ("Do you lend out kayaks?", "Can I hire a kayak?", "Where may I park my boat?", HOSTILE):
+            keep(archive, Asked(title, "", [], "lm"), 90)
+        judge(archive, Asked("kayak", "", ["r001"], "lm"), "none_of_these", None)
+        judge(archive, Asked("card", "", ["r013"], "lm"), "accept", "r013")
+        calibrate(archive, build("lm_jelinek_mercer"), most=200).calibration.save(path)
+
+
+@pytest.fixture(scope="session")
+def service(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service of the bundled archive with something on every page, for all tests of this folder."""
+    path = Path(shutil.copytree(example, tmp_path_factory.mktemp("pages") / "riverside"))
+    filled(path)
+    served = Service(path, options=("--option", "propose=0"))
+    yield served
+    served.end()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium."""
+    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if not CHROMIUM:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with driver.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def visit(browser: Any, service: Service) -> Iterator[Callable[..., Any]]:
+    """Opens pages of the service. Afterwards: no error on a console, and nothing asked of other hosts."""
+    home = service.url.geturl()
+    wrong: list[str] = []
+    contexts = []
+
+    def opened(path: str, **options: Any) -> Any:
+        context = browser.new_context(base_url=home, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: None if asked.url.startswith(home) else wrong.append(asked.url))
+        page.goto(path)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert wrong == []

@@ -1,0 +1,90 @@
+"""*Ask* and *Question* in a browser: typing, marked words, feedback; with JavaScript and without."""
+
+import re
+
+from serving import until
+
+from askalike.archive import Archive
+from conftest import HOSTILE
+
+ASK = "/a/riverside"
+
+
+def verdicts(service):
+    path = service.process.args[4]
+    with Archive.open(path) as archive:
+        return archive.connection.execute("SELECT title, shown, chosen, verdict FROM feedback").fetchall()
+
+
+def test_typing_shows_similar_questions_with_their_words_marked(visit) -> None:
+    page = visit(ASK)
+    page.locator("#title").press_sequentially("my bike was stol", delay=15)
+    first = page.locator(".item").first
+    first.locator("mark", has_text="stolen").first.wait_for()
+    assert "The bike I hired was stolen" in first.inner_text()
+    assert {"bike", "stolen"} <= {m.casefold() for m in first.locator("mark").all_inner_texts()}
+    assert "Report it to the police" in first.inner_text()
+    assert re.search(r"\d+ % likely the same", first.inner_text())
+    assert page.url.endswith(ASK)
+    page.locator("#title").fill("xyzzy")
+    page.get_by_role("heading", name="Nothing similar was asked before").wait_for()
+    page.locator("#title").fill("")
+    page.get_by_role("heading", name="Lately asked here").wait_for()
+
+
+def test_the_body_counts_too(visit) -> None:
+    page = visit(ASK)
+    page.locator("#title").fill("Help")
+    page.locator("#body").fill("I have lost my library card")
+    page.locator(".item", has_text="I have lost my library card").first.wait_for()
+
+
+def test_feedback_is_kept(visit, service) -> None:
+    page = visit(ASK)
+    page.locator("#title").fill("I lost my card")
+    page.get_by_role("button", name="This answers it: I have lost my library card").click()
+    page.get_by_text("We noted that it answers your question.").wait_for()
+    page.get_by_role("button", name="Not the same").nth(1).click()
+    page.get_by_text("Noted: it is not the same.").wait_for()
+    page.get_by_role("button", name="None of these is my question").click()
+    page.get_by_text("Noted: what you look for is not here yet.").wait_for()
+    kept = [row for row in verdicts(service) if row[0] == "I lost my card"]
+    assert [(chosen, verdict) for _, _, chosen, verdict in kept][::2] == [("r013", "accept"), (None, "none_of_these")]
+    assert all("r013" in shown for _, shown, _, _ in kept)
+    page.get_by_role("link", name="Read it in full").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "I have lost my library card. What should I do?"
+
+
+def test_everything_works_without_javascript(visit, service) -> None:
+    page = visit(ASK, java_script_enabled=False)
+    page.get_by_label("Your question").fill("somebody took my rented bicycle")
+    page.get_by_role("button", name="Find similar questions").click()
+    assert page.locator("mark", has_text="bicycle").count()
+    page.get_by_role("button", name="Not the same").first.click()
+    assert page.get_by_text("Noted: it is not the same.").is_visible()
+    assert page.get_by_label("Your question").input_value() == "somebody took my rented bicycle"
+    until(lambda: ("somebody took my rented bicycle", "reject") in [(r[0], r[3]) for r in verdicts(service)], 5)
+    page.locator(".item a").first.click()
+    assert "/questions/" in page.url
+    assert page.get_by_role("heading", name="1 answer").is_visible()
+
+
+def test_a_question_shows_its_answers_and_why_its_duplicates_are_thought_so(visit) -> None:
+    page = visit("/a/riverside/questions/r013")
+    same = page.get_by_role("region", name="Asked the same")
+    assert "The original" in same.inner_text()
+    also = page.get_by_role("region", name="Also similar")
+    assert also.locator(".why .word").count() >= 3
+    assert also.locator("mark").count() >= 3
+    assert page.locator("article.accepted").count() == 1
+
+
+def test_hostile_texts_are_only_texts(visit) -> None:
+    page = visit("/a/riverside/questions/x%2F1")
+    assert page.get_by_role("heading", level=1).inner_text() == HOSTILE
+    assert page.title() == f"{HOSTILE} · riverside"
+    prose = page.locator(".question .prose")
+    assert prose.locator("script, img, iframe, [onclick], [href^=javascript]").count() == 0
+    assert prose.locator("ul li").count() == 2
+    assert prose.get_by_role("link", name="[a plan]").get_attribute("rel") == "nofollow noopener noreferrer ugc"
+    assert 'print("a long line' in prose.locator("pre code").inner_text()

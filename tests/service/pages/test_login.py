@@ -1,0 +1,201 @@
+"""Logging in and out, what a browser may do with pages, and forms that come from elsewhere; over plain HTTP."""
+
+import http.client
+import re
+import shutil
+from collections.abc import Iterator
+from http.cookies import SimpleCookie
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from serving import Answer, Service
+
+from askalike.archive import Archive, keys
+
+ASK, QUEUE = "/a/riverside", "/a/riverside/queue"
+
+
+class Browser:
+    """Keeps cookies and the token of the last page, as a browser does."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.cookies: dict[str, str] = {}
+        self.token = ""
+        self.set_cookies: list[str] = []
+
+    def get(self, path: str) -> Answer:
+        return self._ask("GET", path)
+
+    def post(self, path: str, token: str | None = None, headers: dict[str, str] | None = None, **fields: str) -> Answer:
+        body = urlencode(fields | {"csrf": self.token if token is None else token}).encode()
+        sent = {"content-type": "application/x-www-form-urlencoded"} | (headers or {})
+        return self._ask("POST", path, body, sent)
+
+    def _ask(self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> Answer:
+        cookie = {"cookie": "; ".join(f"{k}={v}" for k, v in self.cookies.items())} if self.cookies else {}
+        connection = http.client.HTTPConnection(self.service.url.hostname or "", self.service.url.port, timeout=30)
+        connection.request(method, path, body, {"accept": "text/html"} | cookie | (headers or {}))
+        got = connection.getresponse()
+        answer = Answer(got.status, {k.lower(): v for k, v in got.getheaders()}, got.read())
+        connection.close()
+        self.set_cookies = got.headers.get_all("set-cookie") or []
+        self.cookies |= {k: morsel.value for one in self.set_cookies for k, morsel in SimpleCookie(one).items()}
+        found = re.search(rb'name="csrf" value="([0-9a-f]+)"|"x-csrf":"([0-9a-f]+)"', answer.body)
+        self.token = (found[1] or found[2]).decode() if found else self.token
+        return answer
+
+
+@pytest.fixture(scope="module")
+def locked(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive that is served to people with keys, as if by https behind a proxy."""
+    path = Path(shutil.copytree(example, tmp_path_factory.mktemp("locked") / "riverside"))
+    made(path, "read")
+    return path
+
+
+@pytest.fixture(scope="module")
+def closed(locked: Path) -> Iterator[Service]:
+    served = Service(locked, options=("--option", "require_keys=true", "--option", "public_url=https://ask.example"))
+    yield served
+    served.end()
+
+
+def made(locked: Path, scope: str) -> str:
+    with Archive.open(locked) as opened:
+        return keys.create(opened, scope)
+
+
+def logged_in(closed: Service, key: str) -> Browser:
+    person = Browser(closed)
+    person.get("/login")
+    answer = person.post("/login", key=key, next=ASK)
+    assert (answer.status, answer.headers["location"]) == (303, ASK)
+    return person
+
+
+def test_a_key_is_exchanged_for_a_session(closed, locked) -> None:
+    stranger = Browser(closed)
+    refused = stranger.get(QUEUE)
+    assert (refused.status, refused.headers["location"]) == (303, "/login?next=/a/riverside/queue")
+    assert stranger.get("/").headers["location"] == "/login"
+    stranger.get("/login")
+    wrong = stranger.post("/login", key="ask_0123456789ab_" + "x" * 43)
+    assert (wrong.status, b"not known here" in wrong.body) == (401, True)
+    person = logged_in(closed, made(locked, "moderate"))
+    for path in ("/", ASK, QUEUE, "/a/riverside/gaps", "/a/riverside/quality", "/a/riverside/questions/r001"):
+        assert person.get(path).status == 200
+    session = next(value for name, value in person.cookies.items() if "session-" in name)
+    with Archive.open(locked) as opened:
+        assert session not in str(opened.connection.execute("SELECT hex(hash), key FROM sessions").fetchall())
+    closed.get("/v1/riverside/similar?title=card", cookie=f"session={session}")
+    assert session not in "".join(closed.lines)
+
+
+def test_what_a_session_may_do_is_what_its_key_may(closed, locked) -> None:
+    reader = logged_in(closed, made(locked, "read"))
+    assert b"/a/riverside/queue" not in reader.get(ASK).body
+    assert (reader.get(QUEUE).status, b"moderate is needed" in reader.get(QUEUE).body) == (403, True)
+    assert closed.ask("GET", "/v1/riverside/similar?title=x", headers={"cookie": "a=b"}).status == 401
+
+
+def test_a_session_ends_by_logging_out_and_with_its_key(closed, locked) -> None:
+    key = made(locked, "read")
+    first, second = logged_in(closed, key), logged_in(closed, key)
+    kept = dict(first.cookies)
+    first.get(ASK)
+    assert first.post("/logout").status == 303
+    first.cookies = kept
+    assert first.get(ASK).status == 303
+    assert second.get(ASK).status == 200
+    with Archive.open(locked) as opened:
+        keys.revoke(opened, key.split("_")[1])
+    assert second.get(ASK).status == 303
+
+
+def test_cookies_go_to_our_pages_alone_and_by_https(closed, locked) -> None:
+    person = Browser(closed)
+    person.get("/login")
+    key = made(locked, "read")
+    assert person.post("/login", key=key, headers={"origin": "https://evil.example"}).status == 403
+    person.post("/login", key=key, headers={"origin": "https://ask.example"})
+    session, visitor = sorted(person.set_cookies)
+    assert session.startswith("__Host-session-")
+    assert {"HttpOnly", "Secure", "Path=/", "SameSite=strict"} <= set(session.split("; "))
+    assert {"HttpOnly", "Secure", "Path=/", "SameSite=lax"} <= set(visitor.split("; "))
+
+
+@pytest.mark.parametrize("next", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"])
+def test_a_login_leads_nowhere_else(closed, locked, next: str) -> None:
+    person = Browser(closed)
+    person.get("/login")
+    answer = person.post("/login", key=made(locked, "read"), next=next)
+    assert answer.headers["location"] == "/"
+
+
+def test_a_form_from_elsewhere_changes_nothing(service) -> None:
+    person = Browser(service)
+    person.get(QUEUE)
+    given = {"title": "From elsewhere", "shown": "r001", "accept": "r001"}
+    path = f"{ASK}/feedback"
+    assert person.post(path, token="", **given).status == 403
+    assert person.post(path, token="0" * 48, **given).status == 403
+    assert person.post(path, headers={"origin": "https://evil.example"}, **given).status == 403
+    assert person.post(path, headers={"origin": "null"}, **given).status == 403
+    assert person.post(path, headers={"sec-fetch-site": "cross-site"}, **given).status == 403
+    assert Browser(service).post(path, token=person.token, **given).status == 403
+    for where in (QUEUE, "/a/riverside/gaps", "/logout", "/login"):
+        assert person.post(where, token="").status == 403
+    with Archive.open(service.process.args[4]) as archive:
+        told = "SELECT COUNT(*) FROM feedback WHERE title = 'From elsewhere'"
+        assert archive.connection.execute(told).fetchone() == (0,)
+        assert person.post(path, headers={"origin": service.url.geturl()}, **given).status == 303
+        assert archive.connection.execute(told).fetchone() == (1,)
+
+
+@pytest.mark.parametrize("path", ["/", ASK, QUEUE, "/nowhere", "/a/nowhere", "/a/riverside/questions/nowhere"])
+def test_every_page_says_what_a_browser_may_do(service, path: str) -> None:
+    answer = Browser(service).get(path)
+    policy = answer.headers["content-security-policy"]
+    assert {"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"} <= set(
+        policy.split("; ")
+    )
+    assert "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "same-origin"
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert not re.search(rb"\son\w+=|\sstyle=|<style|<script(?! src=)", answer.body)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "status"),
+    [
+        (f"{ASK}/feedback", {"title": "x", "shown": "r001"}, 422),
+        (f"{ASK}/feedback", {"title": "x", "shown": "r001", "accept": "r002"}, 422),
+        (f"{ASK}/similar", {"title": "x" * 1001}, 422),
+        (QUEUE, {"id": "many", "decision": "accept"}, 422),
+        (QUEUE, {"id": "1", "decision": "close"}, 422),
+        ("/a/riverside/gaps", {"do": "burn"}, 422),
+        ("/a/riverside/gaps", {"do": "ignore", "id": "x"}, 404),
+        ("/a/riverside/gaps", {"do": "write", "id": "x", "title": "", "answer": "a"}, 422),
+    ],
+)
+def test_what_is_wrong_with_a_form_is_said(service, path: str, fields: dict[str, str], status: int) -> None:
+    person = Browser(service)
+    person.get(QUEUE)
+    answer = person.post(path, **fields)
+    assert (answer.status, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    part = person.post(path, headers={"hx-request": "true"}, **fields)
+    assert (part.status, b"<html" in part.body, b'role="alert"' in part.body) == (status, False, True)
+    assert "content-security-policy" in part.headers
+
+
+def test_static_files_are_packaged_and_kept_by_browsers(service) -> None:
+    page = service.ask("GET", ASK, headers={"accept": "text/html"}).body.decode()
+    for path in re.findall(r'(?:src|href)="(/static/[^"]+)"', page):
+        answer = service.ask("GET", path, headers={"accept-encoding": "gzip"})
+        assert (answer.status, answer.headers["content-encoding"]) == (200, "gzip")
+        assert "immutable" in answer.headers["cache-control"]
+    assert service.get("/static/..%2fassets.py").status == 404
+    assert service.get("/static/vendor/htmx.LICENSE").status == 404

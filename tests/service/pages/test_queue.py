@@ -1,0 +1,89 @@
+"""*Queue* and *Gaps* in a browser: by keyboard, by mouse, without JavaScript."""
+
+from serving import Service, until
+
+from askalike.archive import Archive
+from askalike.archive.editing import links_of
+
+QUEUE, GAPS = "/a/riverside/queue", "/a/riverside/gaps"
+
+
+def archive_of(service: Service) -> Archive:
+    return Archive.open(service.process.args[4])
+
+
+def states(service: Service) -> list[str]:
+    with archive_of(service) as archive:
+        return [state for (state,) in archive.connection.execute("SELECT state FROM proposals ORDER BY number")]
+
+
+def test_the_queue_by_keyboard(visit, service) -> None:
+    page = visit(QUEUE)
+    first = page.locator(".sides h2").first
+    assert "93 % likely the same" in page.locator("#pair").inner_text()
+    assert first.locator("em.only").count() + page.locator(".sides mark").count() > 2
+    title = first.inner_text()
+    for key, state in (("a", "accepted"), ("r", "rejected"), ("s", "skipped")):
+        page.keyboard.press(key)
+        page.get_by_text(f"You {state}:").wait_for()
+    assert states(service) == ["accepted", "rejected", "skipped", "open"]
+    with archive_of(service) as archive:
+        assert "r001" in {link.target for link in links_of(archive, "r013")}
+    for last in ("You rejected:", "You accepted:"):
+        page.keyboard.press("u")
+        page.get_by_text(last).wait_for()
+    page.keyboard.press("u")
+    page.locator(".undo").wait_for(state="detached")
+    assert states(service) == ["open"] * 4
+    page.locator("h2", has_text=title).wait_for()
+    with archive_of(service) as archive:
+        assert "r001" not in {link.target for link in links_of(archive, "r013")}
+
+
+def test_keys_can_be_switched_off_and_are_off_while_typing(visit, service) -> None:
+    page = visit(QUEUE)
+    page.get_by_label("Single keys decide").uncheck()
+    page.keyboard.press("a")
+    page.wait_for_timeout(200)
+    assert "accepted" not in states(service)
+    page.reload()
+    assert not page.get_by_label("Single keys decide").is_checked()
+
+
+def test_the_queue_without_javascript(visit, service) -> None:
+    page = visit(QUEUE, java_script_enabled=False)
+    page.get_by_role("button", name="Skip").click()
+    assert page.get_by_text("You skipped:").is_visible()
+    page.get_by_role("button", name="Undo").click()
+    assert set(states(service)) == {"open"}
+
+
+def test_a_decision_that_somebody_else_has_taken(visit, service) -> None:
+    mine, theirs = visit(QUEUE), visit(QUEUE)
+    theirs.get_by_role("button", name="They do not").click()
+    theirs.get_by_text("You rejected:").wait_for()
+    mine.get_by_role("button", name="They ask the same").click()
+    mine.get_by_role("alert").filter(has_text="Somebody else").wait_for()
+    assert "accepted" not in states(service)
+
+
+def test_gaps_are_answered_or_ignored(visit, service) -> None:
+    page = visit(GAPS)
+    kayak = page.locator(".gap", has_text="kayak").first
+    kayak.get_by_text("Write this FAQ entry").click()
+    kayak.get_by_label("Question").fill("Can I borrow a kayak?")
+    kayak.get_by_label("Answer").fill("Yes, for a day.\n\nBring it back dry.")
+    kayak.get_by_role("button", name="Write the entry").click()
+    page.get_by_text("The entry is there").wait_for()
+    similar = "/v1/riverside/similar?title=borrow+a+kayak&k=1"
+    until(lambda: service.get(similar).json["results"][0]["title"] == "Can I borrow a kayak?", 3)
+    id = service.get(similar).json["results"][0]["id"]
+    assert service.get(f"/v1/riverside/questions/{id}").json["answers"][0]["accepted"]
+    boat = page.locator(".gap", has_text="park my boat")
+    boat.get_by_role("button", name="Ignore").click()
+    page.get_by_text("Ignored from now on.").wait_for()
+    page.goto(GAPS)
+    assert page.locator(".gap", has_text="park my boat").count() == 0
+    page.get_by_role("link", name="What is ignored").click()
+    page.get_by_role("button", name="Show it again: Where may I park my boat?").click()
+    page.locator(".gap", has_text="park my boat").wait_for()

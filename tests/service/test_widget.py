@@ -1,0 +1,198 @@
+"""The widget on a plain page of another site, in Chromium."""
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving import Service
+
+from askalike.archive import Archive, keys
+from askalike.service.widget import source
+from askalike.types import Question
+
+LARGEST = 5_000
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOSTILE = "Zeppelin <img src=x onerror=\"document.title='taken'\"> & <b>more</b>"
+PAGE = """<!doctype html><html lang="en" dir="{dir}"><meta charset="utf-8"><title>Ask</title>
+<meta name="color-scheme" content="light dark"><meta name="viewport" content="width=device-width">
+<link rel="icon" href="data:,">
+<main><h1>Ask</h1><form><label>Title <input id="title" name="title"></label>
+<label>Text <textarea id="text"></textarea></label></form></main>
+<script src="{home}/widget.js" data-archive="riverside" data-key="{key}" data-input="#title" data-body="#text"
+ data-k="3"></script></html>"""
+
+
+def test_it_is_small_and_asks_nobody_else() -> None:
+    script = source()
+    assert len(script) <= LARGEST
+    assert b"innerHTML" not in script
+    assert b"//" not in script.replace(b"\\/\\/", b"")
+
+
+class Site:
+    """A site of its own origin, with one page."""
+
+    def __init__(self) -> None:
+        self.page = ""
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                text = site.page.encode()
+                self.send_response(200)
+                self.send_header("content-type", "text/html; charset=utf-8")
+                self.send_header("content-security-policy", "style-src 'none'; object-src 'none'")
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.origin = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def end(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    opened = Site()
+    yield opened
+    opened.end()
+
+
+@pytest.fixture(scope="module")
+def closed(example: Path, site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, str]]:
+    archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("widget") / "riverside"))
+    with Archive.open(archive) as opened:
+        key = keys.create(opened, "read", origin=site.origin)
+        opened.upsert([Question("z", HOSTILE), Question("j", "Zeppelin two", url="javascript:document.title='taken'")])
+    served = Service(archive, options=("--option", "require_keys=true", "--option", "propose=0"))
+    yield served, key
+    served.end()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if not CHROMIUM:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with driver.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def visit(browser: Any, site: Site, closed: tuple[Service, str]) -> Iterator[Callable[..., Any]]:
+    """Opens the site's page. Afterwards: nothing was asked of other hosts, and nothing failed."""
+    served, key = closed
+    asked: list[str] = []
+    wrong: list[str] = []
+    contexts = []
+
+    def opened(dir: str = "ltr", **options: Any) -> Any:
+        site.page = PAGE.format(dir=dir, home=served.url.geturl(), key=key)
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(site.origin)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    ours = (site.origin, served.url.geturl(), "data:")
+    assert [url for url in asked if not url.startswith(ours)] == []
+    assert wrong == []
+
+
+def typed(page: Any, text: str) -> Any:
+    page.locator("#title").press_sequentially(text, delay=5)
+    page.locator("[role=option]").first.wait_for()
+    return page.locator("[role=option]")
+
+
+def test_it_shows_what_is_similar_while_somebody_types(visit) -> None:
+    page = visit()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.method))
+    options = typed(page, "I lost my library ca")
+    assert "lost my library card" in options.first.inner_text()
+    assert 1 <= options.count() <= 3
+    assert options.first.locator("b").count() >= 2
+    assert requests.count("POST") <= 3  # not one a key
+    assert page.get_by_role("status").inner_text() == f"{options.count()} similar questions"
+    box = page.get_by_role("combobox", name="Title")
+    assert box.get_attribute("aria-expanded") == "true"
+    listed = page.get_by_role("listbox", name="Similar questions")
+    assert listed.get_attribute("id") == box.get_attribute("aria-controls")
+    top, bottom = box.bounding_box(), listed.bounding_box()
+    assert bottom["y"] >= top["y"] + top["height"]
+    page.locator("#title").fill("")
+    listed.wait_for(state="hidden")
+
+
+def test_the_keyboard_goes_through_it_and_escape_closes_it(visit) -> None:
+    page = visit()
+    options = typed(page, "library card")
+    box = page.get_by_role("combobox")
+    box.press("ArrowDown")
+    box.press("ArrowDown")
+    assert options.nth(1).get_attribute("aria-selected") == "true"
+    assert box.get_attribute("aria-activedescendant") == options.nth(1).get_attribute("id")
+    box.press("ArrowUp")
+    box.press("ArrowUp")
+    assert box.get_attribute("aria-activedescendant") is None
+    box.press("Escape")
+    assert (box.get_attribute("aria-expanded"), page.get_by_role("listbox").count()) == ("false", 0)
+    assert box.input_value() == "library card"
+    box.press("ArrowDown")
+    page.evaluate("addEventListener('askalike', (e) => { e.preventDefault(); document.title = e.detail.url })")
+    box.press("Enter")
+    assert page.title().startswith("https://desk.example/q/")
+
+
+def test_texts_of_the_archive_are_texts(visit) -> None:
+    page = visit()
+    options = typed(page, "zeppelin")
+    assert HOSTILE in [text.split("\n")[0] for text in options.all_inner_texts()]
+    options.filter(has_text="two").click()
+    assert page.title() == "Ask"
+    assert page.locator("img").count() == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"color_scheme": "dark"}, {"dir": "rtl"}, {"viewport": {"width": 360, "height": 640}}],
+    ids=["light", "dark", "right to left", "phone"],
+)
+def test_everybody_can_use_it(visit, options) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
+    page = visit(**options)
+    typed(page, "library card")
+    page.get_by_role("combobox").press("ArrowDown")
+    found = axe.Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    style = "getComputedStyle(document.querySelector('[role=listbox]'))"
+    shown = page.evaluate(f"[{style}.backgroundColor, {style}.direction]")
+    dark = options.get("color_scheme") == "dark"
+    assert (sum(map(int, shown[0].strip("rgb()").split(","))) < 200) == dark
+    assert shown[1] == options.get("dir", "ltr")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_it_is_fetched_once_and_then_remembered(closed) -> None:
+    served, _ = closed
+    first = served.get("/widget.js")
+    assert first.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert first.headers["cross-origin-resource-policy"] == "cross-origin"
+    assert served.get("/widget.js", **{"if-none-match": first.headers["etag"]}).status == 304
