@@ -23,6 +23,7 @@ from askalike.encoders._provenance import CARD, latest
 from askalike.encoders._recipe import Recipe, toml
 from askalike.encoders._regression import regressed
 from askalike.encoders._teacher import targets, taught, teacher
+from askalike.encoders.static import Static
 from askalike.errors import SettingsError
 from askalike.nn._network import Network
 from askalike.text.features._features import Features, Text
@@ -193,6 +194,8 @@ def _begin(job: Job, lesson: Lesson) -> str:
     recipe, features = lesson.recipe, lesson.features
     if recipe.embeddings.start == "teacher":
         return _begin_with_teacher(job, lesson)
+    if (folder := Path(recipe.embeddings.start)).is_dir():
+        return _begin_with_model(job, lesson, folder)
     reader = features_of(recipe).learn(recipe.features.model_copy(update={"fields": recipe.embeddings.reads}), ())
 
     def words() -> Iterator[list[str]]:
@@ -232,6 +235,24 @@ def _begin_with_teacher(job: Job, lesson: Lesson) -> str:
     coverage = f"vectors of pieces begin as a regression of the teacher's on {len(targets)} texts"
     lesson.say(coverage)
     job.network.start(torch.from_numpy(vectors), torch.from_numpy(features.idf))
+    return coverage
+
+
+def _begin_with_model(job: Job, lesson: Lesson, folder: Path) -> str:
+    """A network that adds up pieces begins as one that was trained before, weights and all."""
+    if not isinstance(lesson.features, Pieces):
+        raise SettingsError(
+            f"embeddings.start={str(folder)!r}: expected a network that adds up pieces (static, distil)"
+        )
+    before = Static.opened(folder, {})
+    if before.settings.sizes != lesson.recipe.features.sizes or before.vectors.shape[1] != job.network.width:
+        raise SettingsError(f"embeddings.start={str(folder)!r}: expected its features and network.dim; it has others")
+    reserved = len(lesson.features.tokens) - len(before.vectors)
+    given = job.network.state_dict()
+    given["pieces.weight"][reserved:] = torch.from_numpy(before.vectors)
+    given["weight"][reserved:] = torch.from_numpy(before.weights)
+    coverage = f"all begins as in {folder.name}"
+    lesson.say(coverage)
     return coverage
 
 
