@@ -21,3 +21,43 @@ def texts(n: int, seed: int = 0, title: int = 10, body: int = 37) -> Iterator[tu
         for t, b in sizes.tolist():
             yield words[at : at + t], words[at + t : at + t + b]
             at += t + b
+
+
+ONSETS = (
+    "",
+    "b",
+    "br",
+    "c",
+    "ch",
+    "d",
+    "f",
+    "g",
+    "gr",
+    "h",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "pl",
+    "qu",
+    "r",
+    "s",
+    "st",
+    "t",
+    "v",
+)
+VOWELS = ("a", "e", "i", "o", "u", "ea", "ou")
+ENDS = ("n", "r", "t", "l", "s", "m", "")
+SYLLABLES = len(ONSETS) * len(VOWELS) * len(ENDS)
+
+
+def spelled(word: str) -> str:
+    """A word of `texts` in letters, frequent ones short, so that unfinished words have completions as real ones do."""
+    rest, syllables = int(word[1:]), ""
+    while True:
+        rest, at = divmod(rest, SYLLABLES)
+        syllables += ONSETS[at % len(ONSETS)] + VOWELS[at // len(ONSETS) % len(VOWELS)] + ENDS[at // 154]
+        if not rest:
+            return syllables
+        rest -= 1

@@ -49,6 +49,11 @@ def test_what_is_trained_is_opened_and_ranks_by_its_name(archive, network):
     ranker = rankers.build("mine", {}, archive.path).index(archive.view())
     hits = ranker.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
     assert hits[0].id.startswith("rice")
+    reason = ranker.explain(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
+    assert reason.score == pytest.approx(hits[0].score, abs=1e-3)
+    assert sum(c.score for c in reason.contributions) == pytest.approx(reason.score)
+    assert any("rice" in c.word for c in reason.contributions[:2])
+    assert any("rice" in reason.text[s.field][s.start : s.end] for s in reason.spans)
 
     card = (folder / "README.md").read_text()
     assert "CC0 (72 questions)" in card
@@ -136,6 +141,9 @@ def test_every_network_is_trained_kept_and_served(archive, network):
     ranker = rankers.build(training.train(archive, Recipe.read(network, values), "mine").name, {}, archive.path)
     hits = ranker.index(archive.view()).rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
     assert len(hits) == 3
+    reason = ranker.explain(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
+    assert {c.word for c in reason.contributions} == {"how", "do", "I", "cook", "rice"}
+    assert all(reason.text[s.field][s.start : s.end].isalpha() for s in reason.spans)
 
 
 def test_a_classifier_of_pairs_ranks_candidates_and_what_is_proposed(archive):
@@ -150,6 +158,7 @@ def test_a_classifier_of_pairs_ranks_candidates_and_what_is_proposed(archive):
     assert ranker.explain(asked["q"], ["egg0"])["egg0"].score == pytest.approx(
         next(h.score for h in hits if h.id == "egg0"), abs=1e-5
     )
+    assert {c.word for c in ranker.explain(asked["q"], ["egg0"])["egg0"].contributions} >= {"cook", "rice"}
     with pytest.raises(SettingsError, match="mine compares pairs and ranks candidates only"):
         ranker.rank(asked, 5)
     cascade = rankers.build("cascade", {"parts": "bm25,mine", "depth": 7}, archive.path).index(view)

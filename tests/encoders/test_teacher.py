@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,11 +11,14 @@ from tests.encoders.conftest import TINY
 
 from askalike import encoders, rankers, registry
 from askalike.encoders._learning import features_of, learn, untrained
+from askalike.encoders._lessons import lessons
 from askalike.encoders._recipe import Recipe
+from askalike.encoders._regression import PENALTY, regressed
 from askalike.encoders._teacher import joined, targets, taught
 from askalike.errors import SettingsError
 from askalike.experiment import training
 from askalike.nn._network import Network
+from askalike.text.features._ragged import Ragged
 from askalike.training.settings import TeacherSettings
 from askalike.training.teaching import Teaching
 from askalike.types import Part, Question, Vectors
@@ -72,10 +76,11 @@ def test_the_network_and_the_served_encoder_give_the_same(archive, tmp_path):
     assert not served[2].any()
 
 
-def test_another_encoder_teaches(archive):
+@pytest.mark.parametrize("start", [{}, {"start": "teacher", "optimizer": "lazy_adam", "recombined": 1, "alone": True}])
+def test_another_encoder_teaches(archive, start):
     training.train(archive, Recipe.read("cnn", TINY | {"training.epochs": 6}), "teacher")
     said = []
-    values = STATIC | {"teacher.encoder": "teacher", "training.epochs": 25, "held_out": 10, "dim": 12}
+    values = STATIC | {"teacher.encoder": "teacher", "training.epochs": 25, "held_out": 10, "dim": 12, **start}
     folder = training.train(archive, Recipe.read("distil", values), "mine", say=said.append)
     assert said[0].endswith("7 dev queries over 65 documents")
     teacher, pupil = (encoders.opened(f) for f in (folder.with_name("teacher"), folder))
@@ -99,6 +104,61 @@ def test_what_is_not_taught_and_what_is(archive):
     assert len(whole) >= len(asked)
     with pytest.raises(SettingsError, match="no split of that name"):
         taught(view, TeacherSettings(not_taught=("nothing",)), encoder, None, 100, 1)
+
+
+def test_new_titles_and_words_alone():
+    """Recombined titles walk over pairs of words that some title has; no title is taught twice."""
+    titles = ("how do I cook rice", "how do I boil an egg", "best way to cook an egg", "best rice recipe")
+    questions = [Question(str(n), title) for n, title in enumerate(titles)]
+    settings = TeacherSettings(prefixes=0, dropped=0, recombined=5, alone=True)
+    found = [q.title for q in lessons(questions, settings, np.random.default_rng(0))]
+    assert found[:4] == list(titles)
+    assert len(found) == len(set(found))
+    alone = {t for t in found if t not in titles and len(t.split()) < 3}
+    words = {w for t in titles for w in t.lower().split()}
+    assert alone == words | {"how do", "do i", "an egg"}
+    steps = {pair for t in titles for pair in pairwise(["", *t.lower().split(), ""])}
+    made = [t for t in found if t not in titles and t not in alone]
+    assert made
+    assert all(set(pairwise(["", *t.lower().split(), ""])) <= steps for t in made)
+
+
+def test_the_start_is_the_least_squares_solution():
+    random = np.random.default_rng(1)
+    lists = [random.integers(2, 12, random.integers(1, 6)).tolist() for _ in range(60)]
+    dense = np.zeros((60, 14))
+    for text, numbers in enumerate(lists):
+        np.add.at(dense[text], numbers, 1)
+    targets = random.normal(size=(60, 5)).astype(np.float32)
+    expected = np.linalg.solve(dense.T @ dense + PENALTY * np.eye(14), dense.T @ targets)
+    found = regressed(Ragged.of(lists), targets, 14)
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+    assert not found[[0, 1, 12, 13]].any()
+    known = np.full((14, 3), np.nan, np.float32)
+    known[2:14] = random.normal(size=(12, 3))
+    begun = regressed(Ragged.of(lists), targets, 14, known)
+    np.testing.assert_allclose(begun @ np.ones(5), begun.sum(1))
+    assert begun[12].any()  # in no text, but like others
+
+
+def test_a_start_needs_its_teacher(archive):
+    with pytest.raises(SettingsError, match="start=teacher: expected a teacher"):
+        training.train(archive, Recipe.read("static", STATIC | {"start": "teacher"}), "mine")
+
+
+def test_what_was_taught_learns_on_from_pairs(archive):
+    before = training.train(archive, Recipe.read("static", STATIC), "first")
+    said = []
+    values = STATIC | {"start": str(before), "learning_rate": 1e-9, "training.epochs": 1}
+    after = training.train(archive, Recipe.read("static", values), "second", say=said.append)
+    assert "all begins as in first" in said
+    text = [Question("q", "how do I cook rice")]
+    first, second = (encoders.opened(f).encode(text, "query").parts[0].values for f in (before, after))
+    np.testing.assert_allclose(first, second, atol=1e-3)
+    with pytest.raises(SettingsError, match="it has others"):
+        training.train(archive, Recipe.read("static", values | {"words": 200}), "third")
+    with pytest.raises(SettingsError, match="expected a network that adds up pieces"):
+        training.train(archive, Recipe.read("cnn", TINY | {"start": str(before)}), "third")
 
 
 def test_vectors_of_several_parts_are_taught_as_one():

@@ -12,7 +12,9 @@ QUERIES = [f"q{i}" for i in range(N)]
 
 def entry(level, found, name="", base=None, trial=None):
     trial = trial or Trial(name or f"r{level}")
-    return Entry(Candidate(name or f"r{level}", level, (trial,), base), trial, dict(zip(QUERIES, found, strict=True)))
+    return Entry(
+        Candidate(name or f"r{level}", level, (trial,), base), trial, dict(zip(QUERIES, found, strict=True)), {}
+    )
 
 
 def hits(share, seed):

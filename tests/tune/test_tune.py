@@ -107,7 +107,7 @@ def test_a_better_ranker_goes_into_service_with_its_weights(tmp_path, monkeypatc
     verdict = outcome.verdict
     assert verdict.over_words.better, verdict.sentence
     assert now.ranker in ("static", "hybrid")
-    assert f"+{100 * verdict.over_words.mean:.1f} points [" in now.reason
+    assert f"{100 * verdict.over_words.mean:+.1f} points [" in now.reason
     assert rankers.build(None, {}, tmp_path / "a").name == now.ranker
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from askalike.cli._tuned import pasted
+from askalike.tune.bench import SHOWN
 from askalike.tune.budget import spoken
 from askalike.tune.climb import Event, Left, Tried
 from askalike.tune.run import Outcome
 from askalike.tune.task import Task
 
-COLUMNS = "{:<44} {:>10} {:>9}  {}"
+COLUMNS = "{:<44} {:>9} {:>9} {:>8}  {}"
 
 
 class Shown:
@@ -40,13 +41,13 @@ class Shown:
         )
         remarks = "".join(f"{remark}\n" for remark in task.remarks)
         first = f"{self.measure} on {self.directory}, {task.name}: {n:,} queries {how}\n{remarks}"
-        return f"{first}\n{COLUMNS.format('ranker', 'choosing', 'time', 'settings').rstrip()}"
+        return f"{first}\n{COLUMNS.format('ranker', self.measure, SHOWN, 'time', 'settings').rstrip()}"
 
 
 def _tried(event: Tried) -> str:
     settings = {k: v for k, v in event.trial.settings.items() if k in ("weights",) or ("." not in k and k != "parts")}
-    figure = f"{100 * event.mean:.1f} %"
-    return COLUMNS.format(event.candidate.name, figure, spoken(event.seconds), pasted(settings)).rstrip()
+    chooses, shown = f"{100 * event.mean:.1f}", f"{100 * event.shown:.1f} %"
+    return COLUMNS.format(event.candidate.name, chooses, shown, spoken(event.seconds), pasted(settings)).rstrip()
 
 
 def _left(event: Left) -> str:
@@ -60,8 +61,8 @@ def ending(outcome: Outcome, directory: Path) -> str:
     if verdict.over_encoder:
         d = verdict.over_encoder
         lines.append(
-            f"over the pre-trained encoder alone: {100 * d.mean:+.1f} points [{100 * d.low:.1f}, {100 * d.high:.1f}], "
-            f"p = {d.p:.3f}, n = {d.n:,}"
+            f"over the pre-trained encoder alone, {verdict.measure}: {100 * d.mean:+.1f} points [{100 * d.low:.1f}, "
+            f"{100 * d.high:.1f}], p = {d.p:.3f}, n = {d.n:,}"
         )
     if verdict.folds:
         lines.append("folds chose " + "; ".join(f"{n} × {name}" for name, n in Counter(verdict.folds).most_common()))
@@ -85,7 +86,7 @@ def as_dict(outcome: Outcome) -> Mapping[str, Any]:
     tried = [
         {
             "name": t.candidate.name, "ranker": t.trial.ranker, "settings": dict(t.trial.settings), "mean": t.mean,
-            "n": t.n, "seconds": round(t.seconds, 1), "trials": len(t.candidate.trials),
+            "shown": t.shown, "n": t.n, "seconds": round(t.seconds, 1), "trials": len(t.candidate.trials),
         }
         for t in outcome.tried
     ]  # fmt: skip

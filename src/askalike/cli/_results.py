@@ -1,11 +1,12 @@
 """How similar questions are shown: as text for a person, as JSON for a program."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from askalike.engines.precedents import Precedent
 from askalike.types import Explanation, Match
 
 MATCHED = "bold yellow"
@@ -39,8 +40,14 @@ def _result(match: Match) -> dict[str, Any]:
     }
 
 
-def print_matches(console: Console, matches: Sequence[Match], explain: bool, calibrated: bool = False) -> None:
-    """Each match in two lines or three; with `explain`, a line on the words that matched."""
+def print_matches(
+    console: Console,
+    matches: Sequence[Match],
+    explain: bool,
+    calibrated: bool = False,
+    before: Mapping[str, Sequence[Precedent]] | None = None,
+) -> None:
+    """Each match in two lines or three; with `explain`, the words that matched, what was called the same `before`."""
     if not matches:
         console.print("nothing similar yet" if calibrated else NOTHING, soft_wrap=True)
         return
@@ -54,6 +61,9 @@ def print_matches(console: Console, matches: Sequence[Match], explain: bool, cal
             console.print(Text.assemble("    why: ", _why(match.explanation)), soft_wrap=True)
             if match.explanation.parts:
                 console.print(Text(f"    of which: {_parts(match.explanation)}", "dim"), soft_wrap=True)
+        for told in (before or {}).get(match.question.id, ()):
+            line = f"    called the same before: {told.duplicate.title} = {told.original.title}"
+            console.print(Text(line, "dim"), soft_wrap=True)
 
 
 def _score(match: Match) -> str:

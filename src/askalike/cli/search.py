@@ -87,6 +87,7 @@ def search(
         where = Filter(tuple(tag or ()), after, before)
         matches = engine.search(text, k, body=body, where=where, prefix=prefix, min_probability=min_probability)
         took_ms = (time.perf_counter() - started) * 1000
+        like = {m.question.id: engine.precedents(text, m.question, 1, body=body) for m in matches} if explain else {}
         calibrated, refused = engine.calibration is not None, engine.uncalibrated
         if not matches:
             refuse_nothing(engine.archive, text + body)
@@ -98,7 +99,7 @@ def search(
     if json:
         print_json(as_json(matches, engine.ranker.name, took_ms))
     else:
-        print_matches(Console(), matches, explain, calibrated)
+        print_matches(Console(), matches, explain, calibrated, like)
 
 
 def rank(

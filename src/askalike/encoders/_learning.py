@@ -18,13 +18,17 @@ from askalike.archive.view import View
 from askalike.encoders import MODEL
 from askalike.encoders._card import card
 from askalike.encoders._data import Data, gathered, judged_irrelevant
-from askalike.encoders._embeddings import started
+from askalike.encoders._embeddings import packaged_vectors, started
 from askalike.encoders._provenance import CARD, latest
 from askalike.encoders._recipe import Recipe, toml
+from askalike.encoders._regression import regressed
 from askalike.encoders._teacher import targets, taught, teacher
+from askalike.encoders.static import Static
 from askalike.errors import SettingsError
 from askalike.nn._network import Network
 from askalike.text.features._features import Features, Text
+from askalike.text.features._ragged import Ragged
+from askalike.text.features.pieces import Pieces
 from askalike.training.checkpoint import Epoch, history
 from askalike.training.dev import Dev
 from askalike.training.examples import Examples, Texts, collected
@@ -34,6 +38,9 @@ from askalike.training.trainer import Job, Report, best_of, train
 from askalike.types import Question, Run, Split
 
 PARTIAL = ".training"
+COUNTED = 1_000  # answers at a time
+KEPT = 50_000
+"""The words of so many texts are kept in memory, where they are read several times."""
 TAUGHT = "teacher.safetensors"
 
 Say = Callable[[str], None]
@@ -153,16 +160,24 @@ def _negatives(lesson: Lesson, texts: Texts, irrelevant: Mapping[str, Sequence[s
 
 def _targets(lesson: Lesson, texts: Texts, width: int) -> np.ndarray:
     """The teacher's vectors; those that an interrupted run has worked out are read again."""
-    path = lesson.partial / f"{lesson.run[:16]}-{TAUGHT}"
+    encoder, width = teacher(lesson.view, lesson.recipe.teacher), width or lesson.recipe.network.dim
+    path = lesson.partial / f"{_named(encoder.fingerprint, texts, width)}-{TAUGHT}"
     if path.exists():
         return load_file(path)["targets"]
-    encoder = teacher(lesson.view, lesson.recipe.teacher)
-    found = targets(encoder, texts.texts, width or lesson.recipe.network.dim, lesson.say)
+    found = targets(encoder, texts.texts, width, lesson.say)
     lesson.partial.mkdir(parents=True, exist_ok=True)
     made = path.with_suffix(".partial")
     save_file({"targets": found}, made)
     os.replace(made, path)
     return found
+
+
+def _named(fingerprint: str, texts: Texts, width: int) -> str:
+    """Tells what is taught from anything else."""
+    digest = hashlib.sha256(f"{fingerprint} {width}".encode())
+    for text in texts.texts:
+        digest.update(repr((getattr(text, "title", ""), text.body)).encode())
+    return digest.hexdigest()[:16]
 
 
 def _dev(lesson: Lesson) -> Dev:
@@ -177,17 +192,68 @@ def _begin(job: Job, lesson: Lesson) -> str:
         lesson.say(f"going on after epoch {len(epochs)}")
         return ""
     recipe, features = lesson.recipe, lesson.features
+    if recipe.embeddings.start == "teacher":
+        return _begin_with_teacher(job, lesson)
+    if (folder := Path(recipe.embeddings.start)).is_dir():
+        return _begin_with_model(job, lesson, folder)
     reader = features_of(recipe).learn(recipe.features.model_copy(update={"fields": recipe.embeddings.reads}), ())
 
     def words() -> Iterator[list[str]]:
-        return (reader.words(question) for _, question in lesson.view.questions())
+        return (reader.words(text) for text in _read(lesson.view, lesson.data))
 
+    kept = list(words()) if len(lesson.view) <= KEPT and recipe.embeddings.start == "skipgram" else None
+    read = words if kept is None else kept.__iter__
     dim = getattr(recipe.network, "dim", 0)  # a pre-trained network has its own
-    start = started(recipe.embeddings, features.tokens, dim, words, recipe.training.seed)
+    start = started(recipe.embeddings, features.tokens, dim, read, recipe.training.seed)
     lesson.say(start.coverage)
     vectors = None if start.vectors is None else torch.from_numpy(start.vectors)
     job.network.start(vectors, torch.from_numpy(features.idf))
+    if job.network.writes:
+        job.network.count(_counts(job.examples, len(features.tokens)))
     return start.coverage
+
+
+def _counts(examples: Examples, size: int) -> torch.Tensor:
+    """How often each number is in the pairs' answers; the end of each, which is 0, among them."""
+    counts = np.zeros(size, np.int64)
+    for numbers in np.array_split(examples.positive, max(len(examples) // COUNTED, 1)):
+        batch = examples.rows.batch(numbers)
+        counts += np.bincount(batch["ids"][batch["mask"]], minlength=size)
+        counts[0] += len(numbers)
+    return torch.from_numpy(counts)
+
+
+def _begin_with_teacher(job: Job, lesson: Lesson) -> str:
+    """Pieces begin as the regression of the teacher's vectors on them."""
+    rows, targets, features = job.examples.rows, job.examples.targets, lesson.features
+    if targets is None or not isinstance(features, Pieces) or not isinstance(rows, Ragged):
+        raise SettingsError("embeddings.start=teacher: expected a teacher, and a network that adds up pieces (distil)")
+    known = packaged_vectors(features.tokens) if features.settings.subwords else None
+    vectors = regressed(
+        rows, np.pad(targets, ((0, 0), (0, job.network.width - targets.shape[1]))), job.network.size, known
+    )
+    coverage = f"vectors of pieces begin as a regression of the teacher's on {len(targets)} texts"
+    lesson.say(coverage)
+    job.network.start(torch.from_numpy(vectors), torch.from_numpy(features.idf))
+    return coverage
+
+
+def _begin_with_model(job: Job, lesson: Lesson, folder: Path) -> str:
+    """A network that adds up pieces begins as one that was trained before, weights and all."""
+    if not isinstance(lesson.features, Pieces):
+        raise SettingsError(
+            f"embeddings.start={str(folder)!r}: expected a network that adds up pieces (static, distil)"
+        )
+    before = Static.opened(folder, {})
+    if before.settings.sizes != lesson.recipe.features.sizes or before.vectors.shape[1] != job.network.width:
+        raise SettingsError(f"embeddings.start={str(folder)!r}: expected its features and network.dim; it has others")
+    reserved = len(lesson.features.tokens) - len(before.vectors)
+    given = job.network.state_dict()
+    given["pieces.weight"][reserved:] = torch.from_numpy(before.vectors)
+    given["weight"][reserved:] = torch.from_numpy(before.weights)
+    coverage = f"all begins as in {folder.name}"
+    lesson.say(coverage)
+    return coverage
 
 
 def _keep(folder: Path, lesson: Lesson, network: Network, epochs: Sequence[Epoch], coverage: str) -> None:

@@ -1,11 +1,13 @@
 """What a teacher is asked about: an archive's texts, whole and unfinished, and new titles made of its own."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
+from askalike.text.pieces import WORD
 from askalike.training.settings import TeacherSettings
 from askalike.types import Question
 
@@ -14,7 +16,7 @@ LONGEST = 16
 SWITCH = 0.35
 """How often a recombined title goes on, at a word that several titles have, as another of them."""
 POOL = 100_000
-"""At most so many titles are recombined."""
+"""At most so many titles are recombined, and so many words taught alone."""
 
 
 def lessons(
@@ -34,8 +36,22 @@ def lessons(
         if len(words) > 1:
             yield from (replace(title, title=_prefix(words, random)) for _ in range(_times(settings.prefixes, random)))
             yield from (replace(title, title=_fewer(words, random)) for _ in range(_times(settings.dropped, random)))
+    if settings.alone:
+        yield from _alone(questions)
     if settings.recombined:
         yield from _recombined(questions, settings.recombined, random)
+
+
+def _alone(questions: Sequence[Question]) -> Iterator[Question]:
+    """Each word, and each pair of neighbours that occurs twice, as a title of its own; the commonest, not too many."""
+    titles = [WORD.findall(q.title.lower()) for q in questions]
+    words = Counter(word for title in titles for word in title)
+    pairs = Counter(pair for title in titles for pair in pairwise(title))
+    for word, _ in words.most_common(POOL):
+        yield Question(f"word {word}", word)
+    for (first, second), count in pairs.most_common(POOL):
+        if count > 1:
+            yield Question(f"words {first} {second}", f"{first} {second}")
 
 
 def _times(mean: float, random: np.random.Generator) -> int:

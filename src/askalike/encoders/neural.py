@@ -18,12 +18,13 @@ from askalike.config import Settings, validated
 from askalike.encoders import MODEL
 from askalike.encoders._learning import features_of, learn, untrained
 from askalike.encoders._recipe import Recipe, recipes
+from askalike.encoders._traced import Made, Traced
 from askalike.errors import InputError, NotFittedError, SettingsError
-from askalike.nn._network import Network
+from askalike.nn._network import Network, Trace
 from askalike.text.features._features import Features, Text
 from askalike.training.checkpoint import load_weights
-from askalike.training.encoding import encoded, scored
-from askalike.types import Vectors
+from askalike.training.encoding import encoded, scored, traces
+from askalike.types import Answer, Vectors
 
 WEIGHTS = "weights.safetensors"
 
@@ -93,6 +94,11 @@ class Neural:
         return {}
 
     @property
+    def known(self) -> Known | None:
+        """What it is made of, once it is trained."""
+        return self._known
+
+    @property
     def indexable(self) -> bool:
         """Whether vectors alone give the score; else `score` does, pair by pair."""
         return self._known is None or self._known.network.indexable
@@ -101,7 +107,7 @@ class Neural:
         """The network's score of each document for the query, (n,)."""
         known = self._trained()
         texts = known.features.rows([query, *documents])
-        vectors = encoded(known.network, texts, np.arange(len(documents) + 1) > 0)
+        vectors = encoded(known.network, texts, _answers([query, *documents]))
         scores = scored(known.network, vectors, np.zeros(1, np.int64), np.arange(1, len(documents) + 1))
         return np.asarray(scores[0], np.float32)
 
@@ -113,7 +119,18 @@ class Neural:
     def encode(self, texts: Sequence[Text], role: Literal["query", "document"]) -> Vectors:
         """The vectors of n texts: one row each, in every part. A text without a known word gets zeros."""
         known = self._trained()
-        return encoded(known.network, known.features.rows(texts), np.full(len(texts), role == "document"))
+        return encoded(known.network, known.features.rows(texts), _answers(texts))
+
+    def traced(self, texts: Sequence[Text]) -> Sequence[Traced] | None:
+        """What of each text makes its vectors; None where the network cannot tell."""
+        known = self._trained()
+        spans = getattr(known.features, "spans", None)
+        found = traces(known.network, known.features.rows(texts)) if spans else None
+        if spans is None or found is None:
+            return None
+        weights = known.network.weights().tolist()
+        read = [spans(text) for text in texts]
+        return [Traced(plain, words, _made(found, weights, n)) for n, (plain, words) in enumerate(read)]
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -148,3 +165,15 @@ class Neural:
                 f"{self.recipe.name}: nothing is learned yet; train it (askalike train), or call fit(view)"
             )
         return self._known
+
+
+def _answers(texts: Sequence[Text]) -> NDArray[np.bool_]:
+    return np.array([isinstance(text, Answer) for text in texts], np.bool_)
+
+
+def _made(traces: Sequence[Trace], weights: Sequence[float], n: int) -> tuple[Made, ...]:
+    """What makes the vectors of the text of number n, part by part."""
+    return tuple(
+        Made(t.columns[n].numpy(), t.values[n].numpy(), t.tokens[n].numpy(), t.side, weight)
+        for t, weight in zip(traces, weights, strict=True)
+    )

@@ -7,17 +7,19 @@ from typing import Any, Self
 import numpy as np
 
 from askalike import rankers
+from askalike.answering.reply import Mode, Reply
 from askalike.archive.store import Archive
 from askalike.archive.view import View
 from askalike.engines._calibration import Calibration, kept
 from askalike.engines._features import DEPTH, Features
+from askalike.engines._replies import SURE, TYPED, replied
+from askalike.engines.precedents import Precedent, precedents
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers import Ranker
 from askalike.text.snippet import snippet
 from askalike.types import Explanation, Filter, Hit, Match, Question
 
 SNIPPET = 160
-TYPED = " typed "  # the id of a question that is being asked: no question of an archive is called so
 
 
 class Local:
@@ -82,8 +84,27 @@ class Local:
         below `min_probability`. prefix: the last word may be unfinished. Each match says why.
         Raises SettingsError for a `min_probability` outside [0, 1], or where there are no probabilities.
         """
+        return self._matches(Question(TYPED, title, body), k, where, prefix, min_probability)
+
+    def like(self, question: Question, k: int = 5) -> Sequence[Match]:
+        """The k questions most similar to one of the archive, itself left out; otherwise as `search`."""
+        return self._matches(question, k)
+
+    def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
+        """Why each of these questions would be found for that one, as far as it is there."""
         self.refresh()
-        calibration, query = self.calibration, Question(TYPED, title, body)
+        return self.ranker.explain(question, ids)
+
+    def _matches(
+        self,
+        query: Question,
+        k: int,
+        where: Filter | None = None,
+        prefix: bool = False,
+        min_probability: float | None = None,
+    ) -> Sequence[Match]:
+        self.refresh()
+        calibration = self.calibration
         line, depth = self._line(calibration, min_probability), max(k, DEPTH) if calibration else k
         hits = self.ranker.rank({query.id: query}, depth, where=where, prefix=prefix)[query.id]
         questions = self._view.get(h.id for h in hits)
@@ -94,10 +115,33 @@ class Local:
         reasons = self.ranker.explain(query, [h.id for h, _ in shown], prefix=prefix)
         return [_match(questions[h.id], h, p, reasons.get(h.id)) for h, p in shown]
 
-    def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
-        """Why each of these questions would be found for that one, as far as it is there."""
+    def answer(
+        self,
+        title: str,
+        mode: Mode = "nearest",
+        k: int = 3,
+        *,
+        body: str = "",
+        min_probability: float | None = None,
+        sure: float = SURE,
+        model: str | None = None,
+    ) -> Reply:
+        """An answer to the question typed, with at most k stored answers.
+
+        nearest: the stored answers of the most similar questions. generate: text that a model of the archive writes
+        (`model`: which one, where there are several), with the stored answers nearest to it. auto: nearest where the
+        best has a probability of `sure`, generate where it is less, no answer where it is below the line of `search`.
+        Raises ArchiveError where there are no answers; SettingsError for what is not known or, with auto, where there
+        is no calibration.
+        """
+        return replied(
+            self, title, mode, k, body=body, min_probability=min_probability, sure=sure, model=model
+        )  # fmt: skip
+
+    def precedents(self, title: str, hit: Question, k: int = 2, *, body: str = "") -> Sequence[Precedent]:
+        """The archived duplicates most like the question typed and a hit of it: see `engines.precedents`."""
         self.refresh()
-        return self.ranker.explain(question, ids)
+        return precedents(self._view, self.ranker, Question(TYPED, title, body), hit, k)
 
     def _line(self, calibration: Calibration | None, asked: float | None) -> float:
         """The probability below which nothing is shown."""

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.errors import SettingsError
-from askalike.nn._network import RESERVED
+from askalike.nn._network import RESERVED, Trace
 
 
 def embedding(size: int, dim: int) -> nn.Embedding:
@@ -50,14 +50,25 @@ class WindowMax(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """ids, mask (batch, tokens) to (batch, units); zeros for a text without words."""
+        highest = self._windows(ids, mask).max(1).values
+        return highest.masked_fill(~mask.any(1, keepdim=True), 0).tanh()
+
+    def trace(self, ids: Tensor, mask: Tensor) -> Trace:
+        """Each unit with its value and the middle of the window that it is of, (batch, units): see Network.trace."""
+        highest, middle = self._windows(ids, mask).max(1)
+        values = highest.masked_fill(~mask.any(1, keepdim=True), 0).tanh()
+        columns = torch.arange(self.units, device=values.device).expand_as(values)
+        return Trace(columns, values, middle, self.window // 2)
+
+    def _windows(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """W1 z + b of each window, (batch, tokens, units); -inf where its middle is padding."""
         tokens, side = ids.shape[1], self.window // 2
         words, places = torch.unique(functional.pad(ids.where(mask, 0), (side, side)), return_inverse=True)
         products = (self.words(words) @ self.weight).view(len(words), self.window, self.units)
         windows = self.bias + sum(
             functional.embedding(places[:, j : j + tokens], products[:, j]) for j in range(self.window)
         )
-        highest = windows.masked_fill(~mask[:, :, None], -torch.inf).max(1).values
-        return highest.masked_fill(~mask.any(1, keepdim=True), 0).tanh()
+        return windows.masked_fill(~mask[:, :, None], -torch.inf)
 
 
 class WordWeights(nn.Module):
@@ -78,6 +89,11 @@ class WordWeights(nn.Module):
         places, values = torch.stack((row, words[column])), bags[row, column]
         shape = (len(ids), len(self.t))
         return torch.sparse_coo_tensor(places, values, shape, is_coalesced=True, check_invariants=False)
+
+    def trace(self, ids: Tensor, mask: Tensor) -> Trace:
+        """Each token's word with its weight, (batch, tokens): see Network.trace."""
+        known = (mask & (ids >= RESERVED)).to(self.t)
+        return Trace(ids, self.t[ids] * known, torch.arange(ids.shape[1], device=ids.device).expand_as(ids))
 
     def _bags(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         words, places = torch.unique(ids, return_inverse=True)

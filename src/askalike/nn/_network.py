@@ -1,7 +1,7 @@
 """What every network is."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +14,22 @@ RESERVED: Final = 2
 """Numbers below this are no words: 0 is padding, 1 the unknown word."""
 
 Batch = Mapping[str, Tensor]
-"""Texts as its features made them, by name, the batch first; and `document` (batch,), True for a document's role."""
+"""Texts as its features made them, by name, the batch first; and `document` (batch,), True for an answer."""
 
 Vectors = tuple[Tensor, ...]
 """One tensor (batch, dim) for each part."""
+
+
+class Trace(NamedTuple):
+    """Of one part of a batch's vectors: columns, what is added to them, and the token that adds it; each (batch, n).
+
+    `side`: so many tokens on either side of it have a part in that.
+    """
+
+    columns: Tensor
+    values: Tensor
+    tokens: Tensor
+    side: int = 0
 
 
 class Network(nn.Module):
@@ -30,7 +42,7 @@ class Network(nn.Module):
     Settings: ClassVar[type[Settings]] = Settings
     features: ClassVar[str] = "words"
     """The kind of features that it reads."""
-    metrics: ClassVar[tuple[Metric, ...]] = ("cosine",)
+    metrics: tuple[Metric, ...] = ("cosine",)
     """How the vectors of each part are compared."""
     served_by: ClassVar[str] = "neural"
     """The encoder that opens it once it is trained."""
@@ -55,6 +67,21 @@ class Network(nn.Module):
         """Whether vectors alone give the score; else a pair must be seen together, and only candidates are ranked."""
         return True
 
+    @property
+    def writes(self) -> bool:
+        """Whether it learns to write answers, too."""
+        return False
+
+    def count(self, counts: Tensor) -> None:
+        """Takes how often each number is in the answers to be written, (size,), before training; only if it writes."""
+
+    def beside(self, batch: Batch, vectors: Vectors, query: Tensor, positive: Tensor) -> Tensor | None:
+        """What it learns beside the scores: a loss of each pair (n,), added to that of the scores; None for nothing.
+
+        query, positive: (n,), the pairs' rows among the texts of the batch and their vectors.
+        """
+        return None
+
     def start(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Takes over what is known before training: pre-trained vectors (size, dim), and words' rarity (size,)."""
 
@@ -68,6 +95,10 @@ class Network(nn.Module):
         A part may be a sparse tensor (coalesced).
         """
         return self(batch)  # type: ignore[no-any-return]
+
+    def trace(self, batch: Batch) -> tuple[Trace, ...] | None:
+        """Which token makes each number of the vectors, part by part; None where no number is any one token's."""
+        return None
 
     def weights(self) -> Tensor:
         """The weight of each part, (parts,)."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from askalike.config import Settings
 from askalike.nn._layers import WindowMax, WordWeights, fill
-from askalike.nn._network import Batch, Network, Vectors
+from askalike.nn._network import Batch, Network, Trace, Vectors
 from askalike.nn.cnn import CnnSettings
 from askalike.types import Metric
 
@@ -25,7 +25,7 @@ class BowCnn(Network):
     """s(q1, q2) = β1 · cosine of the bags of words + β2 · cosine of the convolutional vectors."""
 
     Settings: ClassVar[type[Settings]] = BowCnnSettings
-    metrics: ClassVar[tuple[Metric, ...]] = ("cosine", "cosine")
+    metrics: tuple[Metric, ...] = ("cosine", "cosine")
 
     def __init__(self, settings: BowCnnSettings, size: int) -> None:
         super().__init__(settings, size)
@@ -49,6 +49,11 @@ class BowCnn(Network):
         """The bags as a sparse tensor with a column for each word, (batch, size); the other part as it is."""
         ids, mask = batch["ids"], batch["mask"]
         return self.bag.sparse(ids, mask), self.convolution(ids, mask)
+
+    def trace(self, batch: Batch) -> tuple[Trace, ...]:
+        """A word of the bag is each of its tokens'; each unit is the window's where it is largest."""
+        ids, mask = batch["ids"], batch["mask"]
+        return self.bag.trace(ids, mask), self.convolution.trace(ids, mask)
 
     def weights(self) -> Tensor:
         """β, (2,)."""

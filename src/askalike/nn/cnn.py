@@ -7,7 +7,7 @@ from torch import Tensor
 
 from askalike.config import Settings
 from askalike.nn._layers import WindowMax, fill
-from askalike.nn._network import Batch, Network, Vectors
+from askalike.nn._network import Batch, Network, Trace, Vectors
 
 
 class CnnSettings(Settings):
@@ -46,3 +46,7 @@ class Cnn(Network):
     def forward(self, batch: Batch) -> Vectors:
         """ids, mask (batch, tokens) to one part (batch, units)."""
         return (self.convolution(batch["ids"], batch["mask"]),)
+
+    def trace(self, batch: Batch) -> tuple[Trace, ...]:
+        """Each unit is the window's where it is largest."""
+        return (self.convolution.trace(batch["ids"], batch["mask"]),)

@@ -85,7 +85,9 @@ class ByQuestion(Numbered):
         rows = [np.array([questions.get(int(n), -1) for n in numbers], np.int64) for numbers in candidates]
         return self.inner.score(prepared, rows)
 
-    def explain_asked(self, view: View, asked: Asked, ids: Sequence[str]) -> Mapping[str, Explanation]:
+    def explain_asked(
+        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    ) -> Mapping[str, Explanation]:
         """None: what the questions have in common says little about their answers."""
         return {}
 

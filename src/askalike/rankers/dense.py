@@ -169,7 +169,7 @@ class Dense(Indexed[VectorIndex]):
 
     def _best(self, queries: VectorQueries, question: Question, number: int) -> Mapping[str, Question]:
         """The fields of the phrasing that scores best, each as a text of its own."""
-        phrasing = self._searcher().best(queries, 0, number)
+        phrasing = self._searcher().best(queries, 0, number) if question.rephrasings else 0
         if phrasing:
             known = phrasing <= len(question.rephrasings)  # else the archive has changed since
             return {"rephrasing": replace(question, title=question.rephrasings[phrasing - 1], body="")} if known else {}

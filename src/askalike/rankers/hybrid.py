@@ -7,7 +7,7 @@ Scores are normalised by that pool alone, so that they depend neither on k nor o
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -18,6 +18,7 @@ from askalike.index.search import Found
 from askalike.rankers._numbered import Asked, Numbered, Numbers, Scores, all_asked, best
 from askalike.rankers._parts import Composed, PartsSettings
 from askalike.rankers._parts import Numbers as Weights
+from askalike.rankers._ranker import Progress
 from askalike.types import Contribution, Explanation, Question, Run, Span
 
 RANK = 60  # added to a rank before it is inverted (Cormack, Clarke and Büttcher 2009)
@@ -75,6 +76,7 @@ class Hybrid(Composed):
 
     Settings: ClassVar[type[PartsSettings]] = HybridSettings
     settings: HybridSettings
+    _latest: tuple[Any, _Prepared] | None = None
 
     def __init__(self, parts: Sequence[Numbered], settings: HybridSettings, name: str = "hybrid") -> None:
         super().__init__(parts, settings, name)
@@ -107,8 +109,21 @@ class Hybrid(Composed):
         return runs
 
     def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> _Prepared:
-        """The queries as each part knows them."""
-        return _Prepared([part.prepare(view, asked, prefix) for part in self.parts])
+        """The queries as each part knows them. One alone is remembered with its pools until the next `index`, as it
+        is explained after it was found."""
+        key = (view, tuple(asked), prefix)
+        remembered = self._latest
+        if remembered and remembered[0] == key:
+            return remembered[1]
+        prepared = _Prepared([part.prepare(view, asked, prefix) for part in self.parts])
+        if len(asked) == 1:
+            self._latest = key, prepared
+        return prepared
+
+    def index(self, view: View, progress: Progress | None = None) -> Self:
+        """See Ranker.index."""
+        self._latest = None
+        return super().index(view, progress)
 
     def find(self, prepared: _Prepared, k: int, allowed: Numbers | None) -> list[Found]:
         """See Numbered.find. A document that no part proposes is not found."""
@@ -182,7 +197,7 @@ def _sharing(name: str, reason: Explanation | None, share: float) -> Explanation
     """A part's explanation, its contributions adding up to what the part adds."""
     reason = reason or Explanation(0.0)
     total = sum(c.score for c in reason.contributions)
-    if not total:
+    if total <= 0:  # nothing to share out
         return replace(reason, score=share, contributions=(Contribution(name, (), share),) if share else ())
     rows = tuple(replace(c, score=c.score * (share / total)) for c in reason.contributions)
     return replace(reason, score=share, contributions=rows)

@@ -11,8 +11,9 @@ from askalike.archive.view import View
 from askalike.errors import NotFittedError, SettingsError
 from askalike.index.search import Found
 from askalike.rankers._numbered import Asked, Numbered, Numbers, Scores
+from askalike.rankers._occlusion import occluded
 from askalike.rankers._ranker import Progress
-from askalike.types import Answer, Contribution, Explanation, Question
+from askalike.types import Answer, Explanation, Question
 
 
 class Scorer(Protocol):
@@ -77,10 +78,17 @@ class Pairwise(Numbered):
     def explain_asked(
         self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
     ) -> Mapping[str, Explanation]:
-        """The score as a whole."""
-        numbers = view.numbers(ids)
-        scores = self._scores(view, asked.query, np.array(list(numbers.values()), np.int64)).tolist()
-        return {id: Explanation(s, (Contribution(self.name, (), s),)) for id, s in zip(numbers, scores, strict=True)}
+        """What each score loses without each word of the query."""
+        documents = view.get(ids) if view.of == "questions" else {}
+        if not documents:
+            return {}
+        scores = self.scorer.score(asked.query, list(documents.values()))
+        told = dict(zip(documents, scores.tolist(), strict=True))
+
+        def table(queries: Sequence[Question], texts: Sequence[Question]) -> NDArray[np.float64]:
+            return np.array([self.scorer.score(query, texts) for query in queries], np.float64)
+
+        return occluded(table, self.name, asked.query, documents, told)
 
     def _scores(self, view: View, query: Question, numbers: Numbers) -> Scores:
         """NaN for a document that is no longer there."""

@@ -8,12 +8,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from askalike.nn._network import Network
+from askalike.nn._network import Network, Trace
 from askalike.text.features._features import Rows
 from askalike.types import Part, Vectors
 
 TOKENS = 1 << 15
 """Tokens in a batch, padding included: some 130 MB of windows at 1,000 units."""
+TOKENS_CPU = 1 << 11
+"""The same on a processor: what stays in its caches is worked out three to five times as fast."""
 TEXTS = 4096
 
 Numbers = NDArray[np.int64]
@@ -27,7 +29,8 @@ def encoded(network: Network, rows: Rows, documents: NDArray[np.bool_]) -> Vecto
     network.eval()
     order = np.argsort(rows.lengths, kind="stable")
     found: list[list[Tensor]] = [[] for _ in network.metrics]
-    for numbers in _batches(order, rows.lengths[order]):
+    tokens = TOKENS_CPU if device.type == "cpu" else TOKENS
+    for numbers in _batches(order, rows.lengths[order], tokens):
         arrays = {**rows.batch(numbers), "document": documents[numbers]}
         parts = network.encode({name: torch.from_numpy(array).to(device) for name, array in arrays.items()})
         for kept, part in zip(found, parts, strict=True):
@@ -48,12 +51,21 @@ def scored(network: Network, vectors: Vectors, left: Numbers, right: Numbers) ->
     return network.matrix(one, other).cpu().numpy()
 
 
-def _batches(order: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+@torch.inference_mode()
+def traces(network: Network, rows: Rows) -> tuple[Trace, ...] | None:
+    """Which token makes each number of a few rows' vectors, part by part; None where the network cannot tell."""
+    device = next(network.parameters()).device
+    batch = rows.batch(np.arange(len(rows.lengths)))
+    found = network.trace({name: torch.from_numpy(array).to(device) for name, array in batch.items()})
+    return found and tuple(Trace(t.columns.cpu(), t.values.cpu(), t.tokens.cpu(), t.side) for t in found)
+
+
+def _batches(order: NDArray[np.int64], lengths: NDArray[np.int64], tokens: int) -> Iterator[NDArray[np.int64]]:
     """Texts of rising length, as many as fit; at least one text in each; one empty batch where there is none."""
     start = 0
     while start < len(order) or start == 0:
         size = np.arange(1, min(TEXTS, len(order) - start) + 1) * lengths[start : start + TEXTS]
-        end = start + max(1, int(np.searchsorted(size, TOKENS, "right")))
+        end = start + max(1, int(np.searchsorted(size, tokens, "right")))
         yield order[start:end]
         start = end
 

@@ -45,6 +45,9 @@ class TeacherSettings(Settings):
     prefixes: float = Field(0.25, ge=0, description="so many of its unfinished versions for each title")
     dropped: float = Field(0.25, ge=0, description="so many versions without some of its words for each title")
     recombined: float = Field(0.0, ge=0, description="so many new titles, each made of several, for each title")
+    alone: bool = Field(
+        False, description="each word of titles alone, too, and pairs of words that several titles have"
+    )
     cosine: float = Field(2.0, ge=0, description="how much the likeness to the teacher's vector counts")
     temperature: float = Field(0.1, gt=0, description="of the softmax over likenesses within a batch")
     not_taught: tuple[str, ...] = Field((), description="splits whose queries are not taught, to measure new ones by")

@@ -23,10 +23,12 @@ from askalike.tune.task import Task
 from askalike.types import Run, Split
 
 Part = Literal["dev", "test"]
+SHOWN = "Success@5"
+"""What is told beside the measure that chooses: people know what it means."""
 
 
 class Bench:
-    """Measures trials on the parts of a task by one measure."""
+    """Measures trials on the parts of a task, by the measure that chooses and by SHOWN."""
 
     def __init__(
         self, archive: Archive, task: Task, measure: str, rule: str, state: State, fixed: Settings | None = None
@@ -35,17 +37,27 @@ class Bench:
         self.measure, self.rule = measure, rule
         self.fixed = {**(fixed or {}), **task.fixed}
         self._parts: Mapping[Part, Split] = {"dev": task.dev, "test": task.measures}
-        self._took: list[float] = []
         self.quick_s = 0.0
-        """What the quickest trial took, the first one may build an index."""
+        """What a ranking of dev by words takes, once `clock` has found out."""
 
-    def values(self, trials: Sequence[Trial], part: Part = "dev") -> Iterator[tuple[Trial, Values]]:
-        """The measure of each query under each trial; hybrids that differ in their weights are ranked together."""
+    def values(self, trials: Sequence[Trial], part: Part = "dev") -> Iterator[tuple[Trial, Values, Values]]:
+        """Each trial with what its queries have by the measure that chooses and by the one that is told.
+
+        Hybrids that differ in their weights are ranked together.
+        """
         for _, group in groupby(trials, _but_weights):
             alike = list(group)
-            unknown = [t for t in alike if self.state.values(t, part) is None]
+            unknown = [t for t in alike if self.state.found(t, part) is None]
             self._measure(unknown, part)
-            yield from ((trial, self.state.values(trial, part) or {}) for trial in alike)
+            for trial in alike:
+                found = self.state.found(trial, part) or {}
+                yield trial, found[self.measure], found[SHOWN]
+
+    def clock(self, trial: Trial) -> None:
+        """Ranks dev once more to learn how long a trial takes whose index is there."""
+        started = time.monotonic()
+        self._runs(self.built(trial), [trial], self._parts["dev"], DEPTH)
+        self.quick_s = time.monotonic() - started
 
     def built(self, trial: Trial, proxy: bool = True) -> Ranker:
         """A trial's ranker. proxy: with the settings that a proxy needs, too."""
@@ -73,14 +85,13 @@ class Bench:
             if not path.exists():
                 self.state.make(path)
         labels = self._parts[part]
-        depth = cutoff(self.measure) or DEPTH
+        measures = list(dict.fromkeys((self.measure, SHOWN)))
+        depth = max(cutoff(measure) or DEPTH for measure in measures)
         runs = self._runs(ranker, trials, labels, depth)
-        found = [evaluate(separated(run), labels.qrels, [self.measure], self.rule) for run in runs]
+        found = [evaluate(separated(run), labels.qrels, measures, self.rule) for run in runs]
         took = (time.monotonic() - started) / len(trials)
-        self._took.append(took)
-        self.quick_s = min(self._took)
         for trial, evaluation in zip(trials, found, strict=True):
-            self.state.keep(trial, part, evaluation.per_query(self.measure), took)
+            self.state.keep(trial, part, {m: evaluation.per_query(m) for m in measures}, took)
 
     def _runs(self, ranker: Ranker, trials: Sequence[Trial], labels: Split, depth: int) -> Sequence[Run]:
         if isinstance(ranker, Hybrid) and not self.archive.meta.get("groups"):

@@ -25,11 +25,11 @@ def spoken(seconds: float) -> str:
 
 
 class Budget:
-    """A limit in seconds, of which some were spent by earlier calls."""
+    """A limit in seconds, from now on."""
 
-    def __init__(self, limit_s: float, spent_s: float = 0.0) -> None:
+    def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
-        self._ends = time.monotonic() + limit_s - spent_s
+        self._ends = time.monotonic() + limit_s
 
     @property
     def left_s(self) -> float:

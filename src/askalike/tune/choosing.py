@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from askalike.evaluation.resampling import bootstrap_means, greatest_p, interval, sign_flip_p
 from askalike.evaluation.significance import ALPHA, DRAWS, SEED
-from askalike.tune.candidates import TUNED, Candidate, Trial
+from askalike.tune.candidates import Candidate, Trial
 
 Floats = NDArray[np.float64]
 Values = Mapping[str, float]
@@ -22,6 +22,8 @@ class Entry:
     candidate: Candidate
     trial: Trial
     values: Values
+    shown: Values
+    """The measure that is told beside."""
 
     def mean(self, queries: Sequence[str]) -> float:
         """Over some of the queries."""
@@ -57,36 +59,47 @@ def difference(first: Values, second: Values) -> Difference:
 
 
 def chosen(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:
-    """The simplest level's best entry that no other level's best beats significantly on the queries.
+    """The simplest level's best entry that beats words significantly and that no other such one beats; else words.
 
-    Lexical ones compete among themselves alone, a hybrid only over the lexical ranker that these queries choose. Ties
-    go to what was tried first.
+    A hybrid competes only over the lexical ranker that these queries choose. Ties go to what was tried first.
     """
     words = chosen_lexical(entries, queries)
-    able = [e for e in entries if e.candidate.base is None or e.candidate.base == words.trial]
-    best = _simplest(able, queries)
-    return words if best.candidate.lexical else best
+    others = [e for e in entries if not e.candidate.lexical and e.candidate.base in (None, words.trial)]
+    levels = _levels(others)
+    own = _values([words], queries)[:, 0]
+    better = [of_level for of_level in levels if beats(_values(of_level, queries), own)]
+    return _unbeaten(better, queries) if better else words
 
 
 def chosen_lexical(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:
     """The simplest lexical entry that no other lexical one beats significantly on the queries."""
-    return _simplest([e for e in entries if e.candidate.lexical], queries)
+    return _unbeaten(_levels([e for e in entries if e.candidate.lexical]), queries)
 
 
 def best_lexical(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:
     """The lexical entry with the highest mean on the queries: what a ranker has to beat."""
-    return max((e for e in entries if e.candidate.level <= TUNED), key=lambda e: e.mean(queries))
+    return _best([e for e in entries if e.candidate.lexical], queries)
 
 
-def _simplest(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:
-    levels = sorted({entry.candidate.level for entry in entries})
-    table = {level: _values([e for e in entries if e.candidate.level == level], queries) for level in levels}
-    for level in levels:
-        best = max((e for e in entries if e.candidate.level == level), key=lambda e: e.mean(queries))
+def _levels(entries: Sequence[Entry]) -> Sequence[Sequence[Entry]]:
+    """The entries level by level, the simplest first."""
+    levels = sorted({e.candidate.level for e in entries})
+    return [[e for e in entries if e.candidate.level == level] for level in levels]
+
+
+def _best(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:
+    return max(entries, key=lambda entry: entry.mean(queries))
+
+
+def _unbeaten(levels: Sequence[Sequence[Entry]], queries: Sequence[str]) -> Entry:
+    """The best entry of the first level whose best no other level beats."""
+    tables = [_values(of_level, queries) for of_level in levels]
+    for n, of_level in enumerate(levels):
+        best = _best(of_level, queries)
         own = np.array([best.values[q] for q in queries])
-        if not any(beats(table[other], own) for other in levels if other != level):
+        if not any(beats(table, own) for other, table in enumerate(tables) if other != n):
             return best
-    raise ValueError("the level with the greatest mean is beaten by none")  # pragma: no cover
+    return max((_best(of_level, queries) for of_level in levels), key=lambda entry: entry.mean(queries))
 
 
 def _values(entries: Sequence[Entry], queries: Sequence[str]) -> Floats:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from askalike.errors import TrainingError
 from askalike.tune.bench import Bench
@@ -23,11 +24,12 @@ RANKINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A candidate's best on the queries that choose: a share of n, and how long it took to find."""
+    """A candidate's best on the n queries that choose, by both measures, and how long it took to find."""
 
     candidate: Candidate
     trial: Trial
     mean: float
+    shown: float
     n: int
     seconds: float
 
@@ -58,6 +60,8 @@ class Climb:
         """The lexical rankers, as they come and tuned."""
         latest = self.budget.left_s - WORDS_SHARE * self.budget.limit_s
         for candidate in lexical_ladder(self.archive, self.bench.fixed):
+            if self.entries and not self.bench.quick_s and not self._known(candidate):
+                self.bench.clock(self.entries[0].trial)
             needed = len(candidate.trials) * self.bench.quick_s
             if self.entries and self.budget.left_s - needed < latest and not self._known(candidate):
                 self._leave(candidate.name, self._time(needed, self.budget.left_s - latest))
@@ -86,11 +90,13 @@ class Climb:
 
     def _try(self, candidate: Candidate) -> None:
         started = time.monotonic()
-        found = [Entry(candidate, trial, values) for trial, values in self.bench.values(candidate.trials)]
+        found = [Entry(candidate, *worth) for worth in self.bench.values(candidate.trials)]
         self.entries += found
         queries = sorted(found[0].values)
         best = max(found, key=lambda entry: entry.mean(queries))
-        self.tried.append(Tried(candidate, best.trial, best.mean(queries), len(queries), time.monotonic() - started))
+        shown = fsum(best.shown.values()) / len(best.shown)
+        took = time.monotonic() - started
+        self.tried.append(Tried(candidate, best.trial, best.mean(queries), shown, len(queries), took))
         self.tell(self.tried[-1])
 
     def _leave(self, name: str, why: str) -> None:
@@ -98,7 +104,7 @@ class Climb:
         self.tell(self.left[-1])
 
     def _known(self, candidate: Candidate) -> bool:
-        return all(self.bench.state.values(trial, "dev") is not None for trial in candidate.trials)
+        return all(self.bench.state.found(trial, "dev") is not None for trial in candidate.trials)
 
     def _dense(self, rung: Rung) -> Trial:
         if rung.recipe:
@@ -124,8 +130,7 @@ class Climb:
 
     def _ranked(self, rung: Rung) -> bool:
         return (
-            self.bench.state.values(Trial(rung.name, {"model": self.encoder} if rung.teacher else {}), "dev")
-            is not None
+            self.bench.state.found(Trial(rung.name, {"model": self.encoder} if rung.teacher else {}), "dev") is not None
         )
 
     def _time(self, needed: float, left: float) -> str:

@@ -1,5 +1,6 @@
 """Trains a rung of the ladder on what an archive may be learned from, as long as there is time."""
 
+import hashlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from askalike.errors import AskalikeError
 from askalike.experiment import training
 from askalike.rankers import MODELS
 from askalike.tune.budget import Budget
-from askalike.tune.candidates import Rung, Trial
+from askalike.tune.candidates import LABELS, Rung, Trial
 from askalike.tune.state import State
 from askalike.tune.task import Task
 
@@ -36,11 +37,14 @@ class Learner:
 
     def __init__(self, archive: Archive, task: Task, state: State, encoder: str, say: Say) -> None:
         self.archive, self.task, self.state, self.encoder, self.say = archive, task, state, encoder, say
+        self.labelled: set[str] = set()
+        """The models that have learned from labels."""
         self._view = archive.view(hidden=task.hidden, withheld=task.withheld)
 
     def name(self, rung: Rung) -> str:
-        """The model that the rung becomes; that of another state of the archive is another one."""
-        return f"{rung.recipe}-{self.state.key[:8]}"
+        """The model that the rung becomes; that of another state of the archive, or another teacher, is another one."""
+        taught = hashlib.sha256(self.encoder.encode()).hexdigest()[:4] if rung.teacher else ""
+        return f"{rung.recipe}-{self.state.key[:8]}{taught}"
 
     def trained(self, rung: Rung) -> bool:
         """Whether it is there already."""
@@ -95,6 +99,8 @@ class Learner:
                 )  # fmt: skip
             finally:
                 self.state.spend(f"train {rung.name}", time.monotonic() - started)
+        if set(LABELS) & set(self.signals(rung)):
+            self.labelled.add(self.name(rung))
         return Trial(self.name(rung))
 
     def _recipe(self, rung: Rung) -> Recipe:

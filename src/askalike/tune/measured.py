@@ -1,10 +1,10 @@
 """What the choice is worth on queries that had no part in it: a test part, or each fold by what the others choose."""
 
 from collections.abc import Iterator, Sequence
+from math import fsum
 
 from askalike.archive.clusters import clusters_of, folds
 from askalike.tune.bench import Bench
-from askalike.tune.candidates import Trial
 from askalike.tune.choosing import Entry, Values, best_lexical, chosen, chosen_lexical, difference
 from askalike.tune.task import Task
 from askalike.tune.verdict import Verdict
@@ -26,36 +26,44 @@ def nested(task: Task, queries: Sequence[str], seed: int = 0) -> Iterator[tuple[
 def judged(bench: Bench, entries: Sequence[Entry], seed: int) -> Verdict:
     """Chooses on dev and measures on test, or in nested folds."""
     queries = sorted(entries[0].values)
-    winner, words, best = chosen(entries, queries), chosen_lexical(entries, queries), best_lexical(entries, queries)
+    winner, best = chosen(entries, queries), best_lexical(entries, queries)
     encoder = next((e for e in entries if e.trial.ranker == "pretrained"), None)
-    names: list[str] = []
     if bench.task.test is not None:
-        of_chosen, of_words = (_measured(bench, e.trial) for e in (winner, best))
-        of_encoder = _measured(bench, encoder.trial) if encoder else None
+        folds_chose: Sequence[str] = ()
+        ours, words = _measured(bench, winner), _measured(bench, best)
+        alone = _measured(bench, encoder) if encoder else None
     else:
-        of_chosen, of_words, names = _out_of_fold(bench.task, entries, queries, seed)
-        of_encoder = encoder.values if encoder else None
-    value = sum(of_chosen.values()) / len(of_chosen)
+        ours, words, folds_chose = _out_of_fold(bench.task, entries, queries, seed)
+        alone = encoder
     return Verdict(
-        bench.task, bench.measure, winner, words, best.trial.ranker, value, difference(of_chosen, of_words),
-        difference(of_chosen, of_encoder) if of_encoder else None, names,
+        bench.task, bench.measure, winner, chosen_lexical(entries, queries), best.trial.ranker,
+        _mean(ours.shown), difference(ours.shown, words.shown), difference(ours.values, words.values),
+        difference(ours.values, alone.values) if alone else None, folds_chose,
     )  # fmt: skip
 
 
-def _measured(bench: Bench, trial: Trial) -> Values:
-    return next(values for _, values in bench.values([trial], "test"))
+def _mean(values: Values) -> float:
+    return fsum(values.values()) / len(values)
+
+
+def _measured(bench: Bench, entry: Entry) -> Entry:
+    """The entry with what it is worth on the test queries."""
+    return Entry(entry.candidate, *next(bench.values([entry.trial], "test")))
 
 
 def _out_of_fold(
     task: Task, entries: Sequence[Entry], queries: Sequence[str], seed: int
-) -> tuple[Values, Values, list[str]]:
-    """Each query under what the other folds choose: of all candidates, and of the lexical ones."""
-    found: dict[str, float] = {}
-    words: dict[str, float] = {}
-    names = []
+) -> tuple[Entry, Entry, list[str]]:
+    """Each query under what the other folds choose, of all candidates and of the lexical ones; and the choices."""
+    chose: list[tuple[list[str], Entry]] = []
+    words: list[tuple[list[str], Entry]] = []
     for own, rest in nested(task, queries, seed):
-        winner, best = chosen(entries, rest), best_lexical(entries, rest)
-        names.append(winner.candidate.name)
-        found |= {q: winner.values[q] for q in own}
-        words |= {q: best.values[q] for q in own}
-    return found, words, names
+        chose.append((own, chosen(entries, rest)))
+        words.append((own, best_lexical(entries, rest)))
+    return _joined(chose), _joined(words), [entry.candidate.name for _, entry in chose]
+
+
+def _joined(folds: Sequence[tuple[list[str], Entry]]) -> Entry:
+    values = {q: entry.values[q] for own, entry in folds for q in own}
+    shown = {q: entry.shown[q] for own, entry in folds for q in own}
+    return Entry(folds[0][1].candidate, folds[0][1].trial, values, shown)

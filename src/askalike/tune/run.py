@@ -1,6 +1,7 @@
 """Tuning: the ladder is climbed as long as there is time, one ranker is chosen, measured once, and put into service."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +22,10 @@ from askalike.tune.state import State
 from askalike.tune.task import Task, task_of
 from askalike.tune.verdict import Verdict
 
-VERSION = 1
+VERSION = 2
 """Of what tuning does: what another version has found out does not count."""
-MEASURE = "Success@5"
+MEASURE = "nDCG@10"
+"""What chooses and decides: where the right one stands says more, of few queries, than whether it is among five."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Outcome:
     calibrated: Calibrated | None
     uncalibrated: str | None
     spent_s: float
+    """By this call and those that it goes on from."""
 
 
 def tune(
@@ -54,37 +57,43 @@ def tune(
 
     encoder: a pre-trained encoder's folder or package, which teaches and competes. fixed: settings that all rankers
     have. tell: called with the task, each candidate tried, and each left out. The same call goes on where another was
-    interrupted, and with a larger budget tries what was left out. Raises ArchiveError where there is nothing to tune
-    on, SettingsError for a measure, rule, encoder or setting that is not known.
+    interrupted, with a budget of its own, and tries what was left out as far as that reaches. Raises ArchiveError
+    where there is nothing to tune on, SettingsError for a measure, rule, encoder or setting that is not known.
     """
     canonical(measure)
     if encoder:
         located(encoder, "encoder")
     task = task_of(archive, seed)
-    state = State(archive.path, [VERSION, content_hash(archive), measure, rule, dict(fixed or {}), encoder, seed])
+    state = State(archive.path, [VERSION, content_hash(archive), measure, rule, dict(fixed or {}), seed])
     bench = Bench(archive, task, measure, rule, state, fixed)
-    climb = Climb(bench, Learner(archive, task, state, encoder, say), Budget(budget_s, state.spent_s), tell)
+    climb = Climb(bench, Learner(archive, task, state, encoder, say), Budget(budget_s), tell)
     tell(task)
     climb.words()
     climb.vectors()
     verdict = judged(bench, climb.entries, seed)
     serving = verdict.serving.trial
     bench.clear([serving, Trial(DEFAULT)])
-    result, why = _in_service(archive, bench, task, verdict)
+    result, why = _in_service(archive, bench, task, verdict, climb.learner.labelled)
     return Outcome(verdict, climb.tried, climb.left, result, why, state.spent_s)
 
 
-def _in_service(archive: Archive, bench: Bench, task: Task, verdict: Verdict) -> tuple[Calibrated | None, str | None]:
-    """Puts the verdict's ranker into service and calibrates it; why not, where it cannot be."""
+def _in_service(
+    archive: Archive, bench: Bench, task: Task, verdict: Verdict, labelled: AbstractSet[str]
+) -> tuple[Calibrated | None, str | None]:
+    """Puts the verdict's ranker into service and calibrates it; why not, where it cannot be.
+
+    labelled: the models that have learned from labels: what one of them is in is calibrated on the test part alone.
+    """
     trial = verdict.serving.trial
     settings, now = bench.settings(trial), served(archive)
     if now is None or (now.ranker, dict(now.settings)) != (trial.ranker, dict(settings)):
         serve(archive, trial.ranker, settings, verdict.sentence)
     ranker = bench.built(trial, False).index(archive.view())
-    if task.calibrates is None:
+    if task.calibrates is None or task.whole is None:
         return None, "nobody has labelled what asks the same"
+    own = {trial.ranker, *trial.settings.get("parts", ())}
     try:
-        result = calibrate(archive, ranker, task.calibrates)
+        result = calibrate(archive, ranker, task.calibrates if own & labelled else task.whole)
     except AskalikeError as error:
         return None, str(error)
     result.calibration.save(archive.path)

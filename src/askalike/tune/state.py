@@ -35,13 +35,14 @@ class State:
         except OSError as error:
             raise ArchiveError(f"{self.folder}: {error.strerror}; tune keeps what it has found out there") from None
 
-    def values(self, trial: Trial, part: str) -> Mapping[str, float] | None:
-        """What a trial is worth on each query of a part; None where it has not been tried."""
+    def found(self, trial: Trial, part: str) -> Mapping[str, Mapping[str, float]] | None:
+        """What a trial is worth on each query of a part, by measure; None where it has not been tried."""
         return self._lines.get(_name(trial, part))
 
-    def keep(self, trial: Trial, part: str, values: Mapping[str, float], seconds: float) -> None:
-        """Keeps what a trial is worth, and how long it took to find out."""
-        self._write({"name": _name(trial, part), "found": dict(values), "seconds": round(seconds, 3)})
+    def keep(self, trial: Trial, part: str, found: Mapping[str, Mapping[str, float]], seconds: float) -> None:
+        """Keeps what a trial is worth by each measure, and how long it took to find out."""
+        values = {measure: dict(of_query) for measure, of_query in found.items()}
+        self._write({"name": _name(trial, part), "found": values, "seconds": round(seconds, 3)})
 
     def spend(self, what: str, seconds: float) -> None:
         """Counts time that went into something else."""

@@ -39,7 +39,9 @@ class Task:
     hidden: tuple[str, ...] = ()
     """Splits that nothing is learned from."""
     calibrates: str | None = None
-    """The split that what goes into service may be calibrated on."""
+    """The split that what has learned from labels may be calibrated on,"""
+    whole: str | None = None
+    """and that for what has not."""
     proxy: bool = False
     """Whether no person has said what is relevant: the archive's texts stand in."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -89,10 +91,10 @@ def task_of(archive: Archive, seed: int = 0) -> Task:
     if len(whole.qrels) < FEWEST:
         return _proxy(archive, seed)
     if len(whole.qrels) < NESTED:
-        return Task(f"{of}, nested folds", whole, None, (of,), of)
+        return Task(f"{of}, nested folds", whole, None, (of,), of, of)
     _cut(archive, of, PARTS, seed)
     dev, test = f"{PARTITION}/dev", f"{PARTITION}/test"
-    return Task(of, _some(archive, dev, seed), split(archive, test), (dev, test), test)
+    return Task(of, _some(archive, dev, seed), split(archive, test), (dev, test), test, of)
 
 
 def _given(archive: Archive, names: Sequence[str], seed: int) -> Task:
@@ -104,7 +106,7 @@ def _given(archive: Archive, names: Sequence[str], seed: int) -> Task:
         _cut(archive, "train", CHOOSING, seed)
         dev = f"{PARTITION}/test"
     hidden = tuple(dict.fromkeys([dev, *(name for name in given(archive) if name != "train")]))
-    return Task(f"{dev}, measured on {test}", _some(archive, dev, seed), split(archive, test), hidden, test)
+    return Task(f"{dev}, measured on {test}", _some(archive, dev, seed), split(archive, test), hidden, test, test)
 
 
 def _some(archive: Archive, name: str, seed: int) -> Split:

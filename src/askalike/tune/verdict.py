@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from askalike.evaluation.significance import ALPHA
+from askalike.tune.bench import SHOWN
 from askalike.tune.choosing import Difference, Entry
 from askalike.tune.task import NOISE, Task
 
@@ -21,9 +22,12 @@ class Verdict:
     best_words: str
     """The name of the best lexical ranker, by the queries that choose."""
     value: float
+    """By SHOWN, as the differences that follow it in the sentence."""
+    shown: Difference
     over_words: Difference
+    """By the measure that chooses: it decides."""
     over_encoder: Difference | None
-    """The chosen one over the pre-trained encoder alone, where there is one."""
+    """The chosen one over the pre-trained encoder alone, where there is one, by the measure that chooses."""
     folds: Sequence[str]
     """Nested: what each fold's other folds chose."""
 
@@ -35,17 +39,16 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict."""
-        name, d = self.chosen.candidate.name, self.over_words
+        name, n = self.chosen.candidate.name, self.over_words.n
+        told = f"{name}: {SHOWN} {100 * self.value:.1f} %"
         if self.chosen.candidate.lexical:
-            end = "nothing beats words significantly on the queries that choose; serving it"
-            return f"{name}: {self.measure} {_percent(self.value)}, n = {d.n:,}: {end}{self._noise}"
-        told = (
-            f"{name}: {self.measure} {_percent(self.value)}, {100 * d.mean:+.1f} points [{100 * d.low:.1f}, "
-            f"{100 * d.high:.1f}] over {self.best_words}, {_p(d.p)}, n = {d.n:,}"
-        )
-        if d.better:
-            return f"{told}; serving it{self._noise}"
-        return f"{told}: that does not beat words significantly; serving {self.words.candidate.name}{self._noise}"
+            return f"{told}, n = {n:,}: nothing beats words where it is chosen by; serving it{self._noise}"
+        told += f", {_points(self.shown)} over {self.best_words}"
+        if self.measure != SHOWN:
+            told += f"; {self.measure} {_points(self.over_words)}"
+        if self.over_words.better:
+            return f"{told}, n = {n:,}; serving it{self._noise}"
+        return f"{told}, n = {n:,}: that does not beat words; serving {self.words.candidate.name}{self._noise}"
 
     @property
     def _noise(self) -> str:
@@ -62,6 +65,7 @@ class Verdict:
             "chosen": self.chosen.candidate.name,
             "value": self.value,
             "lexical": self.best_words,
+            "shown": {"measure": SHOWN, **asdict(self.shown)},
             "over_lexical": asdict(self.over_words),
             "over_encoder": self.over_encoder and asdict(self.over_encoder),
             "folds": list(self.folds),
@@ -71,8 +75,8 @@ class Verdict:
         }
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f} %"
+def _points(d: Difference) -> str:
+    return f"{100 * d.mean:+.1f} points [{100 * d.low:.1f}, {100 * d.high:.1f}], {_p(d.p)}"
 
 
 def _p(p: float) -> str:

@@ -88,7 +88,7 @@ def test_why_in_words() -> None:
     )
     reason = Explanation(2.5, rows, (Span("title", 2, 6),), {"title": "A Bike"}, {"bm25": 1.0, "static": 1.5})
     told = why(reason)
-    assert [(w.text, w.strength) for w in told.words] == [("bicycle ≈ bike", 4), ("my", 1)]
+    assert [(w.text, w.strength) for w in told.words] == [("bicycle ≈ bike", 4)]
     assert told.parts == [("meaning", 0.6), ("shared words", 0.4)]
     assert told.matched == {"bike"}
     assert why(None).words == []

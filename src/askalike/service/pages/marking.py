@@ -22,6 +22,11 @@ def matched(reason: Explanation | None, language: str | None = None) -> frozense
     if reason is None:
         return frozenset()
     words = frozenset(reason.text[s.field][s.start : s.end].casefold() for s in reason.spans)
+    return telling(words, language)
+
+
+def telling(words: frozenset[str], language: str | None = None) -> frozenset[str]:
+    """The words without function words; all of them where there are no others."""
     return words - _function_words(language) or words
 
 

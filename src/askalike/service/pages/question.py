@@ -1,7 +1,7 @@
 """*Question*: a question with its answers, its duplicates, and why they are thought so."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
@@ -72,8 +72,8 @@ def _related(engine: Local, stored: Stored) -> tuple[list[Related], list[Related
     there = [(stored.others[id], name) for id, name in names.items() if id in stored.others]
     linked = [Related(other, name, why(reasons.get(other.id), other.language)) for other, name in there]
     body = plain_text(question.body, question.markup)[:LONGEST_BODY]
-    found = engine.search(question.title, ALSO + len(names) + 1, body=body)
-    return linked, [_also(m) for m in found if m.question.id not in {question.id, *names}][:ALSO]
+    found = engine.like(replace(question, body=body, markup="text"), ALSO + len(names))
+    return linked, [_also(m) for m in found if m.question.id not in names][:ALSO]
 
 
 def _also(match: Match) -> Related:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import ceil
 
 from askalike import registry
-from askalike.service.pages.marking import matched
-from askalike.types import Explanation
+from askalike.service.pages.marking import matched, telling
+from askalike.types import Contribution, Explanation
 
 MOST_WORDS = 12
 STRENGTHS = 4
@@ -34,10 +34,17 @@ class Why:
 def why(reason: Explanation | None, language: str | None = None) -> Why:
     """What an explanation says to people; `language`: the document's, where it is known."""
     reason = reason or Explanation(0.0)
-    most = max((c.score for c in reason.contributions if c.fields), default=0.0)
-    speaking = [c for c in reason.contributions if c.fields and c.score > LEAST * most][:MOST_WORDS]
+    found = [c for c in reason.contributions if c.fields and c.score > 0]
+    said = telling(frozenset(map(_asked, found)), language)
+    most = max((c.score for c in found), default=0.0)
+    speaking = [c for c in found if c.score > LEAST * most and _asked(c) in said][:MOST_WORDS]
     words = [Weighed(c.word, ceil(STRENGTHS * c.score / most)) for c in speaking]
     return Why(words, _parts(reason), matched(reason, language))
+
+
+def _asked(contribution: Contribution) -> str:
+    """The word as it was asked for."""
+    return contribution.word.partition(" ≈ ")[0].casefold()
 
 
 def _parts(reason: Explanation) -> list[tuple[str, float]]:

@@ -64,6 +64,11 @@ class Words:
         language = getattr(text, "language", None)
         return self._analyzer.tokens(plain(text, self.settings, self._analyzer), language)[: self.settings.longest]
 
+    def spans(self, text: Text) -> tuple[str, list[tuple[int, int]]]:
+        """The plain text that is read, and where each of the words of `words` stands in it."""
+        language, read = getattr(text, "language", None), plain(text, self.settings, self._analyzer)
+        return read, [(start, end) for _, start, end in self._analyzer.spans(read, language)][: self.settings.longest]
+
     def rows(self, texts: Iterable[Text]) -> Ragged:
         """The texts as numbers, in their order."""
         return Ragged.of(self.vocabulary.numbers(self.words(text)) for text in texts)

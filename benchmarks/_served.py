@@ -1,0 +1,82 @@
+"""An archive of made questions, and the service of it in processes of its own."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from _synthetic import spelled, texts
+
+import askalike
+
+DATA = Path(__file__).parents[1] / "bench-data"
+LIMIT_S = 3600  # the index is brought up to date before the first request is taken
+
+
+def archive(questions: int) -> Path:
+    """An archive of so many made questions with titles and bodies, made once."""
+    path = DATA / f"served-{questions}"
+    if not path.exists():
+        new = path.with_name(f"{path.name}-new")
+        with askalike.Archive.create(new) as made:
+            made.upsert(
+                askalike.Question(f"s{n}", sentence(title), sentence(body), language="en")
+                for n, (title, body) in enumerate(texts(questions))
+            )
+        new.rename(path)
+    return path
+
+
+def sentence(words: Sequence[str]) -> str:
+    return f"{' '.join(map(spelled, words)).capitalize()}?"
+
+
+def titles(path: Path, most: int = 5_000) -> list[str]:
+    """Titles drawn evenly from all over an archive."""
+    with askalike.Archive.open(path) as opened:
+        count = len(opened.view())
+        sql = "SELECT title FROM questions WHERE number % ? = 0 AND id NOT LIKE 'w%' LIMIT ?"
+        return [title for (title,) in opened.connection.execute(sql, (max(1, count // most), most))]
+
+
+class Served:
+    """`askalike serve` of one archive; it ends with the block."""
+
+    def __init__(self, path: Path, ranker: str, *options: str) -> None:
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 it is closed with the block
+        command = [sys.executable, "-m", "askalike", "serve", path, "--ranker", ranker, "--port", "0", *options]
+        started = time.perf_counter()
+        self.process = subprocess.Popen(list(map(str, command)), stderr=self._log, start_new_session=True)
+        self.port = self._port()
+        self.seconds_to_start = time.perf_counter() - started
+
+    def _port(self) -> int:
+        for _ in range(LIMIT_S * 100):
+            if found := re.search(r"serving at http://127.0.0.1:(\d+)", self.log()):
+                return int(found[1])
+            if self.process.poll() is not None:
+                raise SystemExit(self.log())
+            time.sleep(0.01)
+        raise SystemExit(f"not served within {LIMIT_S} s")
+
+    def log(self) -> str:
+        """What it has said so far."""
+        return os.pread(self._log.fileno(), 1 << 20, 0).decode()
+
+    def __enter__(self) -> "Served":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
+        self._log.close()
+
+    def kill(self) -> None:
+        """kill -9 of all its processes, which have a session of their own."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(60)

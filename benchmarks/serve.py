@@ -1,0 +1,75 @@
+"""Similar questions over HTTP while 50 people type and, by turns, a site writes 100 questions a second: an open loop.
+
+    python benchmarks/serve.py                         # a million made questions, made and indexed once
+    python benchmarks/serve.py --questions 100000
+    python benchmarks/serve.py --archive DIR           # an archive of your own; what is written stays in it
+
+Each client sends the prefix that was typed so far every 250 ms (200 requests a second in all) on schedule, whatever was
+answered; times are counted from the schedule. Saturation is apart: clients that ask again as soon as they are answered.
+"""
+
+import argparse
+import asyncio
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from _clients import load, saturate
+from _served import Served, archive, titles
+
+CLIENTS = 50
+WRITES_PER_S = 100
+AT_ONCE = 16
+RANKERS = {"lm_jelinek_mercer": (), "hybrid": ("--set", "static.exact_up_to=50000")}
+
+
+def row(name: str, workers: int, writes: int, asked: Sequence[float], failed: Sequence[str]) -> str:
+    ms = np.percentile(asked, [50, 95, 99, 100]) * 1000 if asked else [np.nan] * 4
+    times = " ".join(f"{t:8.1f}" for t in ms)
+    return f"{name:24} {workers:7} {writes:8} {len(asked):8} {times} {len(failed):7} {' '.join(sorted(set(failed)))}"
+
+
+def measured(path: Path, ranker: str, workers: int, options: argparse.Namespace, asked: Sequence[str]) -> None:
+    """Without writes, saturated, then with writes: what is written would else be in the way of the rest."""
+    more = ("--workers", workers, "--option", "requests_per_s=0", *RANKERS.get(ranker, ()))
+    name = path.resolve().name
+    with Served(path, ranker, *map(str, more)) as served:
+        where = "127.0.0.1", served.port, name, asked
+        asyncio.run(load(*where, CLIENTS, 0, options.warm_up))
+        for writes in (0, WRITES_PER_S):
+            found, written = asyncio.run(load(*where, CLIENTS, writes, options.seconds))
+            print(row(ranker, workers, writes, found.seconds, found.errors), flush=True)
+            if writes:
+                print(row("  the writes", workers, writes, written.seconds, written.errors), flush=True)
+            else:
+                rate = asyncio.run(saturate(*where, AT_ONCE, options.warm_up))
+        print(
+            f"{'  saturated':24} {workers:7} {rate:17.0f} answers a second; started in {served.seconds_to_start:.1f} s"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=1_000_000, help="how many made questions")
+    parser.add_argument("--archive", type=Path, help="an archive of your own instead")
+    parser.add_argument("--rankers", nargs="*", default=list(RANKERS))
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
+    parser.add_argument("--warm-up", type=float, default=5, help="seconds before the first of them")
+    options = parser.parse_args()
+    path = options.archive or archive(options.questions)
+    asked = titles(path)
+    print(f"{path.name}: {CLIENTS} clients, every 250 ms, {options.seconds:g} s each; ms from when a request was due\n")
+    head = " ".join(f"{h:>8}" for h in ("answered", "p50", "p95", "p99", "longest"))
+    print(f"{'ranker':24} workers writes/s {head}  errors")
+    for ranker in options.rankers:
+        index = [sys.executable, "-m", "askalike", "index", path, "--ranker", ranker, *RANKERS.get(ranker, ())]
+        subprocess.run(list(map(str, index)), check=True, stdout=subprocess.DEVNULL)
+        for workers in options.workers:
+            measured(path, ranker, workers, options, asked)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The archived duplicates that are most like a pair: what people have called the same before."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from askalike.archive.view import View
+from askalike.rankers import Ranker
+from askalike.types import Question
+
+NEAR = 20
+"""Duplicates are looked for around so many of the query's hits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Precedent:
+    """A duplicate and its original. `score`: how like they are to the pair that was asked about, by the ranker."""
+
+    duplicate: Question
+    original: Question
+    score: float
+
+
+def precedents(view: View, ranker: Ranker, query: Question, hit: Question, k: int = 2) -> list[Precedent]:
+    """The k pairs most like (query, hit), one end like each; none where nothing near was ever called a duplicate.
+
+    The links around the hit and the query's first hits are compared, but for one that joins query and hit themselves.
+    """
+    near = [hit.id, *(h.id for h in ranker.rank({query.id: query}, NEAR)[query.id])]
+    links = [link for link in _links(view, near) if set(link) != {query.id, hit.id}]
+    texts = view.get({id for link in links for id in link})
+    to_query, to_hit = (_scores(ranker, asked, texts) for asked in (query, hit))
+    found = [
+        Precedent(texts[a], texts[b], max(_sum(to_query, to_hit, a, b), _sum(to_query, to_hit, b, a)))
+        for a, b in links
+        if a in texts and b in texts
+    ]
+    return sorted(found, key=lambda p: (-p.score, p.duplicate.id, p.original.id))[:k]
+
+
+def _links(view: View, ids: list[str]) -> list[tuple[str, str]]:
+    """The duplicate links with an end among some questions, and both ends in the archive."""
+    sql = (
+        "SELECT l.source, l.target FROM links l WHERE l.kind = 'duplicate' AND l.source != l.target AND "
+        "(l.source IN (SELECT value FROM json_each(?1)) OR l.target IN (SELECT value FROM json_each(?1)))"
+    )
+    return list(view.connection.execute(sql, (json.dumps(ids),)))
+
+
+def _scores(ranker: Ranker, asked: Question, texts: Mapping[str, Question]) -> Mapping[str, float]:
+    """Each text's score for what is asked, as a share of the best; what is asked is itself like nothing else is."""
+    hits = ranker.rank({asked.id: asked}, len(texts), candidates={asked.id: list(texts)})[asked.id]
+    best = max((h.score for h in hits), default=0.0)
+    return {h.id: h.score / best if best > 0 else 0.0 for h in hits} | ({asked.id: 1.0} if asked.id in texts else {})
+
+
+def _sum(to_query: Mapping[str, float], to_hit: Mapping[str, float], a: str, b: str) -> float:
+    return to_query.get(a, 0.0) + to_hit.get(b, 0.0)

@@ -1,0 +1,35 @@
+"""The embedded engine: what it finds for a question of the archive, and for one that is not finished."""
+
+import pytest
+
+import askalike
+from askalike import Question
+
+
+@pytest.fixture
+def desk(tmp_path):
+    with askalike.Archive.create(tmp_path / "desk") as made:
+        titles = (
+            "My bicycle was stolen",
+            "A stolen bike: what now?",
+            "How long do I boil an egg?",
+            "Where is my bike?",
+        )
+        made.upsert([Question(f"q{n}", title) for n, title in enumerate(titles)])
+    with askalike.load(tmp_path / "desk", "lm_jelinek_mercer") as opened:
+        yield opened
+
+
+def test_a_question_is_not_like_itself(desk) -> None:
+    question = desk.archive.view().get(["q1"])["q1"]
+    assert desk.search(question.title, 1)[0].question.id == "q1"
+    assert {m.question.id for m in desk.like(question, 9)} == {"q0", "q3"}
+
+
+def test_an_unfinished_word_is_explained_as_it_is_found(desk) -> None:
+    match = desk.search("bicyc sto", 1, prefix=True)[0]
+    assert match.question.id == "q0"
+    assert {c.word for c in match.explanation.contributions} == {"sto"}
+    spans = {match.explanation.text[s.field][s.start : s.end] for s in match.explanation.spans}
+    assert spans == {"stolen"}
+    assert match.explanation.score == pytest.approx(match.score)

@@ -1,0 +1,31 @@
+"""What was called the same before, nearest to a pair."""
+
+from askalike import rankers
+from askalike.archive.store import Archive
+from askalike.engines.local import Local
+from askalike.types import Link, Question
+
+TITLES = {
+    "a": "my bike was stolen", "b": "somebody took my bike", "c": "boil an egg", "d": "egg boiling time",
+    "e": "bike theft insurance",
+}  # fmt: skip
+
+
+def test_the_pair_most_like_this_one_comes_first(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([Question(id, title) for id, title in TITLES.items()])
+        archive.upsert([Link("b", "a"), Link("d", "c")])
+        local = Local(archive, rankers.build("lm_jelinek_mercer"))
+        [hit] = local.search("they took my bike", 1)
+        found = local.precedents("they took my bike", hit.question, 5)
+        assert [(p.duplicate.id, p.original.id) for p in found] == [("b", "a")]
+        egg = archive.view().get(["c"])["c"]
+        assert local.precedents("how long to boil an egg", egg, 1)[0].duplicate.id == "d"
+
+
+def test_where_nothing_was_called_the_same_there_is_none(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([Question(id, title) for id, title in TITLES.items()])
+        local = Local(archive, rankers.build("lm_jelinek_mercer"))
+        [hit] = local.search("bike insurance", 1)
+        assert local.precedents("bike insurance", hit.question) == []
