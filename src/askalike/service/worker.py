@@ -3,11 +3,14 @@
 import logging
 import socket
 import sys
+from contextlib import suppress
 
 import uvicorn
 
+from askalike.errors import AskalikeError
 from askalike.service.app import create_app
 from askalike.service.log import JsonLines
+from askalike.service.opening import Opened
 from askalike.service.protocol import protocol
 from askalike.service.rate import Rate
 from askalike.service.settings import ServiceSettings
@@ -24,6 +27,13 @@ class Server(uvicorn.Server):
         """Begins to take requests."""
         await super().startup(sockets)
         print("ready", flush=True)
+
+
+def prepare(settings: ServiceSettings) -> None:
+    """Searches once what is indexed already: what is loaded on first use is there when requests are taken."""
+    for path in settings.folders().values():
+        with suppress(AskalikeError):  # said when it is opened in earnest
+            Opened.open(settings, path).engine.close()
 
 
 def run(settings: ServiceSettings, listening: int, rate_number: int) -> None:
