@@ -14,6 +14,7 @@ from askalike.index.terms import completions, find, term
 from askalike.types import Collection
 
 KEPT_ENTRIES = 1 << 23  # table entries kept per segment and similarity: 64 MiB
+KEPT_PREFIXES = 10_000
 KEPT_TERMS = 1 << 18
 KEPT_SIMILARITIES = 8
 BATCH = 512
@@ -160,6 +161,7 @@ class Searcher:
         self._df = np.empty(0, np.float64)
         self._ttf = np.empty(0, np.float64)
         self._scores: dict[TermScore, _Scores] = {}
+        self._completed: dict[str, list[str]] = {}
 
     def search(
         self, queries: Sequence[QueryTerms], similarity: TermScore, k: int, allowed: Array | None = None
@@ -213,6 +215,14 @@ class Searcher:
 
     def completions(self, prefix: str) -> list[str]:
         """The live terms that begin with a prefix, those in most questions first, at most 50."""
+        found = self._completed.get(prefix)
+        if found is None:
+            if len(self._completed) >= KEPT_PREFIXES:
+                self._completed.clear()
+            found = self._completed[prefix] = self._completions(prefix)
+        return found
+
+    def _completions(self, prefix: str) -> list[str]:
         lists = [live.completions(prefix) for live in self.segments]
         size = MOST_COMPLETIONS
         while True:  # a term that is not among the first of any segment may be among the first of all
