@@ -16,7 +16,7 @@ BEARER = HTTPBearer(auto_error=False, description="a key made by `askalike keys 
 Shown = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
 
 
-def named(request: Request, archive: Annotated[str, Path(description="the archive's name")]) -> Desk:
+async def named(request: Request, archive: Annotated[str, Path(description="the archive's name")]) -> Desk:
     """The archive that the address names; 404 for one that is not served."""
     desks: dict[str, Desk] = request.app.state.desks
     if archive not in desks:
