@@ -18,8 +18,6 @@ from askalike.tune.candidates import LABELS, Rung, Trial
 from askalike.tune.state import State
 from askalike.tune.task import Task
 
-LESSONS = 2.5
-"""Texts that a teacher encodes for each question: its title, its body, both, and unfinished ones."""
 PROBES = 32
 """So many texts tell how fast a teacher is."""
 FEWEST = 500
@@ -67,7 +65,9 @@ class Learner:
         recipe = self._recipe(rung)
         if not rung.teacher:
             return sum(self._counts(rung).values()) * min(recipe.training.epochs, 10) / rung.per_second
-        texts = LESSONS * len(self._view) if self._has_bodies() else 1.5 * len(self._view)
+        lessons = recipe.teacher
+        versions = lessons.prefixes + lessons.dropped + lessons.recombined + (3 if self._has_bodies() else 1)
+        texts = (versions + 2 * lessons.alone) * len(self._view)
         return texts / self.pace() + texts * recipe.training.epochs / rung.per_second
 
     def pace(self) -> float:
@@ -104,10 +104,8 @@ class Learner:
         return Trial(self.name(rung))
 
     def _recipe(self, rung: Rung) -> Recipe:
-        values: dict[str, Any] = (
-            {"teacher.model": self.encoder} if rung.teacher else {"signals": tuple(self.signals(rung))}
-        )
-        return Recipe.read(rung.recipe or "", values)
+        own = {"teacher.model": self.encoder} if rung.teacher else {"signals": tuple(self.signals(rung))}
+        return Recipe.read(rung.recipe or "", {**rung.settings, **own})
 
     def _counts(self, rung: Rung) -> dict[str, int]:
         if not hasattr(self, "_known"):
