@@ -146,6 +146,21 @@ def test_a_start_needs_its_teacher(archive):
         training.train(archive, Recipe.read("static", STATIC | {"start": "teacher"}), "mine")
 
 
+def test_what_was_taught_learns_on_from_pairs(archive):
+    before = training.train(archive, Recipe.read("static", STATIC), "first")
+    said = []
+    values = STATIC | {"start": str(before), "learning_rate": 1e-9, "training.epochs": 1}
+    after = training.train(archive, Recipe.read("static", values), "second", say=said.append)
+    assert "all begins as in first" in said
+    text = [Question("q", "how do I cook rice")]
+    first, second = (encoders.opened(f).encode(text, "query").parts[0].values for f in (before, after))
+    np.testing.assert_allclose(first, second, atol=1e-3)
+    with pytest.raises(SettingsError, match="it has others"):
+        training.train(archive, Recipe.read("static", values | {"words": 200}), "third")
+    with pytest.raises(SettingsError, match="expected a network that adds up pieces"):
+        training.train(archive, Recipe.read("cnn", TINY | {"start": str(before)}), "third")
+
+
 def test_vectors_of_several_parts_are_taught_as_one():
     import scipy.sparse
 

@@ -22,11 +22,13 @@ class EmbeddingSettings(Settings):
     """What word vectors begin as; all are trained further with the network.
 
     start: skipgram (Mikolov et al. 2013, on the archive's own text), random, packaged (the packaged subword vectors,
-    where a network reads subwords), teacher (the regression of the teacher's vectors on pieces), or a file of word2vec,
-    fastText, LexVec or GloVe vectors as text.
+    where a network reads subwords), teacher (the regression of the teacher's vectors on pieces), a folder
+    of a trained `static` or `distil` model, or a file of word2vec, fastText, LexVec or GloVe vectors as text.
     """
 
-    start: str = Field("skipgram", description="skipgram, random, packaged, teacher, or a file of vectors")
+    start: str = Field(
+        "skipgram", description="skipgram, random, packaged, teacher, a model's folder, or a file of vectors"
+    )
     reads: Literal["title", "body", "title,body"] = Field("title,body", description="what of questions is read")
     context: int = Field(5, ge=1, description="words on either side that a word predicts")
     noise: int = Field(5, ge=1, description="noise words for each word predicted")

@@ -23,6 +23,7 @@ from askalike.encoders._provenance import CARD, latest
 from askalike.encoders._recipe import Recipe, toml
 from askalike.encoders._regression import regressed
 from askalike.encoders._teacher import targets, taught, teacher
+from askalike.encoders.static import Static
 from askalike.errors import SettingsError
 from askalike.nn._network import Network
 from askalike.text.features._features import Features, Text
@@ -37,6 +38,9 @@ from askalike.training.trainer import Job, Report, best_of, train
 from askalike.types import Question, Run, Split
 
 PARTIAL = ".training"
+COUNTED = 1_000  # answers at a time
+KEPT = 50_000
+"""The words of so many texts are kept in memory, where they are read several times."""
 TAUGHT = "teacher.safetensors"
 
 Say = Callable[[str], None]
@@ -190,17 +194,33 @@ def _begin(job: Job, lesson: Lesson) -> str:
     recipe, features = lesson.recipe, lesson.features
     if recipe.embeddings.start == "teacher":
         return _begin_with_teacher(job, lesson)
+    if (folder := Path(recipe.embeddings.start)).is_dir():
+        return _begin_with_model(job, lesson, folder)
     reader = features_of(recipe).learn(recipe.features.model_copy(update={"fields": recipe.embeddings.reads}), ())
 
     def words() -> Iterator[list[str]]:
-        return (reader.words(question) for _, question in lesson.view.questions())
+        return (reader.words(text) for text in _read(lesson.view, lesson.data))
 
+    kept = list(words()) if len(lesson.view) <= KEPT and recipe.embeddings.start == "skipgram" else None
+    read = words if kept is None else kept.__iter__
     dim = getattr(recipe.network, "dim", 0)  # a pre-trained network has its own
-    start = started(recipe.embeddings, features.tokens, dim, words, recipe.training.seed)
+    start = started(recipe.embeddings, features.tokens, dim, read, recipe.training.seed)
     lesson.say(start.coverage)
     vectors = None if start.vectors is None else torch.from_numpy(start.vectors)
     job.network.start(vectors, torch.from_numpy(features.idf))
+    if job.network.writes:
+        job.network.count(_counts(job.examples, len(features.tokens)))
     return start.coverage
+
+
+def _counts(examples: Examples, size: int) -> torch.Tensor:
+    """How often each number is in the pairs' answers; the end of each, which is 0, among them."""
+    counts = np.zeros(size, np.int64)
+    for numbers in np.array_split(examples.positive, max(len(examples) // COUNTED, 1)):
+        batch = examples.rows.batch(numbers)
+        counts += np.bincount(batch["ids"][batch["mask"]], minlength=size)
+        counts[0] += len(numbers)
+    return torch.from_numpy(counts)
 
 
 def _begin_with_teacher(job: Job, lesson: Lesson) -> str:
@@ -215,6 +235,24 @@ def _begin_with_teacher(job: Job, lesson: Lesson) -> str:
     coverage = f"vectors of pieces begin as a regression of the teacher's on {len(targets)} texts"
     lesson.say(coverage)
     job.network.start(torch.from_numpy(vectors), torch.from_numpy(features.idf))
+    return coverage
+
+
+def _begin_with_model(job: Job, lesson: Lesson, folder: Path) -> str:
+    """A network that adds up pieces begins as one that was trained before, weights and all."""
+    if not isinstance(lesson.features, Pieces):
+        raise SettingsError(
+            f"embeddings.start={str(folder)!r}: expected a network that adds up pieces (static, distil)"
+        )
+    before = Static.opened(folder, {})
+    if before.settings.sizes != lesson.recipe.features.sizes or before.vectors.shape[1] != job.network.width:
+        raise SettingsError(f"embeddings.start={str(folder)!r}: expected its features and network.dim; it has others")
+    reserved = len(lesson.features.tokens) - len(before.vectors)
+    given = job.network.state_dict()
+    given["pieces.weight"][reserved:] = torch.from_numpy(before.vectors)
+    given["weight"][reserved:] = torch.from_numpy(before.weights)
+    coverage = f"all begins as in {folder.name}"
+    lesson.say(coverage)
     return coverage
 
 

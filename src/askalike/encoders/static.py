@@ -76,8 +76,8 @@ class Static:
         self.values = values or {}
         """See Encoder.values; a trained one's are fixed."""
         self.pieces = Pieces(settings, bpe)
-        self._vectors = np.ascontiguousarray(vectors, np.float32)
-        self._weights = np.ascontiguousarray(weights, np.float32)
+        self.vectors = np.ascontiguousarray(vectors, np.float32)
+        self.weights = np.ascontiguousarray(weights, np.float32)
         described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
         self.fingerprint = hashlib.sha256(described.encode()).hexdigest()
 
@@ -129,7 +129,7 @@ class Static:
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
         """The weighted sum of each text's rows; queries and documents alike."""
         rows, offsets = self.pieces.lookup([self.text(t) for t in texts])
-        return Vectors((Part(pooled(rows, offsets, self._vectors, self._weights), "cosine"),))
+        return Vectors((Part(pooled(rows, offsets, self.vectors, self.weights), "cosine"),))
 
     def text(self, text: Question | Answer) -> str:
         """What of a question or an answer is looked up: the beginning of title and body, plain; "" without a word."""
@@ -143,7 +143,7 @@ class Static:
         pieces = text.split()
         pairs = [f"{before} {piece}".strip() for before, piece in zip(["", *pieces], pieces, strict=False)]
         rows, offsets = self.pieces.lookup([*pairs, "", *pieces[:-1]])
-        sums = pooled(rows, offsets, self._vectors, self._weights)
+        sums = pooled(rows, offsets, self.vectors, self.weights)
         found, at = [], 0
         for piece, both, before in zip(pieces, sums, sums[len(pieces) :], strict=False):
             start = text.index(piece, at)
