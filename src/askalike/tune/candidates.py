@@ -62,6 +62,8 @@ class Rung:
     """Training pairs, as one processor core learns them: a first guess."""
     settings: Settings = field(default_factory=dict)
     """Of its recipe, beside the signals."""
+    weak: Sequence[str] = ()
+    """Signals that it learns from, too, where the others are too few."""
 
 
 LABELS = ("duplicates", "judgements", "rephrasings")
@@ -76,6 +78,7 @@ LADDER = (
         (*LABELS, "related", "title_body", "question_answer"),
         6_000,
         {"of_cluster": 5},
+        ("same_tag", "same_category"),
     ),
     Rung("distil", "distil", True, NEURAL, per_second=15_000),
     Rung("bow_cnn", "bow_cnn", False, NEURAL, LABELS, 60),
