@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 
 
 def rows() -> dict[str, str]:
-    return dict(re.findall(r"^\| `([a-z]+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    return dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_every_command_has_its_python() -> None:

@@ -113,8 +113,11 @@ class Corpus(ABC):
         return self.opened(folder, {})
 
     def learn(self, view: View, folder: Path, say: Callable[[str], None] = lambda line: None) -> None:
-        """Learns from the view's questions; leaves a model in `folder`, whole or not at all. Raises TrainingError."""
-        words = Words.learn(self.settings, (question for _, question in view.questions()))
+        """Learns from the view's questions, and its answers where it is of these; leaves a model in `folder`.
+
+        The model is whole or not there at all. Raises TrainingError.
+        """
+        words = Words.learn(self.settings, _texts(view))
         if not words.vocabulary.texts[RESERVED:]:
             raise TrainingError(
                 f"{self.called()}: no word is in {self.settings.min_texts} texts; train on more, or set min_texts=1"
@@ -123,7 +126,7 @@ class Corpus(ABC):
 
         def texts() -> Iterator[list[str]]:
             known = words.vocabulary.ids
-            return ([w for w in words.words(question) if w in known] for _, question in view.questions())
+            return ([w for w in words.words(text) if w in known] for text in _texts(view))
 
         self._keep(view, folder, words, self.learned(texts, words))
 
@@ -152,6 +155,12 @@ class Corpus(ABC):
             name = self.called()
             raise NotFittedError(f"{name}: nothing is learned yet; train it (askalike train), or call fit(view)")
         return self.words
+
+
+def _texts(view: View) -> Iterator[Text]:
+    yield from (question for _, question in view.questions())
+    if view.of == "answers":
+        yield from (answer for _, answer in view.answers())
 
 
 def _read(path: Path) -> Array:

@@ -38,6 +38,9 @@ from askalike.training.trainer import Job, Report, best_of, train
 from askalike.types import Question, Run, Split
 
 PARTIAL = ".training"
+COUNTED = 1_000  # answers at a time
+KEPT = 50_000
+"""The words of so many texts are kept in memory, where they are read several times."""
 TAUGHT = "teacher.safetensors"
 
 Say = Callable[[str], None]
@@ -196,14 +199,28 @@ def _begin(job: Job, lesson: Lesson) -> str:
     reader = features_of(recipe).learn(recipe.features.model_copy(update={"fields": recipe.embeddings.reads}), ())
 
     def words() -> Iterator[list[str]]:
-        return (reader.words(question) for _, question in lesson.view.questions())
+        return (reader.words(text) for text in _read(lesson.view, lesson.data))
 
+    kept = list(words()) if len(lesson.view) <= KEPT and recipe.embeddings.start == "skipgram" else None
+    read = words if kept is None else kept.__iter__
     dim = getattr(recipe.network, "dim", 0)  # a pre-trained network has its own
-    start = started(recipe.embeddings, features.tokens, dim, words, recipe.training.seed)
+    start = started(recipe.embeddings, features.tokens, dim, read, recipe.training.seed)
     lesson.say(start.coverage)
     vectors = None if start.vectors is None else torch.from_numpy(start.vectors)
     job.network.start(vectors, torch.from_numpy(features.idf))
+    if job.network.writes:
+        job.network.count(_counts(job.examples, len(features.tokens)))
     return start.coverage
+
+
+def _counts(examples: Examples, size: int) -> torch.Tensor:
+    """How often each number is in the pairs' answers; the end of each, which is 0, among them."""
+    counts = np.zeros(size, np.int64)
+    for numbers in np.array_split(examples.positive, max(len(examples) // COUNTED, 1)):
+        batch = examples.rows.batch(numbers)
+        counts += np.bincount(batch["ids"][batch["mask"]], minlength=size)
+        counts[0] += len(numbers)
+    return torch.from_numpy(counts)
 
 
 def _begin_with_teacher(job: Job, lesson: Lesson) -> str:

@@ -24,7 +24,7 @@ from askalike.nn._network import Network, Trace
 from askalike.text.features._features import Features, Text
 from askalike.training.checkpoint import load_weights
 from askalike.training.encoding import encoded, scored, traces
-from askalike.types import Vectors
+from askalike.types import Answer, Vectors
 
 WEIGHTS = "weights.safetensors"
 
@@ -94,6 +94,11 @@ class Neural:
         return {}
 
     @property
+    def known(self) -> Known | None:
+        """What it is made of, once it is trained."""
+        return self._known
+
+    @property
     def indexable(self) -> bool:
         """Whether vectors alone give the score; else `score` does, pair by pair."""
         return self._known is None or self._known.network.indexable
@@ -102,7 +107,7 @@ class Neural:
         """The network's score of each document for the query, (n,)."""
         known = self._trained()
         texts = known.features.rows([query, *documents])
-        vectors = encoded(known.network, texts, np.arange(len(documents) + 1) > 0)
+        vectors = encoded(known.network, texts, _answers([query, *documents]))
         scores = scored(known.network, vectors, np.zeros(1, np.int64), np.arange(1, len(documents) + 1))
         return np.asarray(scores[0], np.float32)
 
@@ -114,7 +119,7 @@ class Neural:
     def encode(self, texts: Sequence[Text], role: Literal["query", "document"]) -> Vectors:
         """The vectors of n texts: one row each, in every part. A text without a known word gets zeros."""
         known = self._trained()
-        return encoded(known.network, known.features.rows(texts), np.full(len(texts), role == "document"))
+        return encoded(known.network, known.features.rows(texts), _answers(texts))
 
     def traced(self, texts: Sequence[Text]) -> Sequence[Traced] | None:
         """What of each text makes its vectors; None where the network cannot tell."""
@@ -160,6 +165,10 @@ class Neural:
                 f"{self.recipe.name}: nothing is learned yet; train it (askalike train), or call fit(view)"
             )
         return self._known
+
+
+def _answers(texts: Sequence[Text]) -> NDArray[np.bool_]:
+    return np.array([isinstance(text, Answer) for text in texts], np.bool_)
 
 
 def _made(traces: Sequence[Trace], weights: Sequence[float], n: int) -> tuple[Made, ...]:

@@ -7,10 +7,12 @@ from typing import Any, Self
 import numpy as np
 
 from askalike import rankers
+from askalike.answering.reply import Mode, Reply
 from askalike.archive.store import Archive
 from askalike.archive.view import View
 from askalike.engines._calibration import Calibration, kept
 from askalike.engines._features import DEPTH, Features
+from askalike.engines._replies import SURE, TYPED, replied
 from askalike.engines.precedents import Precedent, precedents
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers import Ranker
@@ -18,7 +20,6 @@ from askalike.text.snippet import snippet
 from askalike.types import Explanation, Filter, Hit, Match, Question
 
 SNIPPET = 160
-TYPED = " typed "  # the id of a question that is being asked: no question of an archive is called so
 
 
 class Local:
@@ -113,6 +114,29 @@ class Local:
         shown = [(h, p) for h, p in zip(best, told, strict=True) if p is None or p >= line]
         reasons = self.ranker.explain(query, [h.id for h, _ in shown], prefix=prefix)
         return [_match(questions[h.id], h, p, reasons.get(h.id)) for h, p in shown]
+
+    def answer(
+        self,
+        title: str,
+        mode: Mode = "nearest",
+        k: int = 3,
+        *,
+        body: str = "",
+        min_probability: float | None = None,
+        sure: float = SURE,
+        model: str | None = None,
+    ) -> Reply:
+        """An answer to the question typed, with at most k stored answers.
+
+        nearest: the stored answers of the most similar questions. generate: text that a model of the archive writes
+        (`model`: which one, where there are several), with the stored answers nearest to it. auto: nearest where the
+        best has a probability of `sure`, generate where it is less, no answer where it is below the line of `search`.
+        Raises ArchiveError where there are no answers; SettingsError for what is not known or, with auto, where there
+        is no calibration.
+        """
+        return replied(
+            self, title, mode, k, body=body, min_probability=min_probability, sure=sure, model=model
+        )  # fmt: skip
 
     def precedents(self, title: str, hit: Question, k: int = 2, *, body: str = "") -> Sequence[Precedent]:
         """The archived duplicates most like the question typed and a hit of it: see `engines.precedents`."""

@@ -14,7 +14,7 @@ RESERVED: Final = 2
 """Numbers below this are no words: 0 is padding, 1 the unknown word."""
 
 Batch = Mapping[str, Tensor]
-"""Texts as its features made them, by name, the batch first; and `document` (batch,), True for a document's role."""
+"""Texts as its features made them, by name, the batch first; and `document` (batch,), True for an answer."""
 
 Vectors = tuple[Tensor, ...]
 """One tensor (batch, dim) for each part."""
@@ -42,7 +42,7 @@ class Network(nn.Module):
     Settings: ClassVar[type[Settings]] = Settings
     features: ClassVar[str] = "words"
     """The kind of features that it reads."""
-    metrics: ClassVar[tuple[Metric, ...]] = ("cosine",)
+    metrics: tuple[Metric, ...] = ("cosine",)
     """How the vectors of each part are compared."""
     served_by: ClassVar[str] = "neural"
     """The encoder that opens it once it is trained."""
@@ -66,6 +66,21 @@ class Network(nn.Module):
     def indexable(self) -> bool:
         """Whether vectors alone give the score; else a pair must be seen together, and only candidates are ranked."""
         return True
+
+    @property
+    def writes(self) -> bool:
+        """Whether it learns to write answers, too."""
+        return False
+
+    def count(self, counts: Tensor) -> None:
+        """Takes how often each number is in the answers to be written, (size,), before training; only if it writes."""
+
+    def beside(self, batch: Batch, vectors: Vectors, query: Tensor, positive: Tensor) -> Tensor | None:
+        """What it learns beside the scores: a loss of each pair (n,), added to that of the scores; None for nothing.
+
+        query, positive: (n,), the pairs' rows among the texts of the batch and their vectors.
+        """
+        return None
 
     def start(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Takes over what is known before training: pre-trained vectors (size, dim), and words' rarity (size,)."""

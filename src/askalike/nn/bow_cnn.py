@@ -25,7 +25,7 @@ class BowCnn(Network):
     """s(q1, q2) = β1 · cosine of the bags of words + β2 · cosine of the convolutional vectors."""
 
     Settings: ClassVar[type[Settings]] = BowCnnSettings
-    metrics: ClassVar[tuple[Metric, ...]] = ("cosine", "cosine")
+    metrics: tuple[Metric, ...] = ("cosine", "cosine")
 
     def __init__(self, settings: BowCnnSettings, size: int) -> None:
         super().__init__(settings, size)

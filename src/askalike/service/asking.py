@@ -6,6 +6,9 @@ from fastapi import APIRouter, HTTPException
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
+from askalike.answering.nearest import has_answers
+from askalike.answering.reply import Mode, Reply, Source
+from askalike.answering.writers import writers
 from askalike.archive.asked import Asked, Verdict, judge, keep
 from askalike.engines.local import Local
 from askalike.service import metrics
@@ -13,11 +16,10 @@ from askalike.service.desk import Desk
 from askalike.service.places import Readable
 from askalike.service.records import Id, WholeAnswer
 from askalike.service.schema import Body, Result, Shape, Title
-from askalike.service.similar import results
-from askalike.types import Answer, Match
+from askalike.service.similar import results, web_address
 
 LOOKED_AT = 5
-"""As many similar questions are looked through for one that has an answer."""
+"""So many similar questions are kept with what was asked."""
 
 router = APIRouter(tags=["asking"])
 
@@ -37,9 +39,38 @@ class Question(Shape):
     body: Body = ""
 
 
-class Given(BaseModel):
-    """The stored answer of the most similar question that has one; null where there is none."""
+class Put(Question):
+    """A question to be answered, and how."""
 
+    mode: Annotated[Mode, Field(description="stored answers, text that a model writes, or as its probability says")] = (
+        "nearest"
+    )
+    k: Annotated[int, Field(ge=1, le=20, description="how many stored answers are wanted")] = 3
+
+
+class Stored(BaseModel):
+    """A stored answer, and where it comes from."""
+
+    id: str
+    text: str
+    question: str
+    title: str
+    author: str | None
+    license: str | None
+    url: str | None
+    score: float
+    probability: float | None
+
+
+class Given(BaseModel):
+    """The reply: a stored answer, or text that a model wrote, which `generated` says; `text` is null where none is.
+
+    `answer` and `question` are the stored answer of the most similar question that has one; null beside generated text.
+    """
+
+    text: str | None
+    generated: bool
+    sources: list[Stored]
     answer: WholeAnswer | None
     question: Result | None
     abstained: bool
@@ -57,15 +88,20 @@ class Feedback(Question):
 
 
 @router.post("/answer")
-async def post_answer(desk: Readable, asked: Question) -> Given:
-    """Answers with the stored answer of the nearest question. Keeps the question as asked, as long as is configured."""
-    best, answer, settled = await desk.search(lambda engine: _nearest(engine, asked))
+async def post_answer(desk: Readable, asked: Put) -> Given:
+    """Answers from the archive. Keeps the question as asked, as long as is configured."""
+    reply, settled = await desk.search(lambda engine: _replied(engine, asked))
     await desk.store(lambda archive: keep(archive, settled, desk.keep_days))
+    first = reply.sources[0] if reply.sources and not reply.generated else None
+    match = next((m for m in reply.matches if first and m.question.id == first.question.id), None)
     return Given(
-        answer=WholeAnswer.of(answer) if answer else None,
-        question=results([best])[0] if best else None,
-        abstained=answer is None,
-        model=settled.model,
+        text=reply.text,
+        generated=reply.generated,
+        sources=[_stored(source) for source in reply.sources],
+        answer=WholeAnswer.of(first.answer) if first else None,
+        question=results([match])[0] if match else None,
+        abstained=reply.abstained,
+        model=reply.model or settled.model,
     )
 
 
@@ -86,11 +122,31 @@ async def judged(desk: Desk, given: Feedback) -> None:
     metrics.FEEDBACK.labels(desk.name, given.verdict).inc()
 
 
-def _nearest(engine: Local, asked: Question) -> tuple[Match | None, Answer | None, Asked]:
-    """The most similar question that has an answer, that answer, and what is kept of the asking."""
-    matches = engine.search(asked.title, LOOKED_AT, body=asked.body)
-    answers = engine.archive.view().answers_to(m.question.id for m in matches)
-    best = next((m for m in matches if answers[m.question.id]), None)
-    probability = matches[0].probability if matches else None
-    settled = Asked(asked.title, asked.body, [m.question.id for m in matches], engine.ranker.name, probability)
-    return best, answers[best.question.id][0] if best else None, settled
+def _replied(engine: Local, asked: Put) -> tuple[Reply, Asked]:
+    """The reply, and what is kept of the asking; 422 for what this archive cannot do."""
+    name = engine.archive.path.name
+    if asked.mode == "auto" and engine.calibration is None:
+        raise HTTPException(422, f"mode: auto needs probabilities; {engine.ranker.name} is not calibrated on {name}")
+    if asked.mode != "nearest" and len(writers(engine.archive.path)) != 1:
+        raise HTTPException(422, f"mode: {name} has no model that writes answers, or several")
+    if has_answers(engine.archive.view()):
+        reply = engine.answer(asked.title, asked.mode, asked.k, body=asked.body)
+    else:
+        reply = Reply(None, False, (), matches=tuple(engine.search(asked.title, body=asked.body)))
+    probability = reply.matches[0].probability if reply.matches else None
+    shown = [match.question.id for match in reply.matches[:LOOKED_AT]]
+    return reply, Asked(asked.title, asked.body, shown, engine.ranker.name, probability)
+
+
+def _stored(source: Source) -> Stored:
+    return Stored(
+        id=source.answer.id,
+        text=source.text,
+        question=source.question.id,
+        title=source.question.title,
+        author=source.author,
+        license=source.license,
+        url=web_address(source.url),
+        score=source.score,
+        probability=source.probability,
+    )

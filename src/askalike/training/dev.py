@@ -34,7 +34,7 @@ class Dev:
     def measure(self, network: Network, measure: str) -> float:
         """The measure's mean over the dev queries."""
         n = len(self.queries)
-        vectors = encoded(network, self.rows, np.arange(n + len(self.documents)) >= n)
+        vectors = encoded(network, self.rows, (np.arange(n + len(self.documents)) >= n) & self.answers)
         run = self._run(vectors) if network.indexable else self._run_of_pairs(network, vectors)
         return evaluate(run, self.qrels, [measure]).means[measure]
 

@@ -72,7 +72,9 @@ class Objective(nn.Module):
         if self.negatives.hardest and step.negatives.shape[1] > 1:
             step = self._with_hardest(step)
         vectors = self.network(step.texts)
-        return self.loss(self._scores(step, vectors))
+        loss: Tensor = self.loss(self._scores(step, vectors))
+        beside = self.network.beside(step.texts, vectors, step.query, step.positive)
+        return loss if beside is None else loss + beside
 
     @torch.no_grad()
     def _with_hardest(self, step: Step) -> Step:

@@ -19,7 +19,7 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
 .askalike-list[hidden]{display:none}
 .askalike-list li{padding:.5em .6em;border-radius:.3em;cursor:pointer;line-height:1.35;overflow-wrap:anywhere}
 .askalike-list [aria-selected=true],.askalike-list li:hover{background:color-mix(in srgb,CanvasText 13%,Canvas)}
-.askalike-list small{display:block;opacity:.8}
+.askalike-list small{opacity:.8}
 .askalike-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}`)
   document.adoptedStyleSheets.push(style)
 
@@ -71,7 +71,7 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
       list.replaceChildren(...found.map((result, n) => {
         const option = make("li", { id: `${id}-${n}`, onclick: () => choose(result) },
           make("span", { dir: "auto" }, ...title(result)))
-        if (result.snippet) option.append(make("small", { dir: "auto" }, result.snippet))
+        if (result.snippet) option.append(make("br"), make("small", { dir: "auto" }, result.snippet))
         option.setAttribute("role", "option")
         return option
       }))

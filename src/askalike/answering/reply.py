@@ -1,0 +1,61 @@
+"""What is said to a question: stored answers, or text that a model wrote, which always says that it is such."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from askalike.text.clean import plain_text
+from askalike.types import Answer, Match, Question
+
+Mode = Literal["nearest", "generate", "auto"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A stored answer with its question. `score` and `probability` are those of what found it; higher is better."""
+
+    answer: Answer
+    question: Question
+    score: float
+    probability: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The answer as plain text, links and code as they are."""
+        return plain_text(self.answer.body, self.answer.markup, code="keep", links="keep")
+
+    @property
+    def author(self) -> str | None:
+        """Who wrote the answer."""
+        return self.answer.author
+
+    @property
+    def license(self) -> str | None:
+        """The answer's licence, else its question's."""
+        return self.answer.license or self.question.license
+
+    @property
+    def url(self) -> str | None:
+        """Where the answer is, else its question."""
+        return self.answer.url or self.question.url
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The reply to a question.
+
+    `text` is what to show: None where nothing is known, else the first source's text or, where `generated`, what a
+    model wrote. Generated text has as `sources` the stored answers that are nearest to it; it was not taken from them.
+    """
+
+    text: str | None
+    generated: bool
+    sources: tuple[Source, ...]
+    model: str | None = None
+    """Who wrote generated text."""
+    matches: tuple[Match, ...] = ()
+    """The similar questions that were looked through for stored answers."""
+
+    @property
+    def abstained(self) -> bool:
+        """Whether there is no answer."""
+        return self.text is None

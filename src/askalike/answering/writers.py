@@ -1,0 +1,35 @@
+"""Which models of an archive write answers. Nothing of torch is needed to find out."""
+
+import tomllib
+from pathlib import Path
+
+from askalike.errors import InputError, SettingsError
+
+
+def writers(archive: Path) -> list[Path]:
+    """The folders of all models that write, by name. Raises InputError for a model that cannot be read."""
+    return [path.parent for path in sorted((archive / "models").glob("[!.]*/model.toml")) if _writes(path)]
+
+
+def writer(archive: Path, name: str | None = None) -> Path:
+    """The folder of the model that writes: the one of that name, else the only one.
+
+    Raises SettingsError where there is none, or several and no name; InputError for a model that cannot be read.
+    """
+    there = writers(archive)
+    if name is not None:
+        there = [folder for folder in there if folder.name == name]
+    if len(there) == 1:
+        return there[0]
+    if there:
+        raise SettingsError(f"{archive}: which model is to write? --model {' or '.join(f.name for f in there)}")
+    what = "no model of this archive writes answers" if name is None else f"no model {name!r} that writes answers"
+    raise SettingsError(f"{archive}: {what}; train one: askalike train {archive} --recipe dssm_writer")
+
+
+def _writes(path: Path) -> bool:
+    try:
+        network = tomllib.loads(path.read_text(encoding="utf-8")).get("network", {})
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a model's description ({error})") from None
+    return bool(network.get("writes"))

@@ -1,0 +1,51 @@
+"""askalike answer: a stored answer, or one that a model writes."""
+
+import time
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from askalike.archive.store import Archive
+from askalike.cli._answers import as_json, print_reply
+from askalike.cli._options import Directory, Json, RankerName, Settings, chosen, print_json, say_compiling
+from askalike.cli._queries import refuse_nothing
+from askalike.engines._replies import SURE
+from askalike.engines.local import Local
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(answer)
+
+
+def answer(
+    directory: Directory,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question, as a person would type it.")],
+    mode: Annotated[
+        Literal["nearest", "generate", "auto"],
+        typer.Option(help="Stored answers; text that a model writes; or whichever its probability speaks for."),
+    ] = "nearest",
+    k: Annotated[int, typer.Option("-k", min=1, help="How many stored answers to show.")] = 3,
+    ranker: RankerName = None,
+    settings: Settings = None,
+    body: Annotated[str, typer.Option(help="The question's body.")] = "",
+    model: Annotated[str | None, typer.Option(help="Which model of the archive writes.", show_default=False)] = None,
+    min_probability: Annotated[
+        float | None, typer.Option(help="No answer below this probability; needs a calibration.")
+    ] = None,
+    sure: Annotated[float, typer.Option(help="With auto: a stored answer from this probability on.")] = SURE,
+    json: Json = False,
+) -> None:
+    """Answer a question from the archive."""
+    with Local(Archive.open(directory), chosen(directory, ranker, settings)) as engine:
+        say_compiling()
+        started = time.perf_counter()
+        reply = engine.answer(text, mode, k, body=body, min_probability=min_probability, sure=sure, model=model)
+        took_ms = (time.perf_counter() - started) * 1000
+        if reply.abstained:
+            refuse_nothing(engine.archive, text + body)
+    if json:
+        print_json(as_json(reply, engine.ranker.name, took_ms))
+    else:
+        print_reply(Console(), reply)

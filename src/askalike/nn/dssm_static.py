@@ -1,0 +1,28 @@
+"""The DSSM with a weighted sum of word vectors for a tower: learned and read many times faster than an LSTM."""
+
+from torch import Tensor, nn
+
+from askalike.nn._two_towers import TwoTowers
+
+
+class Mean(nn.Module):
+    """The mean of words' vectors, each with a weight that is told from the vector, and a dense layer."""
+
+    def __init__(self, dim: int, hidden: int) -> None:
+        super().__init__()
+        self.weight = nn.Linear(dim, 1)
+        self.dense = nn.Linear(dim, hidden)
+
+    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
+        """words (batch, tokens, dim), mask (batch, tokens) to (batch, hidden)."""
+        weights = self.weight(words)[..., 0].sigmoid() * mask
+        mean = (weights[:, :, None] * words).sum(1) / weights.sum(1, keepdim=True).clamp_min(1e-6)
+        return self.dense(mean).tanh()  # type: ignore[no-any-return]
+
+
+class DssmStatic(TwoTowers):
+    """Towers without order."""
+
+    def tower(self) -> nn.Module:
+        """See TwoTowers.tower."""
+        return Mean(self.settings.dim, self.settings.hidden)

@@ -1,0 +1,141 @@
+"""Stored answers to a question, with where they come from."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from askalike.archive.store import Archive
+from askalike.engines.local import Local
+from askalike.errors import ArchiveError, SettingsError
+from askalike.types import Answer, Question
+
+RANKER = "lm_jelinek_mercer"
+
+
+@pytest.fixture
+def path(tmp_path):
+    with Archive.create(tmp_path / "kitchen") as made:
+        made.upsert(
+            [
+                Question("egg", "How long do I boil an egg?", license="CC BY-SA 4.0", accepted_answer_id="egg2"),
+                Question("eggs", "How do I boil many eggs?", url="https://example.org/eggs"),
+                Question("rice", "How do I boil rice?"),
+                Question("salt", "How much salt do I boil rice with?"),
+                Question("bike", "How do I mend a tyre?"),
+                Answer("egg1", "egg", "It depends.", votes=30),
+                Answer(
+                    "egg2", "egg", "<p>Seven <b>minutes</b>.</p>", "html", author="Ada", url="https://example.org/2"
+                ),
+                Answer("eggs1", "eggs", "In a large pot.", votes=1, author="Ben", license="CC BY 4.0"),
+                Answer("eggs2", "eggs", "One after another.", votes=3),
+                Answer("rice1", "rice", " \n"),
+                Answer("rice2", "rice", "Badly.", label="Bad"),
+                Answer("salt1", "salt", "One after another."),
+                Answer("bike1", "bike", "Take the wheel off."),
+            ]
+        )
+    return tmp_path / "kitchen"
+
+
+def test_the_best_answer_of_each_question_with_its_origin(path):
+    with Local.open(path, RANKER) as desk:
+        reply = desk.answer("boil an egg")
+    assert (reply.text, reply.generated, reply.abstained) == ("Seven minutes.", False, False)
+    first, second = reply.sources
+    assert (first.answer.id, first.question.id) == ("egg2", "egg")  # accepted, though another has more votes
+    assert (first.author, first.license, first.url) == ("Ada", "CC BY-SA 4.0", "https://example.org/2")
+    assert second.answer.id == "eggs2"  # of most votes; rice has none that is usable; salt's is the same
+    assert second.url == "https://example.org/eggs"
+
+
+def test_as_many_as_asked_for(path):
+    with Local.open(path, RANKER) as desk:
+        assert len(desk.answer("boil an egg", k=1).sources) == 1
+
+
+def test_nothing_like_it_has_no_answer(path):
+    with Local.open(path, RANKER) as desk:
+        reply = desk.answer("zither")
+    assert reply.abstained
+    assert not reply.generated
+
+
+def test_an_archive_without_answers_is_refused_in_a_line(tmp_path):
+    with Archive.create(tmp_path / "bare") as made:
+        made.upsert([Question("q", "How?"), Answer("a", "q", "")])
+    for mode in ("nearest", "generate", "auto"):
+        with Local.open(tmp_path / "bare", RANKER) as desk, pytest.raises(ArchiveError, match="holds no answer"):
+            desk.answer("How?", mode)
+
+
+def test_auto_needs_a_calibration(path):
+    with (
+        Local.open(path, RANKER) as desk,
+        pytest.raises(SettingsError, match="not calibrated.*run: askalike calibrate"),
+    ):
+        desk.answer("boil an egg", "auto")
+    with Local.open(path, RANKER) as desk, pytest.raises(SettingsError, match="sure=7: expected a probability"):
+        desk.answer("boil an egg", "auto", sure=7)
+    with Local.open(path, RANKER) as desk, pytest.raises(SettingsError, match="expected nearest, generate or auto"):
+        desk.answer("boil an egg", "guess")  # type: ignore[arg-type]
+
+
+def test_ten_thousand_words_are_an_answer(path):
+    with Archive.open(path) as archive:
+        archive.upsert([Question("long", "What is a xylophone?"), Answer("all", "long", "word " * 10_000)])
+    with Local.open(path, RANKER) as desk:
+        assert len((desk.answer("xylophone").text or "").split()) == 10_000
+
+
+def test_in_russian(tmp_path):
+    with Archive.create(tmp_path / "кухня") as made:
+        made.set_meta(language="ru")
+        made.upsert(
+            [
+                Question("1", "Сколько минут варить яйца?", language="ru"),
+                Question("2", "Как починить велосипедное колесо?", language="ru"),
+                Answer("a", "1", "Семь минут после закипания воды.", author="Ада", license="CC BY-SA 4.0"),
+                Answer("b", "2", "Снимите покрышку и заклейте камеру."),
+            ]
+        )
+    with Local.open(tmp_path / "кухня", RANKER) as desk:
+        reply = desk.answer("как варят яйцо")  # other endings: found by stems
+    assert reply.text == "Семь минут после закипания воды."
+    assert reply.sources[0].author == "Ада"
+
+
+def askalike(*words):
+    command = [sys.executable, "-c", "from askalike.cli import main; main()", *map(str, words), "--ranker", RANKER]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_command_prints_them(path):
+    shown = askalike("answer", path, "boil an egg", "-k", 1).stdout
+    assert "How long do I boil an egg?" in shown
+    assert "Seven minutes." in shown
+    assert "egg2 · Ada · CC BY-SA 4.0 · https://example.org/2" in shown
+
+
+def test_the_command_gives_json(path):
+    found = json.loads(askalike("answer", path, "boil an egg", "--json").stdout)
+    assert set(found) == {"text", "generated", "abstained", "sources", "model", "took_ms"}
+    assert found["generated"] is False
+    assert found["sources"][0]["license"] == "CC BY-SA 4.0"
+    assert found["sources"][0]["question"] == {"id": "egg", "title": "How long do I boil an egg?"}
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("???",), "no word in it to search for"),
+        (("egg", "--mode", "auto"), "is not calibrated"),
+        (("egg", "--mode", "generate"), "no model of this archive writes answers"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(path, words, line):
+    done = askalike("answer", path, *words)
+    assert done.returncode == 2
+    assert line in done.stderr
+    assert done.stderr.count("\n") == 1
