@@ -25,6 +25,7 @@ from askalike.encoders._recipe import toml
 from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
 from askalike.text.features._features import Text
 from askalike.text.features.words import Words, WordSettings
+from askalike.text.vocabulary import RESERVED
 from askalike.types import Part, Vectors
 
 Array = NDArray[Any]
@@ -117,11 +118,11 @@ class Corpus(ABC):
         The model is whole or not there at all. Raises TrainingError.
         """
         words = Words.learn(self.settings, _texts(view))
-        if not words.vocabulary.texts[2:]:
+        if not words.vocabulary.texts[RESERVED:]:
             raise TrainingError(
                 f"{self.called()}: no word is in {self.settings.min_texts} texts; train on more, or set min_texts=1"
             )
-        say(f"{len(view)} texts, {len(words.tokens) - 2} words")
+        say(f"{len(view)} texts, {len(words.tokens) - RESERVED} words")
 
         def texts() -> Iterator[list[str]]:
             known = words.vocabulary.ids
@@ -132,7 +133,7 @@ class Corpus(ABC):
     def encode(self, texts: Sequence[Text], role: Literal["query", "document"]) -> Vectors:
         """The vectors of n texts, queries and documents alike. A text without a known word gets zeros."""
         rows = self._known().rows(texts)
-        known = rows.values >= 2
+        known = rows.values >= RESERVED
         starts = np.concatenate(([0], np.cumsum(known)))[rows.starts]
         return Vectors((Part(self.encoded(rows.values[known], starts), "cosine"),))
 

@@ -14,15 +14,34 @@ from askalike.archive.proposals import DecidedError, Decision, Proposal, State
 from askalike.archive.store import Archive
 from askalike.curation.gaps import NoGapError, gaps, ignore, named, restore
 from askalike.service.places import Moderated, caller
-from askalike.service.schema import MOST, Shape
+from askalike.service.schema import Most, Shape
 from askalike.service.similar import confidence
 
 router = APIRouter(tags=["curation"])
-Limit = Annotated[int, Query(ge=1, le=MOST, description="how many are wanted")]
-After = Annotated[int | None, Query(ge=0, le=2**53, description="the `next` of the page before")]
 ProposalId = Annotated[int, Path(ge=0, le=2**53, description="the proposal's id")]
 GapId = Annotated[str, Path(max_length=100, description="the gap's id")]
-Least = Annotated[float, Query(ge=0, le=1, description="what found nothing as probable counts, too")]
+Least = Annotated[float, Field(ge=0, le=1, description="what found nothing as probable counts, too")]
+
+
+class Page(Shape):
+    """Which proposals are wanted, and how many; `after` is the `next` of the page before."""
+
+    state: State = "open"
+    limit: Most = 50
+    after: Annotated[int, Field(ge=0, le=2**53)] | None = None
+
+
+class AsGap(Shape):
+    """What counts as a gap."""
+
+    min_probability: Least = 0.0
+
+
+class GapsWanted(AsGap):
+    """Which gaps are wanted, and how many."""
+
+    limit: Most = 50
+    ignored: bool = False
 
 
 class Duplicate(BaseModel):
@@ -87,10 +106,10 @@ class Gaps(BaseModel):
 
 
 @router.get("/duplicates")
-async def get_duplicates(desk: Moderated, state: State = "open", limit: Limit = 50, after: After = None) -> Duplicates:
+async def get_duplicates(desk: Moderated, wanted: Annotated[Page, Query()]) -> Duplicates:
     """Likely duplicates: open ones the most certain first, decided ones the latest first."""
     with _told():
-        return await desk.store(lambda archive: _page(archive, state, limit, after))
+        return await desk.store(lambda archive: _page(archive, wanted))
 
 
 @router.post("/duplicates/{id}/decision")
@@ -105,25 +124,27 @@ async def post_decision(desk: Moderated, request: Request, id: ProposalId, decid
 
 
 @router.get("/gaps")
-async def get_gaps(desk: Moderated, limit: Limit = 50, min_probability: Least = 0.0, ignored: bool = False) -> Gaps:
+async def get_gaps(desk: Moderated, wanted: Annotated[GapsWanted, Query()]) -> Gaps:
     """The questions that were asked and found nothing, or nothing that helped; or those of them that are ignored."""
-    found = await desk.store(lambda archive: gaps(archive, min_probability=min_probability, ignored=ignored))
-    return Gaps(gaps=[GapFound.model_validate(asdict(gap)) for gap in found[:limit]], total=len(found))
+    least, ignored = wanted.min_probability, wanted.ignored
+    found = await desk.store(lambda archive: gaps(archive, min_probability=least, ignored=ignored))
+    return Gaps(gaps=[GapFound.model_validate(asdict(gap)) for gap in found[: wanted.limit]], total=len(found))
 
 
 @router.post("/gaps/{id}/ignore", status_code=204)
-async def ignore_gap(desk: Moderated, request: Request, id: GapId, min_probability: Least = 0.0) -> None:
+async def ignore_gap(desk: Moderated, request: Request, id: GapId, of: Annotated[AsGap, Query()]) -> None:
     """Leaves a gap out from now on, in whatever words it is asked."""
-    by = caller(request)
+    by, least = caller(request), of.min_probability
     with _told():
-        await desk.store(lambda archive: ignore(archive, named(archive, id, min_probability=min_probability), by))
+        await desk.store(lambda archive: ignore(archive, named(archive, id, min_probability=least), by))
 
 
 @router.post("/gaps/{id}/restore", status_code=204)
-async def restore_gap(desk: Moderated, id: GapId, min_probability: Least = 0.0) -> None:
+async def restore_gap(desk: Moderated, id: GapId, of: Annotated[AsGap, Query()]) -> None:
     """Shows a gap again that was ignored."""
+    least = of.min_probability
     with _told():
-        await desk.store(lambda archive: restore(archive, named(archive, id, min_probability=min_probability)))
+        await desk.store(lambda archive: restore(archive, named(archive, id, min_probability=least)))
 
 
 @contextmanager
@@ -137,9 +158,9 @@ def _told() -> Iterator[None]:
         raise HTTPException(409, str(error)) from None
 
 
-def _page(archive: Archive, state: State, limit: int, after: int | None) -> Duplicates:
-    found = proposals.listed(archive, state, limit, after)
-    last = found[-1].id if len(found) == limit else None
+def _page(archive: Archive, wanted: Page) -> Duplicates:
+    found = proposals.listed(archive, wanted.state, wanted.limit, wanted.after)
+    last = found[-1].id if len(found) == wanted.limit else None
     return Duplicates(duplicates=_duplicates(archive, found), next=last, counts=proposals.counts(archive))
 
 

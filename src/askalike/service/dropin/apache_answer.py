@@ -24,7 +24,7 @@ LONGEST = 2_000
 MARKS = ("\n\nAnswer: ", "\n\nComment: ", "\n\nComment on answer: ")
 """What begins the parts that Answer appends to a question's or an answer's own text."""
 
-router = APIRouter(prefix="/apache-answer", tags=["drop-in"])
+router = APIRouter(prefix="/apache-answer", include_in_schema=False)  # another software's API, described by that
 Collection = Annotated[str, Path(max_length=200, description="the collection's name; there is one an archive")]
 
 
