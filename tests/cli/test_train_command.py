@@ -96,7 +96,7 @@ def test_killed_it_goes_on_to_the_same_weights(desk):
         (("--recipe", "cnn", "--name", "bm25"), "'bm25' is the name of a built-in ranker"),
         (("--recipe", "cnn", "--signals", "nothing"), "no signal is called nothing"),
         (("--recipe", "cnn", "--dev", "nothing"), "nothing"),
-        (("--recipe", "cnn", "--set", "start=nowhere.txt"), "expected skipgram, random, packaged, or a file"),
+        (("--recipe", "cnn", "--set", "start=nowhere.txt"), "expected skipgram, random, packaged, teacher, or a file"),
         (("--recipe", "distil", "--set", "model=nowhere"), "no model is there"),
     ],
 )

@@ -41,7 +41,7 @@ def test_a_line_that_is_none_is_named(tmp_path, text):
 
 
 def test_a_file_that_is_not_there():
-    with pytest.raises(SettingsError, match="expected skipgram, random, packaged, or a file"):
+    with pytest.raises(SettingsError, match="expected skipgram, random, packaged, teacher, or a file"):
         started(EmbeddingSettings(start="nowhere.txt"), TOKENS, 2, lambda: iter(()), 1)
 
 

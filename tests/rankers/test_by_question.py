@@ -58,3 +58,10 @@ def test_questions_have_other_rankers(archive):
         rankers.build("by_question", {"ranker": "bm25"}).index(archive.view())
     with pytest.raises(SettingsError, match="no ranker is called"):
         rankers.build("by_question", {"ranker": "nobody"})
+
+
+def test_a_seed_is_for_the_parts_that_learn():
+    ranker = rankers.build("hybrid", {"parts": ["bm25", "dssm"], "seed": 7, "dssm.training.seed": 3})
+    assert ranker.values["dssm.training.seed"] == 7
+    with pytest.raises(SettingsError, match="seed=7, but none of parts=bm25,tfidf learns"):
+        rankers.build("hybrid", {"parts": ["bm25", "tfidf"], "seed": 7})

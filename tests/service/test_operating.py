@@ -3,6 +3,7 @@
 import fcntl
 import http.client
 import os
+import resource
 import signal
 import socket
 import threading
@@ -66,9 +67,8 @@ def test_sigterm_finishes_what_is_begun_and_loses_nothing(serve, archive: Path, 
 
 def test_a_process_that_dies_is_started_again(serve, archive: Path) -> None:
     service = serve(archive)
-    children = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
-    for child in children:
-        os.kill(int(child), signal.SIGKILL)
+    for child in children(service):
+        os.kill(child, signal.SIGKILL)
     until(lambda: len([line for line in service.lines if "is started again" in line]) == 2, 10)
     assert until(lambda: answers(service), 20)
     assert service.ask("PUT", f"{V1}/questions/after", {"title": "Ostrich?"}).status == 201
@@ -93,3 +93,26 @@ def test_readiness_and_metrics_tell_how_far_the_index_is(serve, archive: Path) -
         assert index["lag_s"] >= 0.3
         assert 'askalike_index_behind{archive="riverside"} 1.0' in service.get("/metrics").body.decode()
     until(lambda: service.get("/readyz").json["index"]["riverside"] == {"behind": 0, "lag_s": 0.0}, 5)
+
+
+def children(service: Service) -> list[int]:
+    listed = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children")
+    return [int(child) for child in listed.read_text().split()]
+
+
+def test_on_a_full_disk_it_goes_on_answering_and_recovers(serve, archive: Path) -> None:
+    service = serve(archive)
+    questions = f"{V1}/questions"
+    assert service.ask("PUT", f"{questions}/before", {"title": "Ostrich before?"}).status == 201
+    until(lambda: service.get(f"{V1}/similar?title=ostrich").json["results"], 20)
+    limits = {child: resource.prlimit(child, resource.RLIMIT_FSIZE) for child in children(service)}
+    for child, (_, hard) in limits.items():
+        resource.prlimit(child, resource.RLIMIT_FSIZE, (0, hard))
+    refused = service.ask("PUT", f"{questions}/full", {"title": "Ostrich on a full disk?"})
+    assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+    assert service.get(f"{V1}/similar?title=ostrich").json["results"][0]["id"] == "before"
+    for child, limit in limits.items():
+        resource.prlimit(child, resource.RLIMIT_FSIZE, limit)
+    assert service.get(f"{questions}/full").status == 404
+    assert service.ask("PUT", f"{questions}/full", {"title": "Ostrich on a full disk?"}).status == 201
+    until(lambda: len(service.get(f"{V1}/similar?title=ostrich").json["results"]) == 2, 20)

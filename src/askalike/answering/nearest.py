@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from askalike.answering.reply import Reply, Source
 from askalike.archive.view import View
 from askalike.errors import ArchiveError
-from askalike.text.clean import plain_text
 from askalike.types import Answer, Hit, Match
 
 
@@ -51,9 +50,7 @@ def of_hits(view: View, hits: Iterable[Hit], k: int) -> tuple[Source, ...]:
 def nearest(view: View, matches: Sequence[Match], k: int) -> Reply:
     """The reply that the first stored answer of these questions is; none where there is none."""
     sources = of_matches(view, matches, k)
-    best = sources[0].answer if sources else None
-    text = plain_text(best.body, best.markup) if best else None
-    return Reply(text, False, sources, matches=tuple(matches))
+    return Reply(sources[0].text if sources else None, False, sources, matches=tuple(matches))
 
 
 def _usable(answer: Answer) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from askalike.text.clean import plain_text
 from askalike.types import Answer, Match, Question
 
 Mode = Literal["nearest", "generate", "auto"]
@@ -16,6 +17,11 @@ class Source:
     question: Question
     score: float
     probability: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The answer as plain text, links and code as they are."""
+        return plain_text(self.answer.body, self.answer.markup, code="keep", links="keep")
 
     @property
     def author(self) -> str | None:

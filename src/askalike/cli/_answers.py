@@ -6,7 +6,6 @@ from rich.console import Console
 from rich.text import Text
 
 from askalike.answering.reply import Reply, Source
-from askalike.text.clean import plain_text
 from askalike.text.snippet import snippet
 
 SHOWN = 600
@@ -32,7 +31,7 @@ def _source(source: Source) -> dict[str, Any]:
     answer, question = source.answer, source.question
     return {
         "id": answer.id,
-        "text": plain_text(answer.body, answer.markup),
+        "text": source.text,
         "question": {"id": question.id, "title": question.title},
         "author": source.author,
         "license": source.license,
@@ -62,7 +61,6 @@ def _print(console: Console, rank: int, source: Source) -> None:
         told = f"{source.probability:.0%} ({source.score:.2f})"
     title = Text(source.question.title, "bold")
     console.print(Text.assemble(f"{rank:2}. ", title, "  ", (told, "dim")), soft_wrap=True)
-    whole = plain_text(source.answer.body, source.answer.markup)
-    console.print(Text(f"    {snippet(whole, (), SHOWN)}"), soft_wrap=True)
+    console.print(Text(f"    {snippet(source.text, (), SHOWN)}"), soft_wrap=True)
     about = " · ".join(x for x in (source.answer.id, source.author, source.license, source.url) if x)
     console.print(Text(f"    {about}", "dim"), soft_wrap=True)

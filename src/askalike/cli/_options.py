@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from askalike import rankers
+from askalike import index, rankers
 from askalike.config import assignments
 from askalike.rankers import Ranker
 from askalike.rankers._ranker import Progress as Report
@@ -29,12 +29,17 @@ Settings = Annotated[
 Fields = Annotated[str | None, typer.Option(help="title, body, or title,body (the default).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
+COMPILED = "maxscore.search_all-*.nbi"
+
 
 def say_compiling() -> None:
     """Says on stderr why the first search after an installation takes its time."""
+    beside = Path(index.__file__).parent / "__pycache__"  # where numba mostly keeps it, and slow to import to ask
+    if any(beside.glob(COMPILED)):
+        return
     from askalike.index.maxscore import search_all
 
-    if not any(Path(search_all.stats.cache_path or ".").glob("maxscore.search_all-*.nbi")):
+    if not any(Path(search_all.stats.cache_path or ".").glob(COMPILED)):
         print("askalike: compiling the search for this machine, once (about half a minute) …", file=sys.stderr)
 
 

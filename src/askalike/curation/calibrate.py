@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -107,7 +106,6 @@ def calibrate(
 def _told(rows: Sample, first: Reliability) -> Measured:
     """What is kept of the measurements."""
     return Measured(
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         queries=len(rows.queries),
         found=found_within(rows),
         bins=tuple((b.probability, b.right, b.n) for b in first.bins),

@@ -25,6 +25,7 @@ from askalike.encoders._recipe import toml
 from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
 from askalike.text.features._features import Text
 from askalike.text.features.words import Words, WordSettings
+from askalike.text.vocabulary import RESERVED
 from askalike.types import Part, Vectors
 
 Array = NDArray[Any]
@@ -112,24 +113,27 @@ class Corpus(ABC):
         return self.opened(folder, {})
 
     def learn(self, view: View, folder: Path, say: Callable[[str], None] = lambda line: None) -> None:
-        """Learns from the view's questions; leaves a model in `folder`, whole or not at all. Raises TrainingError."""
-        words = Words.learn(self.settings, (question for _, question in view.questions()))
-        if not words.vocabulary.texts[2:]:
+        """Learns from the view's questions, and its answers where it is of these; leaves a model in `folder`.
+
+        The model is whole or not there at all. Raises TrainingError.
+        """
+        words = Words.learn(self.settings, _texts(view))
+        if not words.vocabulary.texts[RESERVED:]:
             raise TrainingError(
                 f"{self.called()}: no word is in {self.settings.min_texts} texts; train on more, or set min_texts=1"
             )
-        say(f"{len(view)} texts, {len(words.tokens) - 2} words")
+        say(f"{len(view)} texts, {len(words.tokens) - RESERVED} words")
 
         def texts() -> Iterator[list[str]]:
             known = words.vocabulary.ids
-            return ([w for w in words.words(question) if w in known] for _, question in view.questions())
+            return ([w for w in words.words(text) if w in known] for text in _texts(view))
 
         self._keep(view, folder, words, self.learned(texts, words))
 
     def encode(self, texts: Sequence[Text], role: Literal["query", "document"]) -> Vectors:
         """The vectors of n texts, queries and documents alike. A text without a known word gets zeros."""
         rows = self._known().rows(texts)
-        known = rows.values >= 2
+        known = rows.values >= RESERVED
         starts = np.concatenate(([0], np.cumsum(known)))[rows.starts]
         return Vectors((Part(self.encoded(rows.values[known], starts), "cosine"),))
 
@@ -151,6 +155,12 @@ class Corpus(ABC):
             name = self.called()
             raise NotFittedError(f"{name}: nothing is learned yet; train it (askalike train), or call fit(view)")
         return self.words
+
+
+def _texts(view: View) -> Iterator[Text]:
+    yield from (question for _, question in view.questions())
+    if view.of == "answers":
+        yield from (answer for _, answer in view.answers())
 
 
 def _read(path: Path) -> Array:

@@ -63,7 +63,6 @@ class Measured(Settings):
     probability, (mean probability, share that is right, how many), by curves that saw nothing of their clusters.
     """
 
-    made_at: str
     queries: int
     found: tuple[int, ...]
     bins: tuple[tuple[float, float, int], ...]

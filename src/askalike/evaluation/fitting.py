@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression, minimize
 
 from askalike.evaluation.curves import Curve, Floats, Isotonic, Logistic
 
@@ -52,6 +51,8 @@ def _softened(right: Bools) -> Floats:
 
 def _minimised(x: Floats, target: Floats) -> Floats:
     """The intercept and weights of least log loss plus the weights' ridge."""
+    from scipy.optimize import minimize  # slow to import, and most who import this file fit nothing
+
     design = np.column_stack([np.ones(len(x)), x])
     ridge = np.array([0.0, *[RIDGE] * x.shape[1]])
 
@@ -66,6 +67,8 @@ def _minimised(x: Floats, target: Floats) -> Floats:
 
 def _isotonic(scores: Floats, right: Bools, column: int) -> Isotonic:
     """Rows of one score count together. Probabilities keep away from 0 and 1 by what one more row could change."""
+    from scipy.optimize import isotonic_regression
+
     values, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
     share = np.bincount(place, right) / counts
     fitted = isotonic_regression(share, weights=counts).x

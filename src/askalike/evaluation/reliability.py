@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from askalike.evaluation.curves import Floats
 from askalike.evaluation.resampling import bootstrap_means, interval
@@ -66,6 +65,8 @@ def proportion(count: int, n: int) -> tuple[float, float]:
     """The 95 % interval of a share (Wilson 1927); (0, 1) of nothing."""
     if not n:
         return 0.0, 1.0
+    from scipy.stats import binomtest  # slow to import
+
     bounds = binomtest(count, n).proportion_ci(0.95, method="wilson")
     return float(bounds.low), float(bounds.high)
 

@@ -9,7 +9,6 @@ from askalike import rankers
 from askalike.archive.store import Archive
 from askalike.evaluation.measures import evaluate
 from askalike.evaluation.trec import read_run, write_run
-from askalike.experiment import joints
 from askalike.experiment.folder import Folder
 from askalike.experiment.half_typed import typing_curve
 from askalike.experiment.names import cell_name, file_name
@@ -64,7 +63,7 @@ def _rank(bench: Bench, ranker: Ranker, label: str, name: str, progress: Progres
     """Writes what is known of the cell and then its run: with that the cell is finished."""
     experiment, labels = bench.experiment, bench.labels
     seconds: dict[str, float] = {}
-    view = joints.learnable(bench.archive, experiment.split)
+    view = bench.task.learnable(experiment.split)
     _timed(seconds, "fit", lambda: ranker.fit(view))
     _timed(seconds, "index", lambda: ranker.index(bench.task.documents, progress))
     run = _timed(seconds, "rank", lambda: bench.task.rank(ranker, labels, experiment.k))

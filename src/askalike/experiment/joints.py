@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from askalike.archive import partitions
-from askalike.archive.splits import held_out
 from askalike.archive.store import Archive
-from askalike.archive.view import View
 from askalike.archive.ways import WAYS
 from askalike.config import validated
 from askalike.errors import SettingsError
@@ -54,11 +52,6 @@ def parts(partition: Partition) -> set[str]:
         raise SettingsError(f"a split cannot be cut by {partition.by!r}; it can by: {', '.join(WAYS)}")
     way = validated(WAYS[partition.by], partition.settings, f"cut by {partition.by}")
     return {f"{partition.name or partition.by}/{part}" for part in way.parts}
-
-
-def learnable(archive: Archive, split: str) -> View:
-    """What a ranker may learn from that is measured on a split."""
-    return archive.view(hidden=held_out(archive, split))
 
 
 def write_report(outcome: Outcome) -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from scipy.stats import binomtest
-
 from askalike import rankers
 from askalike.archive.growing import Growing
 from askalike.archive.store import Archive
@@ -166,6 +164,8 @@ def questions(archive: Archive, since: str, until: str | None = None) -> Asked:
 
 def wilson(found: int, n: int) -> tuple[float, float]:
     """The 95 % Wilson interval of a share."""
+    from scipy.stats import binomtest  # slow to import
+
     bounds = binomtest(found, n).proportion_ci(method="wilson")
     return float(bounds.low), float(bounds.high)
 

@@ -33,6 +33,10 @@ class Task:
             raise ArchiveError(f"{archive.path}: {what}, so there is nothing to rank; import questions with answers")
         return cls(archive, of, same)
 
+    def learnable(self, name: str) -> View:
+        """What a ranker may learn from that is measured on a split of that name."""
+        return self.archive.view(of=self.of, hidden=held_out(self.archive, name))
+
     @property
     def documents(self) -> View:
         """What is ranked."""
@@ -59,7 +63,7 @@ class Task:
         """As `rank`, after the ranker has learned and indexed; `name` is the split, of which it must not learn."""
         if self.of == "questions":
             return measuring.ranked(self.archive, ranker, labels, k, progress)
-        fitted = ranker.fit(self.archive.view(hidden=held_out(self.archive, name)))
+        fitted = ranker.fit(self.learnable(name))
         return self.rank(fitted.index(self.documents, progress), labels, k)
 
     def _once(self, columns: Columns, k: int) -> Columns:

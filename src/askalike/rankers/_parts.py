@@ -58,7 +58,7 @@ class Composed(Numbered):
             raise SettingsError(f"{name}: parts={','.join(settings.parts)}: each part once")
         shared = settings.model_dump(include={"fields", "rephrasings"}, exclude_none=True)
         chance = _seeded(name, settings)
-        own_of = {part: shared | chance.get(part, {}) | nested.get(part, {}) for part in settings.parts}
+        own_of = {part: shared | nested.get(part, {}) | chance.get(part, {}) for part in settings.parts}
         parts = [build(part, own_of[part], archive) for part in settings.parts]
         for part in parts:
             if not isinstance(part, Numbered):

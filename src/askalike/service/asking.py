@@ -17,7 +17,6 @@ from askalike.service.places import Readable
 from askalike.service.records import Id, WholeAnswer
 from askalike.service.schema import Body, Result, Shape, Title
 from askalike.service.similar import results, web_address
-from askalike.text.clean import plain_text
 
 LOOKED_AT = 5
 """So many similar questions are kept with what was asked."""
@@ -142,7 +141,7 @@ def _replied(engine: Local, asked: Put) -> tuple[Reply, Asked]:
 def _stored(source: Source) -> Stored:
     return Stored(
         id=source.answer.id,
-        text=plain_text(source.answer.body, source.answer.markup),
+        text=source.text,
         question=source.question.id,
         title=source.question.title,
         author=source.author,

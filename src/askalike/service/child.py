@@ -5,32 +5,35 @@ Its settings come as one line of JSON on standard input, which the supervisor th
 supervisor is gone, and the process ends itself.
 """
 
+import importlib
 import io
 import os
 import signal
-import socket
 import sys
 import threading
 
 from askalike.errors import AskalikeError
-from askalike.service import building, indexer, worker
 from askalike.service.settings import ServiceSettings
+
+SLOW = "askalike.rankers.lexical"
+"""What nearly every ranker needs, and takes longest."""
+PARTS = {"indexer": "indexer", "builder": "building", "worker": "worker"}
 
 
 def main(arguments: list[str]) -> int:
-    """Runs one process of the service; returns its exit code: 2 for what a person can mend."""
+    """Runs one process of the service; returns its exit code: 2 for what a person can mend.
+
+    What a process needs is imported while its settings are not there yet: the supervisor sends them when its turn has
+    come.
+    """
+    part = importlib.import_module(f"askalike.service.{PARTS[arguments[0]]}")
+    importlib.import_module(SLOW)
     given = os.fdopen(0, "rb", buffering=0, closefd=False)  # a buffer's lock would be held at exit
     settings = ServiceSettings.model_validate_json(given.readline())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor says when to end
     threading.Thread(target=_end_with_the_supervisor, args=(given,), daemon=True).start()
     try:
-        if arguments[0] == "indexer":
-            indexer.run(settings)
-        elif arguments[0] == "builder":
-            building.run(settings)
-        else:
-            listening, rate = map(int, arguments[1:])
-            worker.run(settings, socket.socket(fileno=listening), rate)
+        part.run(settings, *map(int, arguments[1:]))
     except AskalikeError as error:
         print(f"askalike: {error}", file=sys.stderr)
         return 2

@@ -43,6 +43,12 @@ class Child:
         self._keep = keep
         self.process = self._start()
 
+    def go(self) -> None:
+        """Lets it begin: until then it has imported what it needs, and waits."""
+        if self.process.stdin:
+            self.process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
+            self.process.stdin.flush()
+
     def started_again(self) -> bool:
         """Whether it had died. Raises SettingsError where starting it again would not help."""
         code = self.process.poll()
@@ -54,6 +60,7 @@ class Child:
             f"askalike: the {self._arguments[0]} has ended ({code}) and is started again", file=sys.stderr, flush=True
         )
         self.process = self._start()
+        self.go()
         return True
 
     def end(self) -> None:
@@ -71,11 +78,7 @@ class Child:
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "askalike.service.child", *self._arguments]
         env = os.environ | self._environment
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=self._keep, env=env)
-        if process.stdin:
-            process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
-            process.stdin.flush()
-        return process
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=self._keep, env=env)
 
 
 def supervise(settings: ServiceSettings, say: Callable[[str], None]) -> None:
@@ -87,41 +90,40 @@ def supervise(settings: ServiceSettings, say: Callable[[str], None]) -> None:
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    with _listening(settings) as listening:
+    with _listening(settings) as listening, TemporaryDirectory(prefix="askalike-") as counts:
         indexer = Child(settings, ["indexer"])
+        workers = _workers(settings, listening, counts)
         try:
-            _wait_for(indexer, ended)
-            with TemporaryDirectory(prefix="askalike-") as counts:
-                _serve(settings, listening, counts, [indexer], ended, say)
+            _begin([indexer], ended)
+            _begin(workers, ended)
+            say(address(listening))
+            while not ended.wait(LOOK_EVERY_S):
+                for child in (indexer, *workers):
+                    child.started_again()
         finally:
-            indexer.end()
-            indexer.wait(time.monotonic() + PATIENCE_S)
+            _end(workers)
+            _end([indexer])
 
 
-def _serve(
-    settings: ServiceSettings,
-    listening: socket.socket,
-    counts: str,
-    others: Sequence[Child],
-    ended: threading.Event,
-    say: Callable[[str], None],
-) -> None:
+def _workers(settings: ServiceSettings, listening: socket.socket, counts: str) -> list[Child]:
     numbers = [listening.fileno(), shared(counts)]
     arguments, environment = ["worker", *map(str, numbers)], {COUNTS: counts}
-    workers = [Child(settings, arguments, numbers, environment) for _ in range(settings.workers)]
-    try:
-        for child in workers:
-            _wait_for(child, ended)
-        say(address(listening))
-        while not ended.wait(LOOK_EVERY_S):
-            for child in (*others, *workers):
-                child.started_again()
-    finally:
-        for child in workers:
-            child.end()
-        until = time.monotonic() + PATIENCE_S
-        for child in workers:
-            child.wait(until)
+    return [Child(settings, arguments, numbers, environment) for _ in range(settings.workers)]
+
+
+def _begin(children: Sequence[Child], ended: threading.Event) -> None:
+    for child in children:
+        child.go()
+    for child in children:
+        _wait_for(child, ended)
+
+
+def _end(children: Sequence[Child]) -> None:
+    for child in children:
+        child.end()
+    until = time.monotonic() + PATIENCE_S
+    for child in children:
+        child.wait(until)
 
 
 def _wait_for(child: Child, ended: threading.Event) -> None:

@@ -26,10 +26,10 @@ class Server(uvicorn.Server):
         print("ready", flush=True)
 
 
-def run(settings: ServiceSettings, listening: socket.socket, rate_number: int) -> None:
+def run(settings: ServiceSettings, listening: int, rate_number: int) -> None:
     """Answers until it is told to end; then it finishes the requests that it has begun.
 
-    `rate_number`: the file descriptor of what the processes count callers in.
+    The numbers are file descriptors: of the socket, and of what the processes count callers in.
     """
     _log_as_json()
     config = uvicorn.Config(
@@ -45,7 +45,7 @@ def run(settings: ServiceSettings, listening: socket.socket, rate_number: int) -
         ws="none",
         h11_max_incomplete_event_size=LONGEST_HEAD,
     )
-    Server(config).run([listening])
+    Server(config).run([socket.socket(fileno=listening)])
 
 
 def _log_as_json() -> None:

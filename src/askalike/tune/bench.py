@@ -15,7 +15,6 @@ from askalike.evaluation.trec import separated
 from askalike.experiment.measuring import ranked
 from askalike.experiment.tuning import DEPTH
 from askalike.rankers import Ranker
-from askalike.rankers.hybrid import Hybrid
 from askalike.tune.candidates import Settings, Trial
 from askalike.tune.choosing import Values
 from askalike.tune.state import State
@@ -94,6 +93,8 @@ class Bench:
             self.state.keep(trial, part, {m: evaluation.per_query(m) for m in measures}, took)
 
     def _runs(self, ranker: Ranker, trials: Sequence[Trial], labels: Split, depth: int) -> Sequence[Run]:
+        from askalike.rankers.hybrid import Hybrid  # numba is slow to import
+
         if isinstance(ranker, Hybrid) and not self.archive.meta.get("groups"):
             ranker.index(self.archive.view())
             weights = [trial.settings["weights"] for trial in trials]

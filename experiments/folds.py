@@ -1,0 +1,50 @@
+"""A network trained and measured by folds of one split's own queries: for measuring alone, its weights are not kept.
+
+python experiments/folds.py ARCHIVE SPLIT RUN.trec RECIPE [KEY=VALUE …]
+
+Each of five folds is ranked by a network that has learned from the other four. The run is measured like any other:
+askalike evaluate --run RUN.trec --archive ARCHIVE --split SPLIT
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from askalike import encoders, rankers
+from askalike.archive.partitions import cut
+from askalike.archive.splits import split
+from askalike.archive.store import Archive
+from askalike.config import assignments
+from askalike.encoders._learning import learn
+from askalike.encoders._recipe import Recipe
+from askalike.evaluation.trec import write_run
+from askalike.rankers.dense import Dense, DenseSettings
+from askalike.types import Run
+
+FOLDS = 5
+
+
+def main(directory: str, name: str, path: str, recipe: str, *values: str) -> None:
+    """Writes the run of all folds."""
+    chosen = Recipe.read(recipe, {"signals": "judgements", **assignments(list(values))})
+    columns = {}
+    with Archive.open(Path(directory)) as archive, tempfile.TemporaryDirectory() as folder:
+        cut(archive, "folds", {"folds": FOLDS}, of=name, name=f"{name}-folds")
+        for number in range(1, FOLDS + 1):
+            run = ranked(archive, f"{name}-folds/{number}", chosen, Path(folder) / f"fold{number}")
+            columns |= {query: run.columns(query) for query in run}
+    write_run(Run(columns), Path(path), recipe)
+
+
+def ranked(archive: Archive, fold: str, recipe: Recipe, folder: Path) -> Run:
+    """The queries of a fold with their candidates, ranked by what the others have taught."""
+    learn(archive.view(hidden=[fold]), recipe, folder)
+    ranker = Dense(encoders.opened(folder), DenseSettings(fields=recipe.features.fields), "folds")
+    asked, view = split(archive, fold), archive.view()
+    run = ranker.index(view).rank(asked.queries, 100, candidates=asked.candidates)
+    rankers.forget(ranker, view)
+    return run
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
