@@ -2,16 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from askalike.archive.proposals import Found, forget, propose
 from askalike.archive.store import Archive, storage_errors
-from askalike.archive.view import QUESTION_SQL, question_of
+from askalike.archive.view import question_of
+from askalike.archive.writer import QUESTION_COLUMNS
 from askalike.curation.dedupe import merits
 from askalike.curation.hits import found
 from askalike.engines._calibration import Calibration, kept, settings_of
@@ -116,7 +117,7 @@ class Proposer:
         done, size = len(sweep.first), min(SAMPLE, len(self._view))
         top = _end(self._archive)[2] - 1
         for n in range(done, min(done + AT_A_TIME, size)):
-            asked = self._questions("number >= ? ORDER BY number", round(n * top / size))[:1]
+            asked = map(question_of, self._rows("number >= ? ORDER BY number", round(n * top / size))[:1])
             told = [p for _, _, features in self._hits(asked) for p in calibration.probabilities(features[:1])]
             sweep.first.append(float(told[0]) if told else None)
         if len(sweep.first) >= size:
@@ -128,36 +129,40 @@ class Proposer:
         if self._view.changed(sweep.change) > MANY:
             sweep.change, sweep.number, sweep.below = _end(self._archive)
             return []
-        sql = "(change, number) > (?, ?) ORDER BY change, number"
-        questions = self._questions(sql, sweep.change, sweep.number)
-        if questions:
-            last = "SELECT change, number FROM questions WHERE id = ?"
-            sweep.change, sweep.number = self._archive.connection.execute(last, (questions[-1].id,)).fetchone()
-        return questions
+        rows = self._rows("(change, number) > (?, ?) ORDER BY change, number", sweep.change, sweep.number)
+        if rows:
+            sweep.change, sweep.number = rows[-1][-1], rows[-1][0]
+        return list(map(question_of, rows))
 
     def _older(self, sweep: Sweep) -> list[Question]:
         """The next questions of the backlog, from the newest to the oldest."""
-        questions = self._questions("number < ? ORDER BY number DESC", sweep.below)
-        numbers = self._view.numbers(q.id for q in questions)
-        sweep.below = min(numbers.values(), default=sweep.below)
-        return questions
+        rows = self._rows("number < ? ORDER BY number DESC", sweep.below)
+        if rows:
+            sweep.below = rows[-1][0]
+        return list(map(question_of, rows))
 
-    def _questions(self, where: str, *values: int) -> list[Question]:
-        sql = f"{QUESTION_SQL} WHERE {where} LIMIT {AT_A_TIME}"
-        return [question_of(row) for row in self._archive.connection.execute(sql, values)]
+    def _rows(self, where: str, *values: int) -> list[Any]:
+        """A few questions as `question_of` takes them: the number comes first, the change last."""
+        sql = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)}, change FROM questions WHERE {where} LIMIT {AT_A_TIME}"
+        return self._archive.connection.execute(sql, values).fetchall()
 
-    def _hits(self, questions: Sequence[Question]) -> Iterator[tuple[str, list[str], Floats]]:
+    def _hits(self, questions: Iterable[Question]) -> Iterator[tuple[str, list[str], Floats]]:
         """Asked as the questions that the calibration is of."""
         bodies = self._calibration is None or self._calibration.bodies
         return found(self._ranker, self._view, {q.id: q if bodies else replace(q, body="") for q in questions})
 
-    def _found(self, questions: Sequence[Question], sweep: Sweep) -> Iterator[Found]:
+    def _found(self, questions: Iterable[Question], sweep: Sweep) -> Iterator[Found]:
         for id, hits, features in self._hits(questions):
-            texts = self._view.get([id, *hits])
             for hit, probability, score in zip(hits, self._told(features, sweep), features[:, 0], strict=False):
                 if probability is None or probability >= LEAST:
-                    better, worse = sorted((texts[id], texts[hit]), key=merits)
-                    yield Found(worse.id, better.id, probability, float(score), self._ranker.name)
+                    better, worse = self._in_order(id, hit)
+                    yield Found(worse, better, probability, float(score), self._ranker.name)
+
+    def _in_order(self, one: str, other: str) -> tuple[str, str]:
+        """The question that would be the original, then the other; as they come where one has just gone."""
+        texts, numbers = self._view.get([one, other]), self._view.numbers([one, other])
+        there = sorted((q for q in texts.values() if q.id in numbers), key=lambda q: (*merits(q), numbers[q.id]))
+        return (there[0].id, there[1].id) if len(there) == 2 else (other, one)
 
     def _told(self, features: Floats, sweep: Sweep) -> Sequence[float | None]:
         """The hits' probabilities; None for the first hit alone where the ranker is not calibrated."""
