@@ -62,9 +62,9 @@ def counted(request: Request, desk: Desk, key: Key | None) -> None:
 
 
 def slow_down(request: Request, key: Key | None = None) -> None:
-    """429 where the key, or else the address, asks too often."""
+    """429 where the key asks too often; where there is none, or one that anybody has, the address."""
     rate: Rate = request.app.state.rate
-    caller = key.id if key else request.client.host if request.client else ""
+    caller = key.id if key and not key.origin else request.client.host if request.client else ""
     if wait_s := rate.wait_s(caller):
         headers = {"retry-after": str(math.ceil(wait_s))}
         raise HTTPException(429, f"too many requests; wait {wait_s:.2f} s", headers)
