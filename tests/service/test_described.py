@@ -21,7 +21,7 @@ schemathesis = pytest.importorskip("schemathesis")
 core = pytest.importorskip("schemathesis.core")
 
 OPTIONS = ("--option", "require_keys=true", "--option", "requests_per_s=0")
-EXAMPLES = int(os.environ.get("ASKALIKE_EXAMPLES", 12))  # benchmarks/described.py asks for more
+EXAMPLES = int(os.environ.get("ASKALIKE_EXAMPLES", 6))  # benchmarks/described.py asks for more
 
 
 @pytest.fixture(scope="module")
