@@ -73,8 +73,8 @@ def test_one_step_is_the_same_as_reading_the_whole_beginning(made):
     vector, state = torch.randn(LATENT, dtype=torch.double), None
     state = decoder.start(vector[None])
     for at, word in enumerate([END, 4, 2]):
-        found, state = decoder.step(words, torch.tensor([word]), state)
-        torch.testing.assert_close(found[0], next_words(decoder, words, vector, [4, 2][:at]))
+        states, state = decoder.step(words, torch.tensor([word]), state)
+        torch.testing.assert_close(decoder.next_words(states)[0], next_words(decoder, words, vector, [4, 2][:at]))
 
 
 def test_a_beam_as_wide_as_all_texts_finds_the_best_one(made):
@@ -125,3 +125,21 @@ def test_sentences_become_one_text():
     joined, mask = flat(ids, ids > 0)
     assert joined.where(mask, 0).tolist() == [[1, 2, 3], [4, 0, 0]]
     assert functional.pad(mask, (0, 0)).sum(1).tolist() == [3, 1]
+
+
+def test_the_likeliest_words_are_those_of_all_words(made):
+    """Groups of rare words are passed over only where none of theirs is among the best."""
+    decoder, _ = made
+    for seed in range(20):
+        torch.manual_seed(seed)
+        decoder.count(torch.randperm(SIZE))
+        states = torch.randn(3, HIDDEN, dtype=torch.double) * (1 + seed)
+        totals = -torch.rand(3, dtype=torch.double) * 4
+        banned = [[0, 5], [], [int(n) for n in torch.randperm(SIZE)[:3]]]
+        sums = decoder.next_words(states) + totals[:, None]
+        for text, numbers in enumerate(banned):
+            sums[text, numbers] = -torch.inf
+        values, places = sums.flatten().topk(8)
+        found = decoder.likeliest(states, totals, banned, 8)
+        torch.testing.assert_close(found.sums, values)
+        assert (found.texts * SIZE + found.words).tolist() == places.tolist()

@@ -99,6 +99,11 @@ class Neural:
         return self._known
 
     @property
+    def writes(self) -> bool:
+        """Whether it has learned to write answers, too."""
+        return self._known is not None and self._known.network.writes
+
+    @property
     def indexable(self) -> bool:
         """Whether vectors alone give the score; else `score` does, pair by pair."""
         return self._known is None or self._known.network.indexable

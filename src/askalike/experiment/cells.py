@@ -1,14 +1,16 @@
 """One system with one seed: ranked, written, measured. What is written already is read instead."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from askalike import rankers
+from askalike.archive.splits import labelled
 from askalike.archive.store import Archive
 from askalike.evaluation.measures import evaluate
 from askalike.evaluation.trec import read_run, write_run
+from askalike.experiment.beside import as_dict, beside
 from askalike.experiment.folder import Folder
 from askalike.experiment.half_typed import typing_curve
 from askalike.experiment.names import cell_name, file_name
@@ -32,6 +34,12 @@ class Bench:
     labels: Split
     task: Task
 
+    @property
+    def validation(self) -> Split | None:
+        """The split that would tune, where it is there."""
+        there = self.experiment.dev in labelled(self.archive, self.task.of)
+        return self.task.labels(self.experiment.dev) if there else None
+
 
 @dataclass(slots=True)
 class Cell:
@@ -40,6 +48,7 @@ class Cell:
     trial: Trial
     typing: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    samples: Sequence[Mapping[str, str]] = ()
 
 
 def finished(
@@ -56,7 +65,8 @@ def finished(
     run = read_run(path)
     evaluation = evaluate(run, bench.labels.qrels, bench.experiment.measures, bench.experiment.rule)
     seconds = kept["seconds"]
-    return Cell(Trial(run, evaluation, sum(seconds.values())), kept["typing"], seconds)
+    trial = Trial(run, evaluation, sum(seconds.values()), kept.get("beside", {}))
+    return Cell(trial, kept["typing"], seconds, kept.get("samples", ()))
 
 
 def _rank(bench: Bench, ranker: Ranker, label: str, name: str, progress: Progress | None) -> None:
@@ -70,7 +80,8 @@ def _rank(bench: Bench, ranker: Ranker, label: str, name: str, progress: Progres
     typing: Mapping[str, Mapping[str, float]] = {}
     if experiment.typing_curve:
         typing = typing_curve(ranker, labels, experiment.measures, experiment.rule, experiment.k)
-    bench.folder.keep(f"cells/{name}.json", {"seconds": seconds, "typing": typing})
+    told = as_dict(beside(ranker, bench.task, labels, bench.validation))
+    bench.folder.keep(f"cells/{name}.json", {"seconds": seconds, "typing": typing, **told})
     write_run(run, bench.folder.run(name), file_name(label))
     bench.folder.log(f"{name}: {', '.join(f'{what} {took:.2f} s' for what, took in seconds.items())}")
 

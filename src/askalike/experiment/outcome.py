@@ -22,6 +22,8 @@ class Trial:
     run: Run
     evaluation: Evaluation
     seconds: float
+    beside: Mapping[str, float] = field(default_factory=dict)
+    """What else is told of it: name → value (`experiment.beside`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,14 @@ class System:
         values = [evaluation.values[measure] for evaluation in evaluations]
         return interval_over_seeds(np.array([[of_seed[query] for query in values[0]] for of_seed in values]))
 
+    def beside(self) -> Mapping[str, tuple[float, float | None]]:
+        """Name → mean and standard deviation over seeds (None for one seed) of what is told beside the measures."""
+        found: dict[str, list[float]] = {}
+        for trial in self.trials.values():
+            for name, value in trial.beside.items():
+                found.setdefault(name, []).append(value)
+        return {n: (fmean(values), stdev(values) if len(values) > 1 else None) for n, values in found.items()}
+
     def _means(self, measure: str) -> list[float]:
         return [trial.evaluation.means[measure] for trial in self.trials.values()]
 
@@ -84,5 +94,7 @@ class Outcome:
     """Versions, data hash, commit, seeds, wall time."""
     task: Literal["questions", "answers"] = "questions"
     """What was ranked."""
+    samples: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
+    """System label → what it wrote with the first seed: `question`, `written`, `right`."""
     typing: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     """The typing curve: system label → share of the question's words ("0.25") → measure → mean."""

@@ -21,6 +21,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "systems": [_system(system, outcome) for system in outcome.systems],
         "comparisons": {measure: comparison.as_dict() for measure, comparison in outcome.comparisons.items()},
         "typing": outcome.typing,
+        "samples": {label: [dict(s) for s in samples] for label, samples in outcome.samples.items()},
         "paper": outcome.paper,
         "known_differences": list(outcome.known_differences),
         "check": {"verdict": verdict(outcome.findings), "findings": [asdict(f) for f in outcome.findings if f.count]},
@@ -35,6 +36,7 @@ def _system(system: System, outcome: Outcome) -> dict[str, Any]:
         "settings": dict(system.settings),
         "tuned": dict(system.tuned),
         "measures": {measure: _measure(system, measure) for measure in outcome.measures},
+        "beside": {name: {"mean": mean, "sd": sd} for name, (mean, sd) in system.beside().items()},
         "seeds": {str(seed): trial.evaluation.as_dict() for seed, trial in system.trials.items()},
     }
 

@@ -152,6 +152,7 @@ def _outcome(
         paper={system.label: system.paper for system in experiment.system if system.paper},
         known_differences=experiment.known_differences,
         provenance={**origin, "seeds": list(experiment.seeds), "seconds": _seconds(bench, cells)},
+        samples={label: first.samples for label, of in cells.items() if (first := next(iter(of.values()))).samples},
         typing={label: typing for label, of_seeds in cells.items() if (typing := _mean_typing(of_seeds))},
     )
 

@@ -16,11 +16,12 @@ def table(outcome: Outcome) -> Table:
     compared = next(iter(outcome.comparisons.values()), None)
     notes = compared.notes if compared else (first.describe,)
     tuned = [_tuning(system) for system in outcome.systems if system.tuned]
+    told = [_beside(system) for system in outcome.systems if system.beside()]
     several = any(len(system.trials) > 1 for system in outcome.systems)
     of_seeds = "; ± and brackets of a system with several seeds: over these too, Welch's t" if several else ""
     how = f"in brackets: 95 %, bootstrap over queries, {DRAWS} draws{of_seeds}"
     counts = f"n = {first.n} queries of split {outcome.split}; {how}"
-    return Table(outcome.title, ("system", *outcome.measures), rows, (counts, *notes, *tuned))
+    return Table(outcome.title, ("system", *outcome.measures), rows, (counts, *notes, *tuned, *told))
 
 
 def verdict(findings: Sequence[Finding]) -> str:
@@ -51,3 +52,8 @@ def _value(system: System, measure: str) -> str:
 def _tuning(system: System) -> str:
     chosen = (f"{k} {v:.4f}" if isinstance(v, float) and " on " in k else f"{k} {v}" for k, v in system.tuned.items())
     return f"{system.label}: {', '.join(chosen)}"
+
+
+def _beside(system: System) -> str:
+    told = (f"{n} {mean:.4f}{'' if sd is None else f' ± {sd:.4f}'}" for n, (mean, sd) in system.beside().items())
+    return f"{system.label}: {', '.join(told)}"

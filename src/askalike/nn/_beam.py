@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from askalike.nn._decoder import END, Decoder
+from askalike.nn._decoder import END, Best, Decoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +41,21 @@ def beam_search(decoder: Decoder, words: nn.Embedding, vector: Tensor, search: S
     for _ in range(search.longest):
         rows = torch.tensor([text.row for text in texts])
         last = torch.tensor([text.words[-1] if text.words else END for text in texts])
-        found, state = decoder.step(words, last, (state[0][:, rows], state[1][:, rows]))
-        texts = _continued(texts, _allowed(found, texts, search), search, done)
+        states, state = decoder.step(words, last, (state[0][:, rows], state[1][:, rows]))
+        totals = torch.tensor([text.total for text in texts], dtype=states.dtype)
+        banned = [_banned(text.words, search.repeat) for text in texts]
+        texts = _continued(texts, decoder.likeliest(states, totals, banned, 2 * search.beam), search, done)
         if not texts or len(done) >= search.beam:
             break
     best = max([*done, *texts], key=lambda text: _score(text, search))
     return list(best.words), _score(best, search)
 
 
-def _continued(texts: list[_Text], found: Tensor, search: Search, done: list[_Text]) -> list[_Text]:
+def _continued(texts: list[_Text], best: Best, search: Search, done: list[_Text]) -> list[_Text]:
     """The best so many texts of one word more; those that end are added to `done`."""
-    totals = found + torch.tensor([[text.total] for text in texts], dtype=found.dtype)
-    count = min(2 * search.beam, totals.numel())
-    values, places = totals.flatten().topk(count)
     kept: list[_Text] = []
-    for total, place in zip(values.tolist(), places.tolist(), strict=True):
-        row, word = divmod(place, totals.shape[1])
-        if total == -torch.inf or len(kept) == search.beam:
+    for total, row, word in zip(best.sums.tolist(), best.texts.tolist(), best.words.tolist(), strict=True):
+        if len(kept) == search.beam:
             break
         if word == END:
             done.append(_Text(texts[row].words, total, row))
@@ -66,14 +64,9 @@ def _continued(texts: list[_Text], found: Tensor, search: Search, done: list[_Te
     return kept
 
 
-def _allowed(found: Tensor, texts: list[_Text], search: Search) -> Tensor:
-    """The logarithms, −∞ for an end before the first word and for a word that would repeat a run of words."""
-    for row, text in enumerate(texts):
-        if not text.words:
-            found[row, END] = -torch.inf
-        if search.repeat:
-            found[row, list(_repeating(text.words, search.repeat))] = -torch.inf
-    return found
+def _banned(words: tuple[int, ...], repeat: int) -> list[int]:
+    """What may not follow: the end before the first word, and a word that would repeat a run of words."""
+    return [*([] if words else [END]), *(_repeating(words, repeat) if repeat else ())]
 
 
 def _repeating(words: tuple[int, ...], run: int) -> set[int]:

@@ -1,6 +1,7 @@
 """Writes a text from a vector: an LSTM over words, and a softmax that spends little on rare ones."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +13,14 @@ NARROWER = 4.0
 """Each group of rarer words is told apart by so many times fewer numbers than the group before (Grave et al. 2017)."""
 
 State = tuple[Tensor, Tensor]
+
+
+class Best(NamedTuple):
+    """The best continuations: their sums of logarithms, which text each continues, and the number of its next word."""
+
+    sums: Tensor
+    texts: Tensor
+    words: Tensor
 
 
 class Decoder(nn.Module):
@@ -59,9 +68,45 @@ class Decoder(nn.Module):
         return found.new_zeros(len(ids)).index_add(0, rows, found), lengths
 
     def step(self, words: nn.Embedding, last: Tensor, state: State) -> tuple[Tensor, State]:
-        """The logarithms of the probabilities of the next word: last (batch,), numbers; returns (batch, size)."""
+        """Reads one word more: last (batch,), numbers. Returns what the next is told from, (batch, hidden)."""
         states, state = self.lstm(words(last[:, None]), state)
-        return self.softmax.log_prob(states[:, 0])[:, self.label], state
+        return states[:, 0], state
+
+    def next_words(self, states: Tensor) -> Tensor:
+        """The logarithms of the probabilities of the next word, by number: (batch, hidden) to (batch, size)."""
+        return self.softmax.log_prob(states)[:, self.label]
+
+    def likeliest(self, states: Tensor, totals: Tensor, banned: Sequence[Sequence[int]], count: int) -> Best:
+        """The best continuations of some texts: `count` of all, by the texts' totals and the next word together.
+
+        states: (texts, hidden). totals: (texts,), the logarithms so far. banned: of each text the numbers that may not
+        follow. Returns sums, texts and numbers of the next word, the best first. No word of a group is likelier than
+        its group, so that groups of rare words which cannot be among the best are never looked into.
+        """
+        head = self.softmax.head(states).log_softmax(1) + totals[:, None]
+        frequent = self.softmax.shortlist_size
+        forbidden = [self.label[list(numbers)] for numbers in banned]
+        best = self._merged(None, head[:, :frequent], 0, forbidden, count)
+        for group, tail in enumerate(self.softmax.tail):
+            own = head[:, frequent + group]
+            if len(best.sums) < count or own.max() > best.sums[-1]:
+                rare = tail(states).log_softmax(1) + own[:, None]
+                best = self._merged(best, rare, self.softmax.cutoffs[group], forbidden, count)
+        return best._replace(words=self.word[best.words])
+
+    def _merged(self, best: Best | None, sums: Tensor, first: int, forbidden: Sequence[Tensor], count: int) -> Best:
+        """The best of those known and of a group whose labels begin at `first`, sums (texts, group); words by label."""
+        for text, labels in enumerate(forbidden):
+            inside = labels[(labels >= first) & (labels < first + sums.shape[1])]
+            sums[text, inside - first] = -torch.inf
+        values, places = sums.flatten().topk(min(count, sums.numel()))
+        texts, labels = places // sums.shape[1], places % sums.shape[1] + first
+        if best is not None:
+            values, texts = torch.cat((best.sums, values)), torch.cat((best.texts, texts))
+            labels = torch.cat((best.words, labels))
+        order = values.argsort(descending=True, stable=True)[:count]
+        order = order[values[order] > -torch.inf]
+        return Best(values[order], texts[order], labels[order])
 
 
 def _within(cutoffs: Sequence[int], size: int) -> list[int]:

@@ -1,0 +1,68 @@
+"""Generated answers: milliseconds for one, by the width of the beam, on one core.
+
+python benchmarks/generating.py [--words 50000] [--longest 60] [--turns 9]
+
+The network has the packaged recipe's sizes and random weights, which are as slow as learned ones; the end of an answer
+is made the rarest word, so that every answer is as long as it may be. Told are milliseconds of the processor, which do
+not depend on what else runs, and those of the clock.
+"""
+
+import argparse
+import json
+import statistics
+import time
+
+import torch
+
+from askalike.encoders._recipe import Recipe
+from askalike.nn._beam import Search, beam_search
+from askalike.nn._decoder import END
+from askalike.nn.dssm import Dssm
+
+BEAMS = (1, 4, 8)
+PROMISED_MS = 300
+"""The promise: a beam of 4 and 60 words in less."""
+
+
+def made(words: int) -> Dssm:
+    """The network of `dssm_writer`, with a vocabulary of so many words."""
+    torch.manual_seed(1)
+    network = Dssm(Recipe.read("dssm_writer").network, words).eval()
+    with torch.no_grad():
+        network.decoder.softmax.head.weight[END] = 0
+    network.decoder.count(torch.arange(words))  # the end is the rarest
+    return network
+
+
+def milliseconds(network: Dssm, beam: int, longest: int, turns: int) -> list[tuple[float, float]]:
+    """How long each turn took by the processor and by the clock, another question's vector each time."""
+    found = []
+    for turn in range(turns + 1):
+        torch.manual_seed(turn)
+        vector = torch.randn(network.width)
+        busy, started = time.process_time(), time.perf_counter()
+        text, _ = beam_search(network.decoder, network.words, vector, Search(beam, longest))
+        found.append((1000 * (time.process_time() - busy), 1000 * (time.perf_counter() - started)))
+        if len(text) < longest // 2:
+            raise SystemExit(f"an answer of {len(text)} words is too short to time")
+    return found[1:]
+
+
+def main() -> None:
+    """Prints a JSON line for each beam."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--words", type=int, default=50_000)
+    parser.add_argument("--longest", type=int, default=60)
+    parser.add_argument("--turns", type=int, default=9)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    network = made(options.words)
+    for beam in BEAMS:
+        taken = milliseconds(network, beam, options.longest, options.turns)
+        busy, clock = (round(statistics.median(column), 1) for column in zip(*taken, strict=True))
+        row = {"beam": beam, "words": options.longest, "vocabulary": options.words, "processor_ms": busy}
+        print(json.dumps({**row, "clock_ms": clock, "promised_ms": PROMISED_MS if beam == 4 else None}))
+
+
+if __name__ == "__main__":
+    main()
