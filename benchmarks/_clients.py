@@ -111,7 +111,8 @@ async def saturate(host: str, port: int, archive: str, titles: Sequence[str], at
         while time.perf_counter() < until:
             title = chance.choice(titles)
             body = {"title": title[: chance.randint(STEP, len(title))], "prefix": True}
-            done += await pool.ask("POST", f"/v1/{archive}/similar", json.dumps(body).encode()) == 200
+            status = await pool.ask("POST", f"/v1/{archive}/similar", json.dumps(body).encode())
+            done += status == 200
 
     await asyncio.gather(*(asking() for _ in range(at_once)))
     pool.close()

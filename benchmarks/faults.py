@@ -39,14 +39,14 @@ def started(path: Path, seconds: list[float]) -> Service:
 def cycles(path: Path, count: int) -> tuple[int, list[str], list[float]]:
     """How many writes were acknowledged in so many cycles, what is wrong with them, and each restart's seconds."""
     seconds: list[float] = []
-    killed, wrong = Killed(lambda: started(path, []), path.name), []
+    killed, wrong, service = Killed(path.name), [], started(path, [])
     for n in range(count):
-        acknowledged = killed.cycle()
+        acknowledged = killed.cycle(service)
         service = started(path, seconds)
         wrong += [*killed.lost(service, acknowledged), *killed.half(service)]
-        service.end()
         if (n + 1) % 20 == 0:
             print(f"{n + 1} cycles, {len(killed.acknowledged)} acknowledged, {len(wrong)} wrong", flush=True)
+    service.end()
     return len(killed.acknowledged), wrong, seconds
 
 

@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -58,15 +59,28 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
     parser.add_argument("--warm-up", type=float, default=5, help="seconds before the first of them")
+    parser.add_argument("--prepare", action="store_true", help="only make and index the questions, which takes longest")
     options = parser.parse_args()
     path = options.archive or archive(options.questions)
+    for ranker in options.rankers:
+        indexed(path, ranker)
+    if not options.prepare:
+        measure(path, options)
+
+
+def indexed(path: Path, ranker: str) -> None:
+    command = [sys.executable, "-m", "askalike", "index", path, "--ranker", ranker, *RANKERS.get(ranker, ())]
+    started = time.perf_counter()
+    subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
+    print(f"{path.name}: {ranker} indexed in {time.perf_counter() - started:.0f} s", flush=True)
+
+
+def measure(path: Path, options: argparse.Namespace) -> None:
     asked = titles(path)
     print(f"{path.name}: {CLIENTS} clients, every 250 ms, {options.seconds:g} s each; ms from when a request was due\n")
     head = " ".join(f"{h:>8}" for h in ("answered", "p50", "p95", "p99", "longest"))
     print(f"{'ranker':24} workers writes/s {head}  errors")
     for ranker in options.rankers:
-        index = [sys.executable, "-m", "askalike", "index", path, "--ranker", ranker, *RANKERS.get(ranker, ())]
-        subprocess.run(list(map(str, index)), check=True, stdout=subprocess.DEVNULL)
         for workers in options.workers:
             measured(path, ranker, workers, options, asked)
 

@@ -4,7 +4,7 @@ import http.client
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from serving import Service
 
@@ -15,17 +15,16 @@ PAIR = "xy"
 class Killed:
     """Services of one archive that are killed while batches of two are written, one after the other."""
 
-    def __init__(self, start: Callable[[], Service], archive: str, seed: int = 1) -> None:
-        """`start` starts a service; `archive`: the name that it serves it by."""
-        self._start = start
+    def __init__(self, archive: str, seed: int = 1) -> None:
+        """`archive`: the name that they serve it by."""
         self._v1 = f"/v1/{archive}"
         self._moment = random.Random(seed)
         self._cycle = 0
         self.acknowledged: list[str] = []
 
-    def cycle(self) -> list[str]:
-        """Starts one, writes, kills it at a random moment; what it has acknowledged."""
-        service, before = self._start(), len(self.acknowledged)
+    def cycle(self, service: Service) -> list[str]:
+        """Writes to a service and kills it at a random moment; what it has acknowledged."""
+        before = len(self.acknowledged)
         writer = threading.Thread(target=self._write_until_it_breaks, args=(service,))
         writer.start()
         time.sleep(self._moment.uniform(0.05, 0.6))

@@ -11,9 +11,9 @@ CYCLES = 10
 
 
 def test_nothing_acknowledged_is_lost_and_nothing_is_half_there(archive: Path) -> None:
-    killed = Killed(lambda: Service(archive), "riverside")
+    killed = Killed("riverside")
     for _ in range(CYCLES):
-        killed.cycle()
+        killed.cycle(Service(archive))
     assert killed.acknowledged
     service = Service(archive)
     try:

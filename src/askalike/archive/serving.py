@@ -45,7 +45,8 @@ def back(archive: Archive) -> Served | None:
 
 def in_use(archive: Archive) -> Served | None:
     """The one whose index a running service has built: what is in service, once that is done; None is the default."""
-    row = archive.connection.execute(f"SELECT {COLUMNS} FROM served WHERE ready").fetchone()
+    with storage_errors(archive.path):
+        row = archive.connection.execute(f"SELECT {COLUMNS} FROM served WHERE ready").fetchone()
     return _served(row) if row else None
 
 

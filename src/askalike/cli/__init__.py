@@ -54,7 +54,7 @@ def main() -> None:
     """Runs the command line: what a person can mend is one line on stderr and exit code 2."""
     from askalike.cli import commands
 
-    commands.register(app)
+    commands.register(app, *sys.argv[1:2])
     try:
         code = app(standalone_mode=False)
     except AskalikeError as error:

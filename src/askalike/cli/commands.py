@@ -8,8 +8,9 @@ import typer
 import askalike.cli
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands of every group to the application."""
-    for module in pkgutil.iter_modules(askalike.cli.__path__):
-        if module.name not in ("commands",) and not module.name.startswith("_"):
-            importlib.import_module(f"askalike.cli.{module.name}").register(app)
+def register(app: typer.Typer, only: str = "") -> None:
+    """Adds the commands of every group to the application; those of the group `only` alone, where there is one of that
+    name: others then need not be imported."""
+    names = [m.name for m in pkgutil.iter_modules(askalike.cli.__path__) if m.name != "commands" and m.name[0] != "_"]
+    for name in [only] if only in names else names:
+        importlib.import_module(f"askalike.cli.{name}").register(app)

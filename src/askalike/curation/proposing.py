@@ -2,18 +2,20 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from askalike.archive.proposals import Found, forget, propose
 from askalike.archive.store import Archive, storage_errors
-from askalike.archive.view import QUESTION_SQL, question_of
+from askalike.archive.view import question_of
+from askalike.archive.writer import QUESTION_COLUMNS
 from askalike.curation.dedupe import merits
 from askalike.curation.hits import found
+from askalike.curation.neighbours import LEAST
 from askalike.engines._calibration import Calibration, kept, settings_of
 from askalike.evaluation.curves import Floats
 from askalike.evaluation.prevalence import prevalence, shifted
@@ -24,8 +26,6 @@ AT_A_TIME = 4
 """Questions a step."""
 SAMPLE = 400
 """From the first hits of so many questions, spread over the archive, it is told how many have a duplicate."""
-LEAST = 0.1
-"""Pairs of a lower probability are not proposed."""
 MOST = 10_000
 """As many wait at a time; the least certain go."""
 MANY = 1_000
@@ -71,8 +71,9 @@ class Sweep:
 class Proposer:
     """Goes through an archive's questions with a ranker whose index follows it: the new ones first, then the others.
 
-    Where the ranker is calibrated, every pair from LEAST on is proposed with its probability, carried over to the
-    archive, where most questions have no duplicate. Where it is not, each question's first hit is, by its score.
+    Where the ranker is calibrated, pairs are proposed with the probabilities that `dedupe` has: the mean where each
+    finds the other, carried over to the archive, where most questions have no duplicate; from LEAST on. Where it is
+    not, each question's first hit is proposed, by its score.
     """
 
     def __init__(self, archive: Archive, ranker: Ranker) -> None:
@@ -116,7 +117,7 @@ class Proposer:
         done, size = len(sweep.first), min(SAMPLE, len(self._view))
         top = _end(self._archive)[2] - 1
         for n in range(done, min(done + AT_A_TIME, size)):
-            asked = self._questions("number >= ? ORDER BY number", round(n * top / size))[:1]
+            asked = map(question_of, self._rows("number >= ? ORDER BY number", 1 + n * top // size)[:1])
             told = [p for _, _, features in self._hits(asked) for p in calibration.probabilities(features[:1])]
             sweep.first.append(float(told[0]) if told else None)
         if len(sweep.first) >= size:
@@ -128,43 +129,62 @@ class Proposer:
         if self._view.changed(sweep.change) > MANY:
             sweep.change, sweep.number, sweep.below = _end(self._archive)
             return []
-        sql = "(change, number) > (?, ?) ORDER BY change, number"
-        questions = self._questions(sql, sweep.change, sweep.number)
-        if questions:
-            last = "SELECT change, number FROM questions WHERE id = ?"
-            sweep.change, sweep.number = self._archive.connection.execute(last, (questions[-1].id,)).fetchone()
-        return questions
+        rows = self._rows("(change, number) > (?, ?) ORDER BY change, number", sweep.change, sweep.number)
+        if rows:
+            sweep.change, sweep.number = rows[-1][-1], rows[-1][0]
+        return list(map(question_of, rows))
 
     def _older(self, sweep: Sweep) -> list[Question]:
         """The next questions of the backlog, from the newest to the oldest."""
-        questions = self._questions("number < ? ORDER BY number DESC", sweep.below)
-        numbers = self._view.numbers(q.id for q in questions)
-        sweep.below = min(numbers.values(), default=sweep.below)
-        return questions
+        rows = self._rows("number < ? ORDER BY number DESC", sweep.below)
+        if rows:
+            sweep.below = rows[-1][0]
+        return list(map(question_of, rows))
 
-    def _questions(self, where: str, *values: int) -> list[Question]:
-        sql = f"{QUESTION_SQL} WHERE {where} LIMIT {AT_A_TIME}"
-        return [question_of(row) for row in self._archive.connection.execute(sql, values)]
+    def _rows(self, where: str, *values: int) -> list[Any]:
+        """A few questions as `question_of` takes them: the number comes first, the change last."""
+        sql = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)}, change FROM questions WHERE {where} LIMIT {AT_A_TIME}"
+        return self._archive.connection.execute(sql, values).fetchall()
 
-    def _hits(self, questions: Sequence[Question]) -> Iterator[tuple[str, list[str], Floats]]:
+    def _hits(self, questions: Iterable[Question]) -> Iterator[tuple[str, list[str], Floats]]:
         """Asked as the questions that the calibration is of."""
         bodies = self._calibration is None or self._calibration.bodies
         return found(self._ranker, self._view, {q.id: q if bodies else replace(q, body="") for q in questions})
 
-    def _found(self, questions: Sequence[Question], sweep: Sweep) -> Iterator[Found]:
-        for id, hits, features in self._hits(questions):
-            texts = self._view.get([id, *hits])
-            for hit, probability, score in zip(hits, self._told(features, sweep), features[:, 0], strict=False):
-                if probability is None or probability >= LEAST:
-                    better, worse = sorted((texts[id], texts[hit]), key=merits)
-                    yield Found(worse.id, better.id, probability, float(score), self._ranker.name)
-
-    def _told(self, features: Floats, sweep: Sweep) -> Sequence[float | None]:
-        """The hits' probabilities; None for the first hit alone where the ranker is not calibrated."""
+    def _found(self, questions: Iterable[Question], sweep: Sweep) -> Iterator[Found]:
         if self._calibration is None or sweep.share is None:
-            return [None][: len(features)]
-        told = self._calibration.probabilities(features)
-        return shifted(told, self._calibration.base_rate, sweep.share).tolist()  # type: ignore[no-any-return]
+            for id, hits, features in self._hits(questions):
+                if hits:
+                    yield self._pair(id, hits[0], None, float(features[0, 0]))
+            return
+        there = list(self._links(self._calibration, questions))
+        others = self._view.get({hit for _, hit, _, _ in there}).values()
+        back = {(hit, id): probability for id, hit, probability, _ in self._links(self._calibration, others)}
+        for id, hit, probability, score in there:
+            both = np.array([(probability + back.get((id, hit), probability)) / 2])
+            told = float(shifted(both, self._calibration.base_rate, sweep.share)[0])
+            if told >= LEAST:
+                yield self._pair(id, hit, told, score)
+
+    def _links(
+        self, calibration: Calibration, questions: Iterable[Question]
+    ) -> Iterator[tuple[str, str, float, float]]:
+        """Who finds whom, how probably in an archive such as the calibration's queries are of, and the score."""
+        for id, hits, features in self._hits(questions):
+            told = calibration.probabilities(features).tolist()
+            for hit, probability, score in zip(hits, told, features[:, 0].tolist(), strict=True):
+                if probability >= LEAST:
+                    yield id, hit, probability, score
+
+    def _pair(self, one: str, other: str, probability: float | None, score: float) -> Found:
+        better, worse = self._in_order(one, other)
+        return Found(worse, better, probability, score, self._ranker.name)
+
+    def _in_order(self, one: str, other: str) -> tuple[str, str]:
+        """The question that would be the original, then the other; as they come where one has just gone."""
+        texts, numbers = self._view.get([one, other]), self._view.numbers([one, other])
+        there = sorted((q for q in texts.values() if q.id in numbers), key=lambda q: (*merits(q), numbers[q.id]))
+        return (there[0].id, there[1].id) if len(there) == 2 else (other, one)
 
 
 def _end(archive: Archive) -> tuple[int, int, int]:

@@ -53,6 +53,23 @@ class Promotion:
         return told
 
 
+@dataclass(frozen=True, slots=True)
+class _HeldOut:
+    """Queries that neither ranker has learned from: of a split, and of people's feedback."""
+
+    split: str | None
+    links: Split
+    feedback: Split
+
+    @property
+    def n(self) -> int:
+        return len(self.links.qrels) + len(self.feedback.qrels)
+
+    def __str__(self) -> str:
+        alone = "" if self.split else " (of feedback alone: no split was hidden from training)"
+        return f"{self.n:,} held-out queries{alone}"
+
+
 def promote(
     archive: Archive,
     name: str,
@@ -73,55 +90,55 @@ def promote(
         raise SettingsError(f"{name} is a recipe, not a model; train it first: askalike train {archive.path}")
     if (candidate.name, candidate.values) == (before.name, before.values):
         return Promotion(name, before.name, False, f"{name} with these settings is in service already", measure)
-    split_name = _held_out(archive, (candidate, before))
-    links, feedback = split(archive, split_name) if split_name else Split({}, {}), to_compare(archive)
-    sizes = len(links.qrels), len(feedback.qrels)
-    found = (
-        _compared(archive, candidate, before, (links, feedback), measure, progress) if sum(sizes) >= FEWEST else None
-    )
-    promoted = force or (found is not None and found.difference > 0 and found.p < ALPHA)
-    reason = _reason(name, before.name, found, sum(sizes), measure, promoted)
-    if promoted:
+    kept = _held_out(archive, (candidate, before))
+    found = _compared(archive, candidate, before, kept, measure, progress) if kept.n >= FEWEST else None
+    better = found is not None and found.difference > 0 and found.p < ALPHA
+    reason = f"{_told(name, before.name, found, kept, measure)}; {'serving it' if better or force else 'refused'}"
+    if better or force:
         serving.serve(archive, name, settings or {}, reason)
-    return Promotion(name, before.name, promoted, reason, measure, split_name, *sizes, found)
+    sizes = len(kept.links.qrels), len(kept.feedback.qrels)
+    return Promotion(name, before.name, better or force, reason, measure, kept.split, *sizes, found)
 
 
 def _compared(
     archive: Archive,
     candidate: Ranker,
     before: Ranker,
-    splits: Sequence[Split],
+    kept: _HeldOut,
     measure: str,
     progress: Progress | None,
 ) -> Pair:
-    """The difference over all queries of the splits."""
+    """The difference over all held-out queries."""
+    splits = [known for known in (kept.links, kept.feedback) if known.queries]
     qrels = {query: grades for known in splits for query, grades in known.qrels.items()}
 
     def measured(ranker: Ranker) -> Evaluation:
-        runs = [ranked(archive, ranker, known, DEPTH, progress) for known in splits if known.queries]
+        runs = [ranked(archive, ranker, known, DEPTH, progress) for known in splits]
         run = Run({query: run.columns(query) for run in runs for query in run})
         return evaluate(separated(run), qrels, [measure])
 
     return compare({"candidate": measured(candidate), "before": measured(before)}, measure).pairs[0]
 
 
-def _reason(name: str, before: str, found: Pair | None, n: int, measure: str, promoted: bool) -> str:
-    """The sentence that says why it is in service, or why not."""
-    end = "serving it" if promoted else f"{before} stays in service"
+def _told(name: str, before: str, found: Pair | None, kept: _HeldOut, measure: str) -> str:
+    """What the comparison says, but for what follows from it."""
     if found is None:
-        return f"{name}: {n} held-out queries are too few to tell, {FEWEST} are needed; {end}"
+        return f"{name}: {kept} are too few to tell whether it is better than {before}, {FEWEST} are needed"
     points, low, high = 100 * found.difference, 100 * found.low, 100 * found.high
-    told = f"{name}: {points:+.1f} points {measure} [{low:.1f}, {high:.1f}] over {before}, p = {found.p:.3f}"
     better = found.difference > 0 and found.p < ALPHA
-    return f"{told}, n = {n:,}: {'' if better else 'not '}significantly better; {end}"
+    return (
+        f"{name}: {points:+.1f} points {measure} [{low:.1f}, {high:.1f}] over {before}, p = {found.p:.3f}, {kept}: "
+        f"{'' if better else 'not '}significantly better"
+    )
 
 
-def _held_out(archive: Archive, both: Sequence[Ranker]) -> str | None:
-    """The split that none of the trained models in these rankers has learned from, test splits first; None for none."""
+def _held_out(archive: Archive, both: Sequence[Ranker]) -> _HeldOut:
+    """Of the splits that no trained model in these rankers has learned from the first, test splits before others."""
     folders = [archive.path / MODELS / name for ranker in both for name in _models(archive, ranker)]
     usable = [name for name in labelled(archive) if all(_hidden(archive, folder, name) for folder in folders)]
     usable.sort(key=lambda name: name.split("/")[-1] != "test")
-    return usable[0] if usable else None
+    links = split(archive, usable[0]) if usable else Split({}, {})
+    return _HeldOut(usable[0] if usable else None, links, to_compare(archive))
 
 
 def _models(archive: Archive, ranker: Ranker) -> set[str]:

@@ -14,6 +14,7 @@ from askalike.index.terms import completions, find, term
 from askalike.types import Collection
 
 KEPT_ENTRIES = 1 << 23  # table entries kept per segment and similarity: 64 MiB
+KEPT_PREFIXES = 10_000
 KEPT_TERMS = 1 << 18
 KEPT_SIMILARITIES = 8
 BATCH = 512
@@ -120,6 +121,11 @@ class LiveSegment:
             [i >= 0 and self.live[self.segment.posted(starts[i], starts[i + 1])].any() for i in ids], np.bool_
         )
 
+    def spans(self, numbers: Array) -> Array:
+        """Which of these numbers lie between the segment's first and last: no other is in it."""
+        own = self.segment.numbers
+        return (numbers >= own[0]) & (numbers <= own[-1]) if len(own) else np.zeros(len(numbers), np.bool_)
+
     def completions(self, prefix: str) -> tuple[Array, Array]:
         """The terms that begin with a prefix, by falling df: their positions in the dictionary, and df."""
         between = completions(self.segment.term_bytes, self.segment.term_offsets, prefix)
@@ -160,6 +166,7 @@ class Searcher:
         self._df = np.empty(0, np.float64)
         self._ttf = np.empty(0, np.float64)
         self._scores: dict[TermScore, _Scores] = {}
+        self._completed: dict[str, list[str]] = {}
 
     def search(
         self, queries: Sequence[QueryTerms], similarity: TermScore, k: int, allowed: Array | None = None
@@ -197,6 +204,8 @@ class Searcher:
         result: list[tuple[int, list[tuple[str, float]]]] = [(0, []) for _ in numbers]
         top = np.zeros(len(numbers))
         for at, live in enumerate(self.segments):
+            if not live.spans(np.array(numbers, np.int64)).any():
+                continue
             skips = (np.repeat(x, len(numbers)) for x in (batch.skip_numbers, batch.skip_phrasings))
             pair, doc = _documents(live, np.array(numbers, np.int64), *skips)
             rows, shared, scores = self._matched(at, batch, similarity, np.zeros(len(doc), np.int64), doc)
@@ -213,6 +222,14 @@ class Searcher:
 
     def completions(self, prefix: str) -> list[str]:
         """The live terms that begin with a prefix, those in most questions first, at most 50."""
+        found = self._completed.get(prefix)
+        if found is None:
+            if len(self._completed) >= KEPT_PREFIXES:
+                self._completed.clear()
+            found = self._completed[prefix] = self._completions(prefix)
+        return found
+
+    def _completions(self, prefix: str) -> list[str]:
         lists = [live.completions(prefix) for live in self.segments]
         size = MOST_COMPLETIONS
         while True:  # a term that is not among the first of any segment may be among the first of all
@@ -258,9 +275,12 @@ class Searcher:
 
     def _best(self, at: int, batch: Batch, similarity: TermScore, query: Array, number: Array) -> NDArray[np.float64]:
         """The score of each (query, number) by its best phrasing in one segment, 0 where it has none there."""
-        pair, doc = _documents(self.segments[at], number, batch.skip_numbers[query], batch.skip_phrasings[query])
         best = np.zeros(len(number))
-        np.maximum.at(best, pair, self._exact(at, batch, similarity, query[pair], doc))
+        near = np.flatnonzero(self.segments[at].spans(number))
+        if len(near):
+            query, number = query[near], number[near]
+            pair, doc = _documents(self.segments[at], number, batch.skip_numbers[query], batch.skip_phrasings[query])
+            np.maximum.at(best, near[pair], self._exact(at, batch, similarity, query[pair], doc))
         return best
 
     def _exact(self, at: int, batch: Batch, similarity: TermScore, query: Array, doc: Array) -> NDArray[np.float64]:

@@ -169,8 +169,12 @@ class VectorSearcher:
     ) -> NDArray[np.float64]:
         best = np.full(len(numbers), -np.inf)
         for segment in self._segments:
-            at, rows = self._usable(segment, numbers, skip)
-            np.maximum.at(best, at, segment.exact(rows, values, query))
+            if not len(segment.numbers):
+                continue
+            near = np.flatnonzero((numbers >= segment.numbers[0]) & (numbers <= segment.numbers[-1]))
+            if len(near):
+                at, rows = self._usable(segment, numbers[near], skip)
+                np.maximum.at(best, near[at], segment.exact(rows, values, query))
         return np.where(np.isfinite(best), best, np.nan)
 
     @staticmethod

@@ -105,9 +105,10 @@ def _named(reason: Explanation, fields: Mapping[str, Question]) -> Explanation:
 def _words(encoder: Additive, field: str, text: str) -> Iterator[_Word]:
     """The words with what each adds, without the signs around them."""
     for word in encoder.words(text):
-        shown = text[word.start : word.end]
-        start = word.start + next((i for i, c in enumerate(shown) if c.isalnum()), 0)
-        end = word.end - next((i for i, c in enumerate(reversed(shown)) if c.isalnum()), 0)
+        shown, start, end = text[word.start : word.end], word.start, word.end
+        if not shown.isalnum():
+            start += next((i for i, c in enumerate(shown) if c.isalnum()), 0)
+            end -= next((i for i, c in enumerate(reversed(shown)) if c.isalnum()), 0)
         yield _Word(text[start:end], Span(field, start, end), word.vector)
 
 

@@ -44,7 +44,7 @@ class Builder:
         command = [sys.executable, "-m", "askalike.service.child", "builder"]
         process = subprocess.Popen(command, stdin=subprocess.PIPE)
         if process.stdin:
-            process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
+            process.stdin.write(self._settings.model_dump_json().encode() + b"\n\n")
             process.stdin.flush()
         return process
 

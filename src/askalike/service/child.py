@@ -1,8 +1,8 @@
 """What a process of the service runs: `python -m askalike.service.child indexer`, or `builder`, or `worker` with the
 numbers of two files that it inherits: the socket, and what callers are counted in.
 
-Its settings come as one line of JSON on standard input, which the supervisor then keeps open: where it ends, the
-supervisor is gone, and the process ends itself.
+Its settings come as one line of JSON on standard input; another line lets it begin. The supervisor keeps standard input
+open: where it ends, the supervisor is gone, and the process ends itself.
 """
 
 import importlib
@@ -23,14 +23,19 @@ PARTS = {"indexer": "indexer", "builder": "building", "worker": "worker"}
 def main(arguments: list[str]) -> int:
     """Runs one process of the service; returns its exit code: 2 for what a person can mend.
 
-    What a process needs is imported while its settings are not there yet: the supervisor sends them when its turn has
-    come.
+    It imports and prepares what it can while others are at work, and waits until it may begin.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor says when to end
     part = importlib.import_module(f"askalike.service.{PARTS[arguments[0]]}")
     importlib.import_module(SLOW)
     given = os.fdopen(0, "rb", buffering=0, closefd=False)  # a buffer's lock would be held at exit
-    settings = ServiceSettings.model_validate_json(given.readline())
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor says when to end
+    line = given.readline()
+    if not line:
+        return 0
+    settings = ServiceSettings.model_validate_json(line)
+    if hasattr(part, "prepare"):
+        part.prepare(settings)
+    given.readline()
     threading.Thread(target=_end_with_the_supervisor, args=(given,), daemon=True).start()
     try:
         part.run(settings, *map(int, arguments[1:]))

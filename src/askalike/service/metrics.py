@@ -53,7 +53,7 @@ class _Archives(Collector):
         yield from (model, *gauges)
 
 
-def _may_watch(request: Request, shown: Shown) -> None:
+async def _may_watch(request: Request, shown: Shown) -> None:
     """Who has a key of any archive may."""
     desks = request.app.state.desks.values()
     if not request.app.state.settings.keyless and not (shown and any(d.key(shown.credentials) for d in desks)):

@@ -16,7 +16,7 @@ BEARER = HTTPBearer(auto_error=False, description="a key made by `askalike keys 
 Shown = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
 
 
-def named(request: Request, archive: Annotated[str, Path(description="the archive's name")]) -> Desk:
+async def named(request: Request, archive: Annotated[str, Path(description="the archive's name")]) -> Desk:
     """The archive that the address names; 404 for one that is not served."""
     desks: dict[str, Desk] = request.app.state.desks
     if archive not in desks:
@@ -62,9 +62,9 @@ def counted(request: Request, desk: Desk, key: Key | None) -> None:
 
 
 def slow_down(request: Request, key: Key | None = None) -> None:
-    """429 where the key, or else the address, asks too often."""
+    """429 where the key asks too often; where there is none, or one that anybody has, the address."""
     rate: Rate = request.app.state.rate
-    caller = key.id if key else request.client.host if request.client else ""
+    caller = key.id if key and not key.origin else request.client.host if request.client else ""
     if wait_s := rate.wait_s(caller):
         headers = {"retry-after": str(math.ceil(wait_s))}
         raise HTTPException(429, f"too many requests; wait {wait_s:.2f} s", headers)

@@ -27,10 +27,10 @@ async def renewing(desks: Iterable[Desk]) -> AsyncIterator[None]:
 async def _follow(desk: Desk) -> None:
     while True:
         await asyncio.sleep(EVERY_S)
-        if desk.stale:
-            try:
+        try:
+            if desk.stale:
                 await desk.renew()
                 say("ranker", archive=desk.name, model=desk.model)
-            except AskalikeError as error:
-                say("ranker", archive=desk.name, model=desk.model, error=str(error))
-                await asyncio.sleep(RETRY_S)
+        except AskalikeError as error:
+            say("ranker", archive=desk.name, model=desk.model, error=str(error))
+            await asyncio.sleep(RETRY_S)

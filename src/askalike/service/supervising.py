@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from tempfile import TemporaryDirectory
 
 from askalike.archive.keys import in_force
@@ -41,13 +42,17 @@ class Child:
         self._settings = settings
         self._arguments = arguments
         self._keep = keep
-        self.process = self._start()
+        self._start()
 
     def go(self) -> None:
-        """Lets it begin: until then it has imported what it needs, and waits."""
-        if self.process.stdin:
-            self.process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
-            self.process.stdin.flush()
+        """Lets it begin: until then it imports and prepares what it can, and waits."""
+        self._tell(b"\n")
+
+    def _tell(self, line: bytes) -> None:
+        with suppress(BrokenPipeError):  # it has ended, which whoever waits for it will see
+            if self.process.stdin:
+                self.process.stdin.write(line)
+                self.process.stdin.flush()
 
     def started_again(self) -> bool:
         """Whether it had died. Raises SettingsError where starting it again would not help."""
@@ -59,7 +64,7 @@ class Child:
         print(
             f"askalike: the {self._arguments[0]} has ended ({code}) and is started again", file=sys.stderr, flush=True
         )
-        self.process = self._start()
+        self._start()
         self.go()
         return True
 
@@ -75,10 +80,12 @@ class Child:
             self.process.kill()
             self.process.wait()
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> None:
         command = [sys.executable, "-m", "askalike.service.child", *self._arguments]
         env = os.environ | self._environment
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=self._keep, env=env)
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, pass_fds=self._keep, env=env)
+        self._tell(self._settings.model_dump_json().encode() + b"\n")
 
 
 def supervise(settings: ServiceSettings, say: Callable[[str], None]) -> None:

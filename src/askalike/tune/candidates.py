@@ -60,13 +60,26 @@ class Rung:
     """What it may learn from; those of them that the archive has are taken."""
     per_second: float = 0.0
     """Training pairs, as one processor core learns them: a first guess."""
+    settings: Settings = field(default_factory=dict)
+    """Of its recipe, beside the signals."""
+    weak: Sequence[str] = ()
+    """Signals that it learns from, too, where the others are too few."""
 
 
 LABELS = ("duplicates", "judgements", "rephrasings")
 NEURAL = ("torch", "lightning_fabric", "safetensors", "gensim")
 LADDER = (
     Rung("static", needs=("wordllama",)),
-    Rung("trained static", "static", False, NEURAL, (*LABELS, "related", "title_body", "question_answer"), 6_000),
+    Rung(
+        "trained static",
+        "static",
+        False,
+        NEURAL,
+        (*LABELS, "related", "title_body", "question_answer"),
+        6_000,
+        {"of_cluster": 5},
+        ("same_tag", "same_category"),
+    ),
     Rung("distil", "distil", True, NEURAL, per_second=15_000),
     Rung("bow_cnn", "bow_cnn", False, NEURAL, LABELS, 60),
     Rung("cnn", "cnn", False, NEURAL, LABELS, 40),

@@ -18,8 +18,6 @@ from askalike.tune.candidates import LABELS, Rung, Trial
 from askalike.tune.state import State
 from askalike.tune.task import Task
 
-LESSONS = 2.5
-"""Texts that a teacher encodes for each question: its title, its body, both, and unfinished ones."""
 PROBES = 32
 """So many texts tell how fast a teacher is."""
 FEWEST = 500
@@ -39,6 +37,8 @@ class Learner:
         self.archive, self.task, self.state, self.encoder, self.say = archive, task, state, encoder, say
         self.labelled: set[str] = set()
         """The models that have learned from labels."""
+        self._known: dict[str, int] = {}
+        self._pace = 0.0
         self._view = archive.view(hidden=task.hidden, withheld=task.withheld)
 
     def name(self, rung: Rung) -> str:
@@ -51,8 +51,8 @@ class Learner:
         return (self.archive.path / MODELS / self.name(rung) / MODEL).exists()
 
     def signals(self, rung: Rung) -> Sequence[str]:
-        """Those of the rung's signals that the archive has."""
-        return [name for name, n in self._counts(rung).items() if n]
+        """Those of the rung's signals that the archive has; the weak ones where it has too little else."""
+        return list(self._counts(rung))
 
     def objection(self, rung: Rung) -> str | None:
         """Why the rung cannot be trained here; None where it can."""
@@ -67,12 +67,14 @@ class Learner:
         recipe = self._recipe(rung)
         if not rung.teacher:
             return sum(self._counts(rung).values()) * min(recipe.training.epochs, 10) / rung.per_second
-        texts = LESSONS * len(self._view) if self._has_bodies() else 1.5 * len(self._view)
+        lessons = recipe.teacher
+        versions = lessons.prefixes + lessons.dropped + lessons.recombined + (3 if self._has_bodies() else 1)
+        texts = (versions + 2 * lessons.alone) * len(self._view)
         return texts / self.pace() + texts * recipe.training.epochs / rung.per_second
 
     def pace(self) -> float:
         """Texts that the encoder takes a second, measured once on some of the archive's own."""
-        if not hasattr(self, "_pace"):
+        if not self._pace:
             texts = [q for _, q in zip(range(PROBES), (q for _, q in self._view.questions()), strict=False)]
             encoder = encoder_of("pretrained", {"model": self.encoder})
             encoder.encode(texts[:1], "document")
@@ -104,15 +106,16 @@ class Learner:
         return Trial(self.name(rung))
 
     def _recipe(self, rung: Rung) -> Recipe:
-        values: dict[str, Any] = (
-            {"teacher.model": self.encoder} if rung.teacher else {"signals": tuple(self.signals(rung))}
-        )
-        return Recipe.read(rung.recipe or "", values)
+        own = {"teacher.model": self.encoder} if rung.teacher else {"signals": tuple(self.signals(rung))}
+        return Recipe.read(rung.recipe or "", {**rung.settings, **own})
 
     def _counts(self, rung: Rung) -> dict[str, int]:
-        if not hasattr(self, "_known"):
-            self._known = counts(self._view)
-        return {name: self._known.get(name, 0) for name in rung.signals}
+        """How many pairs there are of each of the signals that the rung learns from."""
+        known = self._known = self._known or counts(self._view)
+        found = {name: known[name] for name in rung.signals if known[name]}
+        if sum(found.values()) < FEWEST:
+            found |= {name: known[name] for name in rung.weak if known[name]}
+        return found
 
     def _has_bodies(self) -> bool:
         return (

@@ -12,18 +12,18 @@ from askalike.tune.verdict import Verdict
 FOLDS = 5
 
 
-def nested(task: Task, queries: Sequence[str], seed: int = 0) -> Iterator[tuple[list[str], list[str]]]:
+def nested(task: Task, queries: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
     """Each fold of the queries with all others, duplicate clusters whole; none where a test part measures."""
     if task.test is not None:
         return
     there = set(queries)
-    for fold in folds(queries, clusters_of(task.dev.qrels), FOLDS, seed):
+    for fold in folds(queries, clusters_of(task.dev.qrels), FOLDS, task.seed):
         own = [q for q in fold if q in there]
         if own:
             yield own, [q for q in queries if q not in set(own)]
 
 
-def judged(bench: Bench, entries: Sequence[Entry], seed: int) -> Verdict:
+def judged(bench: Bench, entries: Sequence[Entry]) -> Verdict:
     """Chooses on dev and measures on test, or in nested folds."""
     queries = sorted(entries[0].values)
     winner, best = chosen(entries, queries), best_lexical(entries, queries)
@@ -33,7 +33,7 @@ def judged(bench: Bench, entries: Sequence[Entry], seed: int) -> Verdict:
         ours, words = _measured(bench, winner), _measured(bench, best)
         alone = _measured(bench, encoder) if encoder else None
     else:
-        ours, words, folds_chose = _out_of_fold(bench.task, entries, queries, seed)
+        ours, words, folds_chose = _out_of_fold(bench.task, entries, queries)
         alone = encoder
     return Verdict(
         bench.task, bench.measure, winner, chosen_lexical(entries, queries), best.trial.ranker,
@@ -51,13 +51,11 @@ def _measured(bench: Bench, entry: Entry) -> Entry:
     return Entry(entry.candidate, *next(bench.values([entry.trial], "test")))
 
 
-def _out_of_fold(
-    task: Task, entries: Sequence[Entry], queries: Sequence[str], seed: int
-) -> tuple[Entry, Entry, list[str]]:
+def _out_of_fold(task: Task, entries: Sequence[Entry], queries: Sequence[str]) -> tuple[Entry, Entry, list[str]]:
     """Each query under what the other folds choose, of all candidates and of the lexical ones; and the choices."""
     chose: list[tuple[list[str], Entry]] = []
     words: list[tuple[list[str], Entry]] = []
-    for own, rest in nested(task, queries, seed):
+    for own, rest in nested(task, queries):
         chose.append((own, chosen(entries, rest)))
         words.append((own, best_lexical(entries, rest)))
     return _joined(chose), _joined(words), [entry.candidate.name for _, entry in chose]

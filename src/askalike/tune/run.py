@@ -70,7 +70,7 @@ def tune(
     tell(task)
     climb.words()
     climb.vectors()
-    verdict = judged(bench, climb.entries, seed)
+    verdict = judged(bench, climb.entries)
     serving = verdict.serving.trial
     bench.clear([serving, Trial(DEFAULT)])
     result, why = _in_service(archive, bench, task, verdict, climb.learner.labelled)

@@ -46,6 +46,8 @@ class Task:
     """Whether no person has said what is relevant: the archive's texts stand in."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Settings that every ranker has while it is tried."""
+    seed: int = 0
+    """Of the folds."""
 
     @property
     def measures(self) -> Split:
@@ -91,7 +93,7 @@ def task_of(archive: Archive, seed: int = 0) -> Task:
     if len(whole.qrels) < FEWEST:
         return _proxy(archive, seed)
     if len(whole.qrels) < NESTED:
-        return Task(f"{of}, nested folds", whole, None, (of,), of, of)
+        return Task(f"{of}, nested folds", whole, None, (of,), of, of, seed=seed)
     _cut(archive, of, PARTS, seed)
     dev, test = f"{PARTITION}/dev", f"{PARTITION}/test"
     return Task(of, _some(archive, dev, seed), split(archive, test), (dev, test), test, of)

@@ -42,8 +42,8 @@ class Verdict:
         name, n = self.chosen.candidate.name, self.over_words.n
         told = f"{name}: {SHOWN} {100 * self.value:.1f} %"
         if self.chosen.candidate.lexical:
-            return f"{told}, n = {n:,}: nothing beats words where it is chosen by; serving it{self._noise}"
-        told += f", {_points(self.shown)} over {self.best_words}"
+            return f"{told}, n = {n:,}: nothing beats words on the queries that choose; serving it{self._noise}"
+        told += f", {_points(self.shown, f' over {self.best_words}')}"
         if self.measure != SHOWN:
             told += f"; {self.measure} {_points(self.over_words)}"
         if self.over_words.better:
@@ -75,8 +75,8 @@ class Verdict:
         }
 
 
-def _points(d: Difference) -> str:
-    return f"{100 * d.mean:+.1f} points [{100 * d.low:.1f}, {100 * d.high:.1f}], {_p(d.p)}"
+def _points(d: Difference, over: str = "") -> str:
+    return f"{100 * d.mean:+.1f} points [{100 * d.low:.1f}, {100 * d.high:.1f}]{over}, {_p(d.p)}"
 
 
 def _p(p: float) -> str:

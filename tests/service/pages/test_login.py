@@ -14,6 +14,7 @@ from serving import Answer, Service
 from askalike.archive import Archive, keys
 
 ASK, QUEUE = "/a/riverside", "/a/riverside/queue"
+PUBLIC = "https://ask.example"
 
 
 class Browser:
@@ -49,7 +50,7 @@ class Browser:
 
 @pytest.fixture(scope="module")
 def locked(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive that is served to people with keys, as if by https behind a proxy."""
+    """An archive that is served to people with keys."""
     path = Path(shutil.copytree(example, tmp_path_factory.mktemp("locked") / "riverside"))
     made(path, "read")
     return path
@@ -57,7 +58,7 @@ def locked(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def closed(locked: Path) -> Iterator[Service]:
-    served = Service(locked, options=("--option", "require_keys=true", "--option", "public_url=https://ask.example"))
+    served = Service(locked, options=("--option", "require_keys=true"))
     yield served
     served.end()
 
@@ -114,12 +115,32 @@ def test_a_session_ends_by_logging_out_and_with_its_key(closed, locked) -> None:
     assert second.get(ASK).status == 303
 
 
-def test_cookies_go_to_our_pages_alone_and_by_https(closed, locked) -> None:
-    person = Browser(closed)
+def test_people_log_in_and_out_in_a_browser(browser, closed, locked) -> None:
+    context = browser.new_context(base_url=closed.url.geturl())
+    page = context.new_page()
+    page.goto(QUEUE)
+    page.get_by_label("Your key").fill("not a key")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("This key is not known here").wait_for()
+    page.get_by_label("Your key").fill(made(locked, "moderate"))
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="Do these ask the same?").wait_for()
+    assert page.evaluate("document.cookie") == ""
+    page.get_by_role("link", name="Ask", exact=True).click()
+    page.get_by_label("Your question").fill("lost my card")
+    page.get_by_role("button", name="None of these is my question").click()
+    page.get_by_text("Noted:").wait_for()
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("heading", name="Log in").wait_for()
+    context.close()
+
+
+def test_behind_tls_cookies_go_to_our_pages_alone(serve, locked) -> None:
+    person = Browser(serve(locked, options=("--option", "require_keys=true", "--option", f"public_url={PUBLIC}")))
     person.get("/login")
     key = made(locked, "read")
     assert person.post("/login", key=key, headers={"origin": "https://evil.example"}).status == 403
-    person.post("/login", key=key, headers={"origin": "https://ask.example"})
+    person.post("/login", key=key, headers={"origin": PUBLIC})
     session, visitor = sorted(person.set_cookies)
     assert session.startswith("__Host-session-")
     assert {"HttpOnly", "Secure", "Path=/", "SameSite=strict"} <= set(session.split("; "))
@@ -132,6 +153,14 @@ def test_a_login_leads_nowhere_else(closed, locked, next: str) -> None:
     person.get("/login")
     answer = person.post("/login", key=made(locked, "read"), next=next)
     assert answer.headers["location"] == "/"
+
+
+def test_a_key_that_pages_publish_opens_no_session(closed, locked) -> None:
+    with Archive.open(locked) as opened:
+        key = keys.create(opened, "read", origin="https://forum.example")
+    person = Browser(closed)
+    person.get("/login")
+    assert person.post("/login", key=key).status == 401
 
 
 def test_a_form_from_elsewhere_changes_nothing(service) -> None:

@@ -1,6 +1,6 @@
 """*Ask*: similar questions while somebody types, and what they say of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -43,8 +43,8 @@ class Item:
 async def get_ask(desk: Reader, request: Request, title: str = "", body: str = "", noted: str = "") -> Response:
     """The form, and what is similar to what it holds."""
     return page(
-        request, "ask.html", typed=False, noted=SAID.get(noted, ""), latest=await desk.store(_latest),
-        longest=(LONGEST_TITLE, LONGEST_BODY), **await _similar(desk, request, title, body, prefix=False),
+        request, "ask.html", typed=False, noted=SAID.get(noted, ""), longest=(LONGEST_TITLE, LONGEST_BODY),
+        **await _similar(desk, request, title, body, prefix=False),
     )  # fmt: skip
 
 
@@ -52,7 +52,7 @@ async def get_ask(desk: Reader, request: Request, title: str = "", body: str = "
 async def post_similar(desk: Reader, request: Request, form: Sent) -> Response:
     """The part of the page below the form, while somebody types. Changes nothing."""
     found = await _similar(desk, request, form.one("title"), form.one("body"), prefix=True)
-    return page(request, "parts/similar.html", typed=True, latest=await desk.store(_latest), **found)
+    return page(request, "parts/similar.html", typed=True, **found)
 
 
 @router.post("/a/{archive}/feedback")
@@ -68,21 +68,17 @@ async def post_feedback(desk: Reader, request: Request, form: Sent) -> Response:
 
 async def _similar(desk: Desk, request: Request, title: str, body: str, prefix: bool) -> dict[str, Any]:
     asked = checked(Asked, {"title": title, "body": body, "k": SHOWN, "prefix": prefix})
-    _, matches = await found(desk, request, asked) if f"{title}{body}".strip() else ("", [])
+    if not f"{title}{body}".strip():
+        return {"title": "", "body": "", "items": [], "latest": await desk.store(_latest)}
+    _, matches = await found(desk, request, asked)
     answers = await desk.store(lambda archive: archive.view().answers_to(m.question.id for m in matches))
-    return {"title": title, "body": body, "items": _items(matches, answers)}
+    items = [_item(match, answers[match.question.id]) for match in matches]
+    return {"title": title, "body": body, "items": items, "latest": []}
 
 
-def _items(matches: Sequence[Match], answers: Mapping[str, Sequence[Answer]]) -> list[Item]:
-    return [
-        Item(
-            m,
-            matched(m.explanation, m.question.language),
-            m.snippet.replace(LINK_TOKEN, "…"),
-            _excerpt(answers[m.question.id]),
-        )
-        for m in matches
-    ]
+def _item(match: Match, answers: Sequence[Answer]) -> Item:
+    words = matched(match.explanation, match.question.language)
+    return Item(match, words, match.snippet.replace(LINK_TOKEN, "…"), _excerpt(answers))
 
 
 def _excerpt(answers: Sequence[Answer]) -> str:

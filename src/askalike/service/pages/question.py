@@ -51,7 +51,7 @@ async def get_question(desk: Reader, request: Request, id: str) -> Response:
     question = stored.question
     return page(
         request, "question.html", question=question, answers=stored.answers, linked=linked, also=also,
-        where=web_address(question.url), title=question.title,
+        where=web_address(question.url),
     )  # fmt: skip
 
 

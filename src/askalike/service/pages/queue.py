@@ -105,7 +105,10 @@ def _waiting(archive: Archive, by: str) -> Waiting:
     latest = proposals.latest(archive, by)
     ids = [id for one in (first, latest) if one for id in (one.question, one.other)]
     view = archive.view()
-    return Waiting(first, view.get(ids), view.answers_to(ids), proposals.counts(archive), latest)
+    questions = view.get(ids)
+    if first and not {first.question, first.other} <= questions.keys():
+        first = None  # deleted just now
+    return Waiting(first, questions, view.answers_to(ids), proposals.counts(archive), latest)
 
 
 def _why(engine: Local, question: Question, other: Question) -> Why:

@@ -24,11 +24,15 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """The words that count most, what words and what meaning add, as shares, and the document's words that matched."""
+    """The words that count most, what words and what meaning add, as shares, and the document's words that matched.
+
+    `phrasing`: another wording of the document, where that is what matched.
+    """
 
     words: Sequence[Weighed]
     parts: Sequence[tuple[str, float]]
     matched: frozenset[str]
+    phrasing: str
 
 
 def why(reason: Explanation | None, language: str | None = None) -> Why:
@@ -39,7 +43,7 @@ def why(reason: Explanation | None, language: str | None = None) -> Why:
     most = max((c.score for c in found), default=0.0)
     speaking = [c for c in found if c.score > LEAST * most and _asked(c) in said][:MOST_WORDS]
     words = [Weighed(c.word, ceil(STRENGTHS * c.score / most)) for c in speaking]
-    return Why(words, _parts(reason), matched(reason, language))
+    return Why(words, _parts(reason), matched(reason, language), reason.text.get("rephrasing", ""))
 
 
 def _asked(contribution: Contribution) -> str:

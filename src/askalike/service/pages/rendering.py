@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from askalike.service.pages import charts, tokens
 from askalike.service.pages.assets import address
 from askalike.service.pages.marking import marked, only_here
-from askalike.service.pages.shown import day, icon, percent, shown
+from askalike.service.pages.shown import day, icon, percent, shown, titled
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -52,6 +52,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"static": address, "home": home, "icon": icon, "charts": charts}
-    made.filters |= {"marked": marked, "only_here": only_here, "shown": shown, "percent": percent, "day": day}
+    made.filters |= {
+        "marked": marked,
+        "only_here": only_here,
+        "shown": shown,
+        "percent": percent,
+        "day": day,
+        "titled": titled,
+    }
     made.filters["quoted"] = lambda text: quote(text, safe="")
     return made

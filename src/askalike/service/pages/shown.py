@@ -7,6 +7,7 @@ from markupsafe import Markup, escape
 from selectolax.lexbor import LexborHTMLParser
 
 from askalike.types import Markup as Kind
+from askalike.types import Question
 
 TAGS = {
     "a", "abbr", "b", "blockquote", "br", "code", "dd", "del", "dl", "dt", "em", "hr", "i", "ins", "kbd", "li", "ol",
@@ -33,6 +34,11 @@ def shown(text: str, markup: Kind) -> Markup:
     text = HEADING.sub(r"<\1p>", text)
     cleaned = nh3.clean(_without_images(text), TAGS, attributes=ATTRIBUTES, url_schemes=SCHEMES, link_rel=REL)
     return Markup(WIDE.sub(r'<\1 tabindex="0">', cleaned))
+
+
+def titled(question: Question) -> str:
+    """The question's title; where it has none, its id."""
+    return question.title.strip() or question.id
 
 
 def percent(share: float) -> str:
