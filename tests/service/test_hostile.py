@@ -34,7 +34,7 @@ INJECTED = [
 RAW = {
     "not HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
     "no method": b" / HTTP/1.1\r\nhost: localhost\r\n\r\n",
-    "another version": b"GET / HTTP/9.9\r\nhost: localhost\r\n\r\n",
+    "another version": b"GET /nowhere HTTP/9.9\r\nhost: localhost\r\n\r\n",
     "no host": b"GET /healthz HTTP/1.1\r\n\r\n",
     "two hosts": b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n\r\n",
     "two lengths": b"POST %s HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\n"

@@ -123,12 +123,12 @@ async def judged(desk: Desk, given: Feedback) -> None:
 
 
 def _replied(engine: Local, asked: Put) -> tuple[Reply, Asked]:
-    """The reply, and what is kept of the asking; 422 for what this archive cannot do."""
+    """The reply, and what is kept of the asking; 409 for what this archive cannot do."""
     name = engine.archive.path.name
     if asked.mode == "auto" and engine.calibration is None:
-        raise HTTPException(422, f"mode: auto needs probabilities; {engine.ranker.name} is not calibrated on {name}")
+        raise HTTPException(409, f"mode: auto needs probabilities; {engine.ranker.name} is not calibrated on {name}")
     if asked.mode != "nearest" and len(writers(engine.archive.path)) != 1:
-        raise HTTPException(422, f"mode: {name} has no model that writes answers, or several")
+        raise HTTPException(409, f"mode: {name} has no model that writes answers, or several")
     if has_answers(engine.archive.view()):
         reply = engine.answer(asked.title, asked.mode, asked.k, body=asked.body)
     else:

@@ -27,7 +27,16 @@ def filled(path: Path) -> None:
     with Archive.open(path) as archive:
         archive.upsert(
             [
-                Question("x/1", HOSTILE, BODY, "html", tags=("<b>",), author="<i>", url="https://desk.example/q/x1"),
+                Question(
+                    "x/1",
+                    HOSTILE,
+                    BODY,
+                    "html",
+                    language='en"><b>',
+                    tags=("<b>",),
+                    author="<i>",
+                    url="https://desk.example/q/x1",
+                ),
                 Question("x 2", "كيف أجدد بطاقة المكتبة؟", language="ar"),
                 Answer("x/1a", "x/1", BODY, "html"),
                 Link("r013", "x/1", "duplicate"),

@@ -85,6 +85,7 @@ def test_hostile_texts_are_only_texts(visit) -> None:
     assert page.title() == f"{HOSTILE} · riverside"
     prose = page.locator(".question .prose")
     assert prose.locator("script, img, iframe, [onclick], [href^=javascript]").count() == 0
+    assert prose.get_attribute("lang") is None
     assert prose.locator("ul li").count() == 2
     assert prose.get_by_role("link", name="[a plan]").get_attribute("rel") == "nofollow noopener noreferrer ugc"
     assert 'print("a long line' in prose.locator("pre code").inner_text()

@@ -87,6 +87,7 @@ def test_a_key_is_exchanged_for_a_session(closed, locked) -> None:
     person = logged_in(closed, made(locked, "moderate"))
     for path in ("/", ASK, QUEUE, "/a/riverside/gaps", "/a/riverside/quality", "/a/riverside/questions/r001"):
         assert person.get(path).status == 200
+    assert person.get(QUEUE).headers["cache-control"] == "no-store"
     session = next(value for name, value in person.cookies.items() if "session-" in name)
     with Archive.open(locked) as opened:
         assert session not in str(opened.connection.execute("SELECT hex(hash), key FROM sessions").fetchall())
@@ -172,6 +173,7 @@ def test_a_form_from_elsewhere_changes_nothing(service) -> None:
     assert person.post(path, token="0" * 48, **given).status == 403
     assert person.post(path, headers={"origin": "https://evil.example"}, **given).status == 403
     assert person.post(path, headers={"origin": "null"}, **given).status == 403
+    assert person.post(path, headers={"origin": "http://["}, **given).status == 403
     assert person.post(path, headers={"sec-fetch-site": "cross-site"}, **given).status == 403
     assert Browser(service).post(path, token=person.token, **given).status == 403
     for where in (QUEUE, "/a/riverside/gaps", "/logout", "/login"):

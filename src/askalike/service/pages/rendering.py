@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from askalike.service.pages import charts, tokens
 from askalike.service.pages.assets import address
 from askalike.service.pages.marking import marked, only_here
-from askalike.service.pages.shown import day, icon, percent, shown, titled
+from askalike.service.pages.shown import day, icon, lang, percent, shown, titled
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -29,9 +29,11 @@ HEADERS = {
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """The page, or the part of one, that a template makes of the values."""
-    secret = tokens.visitor(request)
-    context = {"request": request, "csrf": tokens.of(secret), "who": getattr(request.state, "who", None)}
-    response = HTMLResponse(environment().get_template(template).render(context | values), status, HEADERS)
+    secret, who = tokens.visitor(request), getattr(request.state, "who", None)
+    context = {"request": request, "csrf": tokens.of(secret), "who": who} | values
+    response = HTMLResponse(environment().get_template(template).render(context), status, HEADERS)
+    if who and who.key:
+        response.headers["cache-control"] = "no-store"  # the next one at this browser may be somebody else
     tokens.remember(request, response, secret)
     return response
 
@@ -52,13 +54,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"static": address, "home": home, "icon": icon, "charts": charts}
-    made.filters |= {
-        "marked": marked,
-        "only_here": only_here,
-        "shown": shown,
-        "percent": percent,
-        "day": day,
-        "titled": titled,
-    }
+    made.filters |= {"marked": marked, "only_here": only_here, "titled": titled, "lang": lang}
+    made.filters |= {"shown": shown, "percent": percent, "day": day}
     made.filters["quoted"] = lambda text: quote(text, safe="")
     return made

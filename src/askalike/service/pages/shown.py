@@ -19,6 +19,7 @@ REL = "nofollow noopener noreferrer ugc"
 LINK = re.compile(r"""https?://[^\s<>"']+[^\s<>"'.,;:!?)\]]""")
 WIDE = re.compile("<(pre|table)>")
 """What may be wider than a page scrolls by itself, by keyboard, too."""
+LANGUAGE = re.compile("[a-z]{2,3}")
 HEADING = re.compile(r"<(/?)h[1-6](?=[\s>])[^>]*>", re.IGNORECASE)
 IMAGE = re.compile(r"<img(?=[\s/>])", re.IGNORECASE)
 ICONS = {
@@ -39,6 +40,12 @@ def shown(text: str, markup: Kind) -> Markup:
 def titled(question: Question) -> str:
     """The question's title; where it has none, its id."""
     return question.title.strip() or question.id
+
+
+def lang(question: Question) -> Markup:
+    """The attribute that tells browsers a text's language, where it is known to be one."""
+    known = LANGUAGE.fullmatch(question.language or "")
+    return Markup(' lang="{}"').format(known[0]) if known else Markup("")
 
 
 def percent(share: float) -> str:

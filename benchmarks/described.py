@@ -1,0 +1,25 @@
+"""Does the API keep to its own description? The test of it with many more examples of each operation.
+
+python benchmarks/described.py --examples 300
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TEST = Path(__file__).parents[1] / "tests" / "service" / "test_described.py"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--examples", type=int, default=100)
+    examples = parser.parse_args().examples
+    print(f"{examples} examples of each operation, beside those that cover every limit of its description")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", TEST]
+    return subprocess.run(command, env=os.environ | {"ASKALIKE_EXAMPLES": str(examples)}, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
