@@ -87,7 +87,6 @@ def test_replay_asks_at_asking_time(desk, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("tune", "{desk}"), "expected --only lexical"),
         (("tune", "{desk}", "--only", "everything"), "expected --only lexical"),
         (("tune", "{desk}", "--only", "lexical", "--rankers", "cnn"), "'cnn' is not a lexical ranker"),
         (("tune", "{desk}", "--only", "lexical", "--rankers", "hybrid"), "'hybrid' is not a lexical ranker"),

@@ -10,6 +10,8 @@ from askalike.types import Question
 
 NEAR = 20
 """Duplicates are looked for around so many of the query's hits."""
+LIKE = 1.75
+"""Of 2, for ends that nothing near is more like: pairs below it have a subject in common and no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Precedent:
 
 
 def precedents(view: View, ranker: Ranker, query: Question, hit: Question, k: int = 2) -> list[Precedent]:
-    """The k pairs most like (query, hit), one end like each; none where nothing near was ever called a duplicate.
+    """The k pairs most like (query, hit), one end like each; none where no duplicate near is much like them.
 
     The links around the hit and the query's first hits are compared, but for one that joins query and hit themselves.
     """
@@ -35,7 +37,8 @@ def precedents(view: View, ranker: Ranker, query: Question, hit: Question, k: in
         for a, b in links
         if a in texts and b in texts
     ]
-    return sorted(found, key=lambda p: (-p.score, p.duplicate.id, p.original.id))[:k]
+    told = (p for p in found if p.score >= LIKE)
+    return sorted(told, key=lambda p: (-p.score, p.duplicate.id, p.original.id))[:k]
 
 
 def _links(view: View, ids: list[str]) -> list[tuple[str, str]]:
