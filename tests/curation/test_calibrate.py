@@ -15,6 +15,7 @@ from askalike.curation.hits import PER_CLUSTER, default_split, sample
 from askalike.curation.off_topic import abstention, off_topic
 from askalike.engines.local import Local
 from askalike.errors import ArchiveError, InputError, SettingsError
+from askalike.evaluation.prevalence import before
 from askalike.types import Filter, Judgement, Query, Question
 from curation.riverside import riverside
 
@@ -154,22 +155,24 @@ def test_a_changed_archive_or_another_one_is_refused(made, desk, tmp_path):
 
 
 def test_where_fewer_questions_were_asked_before_less_is_told(made, tmp_path):
-    """By hand: at a base rate of 1/2 and a prevalence of 1/2, odds fall to a third."""
-    calibration = made.calibration.model_copy(update={"base_rate": 0.5, "prevalence": 0.5})
-    assert calibration.told(np.array([0.0, 0.5, 0.75, 1.0])) == pytest.approx([0.0, 0.25, 0.5, 1.0])
-    assert made.calibration.told(np.array([0.3])) == pytest.approx([0.3])
+    """By hand: what was asked before with 3/4 where half was, was so with 3/7 where a fifth was."""
+    assert before(np.array([0.0, 0.75, 1.0]), 0.2) == pytest.approx([0.0, 3 / 7, 1.0])
+    assert before(np.array([0.3]), 1) == 1
+    assert made.mixed.error < 0.05
+    assert made.mixed.skill_interval[0] > 0
+    assert made.mixed.n > 1.9 * made.first.n
     moved = riverside(tmp_path / "moved")
     with Archive.open(moved) as archive:
         kept = calibrate(archive, rankers.build(WORDS), precision=0.9)
         kept.calibration.save(moved)
         with Local(archive, rankers.build(WORDS)) as local:
-            before = [(m.question.id, m.probability) for m in local.search(ASKED)]
+            full = [(m.question.id, m.probability) for m in local.search(ASKED)]
         archive = Archive.open(moved)
         kept.calibration.model_copy(update={"prevalence": 0.2}).save(moved)
         with Local(archive, rankers.build(WORDS)) as local:
             after = [(m.question.id, m.probability) for m in local.search(ASKED)]
-    assert [id for id, _ in before] == [id for id, _ in after] != []
-    assert all(b > a for (_, b), (_, a) in zip(before, after, strict=True))
+    assert [id for id, _ in full] == [id for id, _ in after] != []
+    assert all(b > a for (_, b), (_, a) in zip(full, after, strict=True))
     with pytest.raises(SettingsError, match="--prevalence 0: expected a share"):
         calibrate(archive, rankers.build(WORDS), prevalence=0)
 

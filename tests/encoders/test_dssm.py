@@ -1,6 +1,7 @@
 """The DSSM and its generator, from an archive's answers to a model that finds and writes them."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from askalike.encoders import opened
 from askalike.encoders._learning import learn
 from askalike.encoders._recipe import Recipe
 from askalike.encoders.neural import Neural
+from askalike.engines.local import Local
 from askalike.errors import SettingsError
 from askalike.experiment import training
 from askalike.types import Answer, Question
@@ -135,8 +137,6 @@ def test_different_runs_of_words_are_counted():
 
 
 def test_the_generated_answer_is_labelled_and_has_sources(archive):
-    from askalike.engines.local import Local
-
     training.train(archive, Recipe.read("dssm_writer", WRITER), "writer")
     with Local.open(archive.path, "lm_jelinek_mercer") as desk:
         reply = desk.answer("how do I cook rice", "generate", 2)
@@ -148,8 +148,6 @@ def test_the_generated_answer_is_labelled_and_has_sources(archive):
 
 
 def test_which_of_several_writes_has_to_be_said(archive):
-    from askalike.engines.local import Local
-
     for name in ("one", "two"):
         training.train(archive, Recipe.read("dssm_writer", WRITER), name)
     with Local.open(archive.path, "lm_jelinek_mercer") as desk:
@@ -223,10 +221,11 @@ def test_a_model_of_another_archive_is_not_taken_for_one_of_this(archive, tmp_pa
     with Archive.create(tmp_path / "other") as other:
         other.upsert([Question("q", "how?"), Answer("a", "q", "so")])
         training.train(archive, Recipe.read("dssm_writer", WRITER), "writer")
-        with pytest.raises(SettingsError, match="no model 'writer' that writes answers"):
-            from askalike.engines.local import Local
-
-            with Local.open(other.path, "lm_jelinek_mercer") as desk:
+        with Local.open(other.path, "lm_jelinek_mercer") as desk:
+            with pytest.raises(SettingsError, match="no model 'writer' that writes answers"):
+                desk.answer("how?", "generate", model="writer")
+            shutil.copytree(archive.path / "models", other.path / "models")
+            with pytest.raises(SettingsError, match="this model was trained on another archive"):
                 desk.answer("how?", "generate", model="writer")
 
 

@@ -61,7 +61,12 @@ def test_every_report_has_what_was_written(archive, tmp_path):
         {"ranker": "bm25"},
         {"ranker": "dssm", "label": "DSSM", "settings": TINY},
         {"ranker": "dssm_writer", "label": "DSSM + generation", "settings": WRITER},
-        {"ranker": "hybrid", "label": "both", "settings": {"parts": ["bm25", "dssm"], "dssm": TINY}},
+        {
+            "ranker": "hybrid",
+            "label": "both",
+            "settings": {"parts": ["bm25", "dssm"], "dssm": TINY},
+            "tune": {"weights": [[1, 1], [2, 1]]},
+        },
     ]
     values = {
         "task": "answers", "fields": None, "system": systems, "seeds": [1, 2],

@@ -3,12 +3,14 @@
 import tomllib
 from pathlib import Path
 
+from askalike.archive.view import View
+from askalike.encoders import MODEL
 from askalike.errors import InputError, SettingsError
 
 
 def writers(archive: Path) -> list[Path]:
     """The folders of all models that write, by name. Raises InputError for a model that cannot be read."""
-    return [path.parent for path in sorted((archive / "models").glob("[!.]*/model.toml")) if _writes(path)]
+    return [path.parent for path in sorted((archive / "models").glob(f"[!.]*/{MODEL}")) if _writes(path)]
 
 
 def writer(archive: Path, name: str | None = None) -> Path:
@@ -25,6 +27,15 @@ def writer(archive: Path, name: str | None = None) -> Path:
         raise SettingsError(f"{archive}: which model is to write? --model {' or '.join(f.name for f in there)}")
     what = "no model of this archive writes answers" if name is None else f"no model {name!r} that writes answers"
     raise SettingsError(f"{archive}: {what}; train one: askalike train {archive} --recipe dssm_writer")
+
+
+def refuse_foreign(view: View, folder: Path) -> None:
+    """Raises SettingsError for a model that was trained on another archive: it would write of what this one lacks."""
+    trained = tomllib.loads((folder / MODEL).read_text(encoding="utf-8")).get("trained", {})
+    change, made_at = trained.get("change", 0), trained.get("made_at")
+    row = view.connection.execute("SELECT made_at FROM changes WHERE number = ?", (change,)).fetchone()
+    if change > view.change or (made_at is not None and (row is None or (row[0] or "") != made_at)):
+        raise SettingsError(f"{folder}: this model was trained on another archive; train one on this: askalike train")
 
 
 def _writes(path: Path) -> bool:

@@ -22,6 +22,7 @@ def text(result: Calibrated, directory: Path, seed: int) -> str:
     ]
     if result.later:
         parts.append(_measured("hits 2 to 10", result.later))
+    parts.append(_measured("first hits, half of the queries without anything right", result.mixed))
     parts += ["", to_text(_bins(result.first)), to_text(_thresholds(result.thresholds)).rstrip()]
     if result.picked:
         parts += ["", line(result.picked)]
@@ -52,7 +53,7 @@ def kept(line: Line | None, prevalence: float = 1.0) -> str:
         return f"search shows probabilities, and every hit\nprobabilities hold {for_whom}"
     return (
         f"search shows probabilities, and nothing below {line.probability:.3f} ({line.of} {line.share:.0%})"
-        f"{', as measured here' if prevalence < 1 else ''}\nprobabilities hold {for_whom}"
+        f"\nprobabilities hold {for_whom}"
     )
 
 

@@ -42,8 +42,12 @@ def calibrate(
         typer.Option("--off-topic", help="Queries that nothing should be found for: JSON lines, or another archive."),
     ] = None,
     prevalence: Annotated[
-        float, typer.Option(help="The share of what people ask that was asked before; searches tell less for less.")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            help="The share of what people ask that was asked before; default: 1, for --off-topic's line 0.5.",
+            show_default=False,
+        ),
+    ] = None,
     titles: Annotated[bool, typer.Option("--titles", help="Ask by titles alone, as people type.")] = False,
     most: Annotated[int, typer.Option("--queries", min=1, help="At most so many queries.")] = QUERIES,
     per_cluster: Annotated[int, typer.Option(min=1, help="At most so many of one cluster.")] = PER_CLUSTER,
@@ -60,8 +64,9 @@ def calibrate(
         strange = off_topic(off, seed=seed) if off else []
         say_compiling()
         built = chosen(directory, ranker, settings, fields)
+        share = prevalence if prevalence is not None else 0.5 if off and precision is None else 1.0
         result = calibrated(
-            archive, built, split, precision=precision, prevalence=prevalence, titles=titles, most=most,
+            archive, built, split, precision=precision, prevalence=share, titles=titles, most=most,
             per_cluster=per_cluster, seed=seed, progress=report,
         )  # fmt: skip
         curve = abstention(archive, built, result, strange) if strange else None

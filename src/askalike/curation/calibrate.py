@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askalike.archive.store import Archive
 from askalike.curation.curves import Predicted, chosen, predicted
@@ -12,6 +13,7 @@ from askalike.curation.hits import PER_CLUSTER, QUERIES, Sample, found_within, s
 from askalike.curation.thresholds import Picked, Share, Threshold, pick, table
 from askalike.engines._calibration import Calibration, Line, Measured, State, fingerprint, settings_of
 from askalike.errors import SettingsError
+from askalike.evaluation.curves import Floats
 from askalike.evaluation.reliability import Reliability, reliability
 from askalike.rankers import Ranker
 from askalike.rankers._ranker import Progress
@@ -29,6 +31,8 @@ class Calibrated:
     """Of the first hits."""
     later: Reliability | None
     """Of the hits after them, down to the tenth; None where there are none."""
+    mixed: Reliability
+    """Of first hits where half of the queries have nothing right in the archive."""
     thresholds: list[Threshold]
     picked: Picked | None
     """None where no precision was asked for."""
@@ -42,6 +46,7 @@ class Calibrated:
             "way": self.way,
             "first": asdict(self.first),
             "later": asdict(self.later) if self.later else None,
+            "mixed": asdict(self.mixed),
             "thresholds": [_threshold(t) for t in self.thresholds],
             "picked": self._line(),
         }
@@ -69,9 +74,9 @@ def calibrate(
     """Fits and measures; nothing is kept until `.calibration.save(archive.path)`.
 
     Nested cross-validation over folds that keep duplicate clusters whole. The index holds everything. The ranker must
-    not have learned from the split. prevalence: the share of what will be asked that has a duplicate, by which searches
-    lower their probabilities; what is measured here is measured on queries that all have one. Raises what `sample`
-    raises, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
+    not have learned from the split. prevalence: the share of what will be asked that was asked before, by which
+    searches lower their probabilities. Raises what `sample` raises, and SettingsError for a precision outside (0, 1)
+    or a prevalence outside (0, 1].
     """
     if precision is not None and not 0 < precision < 1:
         raise SettingsError(f"--precision {precision}: expected a share between 0 and 1, such as 0.9")
@@ -81,7 +86,7 @@ def calibrate(
         archive, ranker, split, titles=titles, most=most, per_cluster=per_cluster, seed=seed, progress=progress
     )
     outside, curves = predicted(rows, seed), chosen(rows, seed)
-    picked = None if precision is None else _picked(rows, outside, precision)
+    picked = None if precision is None else _picked(rows, outside.told(prevalence), outside.fold, precision)
     line = picked and picked.probability
     first, later = _measured(rows, outside, seed)
     calibration = Calibration(
@@ -95,12 +100,14 @@ def calibrate(
         base_rate=float(rows.first.right.mean()),
         first=curves.first,
         later=curves.later,
+        known=curves.known,
         prevalence=prevalence,
         line=None if line is None else Line(probability=line, of="precision", share=precision or 0.0),
         measured=_told(rows, first),
     )
-    steps = table(outside.first, rows.first.right, len(rows.queries))
-    return Calibrated(calibration, curves.way, rows, outside, first, later, steps, picked)
+    mixed = _mixed(rows, outside, seed)
+    steps = table(outside.told(prevalence), rows.first.right, len(rows.queries))
+    return Calibrated(calibration, curves.way, rows, outside, first, later, mixed, steps, picked)
 
 
 def _told(rows: Sample, first: Reliability) -> Measured:
@@ -125,9 +132,17 @@ def _threshold(at: Threshold) -> Mapping[str, Any]:
     }
 
 
-def _picked(rows: Sample, outside: Predicted, precision: float) -> Picked:
-    fold = outside.fold[rows.first.query]
-    return pick(outside.first, rows.first.right, fold, len(rows.queries), precision)
+def _mixed(rows: Sample, outside: Predicted, seed: int) -> Reliability:
+    """Each query counts twice: as it is, and as if the right ones were not there."""
+    told = np.concatenate([outside.told(0.5), outside.absent])
+    right = np.concatenate([rows.first.right, rows.absent.right])
+    queries = np.concatenate([rows.first.query, rows.absent.query])
+    return reliability(told, right, np.array(rows.clusters)[queries].tolist(), seed)
+
+
+def _picked(rows: Sample, told: Floats, place: NDArray[np.int64], precision: float) -> Picked:
+    fold = place[rows.first.query]
+    return pick(told, rows.first.right, fold, len(rows.queries), precision)
 
 
 def _measured(rows: Sample, outside: Predicted, seed: int) -> tuple[Reliability, Reliability | None]:

@@ -11,6 +11,7 @@ from askalike.curation.hits import Rows, Sample
 from askalike.engines._features import FEATURES
 from askalike.evaluation.curves import Curve, Floats
 from askalike.evaluation.fitting import Fit, isotonic, logistic
+from askalike.evaluation.prevalence import before
 from askalike.evaluation.reliability import log_loss
 
 OUTER, INNER = 5, 3
@@ -30,11 +31,15 @@ Masks = Sequence[NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """The way that was chosen, the curve of first hits, and that of the hits after them."""
+    """The way that was chosen, the curve of first hits, and that of the hits after them.
+
+    `known`: of a first hit, whether its query was asked before, where half of all were.
+    """
 
     way: str
     first: Curve
     later: Curve
+    known: Curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,14 @@ class Predicted:
     """(queries,): which fold each query is in."""
     ways: Sequence[str]
     """What each fold's other folds chose."""
+    known: Floats
+    """Of the first hits: whether the query was asked before, where half of all were."""
+    absent: Floats
+    """Of what is first where nothing is right: the probability to be right, where half of all were asked before."""
+
+    def told(self, prevalence: float) -> Floats:
+        """The first hits' probabilities where this share of the queries was asked before."""
+        return self.first * before(self.known, prevalence)
 
 
 def chosen(sample: Sample, seed: int = 0) -> Curves:
@@ -59,14 +72,18 @@ def predicted(sample: Sample, seed: int = 0) -> Predicted:
     """Nested: each fold is predicted by curves that the other folds choose, by folds of their own, and fit."""
     first, later = np.zeros(len(sample.first.right)), np.zeros(len(sample.later.right))
     place = np.zeros(len(sample.queries), np.int64)
+    known, absent = np.zeros(len(first)), np.zeros(len(sample.absent.right))
     ways = []
     for number, own in enumerate(_folds(sample, np.ones(len(sample.queries), np.bool_), OUTER, seed)):
         curves = _curves(sample, ~own, INNER, seed)
         first[own[sample.first.query]] = curves.first.at(sample.first.among(own).features)
         later[own[sample.later.query]] = curves.later.at(sample.later.among(own).features)
+        known[own[sample.first.query]] = curves.known.at(sample.first.among(own).features)
+        unseen = sample.absent.among(own).features
+        absent[own[sample.absent.query]] = curves.first.at(unseen) * curves.known.at(unseen)
         place[own] = number
         ways.append(curves.way)
-    return Predicted(first, _falling(sample, first, later), place, ways)
+    return Predicted(first, _falling(sample, first, later), place, ways, known, absent)
 
 
 def _curves(sample: Sample, queries: NDArray[np.bool_], parts: int, seed: int) -> Curves:
@@ -75,7 +92,15 @@ def _curves(sample: Sample, queries: NDArray[np.bool_], parts: int, seed: int) -
     rows, later = sample.first.among(queries), sample.later.among(queries)
     way = min(WAYS, key=lambda name: _loss(sample.first, WAYS[name], queries, masks))
     first = WAYS[way](rows.features, rows.right)
-    return Curves(way, first, WAYS[way](later.features, later.right) if len(later.right) else first)
+    after = WAYS[way](later.features, later.right) if len(later.right) else first
+    return Curves(way, first, after, _known(rows, sample.absent.among(queries)))
+
+
+def _known(rows: Rows, absent: Rows) -> Curve:
+    """Tells first hits of queries that were asked before from those that would be first if they had not been."""
+    features = np.concatenate([rows.features, absent.features])
+    asked = np.arange(len(features)) < len(rows.features)
+    return logistic(range(len(FEATURES)))(features, asked)
 
 
 def _loss(rows: Rows, fit: Fit, queries: NDArray[np.bool_], masks: Masks) -> float:

@@ -52,6 +52,8 @@ class Sample:
     """Whether a query has a body."""
     first: Rows
     later: Rows
+    absent: Rows
+    """What would be the first hits if nothing that is right were there: as for questions that nobody asked before."""
 
 
 def sample(
@@ -84,9 +86,9 @@ def sample(
         raise _too_few(archive, f"{len(ids)} labelled queries (split {name}, at most {per_cluster} a cluster)")
     asked = {id: replace(known.queries[id], body="") if titles else known.queries[id] for id in ids}
     view = archive.view()
-    first, later = _rows(ranker.index(view, progress), view, asked, known)
+    first, later, absent = _rows(ranker.index(view, progress), view, asked, known)
     _refuse_one_kind(archive, name, first)
-    return Sample(name, ids, [place[id] for id in ids], any(q.body for q in asked.values()), first, later)
+    return Sample(name, ids, [place[id] for id in ids], any(q.body for q in asked.values()), first, later, absent)
 
 
 def found_within(rows: Sample) -> tuple[int, ...]:
@@ -121,25 +123,37 @@ def cluster_of(archive: Archive, split_name: str) -> dict[str, str]:
 def found(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterator[tuple[str, list[str], Floats]]:
     """Each query with its first DEPTH hits, best first, and their features; a few queries are held at a time."""
     features = Features(view.language)
+    for id, hits, scores in _ranked(ranker, view, asked):
+        yield id, [hit.id for hit in hits], features.of(asked[id], scores, hits)
+
+
+def _ranked(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterator[tuple[str, list[Question], Floats]]:
+    """Each query with its first DEPTH hits, best first, and their scores."""
     for ids in chunks(asked, BATCH):
         run = ranker.rank({id: asked[id] for id in ids}, DEPTH)
         documents = view.get({hit for id in ids for hit in run.columns(id)[0]})
         for id in ids:
             hits, scores = run.columns(id)
             there = [place for place, hit in enumerate(hits) if hit in documents]  # others were deleted just now
-            own = [documents[hits[place]] for place in there]
-            yield id, [document.id for document in own], features.of(asked[id], scores[there], own)
+            yield id, [documents[hits[place]] for place in there], scores[there]
 
 
-def _rows(ranker: Ranker, view: View, asked: Mapping[str, Question], known: Split) -> tuple[Rows, Rows]:
+def _rows(ranker: Ranker, view: View, asked: Mapping[str, Question], known: Split) -> tuple[Rows, Rows, Rows]:
+    """Rows of the first hits, of those after them, and of what would be first if nothing right were there."""
     first: list[tuple[Floats, bool, int]] = []
     later: list[tuple[Floats, bool, int]] = []
-    for number, (id, hits, features) in enumerate(found(ranker, view, asked)):
-        grades = known.qrels[id]
-        rows = [(row, grades.get(hit, 0) > 0, number) for hit, row in zip(hits, features, strict=True)]
+    absent: list[tuple[Floats, bool, int]] = []
+    features = Features(view.language)
+    for number, (id, hits, scores) in enumerate(_ranked(ranker, view, asked)):
+        right = [known.qrels[id].get(hit.id, 0) > 0 for hit in hits]
+        rows = list(zip(features.of(asked[id], scores, hits), right, [number] * len(hits), strict=True))
         first += rows[:1]
         later += rows[1:]
-    return _stacked(first), _stacked(later)
+        wrong = [place for place, it_is in enumerate(right) if not it_is]
+        if wrong:
+            others = features.of(asked[id], scores[wrong], [hits[place] for place in wrong])
+            absent.append((others[0], False, number))
+    return _stacked(first), _stacked(later), _stacked(absent)
 
 
 def _stacked(rows: Sequence[tuple[Floats, bool, int]]) -> Rows:

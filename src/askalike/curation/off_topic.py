@@ -57,9 +57,9 @@ def abstention(archive: Archive, ranker: Ranker, calibrated: Calibrated, queries
     bodies = calibrated.sample.bodies
     asked = [replace(query, id=f" off {n} ", body=query.body if bodies else "") for n, query in enumerate(queries)]
     rows = found(ranker.index(archive.view()), archive.view(), {query.id: query for query in asked})
-    best = [calibrated.calibration.probabilities(features[:1]) for _, _, features in rows]
+    best = [calibrated.calibration.told(features[:1]) for _, _, features in rows]
     highest = np.array([p[0] if len(p) else -1.0 for p in best])
-    right = calibrated.predicted.first[calibrated.sample.first.right]
+    right = calibrated.predicted.told(calibrated.calibration.prevalence)[calibrated.sample.first.right]
     # the lowest line that so many stay below is just above the probability of the last of them
     last = np.sort(highest)[int(np.ceil(WANTED * len(highest))) - 1]
     line = max(float(np.nextafter(last, 2.0)), 0.0)

@@ -24,8 +24,10 @@ from askalike.types import Question
 
 AT_A_TIME = 4
 """Questions a step."""
-SAMPLE = 400
+SAMPLE = 1_000
 """From the first hits of so many questions, spread over the archive, it is told how many have a duplicate."""
+FEWEST = 0.001
+"""At least this share is taken to have one, and no less than known links say: an estimate from few can come to none."""
 MOST = 10_000
 """As many wait at a time; the least certain go."""
 MANY = 1_000
@@ -122,7 +124,15 @@ class Proposer:
             sweep.first.append(float(told[0]) if told else None)
         if len(sweep.first) >= size:
             known = np.array([p for p in sweep.first if p is not None], np.float64)
-            sweep.share = prevalence(known, calibration.base_rate)
+            least = max(FEWEST, calibration.base_rate * self._linked() / max(len(self._view), 1))
+            sweep.share = min(max(prevalence(known, calibration.base_rate), least), calibration.base_rate)
+
+    def _linked(self) -> int:
+        """How many questions are known to have a duplicate."""
+        ends = " UNION ".join(f"SELECT {end} AS id FROM links WHERE kind = 'duplicate'" for end in ("source", "target"))
+        return int(
+            self._archive.connection.execute(f"SELECT COUNT(*) FROM questions JOIN ({ends}) USING (id)").fetchone()[0]
+        )
 
     def _new(self, sweep: Sweep) -> list[Question]:
         """Questions that were put or changed since; where there are many, all begins afresh, the newest first."""

@@ -19,7 +19,7 @@ from askalike.encoders import MODEL
 from askalike.encoders._card import card
 from askalike.encoders._data import Data, gathered, judged_irrelevant
 from askalike.encoders._embeddings import packaged_vectors, started
-from askalike.encoders._provenance import CARD, latest
+from askalike.encoders._provenance import CARD, latest, made_at
 from askalike.encoders._recipe import Recipe, toml
 from askalike.encoders._regression import regressed
 from askalike.encoders._teacher import targets, taught, teacher
@@ -262,7 +262,8 @@ def _keep(folder: Path, lesson: Lesson, network: Network, epochs: Sequence[Epoch
     trained = {
         "pairs": len(data.pairs), "dev_queries": len(data.dev.queries), "dev_documents": len(data.documents),
         "epochs": len(epochs), "best_epoch": best.number, "measure": recipe.training.measure, "value": best.value,
-        "change": lesson.view.change, "knows_until": latest(lesson.view), "hidden": lesson.view.hidden,
+        "change": lesson.view.change, "made_at": made_at(lesson.view),
+        "knows_until": latest(lesson.view), "hidden": lesson.view.hidden,
         "parameters": sum(p.numel() for p in network.parameters()),
     }  # fmt: skip
     made = folder.with_name(f".made-{folder.name}")

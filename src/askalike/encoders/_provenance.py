@@ -14,6 +14,12 @@ def latest(view: View) -> str | None:
     return row.fetchone()[0]  # type: ignore[no-any-return]
 
 
+def made_at(view: View) -> str:
+    """When the archive's last change was made, which tells it from other archives; empty for one without changes."""
+    row = view.connection.execute("SELECT made_at FROM changes WHERE number = ?", (view.change,)).fetchone()
+    return row[0] or "" if row else ""
+
+
 def meta(view: View) -> dict[str, str]:
     """What is stored about the whole archive, as far as it is text."""
     return dict(

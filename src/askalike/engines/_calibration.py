@@ -15,7 +15,7 @@ from askalike.archive.view import View
 from askalike.config import Settings, validated
 from askalike.errors import ArchiveError
 from askalike.evaluation.curves import Curve, Floats
-from askalike.evaluation.prevalence import shifted
+from askalike.evaluation.prevalence import before
 from askalike.rankers import Ranker
 
 FORMAT = 1
@@ -84,6 +84,7 @@ class Calibration(Settings):
     base_rate: float = Field(description="the share of first hits that was right")
     first: Curve
     later: Curve
+    known: Curve | None = Field(None, description="of a first hit: whether its query was asked before, where half were")
     line: Line | None = None
     prevalence: float = Field(
         1.0,
@@ -100,16 +101,15 @@ class Calibration(Settings):
         each = np.concatenate([self.first.at(features[:1]), self.later.at(features[1:])])
         return np.minimum.accumulate(each)
 
-    def told(self, probabilities: Floats) -> Floats:
-        """What is told of hits with these probabilities, where only `prevalence` of the queries have a duplicate."""
-        if self.prevalence == 1:
-            return np.asarray(probabilities)
-        return shifted(np.asarray(probabilities), self.base_rate, self.prevalence * self.base_rate)
+    def told(self, features: Floats) -> NDArray[np.float64]:
+        """What is told of a query's first hits, (hits, FEATURES), where `prevalence` of the queries were asked before.
 
-    @property
-    def lowest(self) -> float:
-        """The least probability that is shown, as it is told."""
-        return float(self.told(np.array([self.line.probability]))[0]) if self.line else 0.0
+        The first hit tells how likely its query was, and each hit how likely it is a right one then.
+        """
+        each = self.probabilities(features)
+        if self.known is None or not len(features):
+            return each
+        return np.asarray(each * before(self.known.at(features[:1]), self.prevalence))
 
     def objection(self, view: View, ranker: Ranker) -> str | None:
         """Why it does not hold for an archive and a ranker as they are; None where it does."""

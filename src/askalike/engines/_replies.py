@@ -7,7 +7,7 @@ from typing import Protocol
 from askalike import rankers
 from askalike.answering.nearest import nearest, of_hits, refuse_without_answers
 from askalike.answering.reply import Mode, Reply
-from askalike.answering.writers import writer
+from askalike.answering.writers import refuse_foreign, writer
 from askalike.archive.store import Archive
 from askalike.engines._calibration import Calibration
 from askalike.errors import SettingsError
@@ -68,6 +68,7 @@ def replied(
 def _written(archive: Archive, question: Question, k: int, model: str | None) -> Reply:
     """What a model writes, with the stored answers that share its words."""
     folder = writer(archive.path, model)
+    refuse_foreign(archive.view(), folder)
     from askalike.answering.generate import opened  # torch, which takes seconds to load
 
     text = opened(folder).write(question)

@@ -146,7 +146,7 @@ class Local:
     def _line(self, calibration: Calibration | None, asked: float | None) -> float:
         """The probability below which nothing is shown."""
         if asked is None:
-            return calibration.lowest if calibration else 0.0
+            return calibration.line.probability if calibration and calibration.line else 0.0
         if not 0 <= asked <= 1:
             raise SettingsError(f"a least probability of {asked}: expected a number from 0 to 1")
         if calibration is None:
@@ -169,7 +169,7 @@ class Local:
         if calibration is None:
             return [None] * len(hits)
         features = self._features.of(query, np.array(scores, np.float64), [questions[h.id] for h in hits])
-        return calibration.told(calibration.probabilities(features)).tolist()  # type: ignore[no-any-return]
+        return calibration.told(features).tolist()  # type: ignore[no-any-return]
 
 
 def _match(question: Question, hit: Hit, probability: float | None, reason: Explanation | None) -> Match:

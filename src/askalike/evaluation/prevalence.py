@@ -22,6 +22,11 @@ def prevalence(probabilities: Floats, base_rate: float) -> float:
     return share
 
 
+def before(known: Floats, prevalence: float) -> Floats:
+    """The probability that something was asked before, where `prevalence` of all was; `known`: where half was."""
+    return np.ones_like(known) if prevalence == 1 else shifted(known, 0.5, prevalence)
+
+
 def shifted(probabilities: Floats, base_rate: float, share: float) -> Floats:
     """What probabilities are where `share` of the hits is right instead of `base_rate`; both in (0, 1)."""
     factor = share / (1 - share) * (1 - base_rate) / base_rate

@@ -63,7 +63,7 @@ class Task:
         """As `rank`, after the ranker has learned and indexed; `name` is the split, of which it must not learn."""
         if self.of == "questions":
             return measuring.ranked(self.archive, ranker, labels, k, progress)
-        fitted = ranker.fit(self.learnable(name))
+        fitted = ranker.fit(self.learnable(name))  # what has learned already is as it is
         return self.rank(fitted.index(self.documents, progress), labels, k)
 
     def _once(self, columns: Columns, k: int) -> Columns:

@@ -152,6 +152,8 @@ class Sweep:
 
     def _built(self, settings: Settings) -> Ranker:
         ranker = rankers.build(self.ranker, settings, self.archive.path)
+        if self.task.of == "answers":
+            ranker = ranker.fit(self.task.learnable(self.split))
         self._made |= {path for path in ranker.paths(self.task.documents) if not path.exists()}
         return ranker
 
