@@ -8,10 +8,12 @@ import json
 import random
 import time
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 EVERY_S = 0.25  # a client asks so often while somebody types
+PATIENCE_S = 30
 STEP = 3  # characters typed meanwhile
 
 
@@ -31,7 +33,11 @@ class Pool:
         self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def ask(self, method: str, path: str, body: bytes) -> int:
-        """The status of the answer, which is read to its end."""
+        """The status of the answer, which is read to its end. Raises TimeoutError where none comes."""
+        async with asyncio.timeout(PATIENCE_S):
+            return await self._ask(method, path, body)
+
+    async def _ask(self, method: str, path: str, body: bytes) -> int:
         reader, writer = self._free.pop() if self._free else await asyncio.open_connection(*self._where)
         head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
         writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
@@ -111,8 +117,9 @@ async def saturate(host: str, port: int, archive: str, titles: Sequence[str], at
         while time.perf_counter() < until:
             title = chance.choice(titles)
             body = {"title": title[: chance.randint(STEP, len(title))], "prefix": True}
-            status = await pool.ask("POST", f"/v1/{archive}/similar", json.dumps(body).encode())
-            done += status == 200
+            with suppress(OSError, EOFError):
+                status = await pool.ask("POST", f"/v1/{archive}/similar", json.dumps(body).encode())
+                done += status == 200
 
     await asyncio.gather(*(asking() for _ in range(at_once)))
     pool.close()
