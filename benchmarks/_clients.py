@@ -38,6 +38,8 @@ class Pool:
             return await self._ask(method, path, body)
 
     async def _ask(self, method: str, path: str, body: bytes) -> int:
+        while self._free and self._free[-1][0].at_eof():  # the service lets go of what nobody uses
+            self._free.pop()[1].close()
         reader, writer = self._free.pop() if self._free else await asyncio.open_connection(*self._where)
         head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
         writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)

@@ -20,6 +20,8 @@ from askalike.service.settings import ServiceSettings
 
 EVERY_S = 0.1
 """How often it looks for changes."""
+GATHER_S = 0.5
+"""How long it gathers changes after it has committed some: each commit has every worker open the index anew."""
 RETRY_S = 5
 """How long it waits where they cannot be indexed: the disk may be full, what was indexed before still serves."""
 IDLE_S = 2
@@ -38,7 +40,7 @@ class Indexer:
         self._view = self._archive.view()
         self._served = None if settings.ranker else served(self._archive)
         self._ranker = ranker_of(settings, path, self._served)
-        self._done = -1
+        self._done, self._due = -1, 0.0
         self._builder = Builder(settings, path)
         self._proposer: tuple[int, Proposer] | None = None
         self._propose_at = time.monotonic() + IDLE_S
@@ -52,11 +54,11 @@ class Indexer:
     def follow(self) -> None:
         """Applies what has changed. Another process that is indexing already does as well."""
         change = self._view.change
-        if change == self._done:
+        if change == self._done or time.monotonic() < self._due:
             return
         try:
             self._ranker.index(self._view)
-            self._done = change
+            self._done, self._due = change, time.monotonic() + GATHER_S
         except IndexBusyError as busy:
             if not busy.searchable:
                 raise
@@ -72,7 +74,7 @@ class Indexer:
             self._served = now
         elif self._builder.built(_number(now)):
             self._ranker, self._served = ranker_of(self._settings, self._archive.path, now), now
-            self._done, self._proposer = -1, None
+            self._done, self._due, self._proposer = -1, 0.0, None
             self.begin()
 
     def propose(self) -> None:
