@@ -111,12 +111,12 @@ class Pretrained:
         """The sentence-transformers model, loaded when it is first used. Raises SettingsError without the extra."""
         if self._model is None:
             try:
-                from sentence_transformers import SentenceTransformer
+                from askalike.nn.transformer import loaded
             except ImportError:
                 raise SettingsError(
                     "pretrained: sentence-transformers is not installed: pip install 'askalike[pretrained]'"
                 ) from None
-            model = SentenceTransformer(str(self.folder), device=self.settings.device, local_files_only=True)
+            model = loaded(self.folder, self.settings.device)
             self._model = model.bfloat16() if self.settings.precision == "bf16" else model
         return self._model
 

@@ -1,5 +1,6 @@
 """A pre-trained sentence-transformers model as a network, to be trained further with any of the losses."""
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -25,7 +26,7 @@ class Transformer(Network):
 
     def __init__(self, settings: TransformerSettings, size: int) -> None:
         super().__init__(settings, size)
-        self.model = _model(settings.base)
+        self.model = loaded(located(settings.base, "network.base"), "cpu")
 
     @staticmethod
     def told(settings: Any) -> dict[str, Any]:
@@ -45,9 +46,12 @@ class Transformer(Network):
         return (found.masked_fill(~mask.any(1, keepdim=True), 0),)
 
 
-def _model(base: str) -> Any:
+def loaded(folder: Path, device: str | None) -> Any:
+    """The sentence-transformers model in a folder, read without a bar for its files. Raises SettingsError."""
     try:
         from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
     except ImportError:
         raise SettingsError("sentence-transformers is not installed: pip install 'askalike[pretrained]'") from None
-    return SentenceTransformer(str(located(base, "network.base")), device="cpu", local_files_only=True)
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    return SentenceTransformer(str(folder), device=device, local_files_only=True)
