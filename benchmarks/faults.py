@@ -19,7 +19,7 @@ from _served import archive
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "service"))
 
-from killing import Killed
+from killing import UNHURRIED, Killed
 from serving import Service
 
 from askalike.readers import import_archive
@@ -30,7 +30,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "riverside.csv"
 def started(path: Path, seconds: list[float]) -> Service:
     """A service, and how long it took until it answered a search."""
     begun = time.perf_counter()
-    service = Service(path)
+    service = Service(path, options=UNHURRIED)
     assert service.get(f"/v1/{path.name}/similar?title=first").status == 200
     seconds.append(time.perf_counter() - begun)
     return service

@@ -10,6 +10,8 @@ from serving import Service
 
 BODY = "b" * 500
 PAIR = "xy"
+UNHURRIED = ("--option", "requests_per_s=0")
+"""What a service is started with, so that it may be asked for everything at once."""
 
 
 class Killed:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from killing import BODY, PAIR, Killed
+from killing import BODY, PAIR, UNHURRIED, Killed
 from serving import Service
 
 import askalike
@@ -13,9 +13,9 @@ CYCLES = 10
 def test_nothing_acknowledged_is_lost_and_nothing_is_half_there(archive: Path) -> None:
     killed = Killed("riverside")
     for _ in range(CYCLES):
-        killed.cycle(Service(archive))
+        killed.cycle(Service(archive, options=UNHURRIED))
     assert killed.acknowledged
-    service = Service(archive)
+    service = Service(archive, options=UNHURRIED)
     try:
         assert killed.lost(service, killed.acknowledged[-6:]) == []
         assert killed.half(service) == []
