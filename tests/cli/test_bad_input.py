@@ -4,7 +4,6 @@ import json
 import os
 import struct
 import subprocess
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +12,6 @@ import py7zr
 import pytest
 
 from askalike.archive import Archive
-from askalike.cli import main
 from askalike.types import Question
 
 Run = Callable[..., tuple[int, str, str]]
@@ -21,18 +19,6 @@ HEAD = "id,question,answer,date\n"
 GOOD = '1,How long may I keep a book?,Four weeks.,2024-01-01\n2,"Where is it, please?",There.,\n'
 POSTS = '<row Id="1" PostTypeId="1" CreationDate="2020-01-01T00:00:00" Title="How?" Body="" />\n'
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return int(ended.value.code or 0), printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture

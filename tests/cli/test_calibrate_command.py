@@ -1,20 +1,14 @@
 """calibrate, and search with probabilities, as a person calls them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from running import askalike
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 WORDS = ("-r", "lm_jelinek_mercer")
 OFF = "Who painted this?\nbest pizza in Rome\nrecompile the kernel\nproof of the theorem of Pythagoras\n"
-
-
-def askalike(*words):
-    command = [sys.executable, "-c", "from askalike.cli import main; main()", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

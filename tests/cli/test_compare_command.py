@@ -1,14 +1,12 @@
 """`compare`, and bad input to it and to `evaluate`, as a person runs them."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from askalike.archive import Archive
-from askalike.cli import main
 from askalike.types import Question
 
 QRELS = "q1 0 a 1\nq2 0 b 1\nq3 0 c 1\n"
@@ -17,20 +15,12 @@ POOR = "q1 Q0 x 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 b 1 2 t\n"
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+@pytest.fixture(autouse=True)
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two runs and their judgements, in the folder that commands are run in."""
     monkeypatch.chdir(tmp_path)
     for name, text in (("qrels.txt", QRELS), ("good.trec", GOOD), ("poor.trec", POOR)):
         Path(name).write_text(text)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return int(ended.value.code or 0), printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture

@@ -1,21 +1,15 @@
 """tune and replay, as a person calls them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from running import askalike
 
 from askalike.cli._tuned import pasted
 from askalike.config import assignments
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
-
-
-def askalike(*words):
-    command = [sys.executable, "-c", "from askalike.cli import main; main()", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

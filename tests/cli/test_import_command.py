@@ -10,16 +10,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from running import MAIN, askalike
 
 from askalike.registry import load, names
 
 FAQ = "id,question,answer,duplicate_of\n1,How do I log in?,Press.,\n2,Where do I log in?,There.,1\n3,,,\n"
-MAIN = "import sys; from askalike.cli import main; sys.argv[0] = 'askalike'; main()"
-
-
-def askalike(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-c", MAIN, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """`askalike split` as a person runs it, and what other commands make of the parts."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from askalike.archive import Archive
-from askalike.cli import main
 from askalike.types import Link, Question
 
 
@@ -19,18 +17,6 @@ def directory(tmp_path: Path) -> Path:
         )
         archive.upsert(Link(f"a{n}", f"b{n}") for n in range(10, 20))
     return tmp_path / "archive"
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
-
-    return run
 
 
 def test_a_cut_is_printed_and_kept(run, directory):

@@ -1,13 +1,11 @@
 """`info`, `check` and `export` as a person runs them: output, JSON, exit codes."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from askalike.archive import Archive
-from askalike.cli import main
 from askalike.types import Answer, Question
 
 
@@ -17,18 +15,6 @@ def directory(tmp_path: Path) -> Path:
         archive.set_meta(language="en")
         archive.upsert([Question("1", "How long do I boil an egg?", tags=("[red]",)), Answer("a", "1", "Ten minutes.")])
     return tmp_path / "archive"
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
-
-    return run
 
 
 def test_info(run, directory):

@@ -1,9 +1,10 @@
-"""Archives and services for the service's tests."""
+"""Archives, services and a browser for the service's tests."""
 
 import shutil
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from serving import Service
@@ -13,6 +14,7 @@ from askalike.service.extra import NEEDED
 
 collect_ignore_glob = ["test_*.py"] if any(find_spec(name) is None for name in NEEDED) else []
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 
 
@@ -52,3 +54,15 @@ def serve() -> Iterator[Callable[..., Service]]:
     for one in started:
         if one.process.poll() is None:
             one.end()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium."""
+    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if not CHROMIUM:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with driver.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()

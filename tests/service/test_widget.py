@@ -15,7 +15,6 @@ from askalike.service.widget import source
 from askalike.types import Question
 
 LARGEST = 5_000
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE = "Zeppelin <img src=x onerror=\"document.title='taken'\"> & <b>more</b>"
 PAGE = """<!doctype html><html lang="en" dir="{dir}"><meta charset="utf-8"><title>Ask</title>
 <meta name="color-scheme" content="light dark"><meta name="viewport" content="width=device-width">
@@ -77,17 +76,6 @@ def closed(example: Path, site: Site, tmp_path_factory: pytest.TempPathFactory) 
     served = Service(archive, options=("--option", "require_keys=true", "--option", "propose=0"))
     yield served, key
     served.end()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if not CHROMIUM:
-        pytest.skip("needs Chromium: apt-get install chromium")
-    with driver.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

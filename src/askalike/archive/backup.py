@@ -23,6 +23,7 @@ from typing import Any
 from askalike.archive.content import content_hash
 from askalike.archive.migrations import MIGRATIONS
 from askalike.archive.store import FILE, Archive, storage_errors
+from askalike.disk import synced
 from askalike.errors import ArchiveError
 
 FORMAT = 1
@@ -61,9 +62,9 @@ def backup(directory: Path, file: Path) -> Backup:
             archive.connection.backup(copy)  # one transaction's state; it keeps no writer waiting
         about = _about(content)
         _pack(packed, about, content)
-        _synced(packed)
+        synced(packed)
         os.replace(packed, file)
-        _synced(file.parent)
+        synced(file.parent)
     return about
 
 
@@ -81,9 +82,9 @@ def restore(file: Path, directory: Path) -> Backup:
         about = _unpacked(file, content)
         _check(content, about, file)
         for path in (*content.rglob("*"), content):
-            _synced(path)
+            synced(path)
         os.replace(content, directory)
-        _synced(directory.parent)
+        synced(directory.parent)
     return about
 
 
@@ -199,11 +200,3 @@ def _empty(folder: Path) -> None:
 def _sum(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _synced(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 
 import numpy as np
 
+from askalike.disk import synced
 from askalike.errors import IndexBusyError, SearchIndexError
 from askalike.index.segment import Array
 
@@ -236,15 +237,6 @@ def save_deletions(path: Path, **arrays: Array) -> None:
         np.savez(file, allow_pickle=False, **arrays)
         file.flush()
         os.fsync(file.fileno())
-
-
-def synced(directory: Path) -> None:
-    """Makes the directory's entries durable."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _manifest(path: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numba import njit
 
+from askalike.disk import synced
 from askalike.errors import SearchIndexError
 from askalike.index.build import SegmentBuilder, fit_together, merged
 from askalike.index.commits import (
@@ -23,7 +24,6 @@ from askalike.index.commits import (
     Names,
     deletions_file,
     save_deletions,
-    synced,
     to_merge,
     without,
 )

@@ -16,6 +16,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from askalike.disk import synced
 from askalike.errors import SearchIndexError
 from askalike.index import hnsw
 from askalike.index.commits import (
@@ -24,7 +25,6 @@ from askalike.index.commits import (
     Names,
     deletions_file,
     save_deletions,
-    synced,
     to_merge,
     without,
 )

@@ -1,4 +1,4 @@
-"""A browser, and a service with something on every page."""
+"""A service with something on every page, and a browser that visits it."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,7 +14,6 @@ from askalike.archive.asked import Asked, judge, keep
 from askalike.curation.calibrate import calibrate
 from askalike.types import Answer, Link
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"> {{ 7*7 }} & more"
 BODY = """<h2>What I did</h2><script>document.title='taken'</script><p onclick="alert(1)">First <code>make</code>:</p>
 <ul><li>one</li><li><a href="javascript:alert(1)">two</a></li></ul><pre><code>if a &lt; b:
@@ -59,18 +58,6 @@ def service(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     served = Service(path, options=("--option", "propose=0"))
     yield served
     served.end()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Headless Chromium."""
-    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if not CHROMIUM:
-        pytest.skip("needs Chromium: apt-get install chromium")
-    with driver.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

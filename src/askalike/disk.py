@@ -1,0 +1,13 @@
+"""What is on the disk, and stays there when the power fails."""
+
+import os
+from pathlib import Path
+
+
+def synced(path: Path) -> None:
+    """Makes a file's bytes, or a directory's entries, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
