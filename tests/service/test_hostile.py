@@ -52,6 +52,7 @@ RAW = {
     "a null in a header": b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-a: \x00\r\n\r\n",
     "a header of 1 MB": b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-a: " + b"a" * 1_000_000 + b"\r\n\r\n",
     "an address of 1 MB": b"GET /?" + b"a" * 1_000_000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    "a head in many parts": b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n" + b"x-a: b\r\n" * 100_000,
     "a broken host": b"GET /healthz HTTP/1.1\r\nhost: [::1\r\n\r\n",
     "another host": b"GET /healthz HTTP/1.1\r\nhost: evil.example\r\n\r\n",
     "an address elsewhere": b"GET http://evil.example/healthz HTTP/1.1\r\nhost: evil.example\r\n\r\n",
@@ -184,11 +185,12 @@ def test_who_sends_a_byte_at_a_time_is_cut_off_and_blocks_nobody(serve, archive)
         silent = stack.enter_context(connected(service))
         for connection in late:
             connection.sendall(head.encode())
-        started, waits = time.monotonic(), []
+        started, waits, letters = time.monotonic(), [], iter(b"GET /" + b"g" * 100)
         while time.monotonic() < started + 3:
+            letter = bytes([next(letters)])
             for connection in (*slow, *late):
                 with contextlib.suppress(ConnectionError):
-                    connection.send(b"G")
+                    connection.send(letter)
             asked = time.monotonic()
             assert service.get(f"{SIMILAR}?title=library+card").status == 200
             waits.append(time.monotonic() - asked)

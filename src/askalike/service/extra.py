@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 from askalike.errors import SettingsError
 
-NEEDED = ("fastapi", "uvicorn", "prometheus_client", "nh3")
+NEEDED = ("fastapi", "uvicorn", "httptools", "uvloop", "prometheus_client", "nh3")
 
 
 def require() -> None:

@@ -5,11 +5,11 @@ A request that arrives a byte at a time, or an answer that nobody fetches, would
 
 import asyncio
 from functools import partial
+from http import HTTPStatus
 from secrets import token_hex
 from typing import Any
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from askalike.service.problems import MEDIA_TYPE, problem_body
 from askalike.service.settings import ServiceSettings
@@ -17,10 +17,11 @@ from askalike.service.tracing import ANSWERED, HEADER
 
 GRACE_S = 1.0
 """By so much the application, which answers, comes before the connection is cut."""
+LONGEST_HEAD = 32 << 10
 NO_HTTP = "this is no valid HTTP/1.1 request"
 
 
-class Protocol(H11Protocol):
+class Protocol(HttpToolsProtocol):
     """One connection."""
 
     def __init__(self, *arguments: Any, receive_s: float, most: int, **named: Any) -> None:
@@ -29,6 +30,8 @@ class Protocol(H11Protocol):
         self._receive_s = receive_s
         self._most = most
         self._cut: asyncio.TimerHandle | None = None
+        self._arriving = False
+        self._head = 0  # bytes of a head that is not whole yet
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Takes a connection, or closes it at once where there are too many."""
@@ -45,11 +48,36 @@ class Protocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Something has come."""
+        if self.transport.is_closing():
+            return
         super().data_received(data)
+        if self._heading():
+            self._head += len(data)
+            if self._head > LONGEST_HEAD:
+                self.send_400_response(NO_HTTP)
         if self._busy():
             self._watch()
         else:
             self._rest()
+
+    def on_message_begin(self) -> None:
+        """A request begins to arrive."""
+        super().on_message_begin()
+        self._arriving, self._head = True, 0
+
+    def on_headers_complete(self) -> None:
+        """Its head is here. Raises ValueError, which the parser tells, for one too long or without its one host."""
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1 or (hosts == 0 and self.parser.get_http_version() != "1.0"):
+            raise ValueError("one host is expected")
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > LONGEST_HEAD:
+            raise ValueError("the head is too long")
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The request is here, its body too."""
+        super().on_message_complete()
+        self._arriving = False
 
     def on_response_complete(self) -> None:
         """An answer was written; it may still have to be fetched."""
@@ -60,23 +88,18 @@ class Protocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Says that this is no request, where an answer can still be given, and ends the connection."""
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            id = token_hex(8)
-            body = problem_body(400, NO_HTTP, "", id)
-            headers = [("content-type", MEDIA_TYPE), ("content-length", str(len(body))), ("connection", "close")]
-            for event in (
-                h11.Response(status_code=400, headers=[*headers, (HEADER, id)], reason=b"Bad Request"),
-                h11.Data(data=body),
-                h11.EndOfMessage(),
-            ):
-                self.transport.write(self.conn.send(event) or b"")
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            self.transport.write(_refusal())
         ANSWERED.labels("other", 400).inc()
         self.transport.close()
 
+    def _heading(self) -> bool:
+        """Whether a head has begun to arrive and is not whole."""
+        return self._arriving and "path" not in self.scope
+
     def _busy(self) -> bool:
         """Whether a request is arriving, or its answer is still being fetched."""
-        begun = self.conn.their_state is h11.IDLE and self.conn.trailing_data[0] != b""
-        return begun or self.conn.their_state is h11.SEND_BODY or self.transport.get_write_buffer_size() > 0
+        return self._arriving or self.transport.get_write_buffer_size() > 0
 
     def _watch(self) -> None:
         if self._cut is None:
@@ -91,6 +114,16 @@ class Protocol(H11Protocol):
         self._cut = None
         if not self.transport.is_closing() or self.transport.get_write_buffer_size():
             self.transport.abort()
+
+
+def _refusal() -> bytes:
+    """An answer that says that this is no request."""
+    id = token_hex(8)
+    body = problem_body(400, NO_HTTP, "", id)
+    status = HTTPStatus.BAD_REQUEST
+    headers = {"content-type": MEDIA_TYPE, "content-length": len(body), "connection": "close", HEADER: id}
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def protocol(settings: ServiceSettings) -> Any:

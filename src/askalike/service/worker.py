@@ -17,7 +17,6 @@ from askalike.service.settings import ServiceSettings
 
 GRACE_S = 10
 KEEP_ALIVE_S = 5
-LONGEST_HEAD = 32 << 10
 SWITCH_S = 0.0005
 """How long a search holds Python's lock where a request waits to be taken; ten times that is the default."""
 
@@ -56,7 +55,7 @@ def run(settings: ServiceSettings, listening: int, rate_number: int) -> None:
         timeout_keep_alive=KEEP_ALIVE_S,
         http=protocol(settings),
         ws="none",
-        h11_max_incomplete_event_size=LONGEST_HEAD,
+        loop="uvloop",
     )
     Server(config).run([socket.socket(fileno=listening)])
 
