@@ -11,3 +11,10 @@ def synced(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def whole_synced(folder: Path) -> None:
+    """Makes a folder durable, with the files in it."""
+    for path in folder.iterdir():
+        synced(path)
+    synced(folder)

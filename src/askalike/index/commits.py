@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 
 import numpy as np
 
-from askalike.disk import synced
+from askalike.disk import synced, whole_synced
 from askalike.errors import IndexBusyError, SearchIndexError
 from askalike.index.segment import Array
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 FAN = 4  # as many segments of about one size become one
+SMALL = 4_096  # documents: segments below it become one at once, as each costs every search what looking into it takes
 NOTHING = (0, 0)  # the stamp of an index that is not there
 
 
@@ -134,6 +135,11 @@ class CommittedIndex(ABC, Generic[P, S, L]):
 
     def commit(self, change: int, parts: Sequence[P]) -> None:
         """Makes these parts, whose files are written, the state of that change number. For the writer only."""
+        known = {p.name for p in self._parts}
+        for part in parts:
+            if part.name not in known:
+                whole_synced(self.path / part.name)
+        synced(self.path)
         segments = [[p.name, p.deletions] for p in parts]
         manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "segments": segments}
         temporary = self.path / f"{MANIFEST}.new"
@@ -201,18 +207,18 @@ class Names:
                 return name
 
 
-def to_merge(parts: Sequence[P], order: Callable[[P], int], fitting: Callable[[Sequence[P]], list[P]]) -> list[P]:
-    """Segments that are better one: FAN of about the same size, or one that is more than half deleted.
+def to_merge(parts: Sequence[P], order: Callable[[P], int], fitting: Callable[[Sequence[P], int], list[P]]) -> list[P]:
+    """Segments that are better one: FAN of about the same size, two small ones, or one that is more than half deleted.
 
-    fitting: of parts of one size, in the given order, those to merge; none where they are not to be.
+    fitting: of parts of one size, in the given order, those to merge, at least so many; none where they are not to be.
     """
     for part in parts:
         if part.dead > part.size:
             return [part]
     tiers: dict[int, list[P]] = {}
     for part in sorted(parts, key=order):
-        tiers.setdefault(part.size.bit_length() // 3, []).append(part)
-    crowded = [group for tier in tiers.values() if (group := fitting(tier))]
+        tiers.setdefault(0 if part.size < SMALL else part.size.bit_length() // 3, []).append(part)
+    crowded = [group for size, tier in tiers.items() if (group := fitting(tier, FAN if size else 2))]
     return min(crowded, key=lambda group: group[0].size, default=[])
 
 

@@ -14,11 +14,9 @@ from zipfile import BadZipFile
 import numpy as np
 from numba import njit
 
-from askalike.disk import synced
 from askalike.errors import SearchIndexError
 from askalike.index.build import SegmentBuilder, fit_together, merged
 from askalike.index.commits import (
-    FAN,
     MANIFEST,
     CommittedIndex,
     Names,
@@ -143,13 +141,12 @@ class IndexWriter:
             name = self._name()
             segment.save(self._index.path / name)
             parts.append(self._index._opened(name, None))
-        synced(self._index.path)
         return parts
 
 
-def _fitting(tier: Sequence[_Part]) -> list[_Part]:
-    """As many of the parts as can be one segment, at least FAN; none if there are not so many."""
-    for size in range(len(tier), FAN - 1, -1):
+def _fitting(tier: Sequence[_Part], least: int) -> list[_Part]:
+    """As many of the parts as can be one segment, at least so many; none if there are not."""
+    for size in range(len(tier), least - 1, -1):
         if fit_together([part.live.segment for part in tier[:size]]):
             return list(tier[:size])
     return []

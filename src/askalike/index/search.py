@@ -162,6 +162,8 @@ class Searcher:
 
     def _forget(self) -> None:
         self._known: dict[str, int] = {}
+        self._names: list[str] = []
+        self._latest: tuple[QueryTerms, TermScore, Batch] | None = None
         self._ids = [np.empty(0, np.int64) for _ in self.segments]
         self._df = np.empty(0, np.float64)
         self._ttf = np.empty(0, np.float64)
@@ -186,7 +188,7 @@ class Searcher:
         self, queries: Sequence[QueryTerms], similarity: TermScore, candidates: Sequence[Array]
     ) -> list[NDArray[np.float64]]:
         """The score of each query's candidates (numbers, in any order); 0 where nothing matches or nothing is there."""
-        batch = self._batch(queries, similarity)
+        batch = self._again(queries, similarity)
         sizes = [len(c) for c in candidates]
         query = np.repeat(np.arange(len(queries)), sizes)
         number = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64)
@@ -199,8 +201,7 @@ class Searcher:
         self, query: QueryTerms, similarity: TermScore, numbers: Sequence[int]
     ) -> list[tuple[int, list[tuple[str, float]]]]:
         """For each number its best phrasing, and the terms that match with what each adds to the score."""
-        batch = self._batch([query], similarity)
-        names = list(self._known)
+        batch = self._again([query], similarity)
         result: list[tuple[int, list[tuple[str, float]]]] = [(0, []) for _ in numbers]
         top = np.zeros(len(numbers))
         for at, live in enumerate(self.segments):
@@ -216,7 +217,7 @@ class Searcher:
                     own = rows == i
                     result[pair[i]] = (
                         int(live.segment.phrasings[doc[i]]),
-                        _named(names, batch, shared[own], scores[own]),
+                        _named(self._names, batch, shared[own], scores[own]),
                     )
         return result
 
@@ -312,6 +313,12 @@ class Searcher:
         scores = similarity.score(tf, length, self._df[terms], self._ttf[terms], self.collection)
         return np.minimum(scores, HEADROOM * self._scores[similarity].bounds[terms])
 
+    def _again(self, queries: Sequence[QueryTerms], similarity: TermScore) -> Batch:
+        """The batch of queries of which one alone may be the one just searched for."""
+        if self._latest and len(queries) == 1 and queries[0] is self._latest[0] and similarity == self._latest[1]:
+            return self._latest[2]
+        return self._batch(queries, similarity)
+
     def _batch(self, queries: Sequence[QueryTerms], similarity: TermScore) -> Batch:
         offsets, terms, weights, grouped = [0], [], [], []
         for query in queries:
@@ -329,11 +336,14 @@ class Searcher:
             np.repeat(np.arange(len(queries)), np.diff(offsets)), np.array(weights) * tables.bounds[ids], len(queries)
         )
         scales = 2.0 ** np.floor(np.log2(LARGEST / np.maximum(bounds, 1e-9)))
-        return Batch(
+        batch = Batch(
             np.array(offsets, np.int64), ids, np.array(weights, np.float64), np.array(grouped, np.bool_), scales,
             np.array([q.skip_number for q in queries], np.int64),
             np.array([q.skip_phrasing for q in queries], np.int64),
         )  # fmt: skip
+        if len(queries) == 1:
+            self._latest = queries[0], similarity, batch
+        return batch
 
     def _group(self, query: QueryTerms, counts: dict[str, int]) -> list[str]:
         if not query.prefix:
@@ -347,6 +357,7 @@ class Searcher:
         new = [t for t in dict.fromkeys(terms) if t not in self._known]
         if new:
             self._known.update(zip(new, range(len(self._known), len(self._known) + len(new)), strict=True))
+            self._names += new
             df, ttf = np.zeros(len(new), np.int64), np.zeros(len(new), np.int64)
             for at, live in enumerate(self.segments):
                 ids = find(live.segment.term_bytes, live.segment.term_offsets, new)
@@ -365,6 +376,7 @@ class Searcher:
             if len(self._scores) >= KEPT_SIMILARITIES:
                 self._scores.clear()
             tables = self._scores[similarity] = _Scores(len(self.segments))
+            self._latest = None
         tables.reserve(len(self._known))
         new = terms[~tables.done[terms]]
         if len(new):

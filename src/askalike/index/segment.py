@@ -1,6 +1,5 @@
 """An immutable part of an index: postings of some documents, as arrays that are mapped into memory, not read."""
 
-import os
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
@@ -72,13 +71,10 @@ class Segment:
         return int(self.lengths[self.phrasings == 0].sum(dtype=np.int64))
 
     def save(self, path: Path) -> None:
-        """Writes the arrays into a new directory, down to the disk."""
+        """Writes the arrays into a new directory; the commit that names it brings them down to the disk."""
         path.mkdir(parents=True)
         for field in fields(self):
-            with open(path / f"{field.name}.npy", "wb") as file:
-                np.save(file, getattr(self, field.name), allow_pickle=False)
-                file.flush()
-                os.fsync(file.fileno())
+            np.save(path / f"{field.name}.npy", getattr(self, field.name), allow_pickle=False)
 
     @classmethod
     def open(cls, path: Path) -> Self:

@@ -5,22 +5,19 @@ an index changed step by step answers exactly as one built afresh.
 """
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 from zipfile import BadZipFile
 
 import numpy as np
 
-from askalike.disk import synced
 from askalike.errors import SearchIndexError
 from askalike.index import hnsw
 from askalike.index.commits import (
-    FAN,
     CommittedIndex,
     Names,
     deletions_file,
@@ -185,15 +182,11 @@ class VectorWriter:
         folder = self._index.path / name
         folder.mkdir(parents=True)
         for file, array in {"numbers": numbers, "phrasings": phrasings}.items():
-            _write(folder / f"{file}.npy", array)
+            np.save(folder / f"{file}.npy", array, allow_pickle=False)
         for at, part in enumerate(stored):
             for file, array in part.arrays().items():
-                _write(folder / f"{at}.{file}.npy", array)
-        with open(folder / KINDS, "w", encoding="utf-8") as text:
-            json.dump([asdict(kind) for kind in self._kinds], text)
-            text.flush()
-            os.fsync(text.fileno())
-        synced(self._index.path)
+                np.save(folder / f"{at}.{file}.npy", array, allow_pickle=False)
+        (folder / KINDS).write_text(json.dumps([asdict(kind) for kind in self._kinds]), encoding="utf-8")
         return self._index._opened(name, None)
 
     def _without(self, part: _Part, gone: Array) -> _Part:
@@ -206,8 +199,8 @@ class VectorWriter:
         return _Part(part.name, part.path, part.kinds, part.numbers, part.phrasings, part.stored, deleted, file)
 
 
-def _fitting(tier: Sequence[_Part]) -> list[_Part]:
-    return list(tier) if len(tier) >= FAN else []
+def _fitting(tier: Sequence[_Part], least: int) -> list[_Part]:
+    return list(tier) if len(tier) >= least else []
 
 
 def _load(folder: Path, at: int, kind: Kind) -> Stored:
@@ -222,10 +215,3 @@ def _load(folder: Path, at: int, kind: Kind) -> Stored:
 
 def _mapped(path: Path) -> Array:
     return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-
-
-def _write(path: Path, array: Any) -> None:
-    with open(path, "wb") as file:
-        np.save(file, array, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())

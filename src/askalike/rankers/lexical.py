@@ -3,7 +3,9 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -22,9 +24,11 @@ from askalike.rankers._ranker import Progress
 from askalike.similarities._similarity import Similarity
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import detect
-from askalike.types import Answer, Contribution, Explanation, Question, Span
+from askalike.types import Answer, Contribution, Explanation, Markup, Question, Span
 
 PROGRESS_EVERY = 2_000
+REMEMBERED = 2_048
+"""So many texts are remembered with their terms: while somebody types the same questions are found again and again."""
 
 
 class LexicalSettings(AnalyzerSettings):
@@ -52,11 +56,21 @@ class LexicalSettings(AnalyzerSettings):
         return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:12]
 
 
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text, plain, with its terms and where each stands."""
+
+    plain: str
+    spans: Sequence[tuple[str, int, int]]
+    terms: frozenset[str]
+
+
 class Lexical(Indexed[PostingsIndex]):
     """Lexical ranking by a similarity."""
 
     GRID: ClassVar[Mapping[str, Sequence[Any]]] = {"title_weight": (1.0, 2.0, 3.0, 5.0)}
     """What tuning tries besides the similarity's settings. Each weight has an index of its own."""
+    _latest: tuple[tuple[View, Asked, bool], QueryTerms] | None = None
 
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
         self.name = name
@@ -64,6 +78,7 @@ class Lexical(Indexed[PostingsIndex]):
         self.settings = settings or LexicalSettings()
         own = {key: getattr(self.settings, key) for key in AnalyzerSettings.model_fields}
         self.analyzer = Analyzer(AnalyzerSettings(**own))
+        self._looked_up = lru_cache(REMEMBERED)(self._text)
 
     @classmethod
     def named(cls, name: str, values: Mapping[str, Any]) -> Self:
@@ -83,8 +98,13 @@ class Lexical(Indexed[PostingsIndex]):
         return (directory(view, f"terms-{view.of}-{self.settings.digest}"),)
 
     def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> list[QueryTerms]:
-        """The queries' terms."""
-        return [self._query(view, one, prefix) for one in asked]
+        """The queries' terms. Those of one alone are remembered, as it is explained after it was found."""
+        if len(asked) != 1:
+            return [self._query(view, one, prefix) for one in asked]
+        key = (view, asked[0], prefix)
+        if self._latest is None or self._latest[0] != key:
+            self._latest = key, self._query(view, asked[0], prefix)
+        return [self._latest[1]]
 
     def find(self, prepared: list[QueryTerms], k: int, allowed: Numbers | None) -> list[Found]:
         """See Numbered.find. Documents that share no word with the query are not found."""
@@ -99,7 +119,7 @@ class Lexical(Indexed[PostingsIndex]):
     ) -> Mapping[str, Explanation]:
         """The words that matched, in which field, and what each added; the contributions add up to the score."""
         numbers = view.numbers(ids)
-        terms = self._query(view, asked, prefix)
+        (terms,) = self.prepare(view, [asked], prefix)
         rows = self._searcher().contributions(terms, self.similarity, list(numbers.values()))
         documents = view.get(numbers) if view.of == "questions" else {}
         completed = {term: terms.prefix for _, shared in rows for term, _ in shared if terms.prefix}
@@ -195,26 +215,31 @@ class Lexical(Indexed[PostingsIndex]):
     def _explained(
         self, question: Question, surfaces: Mapping[str, str], phrasing: int, shared: Sequence[tuple[str, float]]
     ) -> Explanation:
-        texts = self._fields(question, phrasing)
         language = question.language or (self._view.language if self._view else None)
-        spans = {name: self.analyzer.spans(text, language) for name, text in texts.items()}
+        texts = {name: self._looked_up(*raw, language) for name, raw in self._fields(question, phrasing).items()}
         terms = {term for term, _ in shared}
         contributions = [
-            Contribution(surfaces.get(t, t), tuple(f for f in texts if any(t == s[0] for s in spans[f])), score)
+            Contribution(surfaces.get(t, t), tuple(f for f, text in texts.items() if t in text.terms), score)
             for t, score in shared
         ]
-        marks = tuple(Span(f, a, b) for f in texts for t, a, b in spans[f] if t in terms)
+        marks = tuple(Span(f, a, b) for f, text in texts.items() for t, a, b in text.spans if t in terms)
         ordered = tuple(sorted(contributions, key=lambda c: -c.score))
-        return Explanation(sum(c.score for c in contributions), ordered, marks, texts)
+        plain = {name: text.plain for name, text in texts.items()}
+        return Explanation(sum(c.score for c in contributions), ordered, marks, plain)
 
-    def _fields(self, question: Question, phrasing: int) -> dict[str, str]:
+    def _fields(self, question: Question, phrasing: int) -> dict[str, tuple[str, Markup]]:
+        """The texts that the phrasing has, with their markup."""
         if phrasing:
-            if phrasing > len(question.rephrasings):  # the archive has changed since
-                return {}
-            return {"rephrasing": self.analyzer.text(question.rephrasings[phrasing - 1], "text")}
-        texts = {}
+            known = phrasing <= len(question.rephrasings)  # else the archive has changed since
+            return {"rephrasing": (question.rephrasings[phrasing - 1], "text")} if known else {}
+        texts: dict[str, tuple[str, Markup]] = {}
         if "title" in self.settings.fields:
-            texts["title"] = self.analyzer.text(question.title, "text")
+            texts["title"] = (question.title, "text")
         if "body" in self.settings.fields and question.body:
-            texts["body"] = self.analyzer.text(question.body, question.markup)
+            texts["body"] = (question.body, question.markup)
         return texts
+
+    def _text(self, raw: str, markup: Markup, language: str | None) -> _Text:
+        plain = self.analyzer.text(raw, markup)
+        spans = self.analyzer.spans(plain, language)
+        return _Text(plain, spans, frozenset(term for term, _, _ in spans))

@@ -43,10 +43,10 @@ def create_app(settings: ServiceSettings, rate: Rate) -> FastAPI:
     )
     app.state.settings, app.state.rate = settings, rate
     install(app)
+    app.include_router(_of_an_archive(), prefix="/v1/{archive}")  # first: what is asked most is looked for first
     app.include_router(health.router)
     app.include_router(metrics.router)
     app.include_router(widget.router)
-    app.include_router(_of_an_archive(), prefix="/v1/{archive}")
     app.include_router(pages.router())
     app.add_middleware(BodyLimit, most_bytes=settings.max_body_bytes, receive_s=settings.receive_s)
     app.add_middleware(Origins, allowed=settings.allow_origins, desks=lambda: app.state.desks.values())

@@ -33,7 +33,8 @@ class Lane(Generic[T]):
         self._waiting += 1
         future = asyncio.get_running_loop().run_in_executor(self._thread, self._counted, work)
         future.add_done_callback(self._uncounted)
-        return await asyncio.wait_for(future, self._timeout_s)
+        async with asyncio.timeout(self._timeout_s):
+            return await future
 
     def close(self) -> None:
         """Finishes what waits, then ends the thread."""

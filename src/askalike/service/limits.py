@@ -72,7 +72,8 @@ class BodyLimit:
 
     async def _in_time(self, receive: Receive, until: float) -> Message:
         try:
-            return await asyncio.wait_for(receive(), max(0, until - time.monotonic()))
+            async with asyncio.timeout(until - time.monotonic()):
+                return await receive()
         except TimeoutError:
             late = f"body: not here within {self._receive_s:g} s; send it faster, or less at a time"
             raise HTTPException(408, late, {"connection": "close"}) from None

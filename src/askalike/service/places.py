@@ -13,10 +13,11 @@ from askalike.service.rate import Rate
 from askalike.service.tracing import note
 
 BEARER = HTTPBearer(auto_error=False, description="a key made by `askalike keys create`; none is needed on loopback")
+Name = Annotated[str, Path(description="the archive's name")]
 Shown = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
 
 
-async def named(request: Request, archive: Annotated[str, Path(description="the archive's name")]) -> Desk:
+def named(request: Request, archive: str) -> Desk:
     """The archive that the address names; 404 for one that is not served."""
     desks: dict[str, Desk] = request.app.state.desks
     if archive not in desks:
@@ -26,7 +27,8 @@ async def named(request: Request, archive: Annotated[str, Path(description="the 
 
 
 def _may(scope: Scope, published: bool = False) -> Callable[..., Awaitable[Desk]]:
-    async def desk_for(request: Request, desk: Annotated[Desk, Depends(named)], shown: Shown) -> Desk:
+    async def desk_for(request: Request, archive: Name, shown: Shown) -> Desk:
+        desk = named(request, archive)
         admit(request, desk, shown.credentials if shown else None, scope, published)
         return desk
 

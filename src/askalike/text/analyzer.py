@@ -89,7 +89,11 @@ class Analyzer:
 
     def spans(self, text: str, language: str | None = None) -> list[tuple[str, int, int]]:
         """The same terms, each with the offsets of its first character and of that after its last in `text`."""
-        return list(self._spans(text, language))
+        if not is_plain(text):
+            return list(self._spans(text, language))
+        terms = self._terms(language)
+        found = [(terms[word[0]], word.start(), word.end()) for word in self._plain.finditer(text)]
+        return [span for span in found if span[0]] if self.settings.stop_words else found
 
     def prefix(self, text: str, language: str | None = None) -> tuple[list[str], str | None]:
         """Text that is still being typed: the terms of its finished words, and the unfinished last word.

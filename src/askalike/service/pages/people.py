@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from askalike.archive.keys import Key, Scope
 from askalike.service.desk import Desk
 from askalike.service.pages import tokens
-from askalike.service.places import counted, named
+from askalike.service.places import Name, counted, named
 
 MOST_FIELDS = 1_000
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -68,7 +68,8 @@ def checked(shape: type[Shape], values: Mapping[str, Any]) -> Shape:
 
 
 def _may(scope: Scope) -> Callable[..., Awaitable[Desk]]:
-    async def desk_for(request: Request, desk: Annotated[Desk, Depends(named)]) -> Desk:
+    async def desk_for(request: Request, archive: Name) -> Desk:
+        desk = named(request, archive)
         request.state.who = found = who(request, desk)
         counted(request, desk, found.key if found else None)
         if found is None:
