@@ -36,7 +36,7 @@ from askalike.text.pieces import pooled
 from askalike.text.vocabulary import RESERVED
 from askalike.types import Answer, Part, Question, Vectors
 
-REMEMBERED = 512  # texts whose words are: some 20 MB
+REMEMBERED = 1_024  # texts whose words are: some 30 MB
 WEIGHTS = "static.safetensors"
 LEAST = 0.35  # cosine of packaged vectors: on small desks, questions about something else stay below it
 

@@ -312,6 +312,16 @@ def _gather_touched(
 
 
 @njit(cache=True)
+def _settle_touched(places: Array, first: int, last: int, group: Array, window: Array) -> None:
+    """Adds the best completion of each document first:last of one list to its sum, once, and clears it."""
+    places = places[first:last]
+    for j in range(len(places)):
+        place = places[j]
+        window[place] += group[place]
+        group[place] = 0
+
+
+@njit(cache=True)
 def _list(p: Postings, t: Terms, i: int) -> List:
     term = t.ids[i]
     return List(p.starts[term], p.starts[term + 1], t.tables[i], np.int64(p.bitmap_of[term]), t.by_code[i])
@@ -486,9 +496,13 @@ def search(p: Postings, t: Terms, query: Query, best: Best, buffers: Buffers) ->
             firsts[i] = _from(blocks, places, ranks, lists[i], lasts[i], low)
             lasts[i] = _from(blocks, places, ranks, lists[i], firsts[i], high)
             touched += lasts[i] - firsts[i]
-        if loose < terms:
+        sparse = touched * SPARSE < high - low
+        for i in range(loose, terms):
+            _raise(places, codes, scores, lists[i], firsts[i], lasts[i], group)
+        if sparse:
             for i in range(loose, terms):
-                _raise(places, codes, scores, lists[i], firsts[i], lasts[i], group)
+                _settle_touched(places, firsts[i], lasts[i], group, window)
+        elif loose < terms:
             window[:] += group
             group[:] = 0
         part = window[low - base : high - base]
@@ -501,7 +515,7 @@ def search(p: Postings, t: Terms, query: Query, best: Best, buffers: Buffers) ->
             counts[0] = _count(part, limit)
         need = max(1, limit - rest[added])
         n = 0
-        if touched * SPARSE < high - low:
+        if sparse:
             for i in range(added, terms):
                 n = _gather_touched(places, firsts[i], lasts[i], window, base, need, found, sums, n)
         else:

@@ -63,7 +63,7 @@ def explained(
     added = np.array([word.vector @ total for word in asked], np.float64) if found else np.empty(0)
     if not score or abs(added.sum()) < LEAST_SUM:
         return Explanation(score, whole, (), texts)
-    nearest = list(map(_Found.of(found).nearest, asked))
+    nearest = _Found.of(found).nearest(asked)
     shares = added * (score / added.sum())
     rows = [
         Contribution(_pair(word, other), (other.span.field,) if other else (), float(share))
@@ -127,12 +127,14 @@ class _Found:
         folded = np.array([word.text.casefold() for word in words], np.object_)
         return cls(words, vectors, np.linalg.norm(vectors, axis=1), folded)
 
-    def nearest(self, word: _Word) -> _Word | None:
-        """The word most like it, if it is like it at all; the same word before all others."""
-        lengths = self.lengths * np.linalg.norm(word.vector)
-        alike = self.vectors @ word.vector / np.where(lengths > 0, lengths, 1)
-        alike += 2.0 * (self.folded == word.text.casefold())
-        return self.words[int(alike.argmax())] if alike.max() >= ALIKE else None
+    def nearest(self, asked: Sequence[_Word]) -> list[_Word | None]:
+        """Of each word the one most like it, if any is like it at all; the same word before all others."""
+        vectors = np.array([word.vector for word in asked])
+        lengths = np.outer(np.linalg.norm(vectors, axis=1), self.lengths)
+        alike = vectors @ self.vectors.T / np.where(lengths > 0, lengths, 1)
+        alike += 2.0 * (np.array([[word.text.casefold()] for word in asked], np.object_) == self.folded)
+        best = alike.argmax(axis=1)
+        return [self.words[n] if row[n] >= ALIKE else None for n, row in zip(best.tolist(), alike, strict=True)]
 
 
 def _pair(word: _Word, other: _Word | None) -> str:

@@ -172,7 +172,10 @@ class Hybrid(Composed):
         if prepared.pools is None:
             proposed = self._proposed(prepared, None)
             numbers = [_union(found) for found in zip(*proposed, strict=True)]
-            raw = [part.score(own, numbers) for part, own in zip(self.parts, prepared.parts, strict=True)]
+            raw = [
+                _scores(part, own, found, numbers)
+                for part, own, found in zip(self.parts, prepared.parts, proposed, strict=True)
+            ]
             scales = [list(map(self._scale, f, s)) for f, s in zip(proposed, raw, strict=True)]
             scores = [
                 [c(n, x) for c, n, x in zip(cs, numbers, xs, strict=True)] for cs, xs in zip(scales, raw, strict=True)
@@ -187,6 +190,17 @@ class Hybrid(Composed):
         there = scores[~np.isnan(scores)]
         low, high = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
         return _Scale(self.settings.normalise, found.numbers, low, high - low)
+
+
+def _scores(part: Numbered, prepared: Any, found: Sequence[Found], pools: Sequence[Numbers]) -> list[Scores]:
+    """A part's scores of the pools: those that it has found with them, and the others'."""
+    others = [~np.isin(pool, own.numbers) for pool, own in zip(pools, found, strict=True)]
+    asked = part.score(prepared, [pool[rest] for pool, rest in zip(pools, others, strict=True)])
+    scores = [np.empty(len(pool)) for pool in pools]
+    for own, pool, rest, known, more in zip(scores, pools, others, found, asked, strict=True):
+        own[np.searchsorted(pool, known.numbers)] = known.scores
+        own[rest] = more
+    return scores
 
 
 def _union(found: Sequence[Found]) -> Numbers:

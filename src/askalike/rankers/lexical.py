@@ -27,7 +27,7 @@ from askalike.text.language import detect
 from askalike.types import Answer, Contribution, Explanation, Markup, Question, Span
 
 PROGRESS_EVERY = 2_000
-REMEMBERED = 2_048
+REMEMBERED = 1_024
 """So many texts are remembered with their terms: while somebody types the same questions are found again and again."""
 
 
