@@ -1,10 +1,10 @@
 """SemEval Task 3 B with the search engine's order of the candidates as one more feature: run, weights and test.
 
-python experiments/engine_order.py ARCHIVE PART [PART …]
+python experiments/engine_order.py ARCHIVE PART,PART,… [PART,PART,… …]
 
-Each part is a ranker or a trained model of the archive. Scores are scaled to 0 … 1 within a query's candidates; the
-engine's are 1 / √place. Weights are chosen by MAP on dev, the test is looked at once: against the engine's own order,
-by a paired randomisation test.
+Each part is a ranker or a trained model of the archive; several lists of parts are the same system with other seeds.
+Scores are scaled to 0 … 1 within a query's candidates; the engine's are 1 / √place. Weights are chosen by MAP on dev,
+the test is looked at once: against the engine's own order, by Welch's t over seeds and queries.
 """
 
 import itertools
@@ -17,27 +17,36 @@ from numpy.typing import NDArray
 from askalike import rankers
 from askalike.archive.splits import split
 from askalike.archive.store import Archive
-from askalike.evaluation.resampling import sign_flip_p
+from askalike.evaluation.seeds import interval_over_seeds, over_seeds_and_queries
 
 Array = NDArray[np.float64]
 Features = list[tuple[Array, NDArray[np.bool_]]]
 CHOICES = (0, 0.5, 1, 2)
 
 
-def main(directory: str, *parts: str) -> None:
-    """Prints the weights, and MAP of dev and test with and without the engine."""
-    with Archive.open(Path(directory)) as archive:
-        dev, test = (features(archive, name, parts) for name in ("dev", "test"))
-    alone = np.array([1.0] + [0.0] * len(parts))
-    for name, with_engine in (("without the engine's order", False), ("with it", True)):
-        choices = [np.array(c) for c in itertools.product(CHOICES, repeat=len(parts) + 1) if any(c)]
-        allowed = [c for c in choices if with_engine or not c[0]]
-        best = max(allowed, key=lambda weights: precisions(dev, weights).mean())
-        ours, engine = precisions(test, best), precisions(test, alone)
-        print(f"{name}: weights of the engine, {', '.join(parts)}: {best.tolist()}")
-        print(f"  MAP on dev {precisions(dev, best).mean():.4f}, on test {ours.mean():.4f}; engine {engine.mean():.4f}")
-        p = sign_flip_p((ours - engine)[:, None], 10_000, 0)[0]
-        print(f"  difference {(ours - engine).mean():+.4f}, p {p:.4f}, n = {len(ours)}")
+def main(directory: str, *systems: str) -> None:
+    """Prints weights and MAP of each seed, and the difference to the engine over all of them."""
+    for with_engine in (False, True):
+        print("with the engine's order" if with_engine else "without the engine's order")
+        with Archive.open(Path(directory)) as archive:
+            measured = [_measured(archive, tuple(parts.split(",")), with_engine) for parts in systems]
+        ours, engine = (np.array(rows) for rows in zip(*measured, strict=True))
+        found = over_seeds_and_queries(ours, engine[:1])
+        low, high = interval_over_seeds(ours)
+        spread = ours.mean(1).std(ddof=1)
+        print(f"  MAP {ours.mean():.4f} ± {spread:.4f} [{low:.4f}, {high:.4f}]; engine {engine.mean():.4f}")
+        print(f"  difference {(ours - engine).mean():+.4f} [{found.low:+.4f}, {found.high:+.4f}], p {found.p:.4f}")
+
+
+def _measured(archive: Archive, parts: tuple[str, ...], with_engine: bool) -> tuple[Array, Array]:
+    """Each test query's average precision, ours and the engine's."""
+    dev, test = (features(archive, name, parts) for name in ("dev", "test"))
+    choices = [np.array(c) for c in itertools.product(CHOICES, repeat=len(parts) + 1) if any(c)]
+    best = max((c for c in choices if with_engine or not c[0]), key=lambda c: precisions(dev, c).mean())
+    ours = precisions(test, best)
+    weights = ", ".join(f"{part} {weight:g}" for part, weight in zip(("engine", *parts), best, strict=True))
+    print(f"  {weights}: MAP on dev {precisions(dev, best).mean():.4f}, on test {ours.mean():.4f}")
+    return ours, precisions(test, np.eye(len(parts) + 1)[0])
 
 
 def features(archive: Archive, name: str, parts: tuple[str, ...]) -> Features:
