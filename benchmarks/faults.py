@@ -36,10 +36,10 @@ def started(path: Path, seconds: list[float]) -> Service:
     return service
 
 
-def cycles(path: Path, count: int) -> tuple[int, list[str], list[float]]:
+def cycles(path: Path, count: int, seed: int) -> tuple[int, list[str], list[float]]:
     """How many writes were acknowledged in so many cycles, what is wrong with them, and each restart's seconds."""
     seconds: list[float] = []
-    killed, wrong, service = Killed(path.name), [], started(path, [])
+    killed, wrong, service = Killed(path.name, seed), [], started(path, [])
     for n in range(count):
         acknowledged = killed.cycle(service)
         service = started(path, seconds)
@@ -57,18 +57,25 @@ def told(seconds: Sequence[float]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cycles", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1, help="of the moments")
     parser.add_argument("--questions", type=int, default=1_000_000, help="of the archive that restarts are timed with")
     parser.add_argument("--restarts", type=int, default=7)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "riverside"
-        import_archive("table", [EXAMPLE], path)
-        count, wrong, seconds = cycles(path, options.cycles)
-    print(f"{options.cycles} cycles: {count} questions acknowledged, wrong: {len(wrong)} {' '.join(wrong[:5])}")
-    print(f"restart to first answer, 244 questions and more: {told(seconds)}")
+    wrong = told_cycles(options) if options.cycles else []
     if options.questions:
         print(f"restart to first answer, {options.questions:,} questions: {restarts(options)}")
     return bool(wrong)
+
+
+def told_cycles(options: argparse.Namespace) -> list[str]:
+    """Prints what came of the cycles; returns what is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "riverside"
+        import_archive("table", [EXAMPLE], path)
+        count, wrong, seconds = cycles(path, options.cycles, options.seed)
+    print(f"{options.cycles} cycles: {count} questions acknowledged, wrong: {len(wrong)} {' '.join(wrong[:5])}")
+    print(f"restart to first answer, 244 questions and more: {told(seconds)}")
+    return wrong
 
 
 def restarts(options: argparse.Namespace) -> str:

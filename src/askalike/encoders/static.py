@@ -18,7 +18,6 @@ import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,7 +35,6 @@ from askalike.text.pieces import pooled
 from askalike.text.vocabulary import RESERVED
 from askalike.types import Answer, Part, Question, Vectors
 
-REMEMBERED = 1_024  # texts whose words are: some 30 MB
 WEIGHTS = "static.safetensors"
 LEAST = 0.35  # cosine of packaged vectors: on small desks, questions about something else stay below it
 
@@ -78,7 +76,6 @@ class Static:
         self.values = values or {}
         """See Encoder.values; a trained one's are fixed."""
         self.pieces = Pieces(settings, bpe)
-        self._looked_up = lru_cache(REMEMBERED)(self._words)
         self.vectors = np.ascontiguousarray(vectors, np.float32)
         self.weights = np.ascontiguousarray(weights, np.float32)
         described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
@@ -141,12 +138,8 @@ class Static:
     def words(self, text: str) -> list[Word]:
         """The words of a plain text with what each adds, those of no weight left out; their sum is the text's vector.
 
-        A pair of words counts for its second one. Some texts are remembered: while somebody types the same questions
-        are found again and again.
+        A pair of words counts for its second one.
         """
-        return list(self._looked_up(text))
-
-    def _words(self, text: str) -> list[Word]:
         pieces = text.split()
         pairs = [f"{before} {piece}".strip() for before, piece in zip(["", *pieces], pieces, strict=False)]
         rows, offsets = self.pieces.lookup([*pairs, "", *pieces[:-1]])

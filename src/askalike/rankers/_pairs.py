@@ -1,7 +1,8 @@
 """Why two texts have like vectors, word by word: as the encoder can tell, else by leaving words out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,6 +15,8 @@ from askalike.rankers._windows import traced
 from askalike.types import Answer, Contribution, Explanation, Question, Span
 
 LEAST_SUM = 1e-9  # of products: less cannot be shared out
+REMEMBERED = 512
+"""So many texts are remembered with their words, some 25 MB: while somebody types the same are found again."""
 ALIKE = 0.4  # the cosine from which two words are shown beside each other
 
 
@@ -38,11 +41,10 @@ class Tracing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word of a field, where it stands there, and what it adds to the text's vector."""
+    """A word of a field, and where it stands there."""
 
     text: str
     span: Span
-    vector: NDArray[np.float32]
 
 
 def explained(
@@ -57,17 +59,17 @@ def explained(
         return _by_network(encoder, name, query, fields, score)
     whole = (Contribution(name, (), score),) if score else ()
     texts = {field: encoder.text(text) for field, text in fields.items()}
-    asked = list(_words(encoder, "query", encoder.text(query)))
-    found = [word for field, text in texts.items() for word in _words(encoder, field, text)]
-    total = np.sum([word.vector for word in found], axis=0)
-    added = np.array([word.vector @ total for word in asked], np.float64) if found else np.empty(0)
-    if not score or abs(added.sum()) < LEAST_SUM:
+    asked, found = _read(encoder, (("query", encoder.text(query)),)), _read(encoder, tuple(texts.items()))
+    if not score or not asked.words or not found.words:
         return Explanation(score, whole, (), texts)
-    nearest = _Found.of(found).nearest(asked)
+    added = (asked.vectors @ found.vectors.sum(axis=0)).astype(np.float64)
+    if abs(added.sum()) < LEAST_SUM:
+        return Explanation(score, whole, (), texts)
     shares = added * (score / added.sum())
+    nearest = found.nearest(asked)
     rows = [
         Contribution(_pair(word, other), (other.span.field,) if other else (), float(share))
-        for word, other, share in zip(asked, nearest, shares, strict=True)
+        for word, other, share in zip(asked.words, nearest, shares, strict=True)
     ]
     spans = {other.span: None for other in nearest if other}
     return Explanation(score, tuple(sorted(rows, key=lambda c: -c.score)), tuple(spans), texts)
@@ -102,39 +104,41 @@ def _named(reason: Explanation, fields: Mapping[str, Question]) -> Explanation:
     return replace(reason, spans=spans, text={names.get(f, f): text for f, text in reason.text.items()})
 
 
-def _words(encoder: Additive, field: str, text: str) -> Iterator[_Word]:
-    """The words with what each adds, without the signs around them."""
-    for word in encoder.words(text):
-        shown, start, end = text[word.start : word.end], word.start, word.end
-        if not shown.isalnum():
-            start += next((i for i, c in enumerate(shown) if c.isalnum()), 0)
-            end -= next((i for i, c in enumerate(reversed(shown)) if c.isalnum()), 0)
-        yield _Word(text[start:end], Span(field, start, end), word.vector)
-
-
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """The words of a document, and what comparing others with them needs, once for all."""
+class _Text:
+    """The words of a text's fields, and what comparing them with others needs."""
 
     words: Sequence[_Word]
     vectors: NDArray[np.float32]
+    """(words, dim): what each adds to the text's vector."""
     lengths: NDArray[np.float32]
     folded: NDArray[np.object_]
 
-    @classmethod
-    def of(cls, words: Sequence[_Word]) -> "_Found":
-        vectors = np.array([word.vector for word in words])
-        folded = np.array([word.text.casefold() for word in words], np.object_)
-        return cls(words, vectors, np.linalg.norm(vectors, axis=1), folded)
-
-    def nearest(self, asked: Sequence[_Word]) -> list[_Word | None]:
-        """Of each word the one most like it, if any is like it at all; the same word before all others."""
-        vectors = np.array([word.vector for word in asked])
-        lengths = np.outer(np.linalg.norm(vectors, axis=1), self.lengths)
-        alike = vectors @ self.vectors.T / np.where(lengths > 0, lengths, 1)
-        alike += 2.0 * (np.array([[word.text.casefold()] for word in asked], np.object_) == self.folded)
+    def nearest(self, asked: "_Text") -> list[_Word | None]:
+        """Of each word of another text the one most like it, if any is like it at all; the same word before all
+        others."""
+        lengths = np.outer(asked.lengths, self.lengths)
+        alike = asked.vectors @ self.vectors.T / np.where(lengths > 0, lengths, 1)
+        alike += 2.0 * (asked.folded[:, None] == self.folded)
         best = alike.argmax(axis=1)
         return [self.words[n] if row[n] >= ALIKE else None for n, row in zip(best.tolist(), alike, strict=True)]
+
+
+@lru_cache(REMEMBERED)
+def _read(encoder: Additive, texts: tuple[tuple[str, str], ...]) -> _Text:
+    """The words of (field, plain text), without the signs around them."""
+    words, vectors = [], []
+    for field, text in texts:
+        for word in encoder.words(text):
+            shown, start, end = text[word.start : word.end], word.start, word.end
+            if not shown.isalnum():
+                start += next((i for i, c in enumerate(shown) if c.isalnum()), 0)
+                end -= next((i for i, c in enumerate(reversed(shown)) if c.isalnum()), 0)
+            words.append(_Word(text[start:end], Span(field, start, end)))
+            vectors.append(word.vector)
+    folded = np.array([word.text.casefold() for word in words], np.object_)
+    rows = np.array(vectors, np.float32)
+    return _Text(words, rows, np.linalg.norm(rows, axis=1) if words else np.empty(0, np.float32), folded)
 
 
 def _pair(word: _Word, other: _Word | None) -> str:

@@ -29,7 +29,7 @@ class PartsSettings(config.Settings):
     """Which rankers, what all of them search, and how many documents each proposes."""
 
     parts: Names = Field(("lm_jelinek_mercer", "static"), description="the rankers; PART.KEY sets one of a part's own")
-    depth: int = Field(1_000, ge=1, description="how many documents a part proposes, whatever k is")
+    depth: int = Field(200, ge=1, description="how many documents a part proposes, whatever k is")
     fields: Literal["title", "body", "title,body"] | None = Field(None, description="what every part searches")
     rephrasings: bool | None = Field(None, description="whether a question is found by its rephrasings too")
     seed: int | None = Field(None, ge=0, description="of every part that learns")
