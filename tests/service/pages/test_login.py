@@ -230,3 +230,45 @@ def test_static_files_are_packaged_and_kept_by_browsers(service) -> None:
         assert "immutable" in answer.headers["cache-control"]
     assert service.get("/static/..%2fassets.py").status == 404
     assert service.get("/static/vendor/htmx.LICENSE").status == 404
+
+
+@pytest.fixture(scope="module")
+def public(locked: Path) -> Iterator[Service]:
+    served = Service(locked, options=("--option", "require_keys=true", "--option", "public=true"))
+    yield served
+    served.end()
+
+
+def test_on_public_pages_a_visitor_searches_and_reads(public: Service) -> None:
+    browser = Browser(public)
+    assert browser.get("/").status == 200
+    page = browser.get(f"{ASK}?title=library+card")
+    assert (page.status, b"Log in" in page.body, b"This answers it" in page.body) == (200, True, False)
+    found = browser.post(f"{ASK}/similar", title="library card")
+    assert (found.status, b"library card" in found.body.lower()) == (200, True)
+    link = re.search(rb'href="(/a/riverside/questions/[^"]+)"', found.body)
+    assert link is not None
+    assert browser.get(link[1].decode()).status == 200
+
+
+@pytest.mark.parametrize("path", [QUEUE, f"{ASK}/gaps", f"{ASK}/quality"])
+def test_on_public_pages_the_rest_needs_a_session(public: Service, path: str) -> None:
+    answer = Browser(public).get(path)
+    assert (answer.status, answer.headers["location"].split("?")[0]) == (303, "/login")
+
+
+def test_a_visitor_changes_nothing_and_has_no_api(public: Service) -> None:
+    browser = Browser(public)
+    browser.get(f"{ASK}?title=library+card")
+    said = browser.post(f"{ASK}/feedback", title="library card", none_of_these="1")
+    assert (said.status, said.headers["location"].split("?")[0]) == (303, "/login")
+    assert public.get("/v1/riverside/similar?title=library+card").status == 401
+
+
+def test_on_public_pages_who_logs_in_may_say_what_they_think(public: Service, locked: Path) -> None:
+    browser = Browser(public)
+    browser.get("/login")
+    browser.post("/login", key=made(locked, "read"), next=ASK)
+    page = browser.get(f"{ASK}?title=library+card")
+    assert (b"Log out" in page.body, b"This answers it" in page.body) == (True, True)
+    assert browser.post(f"{ASK}/feedback", title="library card", none_of_these="1").status == 303

@@ -12,7 +12,7 @@ from askalike.archive.store import Archive
 from askalike.service.asking import Feedback, judged
 from askalike.service.desk import Desk
 from askalike.service.pages.marking import matched
-from askalike.service.pages.people import Form, Reader, Sent, checked
+from askalike.service.pages.people import Form, Reader, Sent, Visitor, checked
 from askalike.service.pages.rendering import home, page
 from askalike.service.schema import LONGEST_BODY, LONGEST_TITLE, Asked
 from askalike.service.similar import found
@@ -40,7 +40,7 @@ class Item:
 
 
 @router.get("/a/{archive}")
-async def get_ask(desk: Reader, request: Request, title: str = "", body: str = "", noted: str = "") -> Response:
+async def get_ask(desk: Visitor, request: Request, title: str = "", body: str = "", noted: str = "") -> Response:
     """The form, and what is similar to what it holds."""
     return page(
         request, "ask.html", typed=False, noted=SAID.get(noted, ""), longest=(LONGEST_TITLE, LONGEST_BODY),
@@ -49,7 +49,7 @@ async def get_ask(desk: Reader, request: Request, title: str = "", body: str = "
 
 
 @router.post("/a/{archive}/similar")
-async def post_similar(desk: Reader, request: Request, form: Sent) -> Response:
+async def post_similar(desk: Visitor, request: Request, form: Sent) -> Response:
     """The part of the page below the form, while somebody types. Changes nothing."""
     found = await _similar(desk, request, form.one("title"), form.one("body"), prefix=True)
     return page(request, "parts/similar.html", typed=True, **found)

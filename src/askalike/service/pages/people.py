@@ -21,14 +21,18 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """Somebody at an archive's desk. `key` is None where everything is open."""
+    """Somebody at an archive's desk. `key` is None where everything is open, and for a visitor.
+
+    A visitor has not logged in where the pages are public: they may search and read, and change nothing.
+    """
 
     desk: Desk
     key: Key | None
+    visitor: bool = False
 
     def may(self, scope: Scope) -> bool:
         """Whether they may do what needs that scope."""
-        return self.key is None or self.key.may(scope)
+        return not self.visitor and (self.key is None or self.key.may(scope))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,10 @@ def who(request: Request, desk: Desk) -> Who | None:
     """Who is before the screen, as far as this desk is concerned; None for somebody who has to log in."""
     secret = request.cookies.get(cookie(request, desk))
     key = desk.person(secret) if secret else None
-    return Who(desk, key) if key or request.app.state.settings.keyless else None
+    settings = request.app.state.settings
+    if key or settings.keyless:
+        return Who(desk, key)
+    return Who(desk, None, visitor=True) if settings.public else None
 
 
 def checked(shape: type[Shape], values: Mapping[str, Any]) -> Shape:
@@ -67,14 +74,14 @@ def checked(shape: type[Shape], values: Mapping[str, Any]) -> Shape:
         raise RequestValidationError([{**e, "loc": ("form", *e["loc"])} for e in error.errors()]) from None
 
 
-def _may(scope: Scope) -> Callable[..., Awaitable[Desk]]:
+def _may(scope: Scope, visitors: bool = False) -> Callable[..., Awaitable[Desk]]:
     async def desk_for(request: Request, archive: Name) -> Desk:
         desk = named(request, archive)
         request.state.who = found = who(request, desk)
         counted(request, desk, found.key if found else None)
-        if found is None:
+        if found is None or (found.visitor and not visitors):
             raise _to_login(request)
-        if not found.may(scope):
+        if not (found.visitor or found.may(scope)):
             raise HTTPException(403, f"you may {found.key.scope if found.key else ''} here; {scope} is needed")
         return desk
 
@@ -100,8 +107,10 @@ def _to_login(request: Request) -> HTTPException:
     return HTTPException(303, "log in first", {"location": where})
 
 
+Visitor = Annotated[Desk, Depends(_may("read", visitors=True))]
+"""The archive, for people who search and read it, and for anybody where the pages are public."""
 Reader = Annotated[Desk, Depends(_may("read"))]
-"""The archive, for people who may search it."""
+"""The archive, for people who may search it and say what they think of what was found."""
 Moderator = Annotated[Desk, Depends(_may("moderate"))]
 """The archive, for people who decide about it."""
 Sent = Annotated[Form, Depends(_form)]

@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from askalike.archive.editing import links_of
 from askalike.archive.store import Archive
 from askalike.engines.local import Local
-from askalike.service.pages.people import Reader
+from askalike.service.pages.people import Visitor
 from askalike.service.pages.reasons import Why, why
 from askalike.service.pages.rendering import page
 from askalike.service.similar import web_address
@@ -42,7 +42,7 @@ class Related:
 
 
 @router.get("/a/{archive}/questions/{id:path}")
-async def get_question(desk: Reader, request: Request, id: str) -> Response:
+async def get_question(desk: Visitor, request: Request, id: str) -> Response:
     """The page of a question."""
     stored = await desk.store(lambda archive: _stored(archive, id))
     if stored is None:
