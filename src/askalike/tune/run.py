@@ -14,12 +14,13 @@ from askalike.evaluation.names import canonical
 from askalike.installed import located
 from askalike.tune.bench import Bench
 from askalike.tune.budget import Budget
-from askalike.tune.candidates import DEFAULT, Trial
+from askalike.tune.candidates import DEFAULT, LADDER, Trial
 from askalike.tune.climb import Climb, Left, Tell, Tried
 from askalike.tune.learning import Learner
 from askalike.tune.measured import judged
 from askalike.tune.state import State
 from askalike.tune.task import Task, task_of
+from askalike.tune.teacher import Teacher
 from askalike.tune.verdict import Verdict
 
 VERSION = 2
@@ -65,14 +66,17 @@ def tune(
         located(encoder, "encoder")
     task = task_of(archive, seed)
     state = State(archive.path, [VERSION, content_hash(archive), measure, rule, dict(fixed or {}), seed])
-    bench = Bench(archive, task, measure, rule, state, fixed)
-    climb = Climb(bench, Learner(archive, task, state, encoder, say), Budget(budget_s), tell)
+    teacher = Teacher(encoder, archive.view(), state) if encoder else None
+    bench = Bench(archive, task, measure, rule, state, fixed, teacher)
+    climb = Climb(bench, Learner(archive, task, state, teacher, say), Budget(budget_s), tell)
     tell(task)
     climb.words()
     climb.vectors()
     verdict = judged(bench, climb.entries)
     serving = verdict.serving.trial
     bench.clear([serving, Trial(DEFAULT)])
+    if teacher and not {rung.name for rung in LADDER if rung.teacher} & {left.name for left in climb.left}:
+        teacher.forget()
     result, why = _in_service(archive, bench, task, verdict, climb.learner.labelled)
     return Outcome(verdict, climb.tried, climb.left, result, why, state.spent_s)
 
