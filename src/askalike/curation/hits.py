@@ -16,7 +16,7 @@ from askalike.archive.view import View, chunks
 from askalike.engines._features import DEPTH, LIKENESS, Features
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.curves import Floats
-from askalike.rankers import Ranker
+from askalike.rankers import Ranker, caught_up
 from askalike.rankers._ranker import Progress
 from askalike.types import Question, Split
 
@@ -86,7 +86,7 @@ def sample(
         raise _too_few(archive, f"{len(ids)} labelled queries (split {name}, at most {per_cluster} a cluster)")
     asked = {id: replace(known.queries[id], body="") if titles else known.queries[id] for id in ids}
     view = archive.view()
-    first, later, absent = _rows(ranker.index(view, progress), view, asked, known)
+    first, later, absent = _rows(caught_up(ranker, view, progress), view, asked, known)
     _refuse_one_kind(archive, name, first)
     return Sample(name, ids, [place[id] for id in ids], any(q.body for q in asked.values()), first, later, absent)
 

@@ -40,7 +40,8 @@ class Local:
     @classmethod
     def open(cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
         """The archive in a directory with a ranker by its name. Raises ArchiveError, SettingsError."""
-        return cls(Archive.open(path), rankers.build(ranker, settings, path))
+        archive = Archive.open(path)
+        return cls(archive, rankers.build(ranker, settings, archive))
 
     def close(self) -> None:
         """Closes the archive."""

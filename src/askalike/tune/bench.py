@@ -107,7 +107,7 @@ class Bench:
         from askalike.rankers.hybrid import Hybrid  # numba is slow to import
 
         if isinstance(ranker, Hybrid) and not self.archive.meta.get("groups"):
-            ranker.index(self.archive.view())
+            rankers.caught_up(ranker, self.archive.view())
             weights = [trial.settings["weights"] for trial in trials]
             return ranker.weighed(labels.queries, depth, weights, candidates=labels.candidates)
         return [ranked(self.archive, self.built(trial), labels, depth) for trial in trials]

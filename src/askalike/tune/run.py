@@ -12,6 +12,7 @@ from askalike.curation.calibrate import Calibrated, calibrate
 from askalike.errors import AskalikeError
 from askalike.evaluation.names import canonical
 from askalike.installed import located
+from askalike.rankers import caught_up
 from askalike.tune.bench import Bench
 from askalike.tune.budget import Budget
 from askalike.tune.candidates import DEFAULT, LADDER, Trial
@@ -92,7 +93,7 @@ def _in_service(
     settings, now = bench.settings(trial), served(archive)
     if now is None or (now.ranker, dict(now.settings)) != (trial.ranker, dict(settings)):
         serve(archive, trial.ranker, settings, verdict.sentence)
-    ranker = bench.built(trial, False).index(archive.view())
+    ranker = caught_up(bench.built(trial, False), archive.view())
     if task.calibrates is None or task.whole is None:
         return None, "nobody has labelled what asks the same"
     own = {trial.ranker, *trial.settings.get("parts", ())}
