@@ -1,0 +1,80 @@
+"""SemEval Task 3 B with the search engine's order of the candidates as one more feature: run, weights and test.
+
+python experiments/engine_order.py ARCHIVE PART,PART,… [PART,PART,… …]
+
+Each part is a ranker or a trained model of the archive; several lists of parts are the same system with other seeds.
+Scores are scaled to 0 … 1 within a query's candidates; the engine's are 1 / √place. Weights are chosen by MAP on dev,
+the test is looked at once: against the engine's own order, by Welch's t over seeds and queries.
+"""
+
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike import rankers
+from askalike.archive.splits import split
+from askalike.archive.store import Archive
+from askalike.evaluation.seeds import interval_over_seeds, over_seeds_and_queries
+
+Array = NDArray[np.float64]
+Features = list[tuple[Array, NDArray[np.bool_]]]
+CHOICES = (0, 0.5, 1, 2)
+
+
+def main(directory: str, *systems: str) -> None:
+    """Prints weights and MAP of each seed, and the difference to the engine over all of them."""
+    for with_engine in (False, True):
+        print("with the engine's order" if with_engine else "without the engine's order")
+        with Archive.open(Path(directory)) as archive:
+            measured = [_measured(archive, tuple(parts.split(",")), with_engine) for parts in systems]
+        ours, engine = (np.array(rows) for rows in zip(*measured, strict=True))
+        found = over_seeds_and_queries(ours, engine[:1])
+        low, high = interval_over_seeds(ours)
+        spread = ours.mean(1).std(ddof=1)
+        print(f"  MAP {ours.mean():.4f} ± {spread:.4f} [{low:.4f}, {high:.4f}]; engine {engine.mean():.4f}")
+        print(f"  difference {(ours - engine).mean():+.4f} [{found.low:+.4f}, {found.high:+.4f}], p {found.p:.4f}")
+
+
+def _measured(archive: Archive, parts: tuple[str, ...], with_engine: bool) -> tuple[Array, Array]:
+    """Each test query's average precision, ours and the engine's."""
+    dev, test = (features(archive, name, parts) for name in ("dev", "test"))
+    choices = [np.array(c) for c in itertools.product(CHOICES, repeat=len(parts) + 1) if any(c)]
+    best = max((c for c in choices if with_engine or not c[0]), key=lambda c: precisions(dev, c).mean())
+    ours = precisions(test, best)
+    weights = ", ".join(f"{part} {weight:g}" for part, weight in zip(("engine", *parts), best, strict=True))
+    print(f"  {weights}: MAP on dev {precisions(dev, best).mean():.4f}, on test {ours.mean():.4f}")
+    return ours, precisions(test, np.eye(len(parts) + 1)[0])
+
+
+def features(archive: Archive, name: str, parts: tuple[str, ...]) -> Features:
+    """Of each query: its candidates' features, (parts + 1, candidates), and which are relevant."""
+    labels, view = split(archive, name), archive.view()
+    runs = [rankers.build(part, {}, archive.path).index(view) for part in parts]
+    ranked = [ranker.rank(labels.queries, 10, candidates=labels.candidates) for ranker in runs]
+    found: Features = []
+    for query, candidates in (labels.candidates or {}).items():
+        rows = [1 / np.sqrt(np.arange(1, len(candidates) + 1))]
+        for run in ranked:
+            scores = dict(zip(*run.columns(query), strict=True))
+            rows.append(np.array([scores.get(one, min(scores.values(), default=0.0)) for one in candidates]))
+        relevant = np.array([labels.qrels.get(query, {}).get(one, 0) > 0 for one in candidates])
+        found.append((np.array([(row - row.min()) / (np.ptp(row) or 1) for row in rows]), relevant))
+    return found
+
+
+def precisions(queries: Features, weights: Array) -> Array:
+    """Average precision of each query by the official rule, 0 without a relevant candidate."""
+    return np.array([_precision(relevant[np.argsort(-(weights @ rows), kind="stable")]) for rows, relevant in queries])
+
+
+def _precision(hits: NDArray[np.bool_]) -> float:
+    if not hits.any():
+        return 0.0
+    return float((np.cumsum(hits) / np.arange(1, len(hits) + 1))[hits].mean())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
