@@ -59,7 +59,7 @@ class Rung:
     signals: Sequence[str] = ()
     """What it may learn from; those of them that the archive has are taken."""
     per_second: float = 0.0
-    """Training pairs, as one processor core learns them: a first guess."""
+    """Training pairs of titles, as one processor core learns them: a first guess."""
     settings: Settings = field(default_factory=dict)
     """Of its recipe, beside the signals."""
     weak: Sequence[str] = ()

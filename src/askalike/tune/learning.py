@@ -22,6 +22,8 @@ from askalike.tune.teacher import Teacher, words
 
 PROBES = 500
 """So many questions tell how long texts are."""
+TITLE = 10.0
+"""Words of a text, of which a rung's `per_second` is."""
 FEWEST = 500
 """Pairs; fewer teach a network nothing that words do not know."""
 
@@ -67,9 +69,10 @@ class Learner:
             return 0.0
         recipe = self._recipe(rung)
         if self.teacher and rung.teacher:
-            texts, read = self._lessons(recipe)
-            return read / self.teacher.words_per_s + texts * recipe.training.epochs / rung.per_second
-        return sum(self._counts(rung).values()) * min(recipe.training.epochs, 10) / rung.per_second
+            read = self._lessons(recipe)
+            return read / self.teacher.words_per_s + read / TITLE * recipe.training.epochs / rung.per_second
+        longer = sum(self._lengths) / (2 * TITLE)
+        return sum(self._counts(rung).values()) * longer * min(recipe.training.epochs, 10) / rung.per_second
 
     def encoding_s(self) -> float:
         """How long the teacher takes for all questions."""
@@ -105,12 +108,11 @@ class Learner:
             own = {"teacher.model": self.teacher.model, "teacher.half": "precision" in self.teacher.settings}
         return Recipe.read(rung.recipe or "", {**rung.settings, **own})
 
-    def _lessons(self, recipe: Recipe) -> tuple[float, float]:
-        """About how many texts a teacher is asked about, and how many words it reads; whole texts it knows by then."""
-        lessons, (title, whole), n = recipe.teacher, self._lengths, len(self._view)
+    def _lessons(self, recipe: Recipe) -> float:
+        """About how many words a teacher is asked about; whole questions it knows by then."""
+        lessons, (title, whole) = recipe.teacher, self._lengths
         made = lessons.prefixes + lessons.dropped + lessons.recombined + 2 * lessons.alone
-        bodies = 2 if whole > title else 0
-        return n * (1 + made + bodies), n * (title * (1 + made) + (whole if bodies else 0))
+        return len(self._view) * (title * made + whole)
 
     @cached_property
     def _lengths(self) -> tuple[float, float]:
