@@ -5,12 +5,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import combinations
 
 from askalike.archive.asked import Unhelped, unhelped
 from askalike.archive.store import Archive, storage_errors
 from askalike.archive.writer import atomic
+from askalike.clock import now
 from askalike.curation.grouping import groups
 from askalike.curation.neighbours import Pairs
 from askalike.errors import ArchiveError
@@ -96,8 +96,8 @@ def named(archive: Archive, id: str, *, min_probability: float = 0.0) -> Gap:
 
 def ignore(archive: Archive, gap: Gap, by: str = "") -> None:
     """Leaves a gap out from now on. Kept are digests of its words, not the texts."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    rows = [(digest, now, by) for digest in gap.members]
+    at = now("milliseconds")
+    rows = [(digest, at, by) for digest in gap.members]
     with storage_errors(archive.path), atomic(archive.connection):
         archive.connection.executemany("INSERT OR IGNORE INTO ignored_gaps VALUES (?, ?, ?)", rows)
 
