@@ -76,9 +76,9 @@ def tune(
     verdict = judged(bench, climb.entries)
     serving = verdict.serving.trial
     bench.clear([serving, Trial(DEFAULT)])
+    result, why = _in_service(archive, bench, task, verdict, climb.learner.labelled)
     if teacher and not {rung.name for rung in LADDER if rung.teacher} & {left.name for left in climb.left}:
         teacher.forget()
-    result, why = _in_service(archive, bench, task, verdict, climb.learner.labelled)
     return Outcome(verdict, climb.tried, climb.left, result, why, state.spent_s)
 
 
