@@ -41,14 +41,8 @@ def keep(archive: Archive, asked: Asked, days: float) -> None:
     with storage_errors(archive.path), atomic(archive.connection):
         archive.connection.execute("DELETE FROM asked WHERE asked_at < ?", (now("milliseconds", days_ago=days),))
         if days:
-            row = (
-                now("milliseconds"),
-                asked.title,
-                asked.body,
-                asked.model,
-                json.dumps(asked.shown),
-                asked.probability,
-            )
+            at = now("milliseconds")
+            row = (at, asked.title, asked.body, asked.model, json.dumps(asked.shown), asked.probability)
             columns = "asked_at, title, body, model, found, probability"
             archive.connection.execute(f"INSERT INTO asked ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
 
@@ -72,11 +66,8 @@ def unhelped(archive: Archive, min_probability: float = 0.0) -> Iterator[Unhelpe
 
 def purge(archive: Archive, days: float) -> tuple[int, int]:
     """Deletes the questions asked, and the feedback given, more than so many days ago; how many there were of each."""
+    before = (now("milliseconds", days_ago=days),)
     with storage_errors(archive.path), atomic(archive.connection):
-        asked = archive.connection.execute(
-            "DELETE FROM asked WHERE asked_at < ?", (now("milliseconds", days_ago=days),)
-        ).rowcount
-        given = archive.connection.execute(
-            "DELETE FROM feedback WHERE given_at < ?", (now("milliseconds", days_ago=days),)
-        ).rowcount
+        asked = archive.connection.execute("DELETE FROM asked WHERE asked_at < ?", before).rowcount
+        given = archive.connection.execute("DELETE FROM feedback WHERE given_at < ?", before).rowcount
     return asked, given

@@ -45,7 +45,7 @@ class Entry(BaseModel):
 @router.get("/a/{archive}/gaps")
 async def get_gaps(desk: Moderator, request: Request, ignored: bool = False, said: str = "") -> Response:
     """What was asked in vain, or what is ignored of it."""
-    found = await desk.store(lambda archive: gaps.gaps(archive, ignored=ignored))
+    found = await desk.store(lambda archive: desk.gaps.gaps(archive, ignored=ignored))
     return page(
         request, "gaps.html", gaps=found[:SHOWN], total=len(found), ignored=ignored, why=WHY, said=SAID.get(said, "")
     )
