@@ -12,6 +12,7 @@ from askalike.archive.view import View
 from askalike.encoders import Encoder, build
 from askalike.encoders._memory import Memory
 from askalike.rankers import Ranker
+from askalike.tune.candidates import ENCODER
 from askalike.tune.state import State
 from askalike.types import Question
 
@@ -21,7 +22,6 @@ FASTER = 1.3
 """bf16 is used where it takes so many times less of the processor."""
 LONGEST = 200
 """Words; what comes after is cut off by most models."""
-TEACHER = "pretrained"
 MEMORY = "encoded"
 
 
@@ -61,7 +61,7 @@ class Teacher:
     def lend(self, ranker: Ranker) -> None:
         """Lets a ranker, or a part of it, that uses the same model use this encoder."""
         for part in (ranker, *getattr(ranker, "parts", ())):
-            if getattr(part, "name", "") == TEACHER and part.encoder.fingerprint == self.encoder.fingerprint:
+            if getattr(part, "name", "") == ENCODER and part.encoder.fingerprint == self.encoder.fingerprint:
                 part.encoder = self.encoder
 
     def forget(self) -> None:
@@ -79,7 +79,7 @@ class Teacher:
 
     def _loaded(self, settings: Mapping[str, Any]) -> Encoder:
         """The encoder, ready: the first text takes longer."""
-        encoder = build(TEACHER, settings)
+        encoder = build(ENCODER, settings)
         encoder.encode(self._probes[:1], "document")
         return encoder
 
