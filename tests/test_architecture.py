@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "askalike"
 
 LAYERS = (
     {"types", "errors"},
-    {"registry", "config", "disk", "installed"},
+    {"registry", "config", "clock", "disk", "installed"},
     {"text", "nn", "index", "similarities", "evaluation"},
     {"archive"},
     {"readers", "training"},

@@ -144,6 +144,17 @@ def test_an_unknown_setting_is_a_clear_error(name):
         rankers.build(name, {"nonsense": 1})
 
 
+def test_likenesses_do_not_depend_on_what_else_was_found(ranker):
+    few, many = ranker.rank(QUERIES, 1), ranker.rank(QUERIES, 10)
+    told = ranker.likenesses(QUERIES, few)
+    if told is None:
+        assert ranker.likenesses(QUERIES, many) is None
+        return
+    for query in QUERIES:
+        assert len(told[query]) == len(few.columns(query)[0])
+        assert told[query] == pytest.approx(ranker.likenesses(QUERIES, many)[query][: len(told[query])])
+
+
 def test_an_empty_archive_answers_with_nothing(name, tmp_path):
     with Archive.create(tmp_path / "empty") as empty:
         run = ready(name, empty).rank(QUERIES, 10)

@@ -11,8 +11,9 @@ from askalike.archive.splits import split
 from askalike.archive.store import Archive
 from askalike.curation.calibrate import calibrate
 from askalike.curation.curves import _folds
-from askalike.curation.hits import PER_CLUSTER, default_split, sample
+from askalike.curation.hits import PER_CLUSTER, default_split, found, sample
 from askalike.curation.off_topic import abstention, off_topic
+from askalike.engines._calibration import Calibration
 from askalike.engines.local import Local
 from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.evaluation.prevalence import before
@@ -278,6 +279,23 @@ def test_abstention_on_off_topic_queries(made, desk, tmp_path):
     assert kept == sorted(kept, reverse=True)
     assert kept[0] == 1
     assert 0 < curve.line.probability <= 1
+
+
+def test_what_is_less_like_its_hit_than_all_else_was_not_asked_before(desk):
+    """A hybrid's best hit has nearly the same score whatever is asked; how alike its vectors are has not."""
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    strange = ["best pizza in Rome", "why is the sky blue", "compile a kernel module"]
+    with Archive.open(desk) as archive:
+        ranker = rankers.build("hybrid", {"parts": "lm_jelinek_mercer,static"})
+        calibration = calibrate(archive, ranker, prevalence=0.5).calibration
+        rows = list(found(ranker, archive.view(), {f"x{n}": Question(f"x{n}", t) for n, t in enumerate(strange)}))
+    first = [features for _, hits, features in rows if hits]
+    told = [calibration.told(features)[0] for features in first]
+    by_the_rest = calibration.model_copy(update={"known": calibration.known.curves[0]})
+    assert all(ours <= by_the_rest.told(features)[0] for ours, features in zip(told, first, strict=True))
+    assert told[-1] < by_the_rest.told(first[-1])[0] / 2
+    again = Calibration.model_validate_json(calibration.model_dump_json())
+    assert [again.told(features)[0] for features in first] == told
 
 
 def test_off_topic_queries_come_from_a_file_or_an_archive(desk, tmp_path):

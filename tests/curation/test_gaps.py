@@ -8,7 +8,7 @@ import pytest
 
 from askalike.archive.asked import Asked, judge, keep, purge
 from askalike.archive.store import Archive
-from askalike.curation.gaps import gaps, ignore, named, restore
+from askalike.curation.gaps import Latest, gaps, ignore, named, restore
 from askalike.errors import ArchiveError
 
 
@@ -85,3 +85,15 @@ def test_the_command(archive):
     assert "boat" not in cli("--ignore", boats["id"])
     assert "boat" in cli("--ignored")
     assert "boat" in cli("--restore", boats["id"])
+
+
+def test_finding_gaps_again_waits_for_what_it_took_but_not_for_what_is_ignored(archive, monkeypatch):
+    ask(archive, "Where can I park my boat?", "chess club")
+    latest, clock = Latest(), iter([0.0, 1.0, 10.0, 25.0, 25.5, 26.0, 26.5])
+    monkeypatch.setattr("askalike.curation.gaps.time.monotonic", lambda: next(clock))
+    assert len(latest.gaps(archive)) == 2  # a second long, so for twenty it is not found again
+    ask(archive, "Who mends clocks?")
+    assert len(latest.gaps(archive)) == 2
+    assert len(latest.gaps(archive)) == 3
+    ignore(archive, gaps(archive)[0])
+    assert len(latest.gaps(archive)) == 2

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from askalike.engines._features import DEPTH, FEATURES, Features
+from askalike.engines._features import DEPTH, FEATURES, LIKENESS, Features
 from askalike.types import Question
 
 
 def of(scores, hits, query="boil an egg", body=""):
     rows = Features("en").of(Question("q", query, body), np.array(scores), [Question("h", title) for title in hits])
-    return [dict(zip(FEATURES, row, strict=True)) for row in rows.tolist()]
+    return [dict(zip(FEATURES, row, strict=False)) for row in rows.tolist()]
 
 
 def test_by_hand():
@@ -46,3 +46,11 @@ def test_bodies_count_as_length_only():
     [bare], [full] = of([1.0], ["egg"]), of([1.0], ["egg"], body="in a very small pot")
     assert full["length"] > bare["length"]
     assert full["shared"] == bare["shared"]
+
+
+def test_the_likeness_comes_after_the_features_where_it_is_told():
+    features = Features("en")
+    texts = Question("q", "boil an egg"), [Question("h", "eggs"), Question("i", "pasta")]
+    told = features.of(texts[0], np.array([2.0, 1.0]), texts[1], np.array([0.9, 0.4, 0.3]))
+    assert told[:, LIKENESS].tolist() == [0.9, 0.4]
+    assert np.isnan(features.of(texts[0], np.array([2.0, 1.0]), texts[1])[:, LIKENESS]).all()

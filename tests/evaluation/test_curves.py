@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.evaluation.curves import Isotonic, Logistic
-from askalike.evaluation.fitting import isotonic, logistic
+from askalike.evaluation.curves import Isotonic, Logistic, Product
+from askalike.evaluation.fitting import isotonic, logistic, usual
 from askalike.evaluation.reliability import log_loss, proportion, reliability
 
 
@@ -51,6 +51,23 @@ def test_separable_and_one_sided_rows_give_finite_probabilities(right):
         told = fit(features, np.array(right)).at(np.array([[-1e300], [0.0], [1e300]]))
         assert (told > 0).all()
         assert (told < 1).all()
+
+
+def test_how_usual_a_value_is_by_hand():
+    curve = usual(np.arange(1.0, 100.0)[:, None], 0)  # of 99 rows, each with one more stands for a hundredth
+    told = curve.at(np.array([[-9.0], [1.0], [2.0], [2.5], [5.0], [50.0], [1e9]]))
+    assert told == pytest.approx([0.2, 0.2, 0.4, 0.5, 1, 1, 1])
+
+
+def test_few_or_equal_values_are_all_usual():
+    assert usual(np.zeros((3, 1)), 0).at(np.array([[-1.0], [0.0]])).tolist() == [1, 1]
+
+
+def test_a_product_is_of_its_curves():
+    rows = np.array([[1.0], [2.0], [3.0]])
+    half = Isotonic(columns=(0,), scores=(0.0,), probabilities=(0.5,))
+    rising = Isotonic(columns=(0,), scores=(1.0, 3.0), probabilities=(0.0, 1.0))
+    assert Product(curves=(half, rising)).at(rows).tolist() == [0, 0.25, 0.5]
 
 
 def test_nothing_is_extrapolated():

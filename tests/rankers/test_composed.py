@@ -203,3 +203,19 @@ def test_models_go_by_their_names(tmp_path):
 def test_names_that_are_taken_or_none_are_refused(name):
     with pytest.raises(SettingsError):
         rankers.check_new(name)
+
+
+def test_a_hybrid_is_as_alike_as_its_vectors_say(archive):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    ranker = built("parts=lm_jelinek_mercer,static").index(archive.view())
+    run, vectors = ranker.rank(QUERIES, 3), rankers.build("static").index(archive.view())
+    alike = ranker.likenesses(QUERIES, run)
+    given = vectors.rank(QUERIES, 3, candidates={q: run.columns(q)[0] for q in QUERIES})
+    for query in QUERIES:
+        own = dict(zip(run.columns(query)[0], alike[query].tolist(), strict=True))
+        assert own == pytest.approx(dict(zip(*given.columns(query), strict=True)))
+
+
+def test_words_alone_do_not_say_how_alike_texts_are(archive):
+    ranker = built(TWO).index(archive.view())
+    assert ranker.likenesses(QUERIES, ranker.rank(QUERIES, 3)) is None

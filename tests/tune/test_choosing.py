@@ -68,6 +68,20 @@ def test_a_hybrid_competes_over_the_words_that_are_chosen(words):
     assert chosen(entries, QUERIES) is entries[2]
 
 
+def test_what_is_simpler_than_a_pre_trained_encoder_has_to_be_as_good(words):
+    """Six queries in 400 are no significant difference."""
+    encoder = entry(7, better(words, 46), "pretrained")
+    worse, as_good = entry(3, better(words, 40)), entry(3, better(words, 46))
+    assert chosen([entry(0, words), worse, encoder], QUERIES) is encoder
+    assert chosen([entry(0, words), as_good, encoder], QUERIES) is as_good
+    assert chosen([entry(0, words), worse], QUERIES) is worse
+    assert chosen([entry(0, words), worse, encoder, entry(8, better(words, 90))], QUERIES).candidate.level == 8
+
+
+def test_an_encoder_that_does_not_beat_words_changes_nothing(words):
+    assert chosen([entry(0, words), entry(7, better(words, 2), "pretrained")], QUERIES).candidate.level == 0
+
+
 def test_the_words_to_beat_are_the_best_and_those_to_serve_the_simplest(words):
     entries = [entry(0, words), entry(1, better(words, 1))]
     assert best_lexical(entries, QUERIES).candidate.level == 1

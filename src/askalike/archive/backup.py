@@ -16,13 +16,13 @@ import tarfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from askalike.archive.content import content_hash
 from askalike.archive.migrations import MIGRATIONS
 from askalike.archive.store import FILE, Archive, storage_errors
+from askalike.clock import now
 from askalike.disk import synced
 from askalike.errors import ArchiveError
 
@@ -102,7 +102,7 @@ def _about(content: Path) -> Backup:
     with Archive.open(content) as archive:
         schema, questions, held = len(MIGRATIONS), len(archive.view()), content_hash(archive)
     sums = {path.relative_to(content).as_posix(): _sum(path) for path in sorted(content.rglob("*")) if path.is_file()}
-    return Backup(FORMAT, datetime.now(UTC).isoformat(timespec="seconds"), questions, schema, held, sums)
+    return Backup(FORMAT, now(), questions, schema, held, sums)
 
 
 def _pack(packed: Path, about: Backup, content: Path) -> None:

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from askalike.archive.language import Languages, Placed
 from askalike.archive.store import FILE, Archive, storage_errors
 from askalike.archive.writer import BATCH, Writer
+from askalike.clock import now
 from askalike.errors import ArchiveError, InputError
 from askalike.types import Answer, Query, Question, Record, Rejected
 
@@ -197,13 +197,13 @@ class _Importer:
     def _begin(self) -> int:
         sql = "INSERT INTO imports (reader, source, started_at) VALUES (?, ?, ?)"
         with storage_errors(self._archive.path):
-            row = self._archive.connection.execute(sql, (self._reader, self._paths, _now())).lastrowid
+            row = self._archive.connection.execute(sql, (self._reader, self._paths, now())).lastrowid
         return row or 0
 
     def _end(self, finished: bool) -> None:
         sql = "UPDATE imports SET finished_at = ?, rejected = ?, notes = ? WHERE number = ?"
         notes = json.dumps(dict(self._source.notes), ensure_ascii=False)
-        values = (_now() if finished else None, self._rejects.count, notes, self._number)
+        values = (now() if finished else None, self._rejects.count, notes, self._number)
         with storage_errors(self._archive.path):
             self._archive.connection.execute(sql, values)
 
@@ -266,7 +266,3 @@ def _remove(directory: Path, before: Collection[Path] | None) -> None:
             path.unlink(missing_ok=True)
     if before is None:
         directory.rmdir()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -6,10 +6,10 @@ import re
 import secrets
 import sqlite3
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal, get_args
 
 from askalike.archive.store import Archive, storage_errors
+from askalike.clock import now
 from askalike.errors import SettingsError
 
 Scope = Literal["read", "write", "moderate"]
@@ -52,7 +52,7 @@ def create(archive: Archive, scope: str, note: str = "", origin: str | None = No
     if origin is not None:
         check_origin(origin)
     id, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), secrets.token_bytes(16)
-    row = (id, scope, note, _now(), None, origin, salt, _hash(salt, secret))
+    row = (id, scope, note, now(), None, origin, salt, _hash(salt, secret))
     with storage_errors(archive.path):
         archive.connection.execute(f"INSERT INTO keys ({COLUMNS}, salt, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
     return f"ask_{id}_{secret}"
@@ -74,7 +74,7 @@ def revoke(archive: Archive, id: str) -> None:
     """Makes a key good for nothing, at once. Raises SettingsError where no such key is in force."""
     sql = "UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
     with storage_errors(archive.path):
-        done = archive.connection.execute(sql, (_now(), id)).rowcount
+        done = archive.connection.execute(sql, (now(), id)).rowcount
     if not done:
         raise SettingsError(f"{archive.path}: no key {id!r} is in force; see: askalike keys list {archive.path}")
 
@@ -106,7 +106,3 @@ def in_force(archive: Archive) -> bool:
 def _hash(salt: bytes, secret: str) -> bytes:
     """Of 256 random bits a fast hash gives nothing away; it is the salt that makes two archives' differ."""
     return hashlib.blake2b(secret.encode(), salt=salt[:16].ljust(16, b"\0"), digest_size=32).digest()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -5,7 +5,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from askalike.archive.clusters import Clusters
@@ -14,6 +13,7 @@ from askalike.archive.splits import documents_of, given, split, uncut
 from askalike.archive.store import Archive, storage_errors
 from askalike.archive.ways import WAYS, Asked
 from askalike.archive.writer import atomic
+from askalike.clock import now
 from askalike.config import validated
 from askalike.errors import ArchiveError, SettingsError
 
@@ -167,10 +167,9 @@ def _refuse_empty(archive: Archive, of: str, sizes: Mapping[str, int]) -> None:
 
 
 def _keep(archive: Archive, name: str, made: tuple[str, str, str], divided: Mapping[str, str]) -> None:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
     with storage_errors(archive.path), atomic(archive.connection):
         archive.connection.execute("DELETE FROM partitions WHERE name = ?", (name,))
-        archive.connection.execute("INSERT INTO partitions VALUES (?, ?, ?, ?, ?)", (name, *made, now))
+        archive.connection.execute("INSERT INTO partitions VALUES (?, ?, ?, ?, ?)", (name, *made, now()))
         rows = [(name, query, part) for query, part in divided.items()]
         archive.connection.executemany("INSERT INTO parts VALUES (?, ?, ?)", rows)
 

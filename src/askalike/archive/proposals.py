@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
 from askalike.archive.editing import MissingError, add_link, drop_link
 from askalike.archive.store import Archive, storage_errors
 from askalike.archive.writer import atomic, transaction
+from askalike.clock import now
 from askalike.errors import ArchiveError
 from askalike.types import Link
 
@@ -77,7 +77,7 @@ def propose(archive: Archive, found: Iterable[Found]) -> int:
         "other = excluded.other, probability = excluded.probability, score = excluded.score, model = excluded.model, "
         "found_at = excluded.found_at WHERE state IN ('open', 'skipped')"
     )
-    rows = [(f.question, f.other, f.probability, f.score, f.model, _now()) for f in found]
+    rows = [(f.question, f.other, f.probability, f.score, f.model, now("milliseconds")) for f in found]
     with storage_errors(archive.path), atomic(archive.connection):
         before = _total(archive)
         archive.connection.executemany(sql, rows)
@@ -148,7 +148,7 @@ def decide(archive: Archive, id: int, decision: Decision, by: str = "") -> Propo
         f"AND state IN ('open', 'skipped') AND {BOTH_THERE}"
     )
     with storage_errors(archive.path), transaction(archive.connection):
-        if not archive.connection.execute(sql, (id, BECOMES[decision], _now(), by)).rowcount:
+        if not archive.connection.execute(sql, (id, BECOMES[decision], now("milliseconds"), by)).rowcount:
             raise DecidedError(f"proposal {id} is {get(archive, id).state}, or a question of it has gone")
         if decision == "accept" and add_link(archive.connection, _link(archive, id)):
             archive.connection.execute("UPDATE proposals SET linked = 1 WHERE number = ?", (id,))
@@ -174,7 +174,7 @@ def undo(archive: Archive, id: int) -> Proposal:
 
 def _link(archive: Archive, id: int) -> Link:
     proposal = get(archive, id)
-    return Link(proposal.question, proposal.other, "duplicate", _now())
+    return Link(proposal.question, proposal.other, "duplicate", now("milliseconds"))
 
 
 def _after(archive: Archive, state: State, after: int | None) -> tuple[str, tuple[Any, ...]]:
@@ -194,7 +194,3 @@ def _after(archive: Archive, state: State, after: int | None) -> tuple[str, tupl
 
 def _total(archive: Archive) -> int:
     return int(archive.connection.execute("SELECT COUNT(*) FROM proposals").fetchone()[0])
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from askalike.archive.store import Archive, storage_errors
+from askalike.clock import now
 
 COLUMNS = "number, since, ranker, settings, reason"
 
@@ -24,7 +24,7 @@ class Served:
 
 def serve(archive: Archive, ranker: str, settings: Mapping[str, Any], reason: str) -> Served:
     """Puts a ranker into service; whoever searches or serves the archive without naming one takes it from now on."""
-    row = (datetime.now(UTC).isoformat(timespec="seconds"), ranker, json.dumps(dict(settings)), reason)
+    row = (now(), ranker, json.dumps(dict(settings)), reason)
     with storage_errors(archive.path):
         archive.connection.execute("INSERT INTO served (since, ranker, settings, reason) VALUES (?, ?, ?, ?)", row)
     return history(archive)[0]

@@ -4,9 +4,9 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
+from askalike.clock import now
 from askalike.types import Answer, Judgement, Link, Query, Question
 
 BATCH = 5_000
@@ -140,8 +140,7 @@ class Writer:
 def transaction(connection: sqlite3.Connection) -> Iterator[int]:
     """A transaction with a change number of its own, which it yields."""
     with atomic(connection):
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        change = connection.execute("INSERT INTO changes (made_at) VALUES (?)", (now,)).lastrowid
+        change = connection.execute("INSERT INTO changes (made_at) VALUES (?)", (now("milliseconds"),)).lastrowid
         yield change or 0
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from askalike import index, rankers
+from askalike.archive.store import Archive
 from askalike.config import assignments
 from askalike.rankers import Ranker
 from askalike.rankers._ranker import Progress as Report
@@ -43,10 +44,10 @@ def say_compiling() -> None:
         print("askalike: compiling the search for this machine, once (about half a minute) …", file=sys.stderr)
 
 
-def chosen(directory: Path, name: str | None, settings: list[str] | None, fields: str | None = None) -> Ranker:
+def chosen(archive: Archive, name: str | None, settings: list[str] | None, fields: str | None = None) -> Ranker:
     """The ranker that --ranker, --set and --fields describe; the default one where none is named."""
     values = assignments(settings or [])
-    return rankers.build(name, values | ({"fields": fields} if fields else {}), directory)
+    return rankers.build(name, values | ({"fields": fields} if fields else {}), archive)
 
 
 def print_json(value: Any) -> None:

@@ -38,7 +38,7 @@ def answer(
     json: Json = False,
 ) -> None:
     """Answer a question from the archive."""
-    with Local(Archive.open(directory), chosen(directory, ranker, settings)) as engine:
+    with Archive.open(directory) as archive, Local(archive, chosen(archive, ranker, settings)) as engine:
         say_compiling()
         started = time.perf_counter()
         reply = engine.answer(text, mode, k, body=body, min_probability=min_probability, sure=sure, model=model)

@@ -63,7 +63,7 @@ def calibrate(
     with Archive.open(directory) as archive, progress("indexing") as report:
         strange = off_topic(off, seed=seed) if off else []
         say_compiling()
-        built = chosen(directory, ranker, settings, fields)
+        built = chosen(archive, ranker, settings, fields)
         share = prevalence if prevalence is not None else 0.5 if off and precision is None else 1.0
         result = calibrated(
             archive, built, split, precision=precision, prevalence=share, titles=titles, most=most,

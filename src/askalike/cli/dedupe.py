@@ -30,7 +30,7 @@ def dedupe(
     """
     with Archive.open(directory) as archive, progress("looking for duplicates") as report:
         say_compiling()
-        built = chosen(directory, ranker, settings, fields)
+        built = chosen(archive, ranker, settings, fields)
         result = deduped(archive, built, output, min_probability=min_probability, progress=report)
     members = sum(len(p.members) for p in result.proposals)
     print(f"of {result.share:.1%} of the questions the first hit is estimated to ask the same")

@@ -48,7 +48,7 @@ def evaluate(
     elif directory and not run and not qrels:
         with Archive.open(directory) as archive, progress("indexing") as report:
             name = split_name or default_split(archive)
-            built = chosen(directory, ranker, settings, fields)
+            built = chosen(archive, ranker, settings, fields)
             say_compiling()
             result = measure(archive, built, name, measures.split(), rule=rule, k=k, progress=report)
         heading = f"{built.name} on {directory}, split {name}; no query finds itself, ties in the archive's order"

@@ -27,7 +27,7 @@ def models(
             training.remove(archive, remove)
             print(f"removed {remove}")
             return
-        found = training.models(archive)
+        found, serving = training.models(archive), rankers.in_service(archive)[0]
     if json:
         print_json([asdict(model) for model in found])
     for model in () if json else found:
@@ -36,4 +36,4 @@ def models(
     if not found and not json:
         print("no model; train one with: askalike train")
     if not json:
-        print(f"in service: {rankers.in_service(directory)[0]} (where no --ranker is named)")
+        print(f"in service: {serving} (where no --ranker is named)")

@@ -39,7 +39,7 @@ def promote(
         result = promoting.promote(
             archive, ranker, assignments(settings or []), measure=measure, force=force, progress=report
         )
-        uncalibrated = result.promoted and kept(archive, rankers.build(None, {}, directory)) is None
+        uncalibrated = result.promoted and kept(archive, rankers.build(None, {}, archive)) is None
     if json:
         print_json(result.as_dict())
     else:

@@ -40,7 +40,7 @@ def replay(
     values = assignments(settings or []) | ({"fields": fields} if fields else {})
     with Archive.open(directory) as archive, progress("replaying") as report:
         say_compiling()
-        served, kept = rankers.in_service(directory)
+        served, kept = rankers.in_service(archive)
         asked = dict.fromkeys(ranker, values) if ranker else {served: {**kept, **values}}
         result = replay_archive(archive, asked, since, until, k, report)
     written = replay_folder.write(result, output) if output else []

@@ -44,18 +44,13 @@ def index(
 ) -> None:
     """Build the index of a ranker, or bring it up to date."""
     with Archive.open(directory) as archive, progress("indexing") as report:
-        chosen_ranker = chosen(directory, ranker, settings, fields)
+        chosen_ranker = chosen(archive, ranker, settings, fields)
         started = time.perf_counter()
         if rebuild:
             rankers.forget(chosen_ranker, archive.view())
         chosen_ranker.index(archive.view(), report)
-    print(f"{len_of(directory)} questions indexed for {chosen_ranker.name} in {time.perf_counter() - started:.1f} s")
-
-
-def len_of(directory: Path) -> int:
-    """How many questions an archive holds."""
-    with Archive.open(directory) as archive:
-        return len(archive.view())
+        took_s, n = time.perf_counter() - started, len(archive.view())
+    print(f"{n} questions indexed for {chosen_ranker.name} in {took_s:.1f} s")
 
 
 def search(
@@ -81,7 +76,7 @@ def search(
     json: Json = False,
 ) -> None:
     """Find the questions most similar to one."""
-    with Local(Archive.open(directory), chosen(directory, ranker, settings)) as engine:
+    with Archive.open(directory) as archive, Local(archive, chosen(archive, ranker, settings)) as engine:
         say_compiling()
         started = time.perf_counter()
         where = Filter(tuple(tag or ()), after, before)
@@ -119,7 +114,7 @@ def rank(
         asked = queries_of(archive, queries)
         pools = candidates_of(archive, queries, candidates)
         say_compiling()
-        built = chosen(directory, ranker, settings, fields).index(archive.view(), report)
+        built = chosen(archive, ranker, settings, fields).index(archive.view(), report)
         run = built.rank(asked, k, candidates=pools, where=Filter(tuple(tag or ()), None, before) or None)
     write_run(run, output, built.name)
     print(f"{len(run)} queries ranked by {built.name}: {output}")

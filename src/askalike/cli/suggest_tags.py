@@ -36,7 +36,7 @@ def suggest_tags(
         raise SettingsError("suggest-tags: expected a question, or --evaluate")
     with Archive.open(directory) as archive:
         say_compiling()
-        built = chosen(directory, ranker, settings)
+        built = chosen(archive, ranker, settings)
         if evaluate:
             _show_worth(measured(archive, built, queries, seed), built.name, json)
             return

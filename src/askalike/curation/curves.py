@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from askalike.archive.clusters import folds
 from askalike.curation.hits import Rows, Sample
-from askalike.engines._features import FEATURES
-from askalike.evaluation.curves import Curve, Floats
-from askalike.evaluation.fitting import Fit, isotonic, logistic
+from askalike.engines._features import FEATURES, LIKENESS
+from askalike.evaluation.curves import Curve, Floats, Product
+from askalike.evaluation.fitting import Fit, isotonic, logistic, usual
 from askalike.evaluation.prevalence import before
 from askalike.evaluation.reliability import log_loss
 
@@ -97,10 +97,16 @@ def _curves(sample: Sample, queries: NDArray[np.bool_], parts: int, seed: int) -
 
 
 def _known(rows: Rows, absent: Rows) -> Curve:
-    """Tells first hits of queries that were asked before from those that would be first if they had not been."""
+    """Tells first hits of queries that were asked before from those that would be first if they had not been.
+
+    All these queries belong here. One whose first hit is less like it than nearly all of theirs does not.
+    """
     features = np.concatenate([rows.features, absent.features])
     asked = np.arange(len(features)) < len(rows.features)
-    return logistic(range(len(FEATURES)))(features, asked)
+    curve = logistic(range(len(FEATURES)))(features, asked)
+    if np.isnan(features[:, LIKENESS]).any():
+        return curve
+    return Product(curves=(curve, usual(features, LIKENESS)))
 
 
 def _loss(rows: Rows, fit: Fit, queries: NDArray[np.bool_], masks: Masks) -> float:

@@ -2,15 +2,16 @@
 
 import hashlib
 import math
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import combinations
 
 from askalike.archive.asked import Unhelped, unhelped
 from askalike.archive.store import Archive, storage_errors
 from askalike.archive.writer import atomic
+from askalike.clock import now
 from askalike.curation.grouping import groups
 from askalike.curation.neighbours import Pairs
 from askalike.errors import ArchiveError
@@ -23,6 +24,8 @@ LARGEST = 2_000
 COMMON = 200
 """A word of more phrasings than this brings no two of them together by itself."""
 EXAMPLES = 5
+SHARE = 0.05
+"""Of the time, what `Latest` takes at most."""
 
 
 class NoGapError(ArchiveError):
@@ -77,27 +80,42 @@ def gaps(archive: Archive, *, min_probability: float = 0.0, ignored: bool = Fals
     `ignored`: those that somebody wants to hear no more of, instead of the others. What comes into a cluster with one
     of them is ignored, too.
     """
-    asked = _by_words(unhelped(archive, min_probability), _reader(archive))
-    told = {digest for (digest,) in archive.connection.execute("SELECT words FROM ignored_gaps")}
-    found = [_gap(members, asked, told) for members in _clusters(asked)]
-    wanted = sorted((gap for gap in found if gap.ignored == ignored), key=lambda gap: gap.id)
-    wanted.sort(key=lambda gap: (gap.times, gap.last_asked_at), reverse=True)
-    return wanted
+    return [gap for gap in _everything(archive, min_probability) if gap.ignored == ignored]
 
 
 def named(archive: Archive, id: str, *, min_probability: float = 0.0) -> Gap:
     """The gap with that id, ignored or not; traffic may have given it another since. Raises NoGapError."""
-    everything = (gaps(archive, min_probability=min_probability, ignored=ignored) for ignored in (False, True))
-    found = next((gap for some in everything for gap in some if id in gap.members), None)
+    found = next((gap for gap in _everything(archive, min_probability) if id in gap.members), None)
     if found is None:
         raise NoGapError(f"there is no gap {id!r}; it may have been deleted with the questions that were asked")
     return found
 
 
+class Latest:
+    """The gaps as they are, or were not long ago: finding them takes no more than a twentieth of the time.
+
+    What somebody ignores, or wants to hear of again, counts at once. For one thread.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[Gap] = []
+        self._told: object = None
+        self._until = 0.0
+
+    def gaps(self, archive: Archive, *, ignored: bool = False) -> list[Gap]:
+        """See `gaps`."""
+        told = archive.connection.execute("SELECT COUNT(*), MAX(ignored_at) FROM ignored_gaps").fetchone()
+        started = time.monotonic()
+        if told != self._told or started >= self._until:
+            self._found, self._told = _everything(archive, 0.0), told
+            self._until = started + (time.monotonic() - started) / SHARE
+        return [gap for gap in self._found if gap.ignored == ignored]
+
+
 def ignore(archive: Archive, gap: Gap, by: str = "") -> None:
     """Leaves a gap out from now on. Kept are digests of its words, not the texts."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    rows = [(digest, now, by) for digest in gap.members]
+    at = now("milliseconds")
+    rows = [(digest, at, by) for digest in gap.members]
     with storage_errors(archive.path), atomic(archive.connection):
         archive.connection.executemany("INSERT OR IGNORE INTO ignored_gaps VALUES (?, ?, ?)", rows)
 
@@ -107,6 +125,15 @@ def restore(archive: Archive, gap: Gap) -> None:
     rows = [(digest,) for digest in gap.members]
     with storage_errors(archive.path), atomic(archive.connection):
         archive.connection.executemany("DELETE FROM ignored_gaps WHERE words = ?", rows)
+
+
+def _everything(archive: Archive, min_probability: float) -> list[Gap]:
+    """All gaps, the most frequent first."""
+    asked = _by_words(unhelped(archive, min_probability), _reader(archive))
+    told = {digest for (digest,) in archive.connection.execute("SELECT words FROM ignored_gaps")}
+    found = sorted((_gap(members, asked, told) for members in _clusters(asked)), key=lambda gap: gap.id)
+    found.sort(key=lambda gap: (gap.times, gap.last_asked_at), reverse=True)
+    return found
 
 
 def _reader(archive: Archive) -> Callable[[str], Words]:

@@ -13,10 +13,10 @@ from askalike.archive.sample import shuffled
 from askalike.archive.splits import labelled, split, uncut
 from askalike.archive.store import Archive
 from askalike.archive.view import View, chunks
-from askalike.engines._features import DEPTH, FEATURES, Features
+from askalike.engines._features import DEPTH, LIKENESS, Features
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.curves import Floats
-from askalike.rankers import Ranker
+from askalike.rankers import Ranker, caught_up
 from askalike.rankers._ranker import Progress
 from askalike.types import Question, Split
 
@@ -86,7 +86,7 @@ def sample(
         raise _too_few(archive, f"{len(ids)} labelled queries (split {name}, at most {per_cluster} a cluster)")
     asked = {id: replace(known.queries[id], body="") if titles else known.queries[id] for id in ids}
     view = archive.view()
-    first, later, absent = _rows(ranker.index(view, progress), view, asked, known)
+    first, later, absent = _rows(caught_up(ranker, view, progress), view, asked, known)
     _refuse_one_kind(archive, name, first)
     return Sample(name, ids, [place[id] for id in ids], any(q.body for q in asked.values()), first, later, absent)
 
@@ -123,19 +123,41 @@ def cluster_of(archive: Archive, split_name: str) -> dict[str, str]:
 def found(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterator[tuple[str, list[str], Floats]]:
     """Each query with its first DEPTH hits, best first, and their features; a few queries are held at a time."""
     features = Features(view.language)
-    for id, hits, scores in _ranked(ranker, view, asked):
-        yield id, [hit.id for hit in hits], features.of(asked[id], scores, hits)
+    for found in _ranked(ranker, view, asked):
+        yield found.id, [hit.id for hit in found.hits], found.told(features, asked)
 
 
-def _ranked(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterator[tuple[str, list[Question], Floats]]:
-    """Each query with its first DEPTH hits, best first, and their scores."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A query's first DEPTH hits, best first, their scores, and how alike they are, (hits,)."""
+
+    id: str
+    hits: Sequence[Question]
+    scores: Floats
+    likeness: Floats | None
+
+    def told(self, features: Features, asked: Mapping[str, Question]) -> Floats:
+        """The features of all hits."""
+        return features.of(asked[self.id], self.scores, self.hits, self.likeness)
+
+    def among(self, places: Sequence[int]) -> "_Found":
+        """Only the hits in these places, as if the others were not there."""
+        likeness = None if self.likeness is None else self.likeness[places]
+        return _Found(self.id, [self.hits[n] for n in places], self.scores[places], likeness)
+
+
+def _ranked(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterator[_Found]:
+    """Each query with what is found for it."""
     for ids in chunks(asked, BATCH):
-        run = ranker.rank({id: asked[id] for id in ids}, DEPTH)
+        queries = {id: asked[id] for id in ids}
+        run = ranker.rank(queries, DEPTH)
+        likenesses = ranker.likenesses(queries, run) or {}
         documents = view.get({hit for id in ids for hit in run.columns(id)[0]})
         for id in ids:
             hits, scores = run.columns(id)
             there = [place for place, hit in enumerate(hits) if hit in documents]  # others were deleted just now
-            yield id, [documents[hits[place]] for place in there], scores[there]
+            likeness = likenesses[id][there] if id in likenesses else None
+            yield _Found(id, [documents[hits[place]] for place in there], scores[there], likeness)
 
 
 def _rows(ranker: Ranker, view: View, asked: Mapping[str, Question], known: Split) -> tuple[Rows, Rows, Rows]:
@@ -144,21 +166,20 @@ def _rows(ranker: Ranker, view: View, asked: Mapping[str, Question], known: Spli
     later: list[tuple[Floats, bool, int]] = []
     absent: list[tuple[Floats, bool, int]] = []
     features = Features(view.language)
-    for number, (id, hits, scores) in enumerate(_ranked(ranker, view, asked)):
-        right = [known.qrels[id].get(hit.id, 0) > 0 for hit in hits]
-        rows = list(zip(features.of(asked[id], scores, hits), right, [number] * len(hits), strict=True))
+    for number, found in enumerate(_ranked(ranker, view, asked)):
+        right = [known.qrels[found.id].get(hit.id, 0) > 0 for hit in found.hits]
+        rows = list(zip(found.told(features, asked), right, [number] * len(right), strict=True))
         first += rows[:1]
         later += rows[1:]
         wrong = [place for place, it_is in enumerate(right) if not it_is]
         if wrong:
-            others = features.of(asked[id], scores[wrong], [hits[place] for place in wrong])
-            absent.append((others[0], False, number))
+            absent.append((found.among(wrong).told(features, asked)[0], False, number))
     return _stacked(first), _stacked(later), _stacked(absent)
 
 
 def _stacked(rows: Sequence[tuple[Floats, bool, int]]) -> Rows:
     return Rows(
-        np.array([row[0] for row in rows], np.float64).reshape(-1, len(FEATURES)),
+        np.array([row[0] for row in rows], np.float64).reshape(-1, LIKENESS + 1),
         np.array([row[1] for row in rows], np.bool_),
         np.array([row[2] for row in rows], np.int64),
     )

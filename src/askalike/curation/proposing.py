@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from askalike.archive.proposals import Found, forget, propose
 from askalike.archive.store import Archive, storage_errors
 from askalike.archive.view import question_of
 from askalike.archive.writer import QUESTION_COLUMNS
+from askalike.clock import now
 from askalike.curation.dedupe import merits
 from askalike.curation.hits import found
 from askalike.curation.neighbours import LEAST
@@ -57,8 +57,7 @@ class Sweep:
         row = archive.connection.execute("SELECT * FROM proposing WHERE fingerprint = ?", (fingerprint,)).fetchone()
         if row:
             return cls(row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), row[6])
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return cls(fingerprint, now, *_end(archive))
+        return cls(fingerprint, now("milliseconds"), *_end(archive))
 
     def keep(self, archive: Archive) -> None:
         """Remembers it, and no other."""

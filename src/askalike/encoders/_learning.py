@@ -19,10 +19,12 @@ from askalike.encoders import MODEL
 from askalike.encoders._card import card
 from askalike.encoders._data import Data, gathered, judged_irrelevant
 from askalike.encoders._embeddings import packaged_vectors, started
+from askalike.encoders._encoder import Encoder
 from askalike.encoders._provenance import CARD, latest, made_at
 from askalike.encoders._recipe import Recipe, toml
 from askalike.encoders._regression import regressed
-from askalike.encoders._teacher import targets, taught, teacher
+from askalike.encoders._teacher import targets, taught
+from askalike.encoders._teacher import teacher as teacher_of
 from askalike.encoders.static import Static
 from askalike.errors import SettingsError
 from askalike.nn._network import Network
@@ -59,6 +61,7 @@ class Lesson:
     features: Features
     partial: Path
     say: Say
+    teacher: Encoder | None
 
     @property
     def run(self) -> str:
@@ -77,15 +80,19 @@ def learn(
     *,
     dev: Split | None = None,
     mine: Miner | None = None,
+    teacher: Encoder | None = None,
     report: Report | None = None,
     say: Say = lambda line: None,
 ) -> Sequence[Epoch]:
     """Trains a recipe on what a view knows and leaves a model in `folder`; returns its epochs.
 
-    dev: the queries by which the best epoch is chosen; else some clusters are kept back. The same call again, after
+    dev: the queries by which the best epoch is chosen; else some clusters are kept back. teacher: the one that the
+    recipe names, where it is at hand already. The same call again, after
     it was interrupted or killed, goes on with the epoch that was not finished. Raises TrainingError.
     """
-    lesson = _lesson(view, recipe, folder.with_name(f"{PARTIAL}-{folder.name}"), dev, say)
+    if teacher is None and recipe.teacher.encoder:
+        teacher = teacher_of(view, recipe.teacher)
+    lesson = _lesson(view, recipe, folder.with_name(f"{PARTIAL}-{folder.name}"), dev, teacher, say)
     network = untrained(recipe, len(lesson.features.tokens))
     examples = _examples(lesson, network.width, mine)
     job = Job(
@@ -110,15 +117,16 @@ def untrained(recipe: Recipe, size: int) -> Network:
         return registry.load("network", recipe.name)(recipe.network, size)  # type: ignore[no-any-return]
 
 
-def _lesson(view: View, recipe: Recipe, partial: Path, dev: Split | None, say: Say) -> Lesson:
+def _lesson(view: View, recipe: Recipe, partial: Path, dev: Split | None, teacher: Encoder | None, say: Say) -> Lesson:
     seed, documents = recipe.training.seed, recipe.training.dev_documents
-    if recipe.teacher.encoder:
-        data = taught(view, recipe.teacher, teacher(view, recipe.teacher), dev, documents, seed)
+    if teacher:
+        data = taught(view, recipe.teacher, teacher, dev, documents, seed)
     else:
         data = gathered(view, recipe.data, dev, documents, seed)
-    what = "texts of the teacher's" if recipe.teacher.encoder else "training pairs"
+    what = "texts of the teacher's" if teacher else "training pairs"
     say(f"{len(data.pairs)} {what}, {len(data.dev.queries)} dev queries over {len(data.documents)} documents")
-    return Lesson(view, recipe, data, features_of(recipe).learn(recipe.features, _read(view, data)), partial, say)
+    features = features_of(recipe).learn(recipe.features, _read(view, data))
+    return Lesson(view, recipe, data, features, partial, say, teacher)
 
 
 def _read(view: View, data: Data) -> Iterator[Text]:
@@ -137,7 +145,7 @@ def _examples(lesson: Lesson, width: int, mine: Miner | None) -> Examples:
         features.rows(texts.texts), texts.documents, texts.query, texts.positive, texts.pair_clusters,
         _negatives(lesson, texts, irrelevant, mine), [text.id for text in texts.texts],
     )  # fmt: skip
-    return replace(examples, targets=_targets(lesson, texts, width)) if recipe.teacher.encoder else examples
+    return replace(examples, targets=_targets(lesson, lesson.teacher, texts, width)) if lesson.teacher else examples
 
 
 def _negatives(lesson: Lesson, texts: Texts, irrelevant: Mapping[str, Sequence[str]], mine: Miner | None) -> np.ndarray:
@@ -158,9 +166,9 @@ def _negatives(lesson: Lesson, texts: Texts, irrelevant: Mapping[str, Sequence[s
     return np.concatenate(columns, 1)
 
 
-def _targets(lesson: Lesson, texts: Texts, width: int) -> np.ndarray:
+def _targets(lesson: Lesson, encoder: Encoder, texts: Texts, width: int) -> np.ndarray:
     """The teacher's vectors; those that an interrupted run has worked out are read again."""
-    encoder, width = teacher(lesson.view, lesson.recipe.teacher), width or lesson.recipe.network.dim
+    width = width or lesson.recipe.network.dim
     path = lesson.partial / f"{_named(encoder.fingerprint, texts, width)}-{TAUGHT}"
     if path.exists():
         return load_file(path)["targets"]

@@ -16,6 +16,7 @@ from askalike import config
 from askalike.archive.view import View
 from askalike.encoders import MODEL
 from askalike.encoders._encoder import Role
+from askalike.encoders._memory import Memory
 from askalike.errors import SettingsError
 from askalike.installed import located
 from askalike.text.clean import plain_text
@@ -48,6 +49,8 @@ class Pretrained:
         self.folder = located(settings.model, "model")
         self.knows_until: str | None = None
         """The date of the latest text or link that a fine-tuned one may have learned from."""
+        self.memory: Memory | None = None
+        """Where what was encoded is kept for the next time; nowhere unless it is set."""
         self._model: Any = None
         self.fingerprint = hashlib.sha256(json.dumps([*_identity(self.folder), *_usage(settings)]).encode()).hexdigest()
 
@@ -91,15 +94,17 @@ class Pretrained:
         """The model's vectors of title and body; zeros for a text without a word."""
         plain = [self.text(t) for t in texts]
         prompt = self.settings.query_prompt if role == "query" else self.settings.document_prompt
-        values = np.asarray(
-            self.model.encode(
-                [prompt + t for t in plain], batch_size=self.settings.batch, show_progress_bar=False,
-                convert_to_tensor=True,
-            ).float().cpu(),
-            np.float32,
-        ).reshape(len(plain), -1)  # fmt: skip
+        asked = [prompt + t for t in plain]
+        values = self.memory.recalled(asked, self._encoded) if self.memory else self._encoded(asked)
         values[[not t for t in plain]] = 0
         return Vectors((Part(values, "cosine"),))
+
+    def _encoded(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(texts, dim). The model puts texts of about one length into a batch."""
+        found = self.model.encode(
+            list(texts), batch_size=self.settings.batch, show_progress_bar=False, convert_to_tensor=True
+        )
+        return np.asarray(found.float().cpu(), np.float32).reshape(len(texts), -1)
 
     def text(self, text: Question | Answer) -> str:
         """What of a question or an answer is encoded: title and body, plain."""

@@ -1,4 +1,4 @@
-"""What a hit's probability is told from: its score, the scores around it, and the words of both texts.
+"""What a hit's probability is told from: its score, the scores around it, the words of both texts, how alike they are.
 
 Nothing here knows how a ranker works, and nothing depends on how many hits were asked for.
 """
@@ -17,6 +17,8 @@ FEATURES = ("score", "length", "lead", "field", "shared", "overlap")
 """score; length: log of the query's words; lead: the score less that of the best other hit; field: the score less the
 mean of the others among the first DEPTH; shared: the share of the words of the query's title that are in the hit's;
 overlap: the shared words among those of both titles."""
+LIKENESS = len(FEATURES)
+"""The column after these: how alike the ranker says both are, whatever else was found; NaN where it does not say."""
 DEPTH = 10
 KEPT = 10_000  # titles whose words are remembered
 
@@ -29,17 +31,21 @@ class Features:
         self._analyzer = Analyzer()
         self._words = lru_cache(KEPT)(self._distinct)
 
-    def of(self, query: Question, scores: NDArray[np.float64], hits: Sequence[Question]) -> Floats:
-        """Those of the first hits of a query: (hits, FEATURES).
+    def of(self, query: Question, scores: Floats, hits: Sequence[Question], likeness: Floats | None = None) -> Floats:
+        """Those of the first hits of a query: (hits, FEATURES and LIKENESS).
 
-        scores: of all hits, best first, DEPTH of them at the least where there are so many; hits: the first questions.
+        scores: of all hits, best first, DEPTH of them at the least where there are so many; hits: the first questions;
+        likeness: theirs, (at least hits,), as Ranker.likenesses tells it.
         """
         n, length = len(hits), np.log1p(self._length(query))
         rows = [
-            (scores[i], length, *_distances(scores, i), *self._alike(query, hit))
+            (scores[i], length, *_distances(scores, i), *self._alike(query, hit), np.nan)
             for i, hit in enumerate(hits)
         ]  # fmt: skip
-        return np.array(rows, np.float64).reshape(n, len(FEATURES))
+        features = np.array(rows, np.float64).reshape(n, LIKENESS + 1)
+        if likeness is not None:
+            features[:, LIKENESS] = likeness[:n]
+        return features
 
     def _length(self, query: Question) -> int:
         text = f"{query.title} {self._analyzer.text(query.body, query.markup)}"

@@ -17,7 +17,7 @@ from askalike.engines.precedents import Precedent, precedents
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers import Ranker
 from askalike.text.snippet import snippet
-from askalike.types import Explanation, Filter, Hit, Match, Question
+from askalike.types import Explanation, Filter, Hit, Match, Question, Run
 
 SNIPPET = 160
 
@@ -40,7 +40,8 @@ class Local:
     @classmethod
     def open(cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
         """The archive in a directory with a ranker by its name. Raises ArchiveError, SettingsError."""
-        return cls(Archive.open(path), rankers.build(ranker, settings, path))
+        archive = Archive.open(path)
+        return cls(archive, rankers.build(ranker, settings, archive))
 
     def close(self) -> None:
         """Closes the archive."""
@@ -106,11 +107,10 @@ class Local:
         self.refresh()
         calibration = self.calibration
         line, depth = self._line(calibration, min_probability), max(k, DEPTH) if calibration else k
-        hits = self.ranker.rank({query.id: query}, depth, where=where, prefix=prefix)[query.id]
-        questions = self._view.get(h.id for h in hits)
-        found = [h for h in hits if h.id in questions]
-        best = found[:k]
-        told = self._probabilities(calibration, query, best, [h.score for h in found], questions)
+        run = self.ranker.rank({query.id: query}, depth, where=where, prefix=prefix)
+        questions = self._view.get(run.columns(query.id)[0])
+        best = [h for h in run[query.id] if h.id in questions][:k]
+        told = self._probabilities(calibration, query, best, run, questions, prefix)
         shown = [(h, p) for h, p in zip(best, told, strict=True) if p is None or p >= line]
         reasons = self.ranker.explain(query, [h.id for h, _ in shown], prefix=prefix)
         return [_match(questions[h.id], h, p, reasons.get(h.id)) for h, p in shown]
@@ -162,13 +162,18 @@ class Local:
         calibration: Calibration | None,
         query: Question,
         hits: Sequence[Hit],
-        scores: Sequence[float],
+        run: Run,
         questions: Mapping[str, Question],
+        prefix: bool,
     ) -> Sequence[float | None]:
-        """Those of the first hits, told from the scores of at least DEPTH: they do not depend on k."""
+        """Those of the first hits, told from a run of at least DEPTH: they do not depend on k."""
         if calibration is None:
             return [None] * len(hits)
-        features = self._features.of(query, np.array(scores, np.float64), [questions[h.id] for h in hits])
+        ids, scores = run.columns(query.id)
+        there = np.array([id in questions for id in ids], np.bool_)
+        likenesses = self.ranker.likenesses({query.id: query}, run, prefix=prefix)
+        likeness = likenesses[query.id][there] if likenesses else None
+        features = self._features.of(query, scores[there], [questions[h.id] for h in hits], likeness)
         return calibration.told(features).tolist()  # type: ignore[no-any-return]
 
 

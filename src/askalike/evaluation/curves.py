@@ -1,6 +1,5 @@
 """Curves from the features of a hit to the probability that it is right: applied here, fitted in `fitting`."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -45,9 +44,15 @@ class Isotonic(Settings):
         return np.asarray(np.interp(features[:, self.columns[0]], self.scores, self.probabilities))
 
 
-Curve = Logistic | Isotonic
+class Product(Settings):
+    """Curves that must all agree: the product of their probabilities."""
+
+    kind: Literal["product"] = "product"
+    curves: tuple[Logistic | Isotonic, ...]
+
+    def at(self, features: Floats) -> Floats:
+        """features: (hits, columns). Returns the probabilities, (hits,)."""
+        return np.asarray(np.prod([curve.at(features) for curve in self.curves], axis=0))
 
 
-def of_columns(curve: Curve, names: Sequence[str]) -> str:
-    """What a curve is made of, in words: `logistic over score, length`."""
-    return f"{curve.kind} over {', '.join(names[column] for column in curve.columns)}"
+Curve = Logistic | Isotonic | Product

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from askalike.evaluation.curves import Curve, Floats, Isotonic, Logistic
 
 Bools = NDArray[np.bool_]
+RARE = 0.05
+"""The share of rows that a curve of how usual something is takes to be unusual."""
 Fit = Callable[[Floats, Bools], Curve]
 
 RIDGE = 1.0
@@ -16,7 +18,7 @@ TAILS = (0.5, 99.5)
 """The percentiles of each feature beyond which a logistic curve does not follow."""
 
 
-def logistic(columns: Sequence[int]) -> Fit:
+def logistic(columns: Sequence[int]) -> Callable[[Floats, Bools], Logistic]:
     """Fits a logistic curve over these columns."""
     return lambda features, right: _logistic(features, right, tuple(columns))
 
@@ -24,6 +26,21 @@ def logistic(columns: Sequence[int]) -> Fit:
 def isotonic(column: int) -> Fit:
     """Fits a rising curve over one column."""
     return lambda features, right: _isotonic(features[:, column], right, column)
+
+
+def usual(features: Floats, column: int) -> Isotonic:
+    """How usual a row's value is: 1 where RARE of these rows have no greater one, less where still fewer have.
+
+    One row more, as Laplace counts, keeps it above 0 for what is less than anything seen.
+    """
+    values, counts = np.unique(features[:, column], return_counts=True)
+    share = (np.cumsum(counts) - counts + 1) / (len(features) + 1) / RARE
+    knots = slice(0, int(np.searchsorted(share, 1.0)) + 1)
+    return Isotonic(
+        columns=(column,),
+        scores=tuple(values[knots].tolist()),
+        probabilities=tuple(np.minimum(share[knots], 1.0).tolist()),
+    )
 
 
 def _logistic(features: Floats, right: Bools, columns: tuple[int, ...]) -> Logistic:

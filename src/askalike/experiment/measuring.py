@@ -11,7 +11,7 @@ from askalike.evaluation.macro import Macro
 from askalike.evaluation.measures import evaluate
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import read_qrels, read_run, separated
-from askalike.rankers import Ranker
+from askalike.rankers import Ranker, caught_up
 from askalike.rankers._ranker import Progress
 from askalike.types import Columns, Run, Split
 
@@ -88,7 +88,7 @@ def ranked(archive: Archive, ranker: Ranker, labels: Split, k: int, progress: Pr
         part = labels if group is None else _within(labels, group)
         view = archive.view(group=group)
         if part.queries:
-            run = ranker.fit(view).index(view, progress).rank(part.queries, k, candidates=part.candidates)
+            run = caught_up(ranker.fit(view), view, progress).rank(part.queries, k, candidates=part.candidates)
             columns |= {query: run.columns(query) for query in run}
     return Run(columns)
 
@@ -104,7 +104,7 @@ def _measured(
     progress: Progress | None,
 ) -> Evaluation:
     view = archive.view(group=group)
-    run = ranker.fit(view).index(view, progress).rank(labels.queries, k, candidates=labels.candidates)
+    run = caught_up(ranker.fit(view), view, progress).rank(labels.queries, k, candidates=labels.candidates)
     return evaluate(separated(run), labels.qrels, measures, rule)
 
 

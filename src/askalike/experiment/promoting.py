@@ -85,7 +85,7 @@ def promote(
     and feedback that neither has learned from. `force` puts it there all the same. Raises SettingsError for a ranker or
     measure that is not known, or a network that is not trained.
     """
-    candidate, before = rankers.build(name, settings, archive.path), rankers.build(None, {}, archive.path)
+    candidate, before = rankers.build(name, settings, archive), rankers.build(None, {}, archive)
     if name in recipes() and name not in rankers.trained(archive.path):
         raise SettingsError(f"{name} is a recipe, not a model; train it first: askalike train {archive.path}")
     if (candidate.name, candidate.values) == (before.name, before.values):

@@ -4,13 +4,13 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from askalike.archive.content import content_hash
 from askalike.archive.store import Archive
+from askalike.clock import now
 
 PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", "wordllama", "torch")
 LOADED_ONLY = ("torch",)
@@ -20,7 +20,7 @@ LOADED_ONLY = ("torch",)
 def provenance(archive: Archive) -> dict[str, Any]:
     """Versions, platform, the data's hash, askalike's commit (None where it is not in a git working tree), the time."""
     return {
-        "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "started_at": now(),
         "versions": versions(),
         "platform": f"{platform.platform()}, {platform.processor() or platform.machine()}",
         "data": content_hash(archive),

@@ -53,12 +53,14 @@ def train(
     dev: str | None = None,
     hide: Sequence[str] = (),
     withheld: Iterable[str] = (),
+    teacher: encoders.Encoder | None = None,
     report: Any = None,
     say: Any = lambda line: None,
 ) -> Path:
     """Trains what `chosen` gives on an archive, as `models/<name>/`; returns that folder.
 
-    dev: the split whose queries choose the best epoch; else some clusters are kept back from training.
+    dev: the split whose queries choose the best epoch; else some clusters are kept back from training. teacher: the one
+    that the recipe names, where it is at hand already.
     Nothing of `hidden(archive)`, of the splits `hide`, of `dev`, or of the questions `withheld` is learned from. The
     same again goes on where it was interrupted.
     """
@@ -79,7 +81,8 @@ def train(
         ranker = rankers.build(settings.ranker, {}, archive.path).fit(view).index(view)
         return ranker.rank(queries, settings.to_rank)
 
-    learn(view, recipe, folder, dev=split(archive, dev) if dev else None, mine=mine, report=report, say=say)
+    measures = split(archive, dev) if dev else None
+    learn(view, recipe, folder, dev=measures, mine=mine, teacher=teacher, report=report, say=say)
     return folder
 
 

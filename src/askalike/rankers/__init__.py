@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,18 @@ from askalike.archive.serving import served
 from askalike.archive.store import Archive
 from askalike.archive.view import View
 from askalike.encoders._recipe import CORPUS, recipes, trainable
-from askalike.errors import SettingsError
-from askalike.rankers._ranker import Ranker
+from askalike.errors import IndexBusyError, SettingsError
+from askalike.rankers._ranker import Progress, Ranker
 
-__all__ = ["Ranker", "build", "check_new", "default", "forget", "in_service", "names", "trained"]
+__all__ = ["Ranker", "build", "caught_up", "check_new", "default", "forget", "in_service", "names", "trained"]
 
 COMPOSED = ("cascade", "hybrid")
 OF_ANSWERS = ("by_question",)  # these rank nothing else
 UNTRAINED = ("pretrained", "static")  # the encoders that need no training of ours
 MODELS = "models"
 NAME = re.compile("[a-z0-9][a-z0-9_.-]*")
+PATIENCE_S, BUSY_S = 60.0, 0.2
+"""How long another process that writes is waited for, and how often it is looked after."""
 
 
 def default() -> str:
@@ -29,12 +32,14 @@ def default() -> str:
     return "hybrid" if importlib.util.find_spec("wordllama") else "lm_jelinek_mercer"
 
 
-def in_service(archive: Path | str | None) -> tuple[str, Mapping[str, Any]]:
+def in_service(archive: Archive | Path | str | None) -> tuple[str, Mapping[str, Any]]:
     """The ranker and settings that an archive serves, which `tune` or `promote` chose; `default()` where none did."""
     if archive is None:
         return default(), {}
-    with Archive.open(archive) as opened:
-        chosen = served(opened)
+    if not isinstance(archive, Archive):
+        with Archive.open(archive) as opened:
+            return in_service(opened)
+    chosen = served(archive)
     return (chosen.ranker, chosen.settings) if chosen else (default(), {})
 
 
@@ -59,16 +64,17 @@ def check_new(name: str) -> None:
 
 
 def build(
-    name: str | None = None, settings: Mapping[str, Any] | None = None, archive: Path | str | None = None
+    name: str | None = None, settings: Mapping[str, Any] | None = None, archive: Archive | Path | str | None = None
 ) -> Ranker:
     """A ranker by its name, with settings as `key: value`; the one in service where no name is given.
 
-    archive: the directory whose `models/` hold trained rankers. Raises SettingsError for what is not known.
+    archive: the one whose `models/` hold trained rankers, or its directory. Raises SettingsError for what is not known.
     """
     if name is None:
         name, kept = in_service(archive)
         settings = {**kept, **(settings or {})}
     values = settings or {}
+    archive = archive.path if isinstance(archive, Archive) else archive
     folder = Path(archive) / MODELS / name if archive and NAME.fullmatch(name) else None
     if folder and (folder / "model.toml").exists():
         check_new(name)
@@ -94,6 +100,21 @@ def _recipe(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """A network's own recipe with some values set: what is searched is what is learned from, too."""
     fields = {"features.fields": values["fields"]} if "fields" in values else {}
     return {"recipe": name, **fields, **values}
+
+
+def caught_up(ranker: Ranker, view: View, progress: Progress | None = None) -> Ranker:
+    """The ranker, with all of the view indexed. Where another process writes an index, it waits for that.
+
+    Raises IndexBusyError where that takes longer than PATIENCE_S.
+    """
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return ranker.index(view, progress)
+        except IndexBusyError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(BUSY_S)
 
 
 def forget(ranker: Ranker, view: View) -> None:

@@ -100,6 +100,17 @@ class Numbered(ABC):
         view = self._opened()
         return self.explain_asked(view, all_asked(view, {query.id: query})[query.id], ids, prefix)
 
+    @property
+    def tells_likeness(self) -> bool:
+        """Whether a score says how alike two texts are, as a cosine does: see Ranker.likenesses."""
+        return False
+
+    def likenesses(
+        self, queries: Mapping[str, Question], run: Run, *, prefix: bool = False
+    ) -> Mapping[str, Scores] | None:
+        """See Ranker.likenesses: the scores themselves, where they tell."""
+        return {q: run.columns(q)[1] for q in queries} if self.tells_likeness else None
+
     def _run(
         self,
         view: View,

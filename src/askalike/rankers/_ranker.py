@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from askalike.archive.view import View
 from askalike.types import Explanation, Filter, Question, Run
 
@@ -51,6 +54,15 @@ class Ranker(Protocol):
 
     def explain(self, query: Question, ids: Sequence[str], *, prefix: bool = False) -> Mapping[str, Explanation]:
         """Why each of these documents has its score for the query. prefix: as for `rank`."""
+
+    def likenesses(
+        self, queries: Mapping[str, Question], run: Run, *, prefix: bool = False
+    ) -> Mapping[str, NDArray[np.float64]] | None:
+        """How alike each query and its hits in a run of this ranker are, as they come, each (hits,).
+
+        That depends on nothing else: neither on what else was found nor on how long the query is. None where the
+        ranker's scores do not tell. prefix: as for `rank`.
+        """
 
 
 @runtime_checkable

@@ -32,6 +32,11 @@ class Cascade(Composed):
                 f"{name}: expected two parts, one that proposes and one that re-ranks, not {len(parts)}"
             )
 
+    @property
+    def tells_likeness(self) -> bool:
+        """Whether the second's scores do."""
+        return self.parts[1].tells_likeness
+
     def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> list[Any]:
         """The queries as each part knows them."""
         return [part.prepare(view, asked, prefix) for part in self.parts]

@@ -72,6 +72,11 @@ class Dense(Indexed[VectorIndex]):
         """See Dated: what a trained encoder says of itself; a packaged one has seen nothing of the archive."""
         return getattr(self.encoder, "knows_until", None)
 
+    @property
+    def tells_likeness(self) -> bool:
+        """It does: vectors are compared two by two."""
+        return True
+
     def fit(self, view: View) -> Self:
         """Lets the encoder learn."""
         self.encoder = self.encoder.fit(view)

@@ -22,6 +22,7 @@ from askalike.rankers._ranker import Progress
 from askalike.types import Contribution, Explanation, Question, Run, Span
 
 RANK = 60  # added to a rank before it is inverted (Cormack, Clarke and Büttcher 2009)
+REMEMBERED = 256  # queries with their pools, some 20 MB
 
 
 class HybridSettings(PartsSettings):
@@ -109,16 +110,30 @@ class Hybrid(Composed):
         return runs
 
     def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> _Prepared:
-        """The queries as each part knows them. One alone is remembered with its pools until the next `index`, as it
-        is explained after it was found."""
+        """The queries as each part knows them. A few are remembered with their pools until the next `index`, as they
+        are explained, or their likenesses asked for, after they were found."""
         key = (view, tuple(asked), prefix)
         remembered = self._latest
         if remembered and remembered[0] == key:
             return remembered[1]
         prepared = _Prepared([part.prepare(view, asked, prefix) for part in self.parts])
-        if len(asked) == 1:
+        if len(asked) <= REMEMBERED:
             self._latest = key, prepared
         return prepared
+
+    def likenesses(
+        self, queries: Mapping[str, Question], run: Run, *, prefix: bool = False
+    ) -> Mapping[str, Scores] | None:
+        """See Ranker.likenesses: the mean over the parts whose scores tell; 0 for what such a part cannot find."""
+        view = self._opened()
+        prepared = self.prepare(view, list(all_asked(view, queries).values()), prefix)
+        telling = [(part, own) for part, own in zip(self.parts, prepared.parts, strict=True) if part.tells_likeness]
+        if not telling:
+            return None
+        of_id = view.numbers({id for q in queries for id in run.columns(q)[0]})
+        rows = [np.array([of_id.get(id, -1) for id in run.columns(q)[0]], np.int64) for q in queries]
+        each = [[np.nan_to_num(s) for s in part.score(own, rows)] for part, own in telling]
+        return {q: np.mean(scores, axis=0) for q, scores in zip(queries, zip(*each, strict=True), strict=True)}
 
     def index(self, view: View, progress: Progress | None = None) -> Self:
         """See Ranker.index."""

@@ -7,6 +7,7 @@ from typing import Self, TypeVar
 from askalike.archive.keys import Key, published, verified
 from askalike.archive.sessions import key_of
 from askalike.archive.store import Archive
+from askalike.curation.gaps import Latest
 from askalike.engines.local import Local
 from askalike.service.following import Following, following
 from askalike.service.lane import Lane
@@ -23,6 +24,7 @@ class Desk:
     def __init__(self, name: str, opened: Opened, archive: Archive, settings: ServiceSettings) -> None:
         self.name = name
         self.keep_days = settings.keep_days
+        self.gaps = Latest()
         self._settings = settings
         self._opened = opened
         self._archive = archive

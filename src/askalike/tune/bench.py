@@ -19,6 +19,7 @@ from askalike.tune.candidates import Settings, Trial
 from askalike.tune.choosing import Values
 from askalike.tune.state import State
 from askalike.tune.task import Task
+from askalike.tune.teacher import Teacher
 from askalike.types import Run, Split
 
 Part = Literal["dev", "test"]
@@ -30,9 +31,16 @@ class Bench:
     """Measures trials on the parts of a task, by the measure that chooses and by SHOWN."""
 
     def __init__(
-        self, archive: Archive, task: Task, measure: str, rule: str, state: State, fixed: Settings | None = None
+        self,
+        archive: Archive,
+        task: Task,
+        measure: str,
+        rule: str,
+        state: State,
+        fixed: Settings | None = None,
+        teacher: Teacher | None = None,
     ) -> None:
-        self.archive, self.task, self.state = archive, task, state
+        self.archive, self.task, self.state, self._teacher = archive, task, state, teacher
         self.measure, self.rule = measure, rule
         self.fixed = {**(fixed or {}), **task.fixed}
         self._parts: Mapping[Part, Split] = {"dev": task.dev, "test": task.measures}
@@ -60,7 +68,10 @@ class Bench:
 
     def built(self, trial: Trial, proxy: bool = True) -> Ranker:
         """A trial's ranker. proxy: with the settings that a proxy needs, too."""
-        return rankers.build(trial.ranker, {**self._fixed(proxy), **trial.settings}, self.archive.path)
+        ranker = rankers.build(trial.ranker, {**self._fixed(proxy), **trial.settings}, self.archive.path)
+        if self._teacher:
+            self._teacher.lend(ranker)
+        return ranker
 
     def settings(self, trial: Trial) -> Settings:
         """A trial's settings as they go into service."""
@@ -96,7 +107,7 @@ class Bench:
         from askalike.rankers.hybrid import Hybrid  # numba is slow to import
 
         if isinstance(ranker, Hybrid) and not self.archive.meta.get("groups"):
-            ranker.index(self.archive.view())
+            rankers.caught_up(ranker, self.archive.view())
             weights = [trial.settings["weights"] for trial in trials]
             return ranker.weighed(labels.queries, depth, weights, candidates=labels.candidates)
         return [ranked(self.archive, self.built(trial), labels, depth) for trial in trials]

@@ -15,6 +15,8 @@ Settings = Mapping[str, Any]
 
 DEFAULT = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""
+ENCODER = "pretrained"
+"""The ranker that a pre-trained encoder is by itself."""
 SHARES = ((4.0, 1.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0))
 """What words and vectors count in a hybrid."""
 
@@ -59,7 +61,7 @@ class Rung:
     signals: Sequence[str] = ()
     """What it may learn from; those of them that the archive has are taken."""
     per_second: float = 0.0
-    """Training pairs, as one processor core learns them: a first guess."""
+    """Training pairs of titles, as one processor core learns them: a first guess."""
     settings: Settings = field(default_factory=dict)
     """Of its recipe, beside the signals."""
     weak: Sequence[str] = ()
@@ -85,7 +87,7 @@ LADDER = (
     Rung("cnn", "cnn", False, NEURAL, LABELS, 40),
     Rung("scqa", "scqa", False, NEURAL, ("question_answer",), 100),
     Rung("siamese_lstm", "siamese_lstm", False, NEURAL, ("question_answer",), 100),
-    Rung("pretrained", teacher=True, needs=("sentence_transformers",)),
+    Rung(ENCODER, teacher=True, needs=("sentence_transformers",)),
 )
 """A new rung is a line here."""
 

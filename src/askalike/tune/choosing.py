@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from askalike.evaluation.resampling import bootstrap_means, greatest_p, interval, sign_flip_p
 from askalike.evaluation.significance import ALPHA, DRAWS, SEED
-from askalike.tune.candidates import Candidate, Trial
+from askalike.tune.candidates import ENCODER, Candidate, Trial
 
 Floats = NDArray[np.float64]
 Values = Mapping[str, float]
@@ -61,14 +61,24 @@ def difference(first: Values, second: Values) -> Difference:
 def chosen(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:
     """The simplest level's best entry that beats words significantly and that no other such one beats; else words.
 
-    A hybrid competes only over the lexical ranker that these queries choose. Ties go to what was tried first.
+    A hybrid competes only over the lexical ranker that these queries choose. Ties go to what was tried first. Where a
+    pre-trained encoder beats words, what is simpler has to be as good as it on average: that it is not beaten
+    significantly says little of few queries.
     """
     words = chosen_lexical(entries, queries)
     others = [e for e in entries if not e.candidate.lexical and e.candidate.base in (None, words.trial)]
     levels = _levels(others)
     own = _values([words], queries)[:, 0]
     better = [of_level for of_level in levels if beats(_values(of_level, queries), own)]
-    return _unbeaten(better, queries) if better else words
+    if not better:
+        return words
+    simplest = _unbeaten(better, queries)
+    encoder = next((e for of_level in better for e in of_level if e.trial.ranker == ENCODER), None)
+    if encoder is None or simplest.mean(queries) >= encoder.mean(queries):
+        return simplest
+    return _unbeaten(
+        [of_level for of_level in better if of_level[0].candidate.level >= encoder.candidate.level], queries
+    )
 
 
 def chosen_lexical(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:

@@ -51,7 +51,7 @@ class Climb:
 
     def __init__(self, bench: Bench, learner: Learner, budget: Budget, tell: Tell) -> None:
         self.bench, self.learner, self.budget, self.tell = bench, learner, budget, tell
-        self.archive, self.task, self.encoder = bench.archive, bench.task, learner.encoder
+        self.archive, self.task, self.teacher = bench.archive, bench.task, learner.teacher
         self.entries: list[Entry] = []
         self.tried: list[Tried] = []
         self.left: list[Left] = []
@@ -69,8 +69,11 @@ class Climb:
                 self._try(candidate)
 
     def vectors(self) -> None:
-        """The ladder's rungs, each alone and with the lexical ranker that the queries choose."""
-        for rung, level in zip(LADDER, levels(), strict=False):
+        """The ladder's rungs, each alone and with the lexical ranker that the queries choose.
+
+        What needs no training comes first: what it takes is known, and a teacher then knows the archive's texts.
+        """
+        for rung, level in sorted(zip(LADDER, levels(), strict=False), key=lambda pair: pair[0].recipe is not None):
             needed = self._needed(rung)
             why = self._objection(rung) or (
                 self._time(needed, self.budget.left_s) if needed > self.budget.left_s else ""
@@ -109,10 +112,13 @@ class Climb:
     def _dense(self, rung: Rung) -> Trial:
         if rung.recipe:
             return self.learner.learn(rung, self.budget)
-        return Trial(rung.name, {"model": self.encoder} if rung.teacher else {})
+        return self._untrained(rung)
+
+    def _untrained(self, rung: Rung) -> Trial:
+        return Trial(rung.name, self.teacher.settings if self.teacher and rung.teacher else {})
 
     def _objection(self, rung: Rung) -> str | None:
-        if rung.teacher and not self.encoder:
+        if rung.teacher and not self.teacher:
             return "no pre-trained encoder is given (--encoder)"
         if module := missing(rung):
             return f"{module} is not installed"
@@ -124,14 +130,14 @@ class Climb:
         """Seconds that a rung takes: to train, to encode all questions, and to rank."""
         if self._objection(rung) or (not rung.recipe and self._ranked(rung)):
             return 0.0
-        pace = self.learner.pace() if rung.teacher and not rung.recipe else INDEXED_PER_SECOND
-        ranking = RANKINGS * self.bench.quick_s
-        return (self.learner.estimate_s(rung) if rung.recipe else 0.0) + len(self.archive.view()) / pace + ranking
+        if rung.teacher and not rung.recipe:
+            takes = self.learner.encoding_s()
+        else:
+            takes = len(self.archive.view()) / INDEXED_PER_SECOND
+        return takes + RANKINGS * self.bench.quick_s + (self.learner.estimate_s(rung) if rung.recipe else 0.0)
 
     def _ranked(self, rung: Rung) -> bool:
-        return (
-            self.bench.state.found(Trial(rung.name, {"model": self.encoder} if rung.teacher else {}), "dev") is not None
-        )
+        return self.bench.state.found(self._untrained(rung), "dev") is not None
 
     def _time(self, needed: float, left: float) -> str:
         return f"no time: it takes about {spoken(needed)}, and {spoken(max(left, 0.0))} are left"

@@ -3,12 +3,13 @@
 import hashlib
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from askalike.archive.pairs import counts
+from askalike.archive.sample import sampled_questions
 from askalike.archive.store import Archive
 from askalike.encoders import MODEL
-from askalike.encoders import build as encoder_of
 from askalike.encoders._recipe import Recipe
 from askalike.errors import AskalikeError
 from askalike.experiment import training
@@ -17,9 +18,12 @@ from askalike.tune.budget import Budget
 from askalike.tune.candidates import LABELS, Rung, Trial
 from askalike.tune.state import State
 from askalike.tune.task import Task
+from askalike.tune.teacher import Teacher, words
 
-PROBES = 32
-"""So many texts tell how fast a teacher is."""
+PROBES = 500
+"""So many questions tell how long texts are."""
+TITLE = 10.0
+"""Words of a text, of which a rung's `per_second` is."""
 FEWEST = 500
 """Pairs; fewer teach a network nothing that words do not know."""
 
@@ -31,19 +35,18 @@ class OutOfTimeError(AskalikeError):
 
 
 class Learner:
-    """Trains rungs. `encoder`: the pre-trained encoder that teaches, as `pretrained` takes it; none if empty."""
+    """Trains rungs, some of them by a pre-trained encoder, where there is one."""
 
-    def __init__(self, archive: Archive, task: Task, state: State, encoder: str, say: Say) -> None:
-        self.archive, self.task, self.state, self.encoder, self.say = archive, task, state, encoder, say
+    def __init__(self, archive: Archive, task: Task, state: State, teacher: Teacher | None, say: Say) -> None:
+        self.archive, self.task, self.state, self.teacher, self.say = archive, task, state, teacher, say
         self.labelled: set[str] = set()
         """The models that have learned from labels."""
         self._known: dict[str, int] = {}
-        self._pace = 0.0
         self._view = archive.view(hidden=task.hidden, withheld=task.withheld)
 
     def name(self, rung: Rung) -> str:
         """The model that the rung becomes; that of another state of the archive, or another teacher, is another one."""
-        taught = hashlib.sha256(self.encoder.encode()).hexdigest()[:4] if rung.teacher else ""
+        taught = hashlib.sha256(self.teacher.model.encode()).hexdigest()[:4] if rung.teacher and self.teacher else ""
         return f"{rung.recipe}-{self.state.key[:8]}{taught}"
 
     def trained(self, rung: Rung) -> bool:
@@ -61,27 +64,19 @@ class Learner:
         return None
 
     def estimate_s(self, rung: Rung) -> float:
-        """How long training will take, guessed from the archive's size; the teacher's pace is measured."""
+        """How long training will take, guessed from the archive's texts; the teacher's pace is measured."""
         if self.trained(rung):
             return 0.0
         recipe = self._recipe(rung)
-        if not rung.teacher:
-            return sum(self._counts(rung).values()) * min(recipe.training.epochs, 10) / rung.per_second
-        lessons = recipe.teacher
-        versions = lessons.prefixes + lessons.dropped + lessons.recombined + (3 if self._has_bodies() else 1)
-        texts = (versions + 2 * lessons.alone) * len(self._view)
-        return texts / self.pace() + texts * recipe.training.epochs / rung.per_second
+        if self.teacher and rung.teacher:
+            read = self._lessons(recipe)
+            return read / self.teacher.words_per_s + read / TITLE * recipe.training.epochs / rung.per_second
+        longer = sum(self._lengths) / (2 * TITLE)
+        return sum(self._counts(rung).values()) * longer * min(recipe.training.epochs, 10) / rung.per_second
 
-    def pace(self) -> float:
-        """Texts that the encoder takes a second, measured once on some of the archive's own."""
-        if not self._pace:
-            texts = [q for _, q in zip(range(PROBES), (q for _, q in self._view.questions()), strict=False)]
-            encoder = encoder_of("pretrained", {"model": self.encoder})
-            encoder.encode(texts[:1], "document")
-            started = time.monotonic()
-            encoder.encode(texts, "document")
-            self._pace = len(texts) / (time.monotonic() - started)
-        return self._pace
+    def encoding_s(self) -> float:
+        """How long the teacher takes for all questions."""
+        return self._lengths[1] * len(self._view) / self.teacher.words_per_s if self.teacher else 0.0
 
     def learn(self, rung: Rung, budget: Budget) -> Trial:
         """Trains the rung, unless it is there; the trial that uses it. Raises OutOfTimeError, TrainingError."""
@@ -97,7 +92,9 @@ class Learner:
             try:
                 training.train(
                     self.archive, self._recipe(rung), self.name(rung),
-                    hide=self.task.hidden, withheld=self.task.withheld, report=watch, say=self.say,
+                    hide=self.task.hidden, withheld=self.task.withheld,
+                    teacher=self.teacher.encoder if self.teacher and rung.teacher else None,
+                    report=watch, say=self.say,
                 )  # fmt: skip
             finally:
                 self.state.spend(f"train {rung.name}", time.monotonic() - started)
@@ -106,8 +103,23 @@ class Learner:
         return Trial(self.name(rung))
 
     def _recipe(self, rung: Rung) -> Recipe:
-        own = {"teacher.model": self.encoder} if rung.teacher else {"signals": tuple(self.signals(rung))}
+        own: dict[str, Any] = {"signals": tuple(self.signals(rung))}
+        if self.teacher and rung.teacher:
+            own = {"teacher.model": self.teacher.model, "teacher.half": "precision" in self.teacher.settings}
         return Recipe.read(rung.recipe or "", {**rung.settings, **own})
+
+    def _lessons(self, recipe: Recipe) -> float:
+        """About how many words a teacher is asked about; whole questions it knows by then."""
+        lessons, (title, whole) = recipe.teacher, self._lengths
+        made = lessons.prefixes + lessons.dropped + lessons.recombined + 2 * lessons.alone
+        return len(self._view) * (title * made + whole)
+
+    @cached_property
+    def _lengths(self) -> tuple[float, float]:
+        """The mean number of words of a title, and of a whole question."""
+        some = list(sampled_questions(self._view, PROBES, 0))
+        titles = sum(len(q.title.split()) for q in some)
+        return titles / max(len(some), 1), sum(map(words, some)) / max(len(some), 1)
 
     def _counts(self, rung: Rung) -> dict[str, int]:
         """How many pairs there are of each of the signals that the rung learns from."""
@@ -116,8 +128,3 @@ class Learner:
         if sum(found.values()) < FEWEST:
             found |= {name: known[name] for name in rung.weak if known[name]}
         return found
-
-    def _has_bodies(self) -> bool:
-        return (
-            self.archive.connection.execute("SELECT 1 FROM questions WHERE body != '' LIMIT 1").fetchone() is not None
-        )

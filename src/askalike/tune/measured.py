@@ -5,6 +5,7 @@ from math import fsum
 
 from askalike.archive.clusters import clusters_of, folds
 from askalike.tune.bench import Bench
+from askalike.tune.candidates import ENCODER
 from askalike.tune.choosing import Entry, Values, best_lexical, chosen, chosen_lexical, difference
 from askalike.tune.task import Task
 from askalike.tune.verdict import Verdict
@@ -27,7 +28,7 @@ def judged(bench: Bench, entries: Sequence[Entry]) -> Verdict:
     """Chooses on dev and measures on test, or in nested folds."""
     queries = sorted(entries[0].values)
     winner, best = chosen(entries, queries), best_lexical(entries, queries)
-    encoder = next((e for e in entries if e.trial.ranker == "pretrained"), None)
+    encoder = next((e for e in entries if e.trial.ranker == ENCODER), None)
     if bench.task.test is not None:
         folds_chose: Sequence[str] = ()
         ours, words = _measured(bench, winner), _measured(bench, best)

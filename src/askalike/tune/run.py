@@ -12,14 +12,16 @@ from askalike.curation.calibrate import Calibrated, calibrate
 from askalike.errors import AskalikeError
 from askalike.evaluation.names import canonical
 from askalike.installed import located
+from askalike.rankers import caught_up
 from askalike.tune.bench import Bench
 from askalike.tune.budget import Budget
-from askalike.tune.candidates import DEFAULT, Trial
+from askalike.tune.candidates import DEFAULT, LADDER, Trial
 from askalike.tune.climb import Climb, Left, Tell, Tried
 from askalike.tune.learning import Learner
 from askalike.tune.measured import judged
 from askalike.tune.state import State
 from askalike.tune.task import Task, task_of
+from askalike.tune.teacher import Teacher
 from askalike.tune.verdict import Verdict
 
 VERSION = 2
@@ -65,8 +67,9 @@ def tune(
         located(encoder, "encoder")
     task = task_of(archive, seed)
     state = State(archive.path, [VERSION, content_hash(archive), measure, rule, dict(fixed or {}), seed])
-    bench = Bench(archive, task, measure, rule, state, fixed)
-    climb = Climb(bench, Learner(archive, task, state, encoder, say), Budget(budget_s), tell)
+    teacher = Teacher(encoder, archive.view(), state) if encoder else None
+    bench = Bench(archive, task, measure, rule, state, fixed, teacher)
+    climb = Climb(bench, Learner(archive, task, state, teacher, say), Budget(budget_s), tell)
     tell(task)
     climb.words()
     climb.vectors()
@@ -74,6 +77,8 @@ def tune(
     serving = verdict.serving.trial
     bench.clear([serving, Trial(DEFAULT)])
     result, why = _in_service(archive, bench, task, verdict, climb.learner.labelled)
+    if teacher and not {rung.name for rung in LADDER if rung.teacher} & {left.name for left in climb.left}:
+        teacher.forget()
     return Outcome(verdict, climb.tried, climb.left, result, why, state.spent_s)
 
 
@@ -88,7 +93,7 @@ def _in_service(
     settings, now = bench.settings(trial), served(archive)
     if now is None or (now.ranker, dict(now.settings)) != (trial.ranker, dict(settings)):
         serve(archive, trial.ranker, settings, verdict.sentence)
-    ranker = bench.built(trial, False).index(archive.view())
+    ranker = caught_up(bench.built(trial, False), archive.view())
     if task.calibrates is None or task.whole is None:
         return None, "nobody has labelled what asks the same"
     own = {trial.ranker, *trial.settings.get("parts", ())}

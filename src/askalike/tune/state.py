@@ -48,6 +48,14 @@ class State:
         """Counts time that went into something else."""
         self._write({"name": what, "found": None, "seconds": round(seconds, 3)})
 
+    def noted(self, name: str) -> Any:
+        """What was noted under a name; None where nothing was."""
+        return self._lines.get(f"note {name}")
+
+    def note(self, name: str, found: Any) -> None:
+        """Notes something that is not to be found out again."""
+        self._write({"name": f"note {name}", "found": found, "seconds": 0})
+
     def make(self, index: Path) -> None:
         """Remembers an index that a trial is about to make, for whoever clears up."""
         self._write({"name": "made", "found": str(index), "seconds": 0})

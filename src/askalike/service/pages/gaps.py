@@ -1,7 +1,6 @@
 """*Gaps*: what people ask in vain, by traffic; write an entry that answers it, or hear no more of it."""
 
 import secrets
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Request
@@ -10,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from askalike.archive.editing import put_answered
 from askalike.archive.store import Archive
+from askalike.clock import now
 from askalike.curation import gaps
 from askalike.service.pages.people import Form, Moderator, Sent, checked
 from askalike.service.pages.rendering import home, page
@@ -36,16 +36,16 @@ class Entry(BaseModel):
 
     def records(self) -> tuple[Question, Answer]:
         """The question and its answer, which is accepted."""
-        id, now = f"faq-{secrets.token_hex(6)}", datetime.now(UTC).isoformat(timespec="seconds")
+        id, at = f"faq-{secrets.token_hex(6)}", now()
         others = tuple(w for w in dict.fromkeys(self.wordings) if w and w != self.title)
-        question = Question(id, self.title, created_at=now, accepted_answer_id=f"{id}-a", rephrasings=others)
-        return question, Answer(f"{id}-a", id, self.answer, created_at=now)
+        question = Question(id, self.title, created_at=at, accepted_answer_id=f"{id}-a", rephrasings=others)
+        return question, Answer(f"{id}-a", id, self.answer, created_at=at)
 
 
 @router.get("/a/{archive}/gaps")
 async def get_gaps(desk: Moderator, request: Request, ignored: bool = False, said: str = "") -> Response:
     """What was asked in vain, or what is ignored of it."""
-    found = await desk.store(lambda archive: gaps.gaps(archive, ignored=ignored))
+    found = await desk.store(lambda archive: desk.gaps.gaps(archive, ignored=ignored))
     return page(
         request, "gaps.html", gaps=found[:SHOWN], total=len(found), ignored=ignored, why=WHY, said=SAID.get(said, "")
     )

@@ -1,0 +1,53 @@
+"""What was encoded before is not encoded again: by hand, after a restart, and after a kill in the middle of a row."""
+
+import numpy as np
+import pytest
+
+from askalike.encoders._memory import Memory
+from askalike.errors import ArchiveError
+
+
+class Slow:
+    """Encodes a text as its length and its number of spaces, and counts its calls."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, texts):
+        self.asked += texts
+        return np.array([(len(t), t.count(" ")) for t in texts], np.float32).reshape(-1, 2)
+
+
+def test_each_text_is_encoded_once(tmp_path):
+    slow, memory = Slow(), Memory(tmp_path / "m", "abc")
+    assert memory.recalled(["a b", "cd", "a b"], slow).tolist() == [[3, 1], [2, 0], [3, 1]]
+    assert memory.recalled(["cd", "é"], slow).tolist() == [[2, 0], [1, 0]]
+    assert slow.asked == ["a b", "cd", "é"]
+    assert memory.knows("cd")
+    assert not memory.knows("dc")
+
+
+def test_another_process_goes_on_even_after_half_a_row(tmp_path):
+    Memory(tmp_path, "abc").recalled(["a", "bc"], Slow())
+    [path] = tmp_path.iterdir()
+    with open(path, "ab") as file:
+        file.write(b"half")
+    slow, again = Slow(), Memory(tmp_path, "abc")
+    assert again.recalled(["bc", "def"], slow).tolist() == [[2, 0], [3, 0]]
+    assert slow.asked == ["def"]
+    assert Memory(tmp_path, "abc").recalled(["def", "a"], slow).tolist() == [[3, 0], [1, 0]]
+
+
+def test_another_encoders_vectors_are_others(tmp_path):
+    Memory(tmp_path, "abc").recalled(["a"], Slow())
+    assert not Memory(tmp_path, "abd").knows("a")
+
+
+def test_no_text(tmp_path):
+    assert Memory(tmp_path, "abc").recalled([], Slow()).shape == (0, 2)
+
+
+def test_where_nothing_can_be_written_it_says_so(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ArchiveError, match="vectors are kept there"):
+        Memory(tmp_path / "file", "abc").recalled(["a"], Slow())

@@ -1,0 +1,59 @@
+"""A command that comes while another process writes an index waits for it, and gives up in the end."""
+
+import threading
+import time
+
+import pytest
+
+from askalike import rankers
+from askalike.archive import Archive
+from askalike.errors import IndexBusyError
+from askalike.experiment.promoting import promote
+from askalike.types import Link, Question
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "a") as made:
+        made.upsert(Question(f"q{n}", f"how do I mend bicycle number {n}") for n in range(80))
+        made.upsert(Link(f"q{2 * n}", f"q{2 * n + 1}", "duplicate") for n in range(40))
+        yield made
+
+
+def busy_for(archive, ranker, seconds):
+    """Another writer of the ranker's index, which is behind the archive by then."""
+    index = ranker.index(archive.view())._committed()
+    archive.upsert([Question("new", "a new one")])
+    held = threading.Event()
+
+    def write():
+        with index.locked():
+            held.set()
+            time.sleep(seconds)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    held.wait()
+    return thread
+
+
+def test_it_waits_for_another_writer(archive):
+    writer = busy_for(archive, rankers.build("tfidf"), 0.5)
+    ranker = rankers.caught_up(rankers.build("tfidf"), archive.view())
+    assert not writer.is_alive() or writer.join() is None
+    assert ranker.rank({"x": Question("x", "new one")}, 1)["x"][0].id == "new"
+
+
+def test_promotion_is_not_stopped_by_a_writer(archive):
+    writer = busy_for(archive, rankers.build("tfidf"), 0.5)
+    result = promote(archive, "tfidf", measure="RR")
+    writer.join()
+    assert "held-out queries" in result.reason
+
+
+def test_it_gives_up(archive, monkeypatch):
+    monkeypatch.setattr(rankers, "PATIENCE_S", 0.3)
+    writer = busy_for(archive, rankers.build("tfidf"), 1.0)
+    with pytest.raises(IndexBusyError, match="another process is writing"):
+        rankers.caught_up(rankers.build("tfidf"), archive.view())
+    writer.join()
