@@ -75,7 +75,7 @@ def test_killed_at_any_moment_it_holds_the_last_commit(tmp_path):
     for _ in range(10):
         writer = FORKED.Process(target=commit_for_ever, args=(tmp_path,))
         writer.start()
-        time.sleep(dice.uniform(0.03, 0.3))
+        time.sleep(dice.uniform(0.05, 0.8))
         os.kill(writer.pid, signal.SIGKILL)
         writer.join()
         index = PostingsIndex.open(tmp_path, LAYOUT)
