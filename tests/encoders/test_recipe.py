@@ -71,3 +71,10 @@ def test_a_file_that_is_no_recipe(tmp_path):
     path.write_text("network = 'cnn'")
     with pytest.raises(InputError, match="expected tables"):
         Recipe.read(str(path))
+
+
+def test_a_recipe_of_another_ones_network_keeps_its_loss():
+    writer = Recipe.read("dssm_writer")
+    assert (writer.name, writer.loss_name, writer.loss.margin) == ("dssm", "triplet", 10)
+    assert writer.network.writes
+    assert Recipe.read("dssm_writer", {"loss": "multiple_negatives"}).loss_name == "multiple_negatives"

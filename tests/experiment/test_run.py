@@ -123,6 +123,13 @@ def test_another_configuration_is_refused_with_what_differs(toml, tmp_path):
     assert len(str(caught.value).splitlines()) == 3
 
 
+def test_another_system_is_told_by_its_label(archive, tmp_path):
+    run(read(toml_at(tmp_path / "two.toml", archive, system=MANY[:2])), tmp_path / "out")
+    with pytest.raises(SettingsError) as caught:
+        run(read(toml_at(tmp_path / "two.toml", archive, system=MANY[:3])), tmp_path / "out", resume=True)
+    assert str(caught.value).splitlines()[1:] == [f"  system: new: {MANY[2]['label']}"]
+
+
 def test_a_changed_archive_is_not_gone_on_with(toml, tmp_path):
     changing = archive_at(tmp_path / "changing")
     run(read(toml, {"archive": str(changing)}), tmp_path / "out")

@@ -71,7 +71,7 @@ class Recipe:
             raise SettingsError(
                 f"no recipe is called {source!r}; there are: {', '.join(recipes())}; or name a TOML file"
             )
-        return cls.of(_file(Path(source)) if source.endswith(".toml") else _own(source), values or {})
+        return cls.of(_file(Path(source)) if source.endswith(".toml") else _packaged(source), values or {})
 
     @classmethod
     def of(cls, tables: Tables, values: Mapping[str, Any] | None = None) -> Self:
@@ -121,11 +121,14 @@ def _value(value: Any) -> str:
     return f"[{', '.join(_value(v) for v in value)}]"
 
 
-def _own(name: str) -> Tables:
-    """The packaged recipe of that name; that of the network alone where there is none."""
-    file = PACKAGED / f"{name}.toml"
-    bare = {"network": {"name": name}, "loss": {"name": "multiple_negatives"}}
-    return bare | tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else bare
+def _own(network: str) -> Tables:
+    """What recipes of that network begin from: the packaged one of its name, if there is one."""
+    bare: Tables = {"network": {"name": network}, "loss": {"name": "multiple_negatives"}}
+    return {**bare, **(_packaged(network) if network in recipes() else {})}
+
+
+def _packaged(name: str) -> Tables:
+    return tomllib.loads((PACKAGED / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def _file(path: Path) -> Tables:

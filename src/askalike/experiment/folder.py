@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,8 +108,22 @@ def _differences(before: Any, now: Any, at: tuple[str | int, ...]) -> Iterator[s
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for i, (old, new) in enumerate(zip(before, now, strict=True)):
             yield from _differences(old, new, (*at, i))
+    elif _are_tables(before) and _are_tables(now):
+        yield from _missing(before, now, f"{path_text(at)}: no longer there")
+        yield from _missing(now, before, f"{path_text(at)}: new")
     elif before != now:
         yield f"{path_text(at)}: it was {_said(before)}, now it is {_said(now)}"
+
+
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
+
+
+def _missing(some: Sequence[Mapping[str, Any]], others: Sequence[Any], what: str) -> Iterator[str]:
+    """One text for each table that the others lack, by its label where it has one."""
+    for row in some:
+        if row not in others:
+            yield f"{what}: {row.get('label', row)}"
 
 
 def _said(value: Any) -> str:
