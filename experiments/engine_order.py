@@ -18,6 +18,7 @@ from askalike import rankers
 from askalike.archive.splits import split
 from askalike.archive.store import Archive
 from askalike.evaluation.seeds import interval_over_seeds, over_seeds_and_queries
+from askalike.evaluation.semeval import average_precision
 
 Array = NDArray[np.float64]
 Features = list[tuple[Array, NDArray[np.bool_]]]
@@ -26,10 +27,12 @@ CHOICES = (0, 0.5, 1, 2)
 
 def main(directory: str, *systems: str) -> None:
     """Prints weights and MAP of each seed, and the difference to the engine over all of them."""
+    seeds = [tuple(parts.split(",")) for parts in systems]
+    with Archive.open(Path(directory)) as archive:
+        known = [(features(archive, "dev", parts), features(archive, "test", parts)) for parts in seeds]
     for with_engine in (False, True):
         print("with the engine's order" if with_engine else "without the engine's order")
-        with Archive.open(Path(directory)) as archive:
-            measured = [_measured(archive, tuple(parts.split(",")), with_engine) for parts in systems]
+        measured = [_measured(*told, parts, with_engine) for told, parts in zip(known, seeds, strict=True)]
         ours, engine = (np.array(rows) for rows in zip(*measured, strict=True))
         found = over_seeds_and_queries(ours, engine[:1])
         low, high = interval_over_seeds(ours)
@@ -38,9 +41,8 @@ def main(directory: str, *systems: str) -> None:
         print(f"  difference {(ours - engine).mean():+.4f} [{found.low:+.4f}, {found.high:+.4f}], p {found.p:.4f}")
 
 
-def _measured(archive: Archive, parts: tuple[str, ...], with_engine: bool) -> tuple[Array, Array]:
+def _measured(dev: Features, test: Features, parts: tuple[str, ...], with_engine: bool) -> tuple[Array, Array]:
     """Each test query's average precision, ours and the engine's."""
-    dev, test = (features(archive, name, parts) for name in ("dev", "test"))
     choices = [np.array(c) for c in itertools.product(CHOICES, repeat=len(parts) + 1) if any(c)]
     best = max((c for c in choices if with_engine or not c[0]), key=lambda c: precisions(dev, c).mean())
     ours = precisions(test, best)
@@ -67,13 +69,8 @@ def features(archive: Archive, name: str, parts: tuple[str, ...]) -> Features:
 
 def precisions(queries: Features, weights: Array) -> Array:
     """Average precision of each query by the official rule, 0 without a relevant candidate."""
-    return np.array([_precision(relevant[np.argsort(-(weights @ rows), kind="stable")]) for rows, relevant in queries])
-
-
-def _precision(hits: NDArray[np.bool_]) -> float:
-    if not hits.any():
-        return 0.0
-    return float((np.cumsum(hits) / np.arange(1, len(hits) + 1))[hits].mean())
+    hits = np.array([relevant[np.argsort(-(weights @ rows), kind="stable")] for rows, relevant in queries])
+    return average_precision(hits, hits.sum(axis=1))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from askalike.archive.view import View
 from askalike.encoders import MODEL
+from askalike.encoders._provenance import made_at
 from askalike.errors import InputError, SettingsError
 
 
@@ -32,9 +33,8 @@ def writer(archive: Path, name: str | None = None) -> Path:
 def refuse_foreign(view: View, folder: Path) -> None:
     """Raises SettingsError for a model that was trained on another archive: it would write of what this one lacks."""
     trained = tomllib.loads((folder / MODEL).read_text(encoding="utf-8")).get("trained", {})
-    change, made_at = trained.get("change", 0), trained.get("made_at")
-    row = view.connection.execute("SELECT made_at FROM changes WHERE number = ?", (change,)).fetchone()
-    if change > view.change or (made_at is not None and (row is None or (row[0] or "") != made_at)):
+    change, then = trained.get("change", 0), trained.get("made_at")
+    if change > view.change or (then is not None and made_at(view, change) != then):
         raise SettingsError(f"{folder}: this model was trained on another archive; train one on this: askalike train")
 
 

@@ -123,8 +123,8 @@ def cluster_of(archive: Archive, split_name: str) -> dict[str, str]:
 def found(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterator[tuple[str, list[str], Floats]]:
     """Each query with its first DEPTH hits, best first, and their features; a few queries are held at a time."""
     features = Features(view.language)
-    for found in _ranked(ranker, view, asked):
-        yield found.id, [hit.id for hit in found.hits], found.told(features, asked)
+    for one in _ranked(ranker, view, asked):
+        yield one.id, [hit.id for hit in one.hits], one.told(features, asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +166,14 @@ def _rows(ranker: Ranker, view: View, asked: Mapping[str, Question], known: Spli
     later: list[tuple[Floats, bool, int]] = []
     absent: list[tuple[Floats, bool, int]] = []
     features = Features(view.language)
-    for number, found in enumerate(_ranked(ranker, view, asked)):
-        right = [known.qrels[found.id].get(hit.id, 0) > 0 for hit in found.hits]
-        rows = list(zip(found.told(features, asked), right, [number] * len(right), strict=True))
+    for number, one in enumerate(_ranked(ranker, view, asked)):
+        right = [known.qrels[one.id].get(hit.id, 0) > 0 for hit in one.hits]
+        rows = list(zip(one.told(features, asked), right, [number] * len(right), strict=True))
         first += rows[:1]
         later += rows[1:]
         wrong = [place for place, it_is in enumerate(right) if not it_is]
         if wrong:
-            absent.append((found.among(wrong).told(features, asked)[0], False, number))
+            absent.append((one.among(wrong).told(features, asked)[0], False, number))
     return _stacked(first), _stacked(later), _stacked(absent)
 
 

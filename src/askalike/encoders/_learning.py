@@ -270,7 +270,7 @@ def _keep(folder: Path, lesson: Lesson, network: Network, epochs: Sequence[Epoch
     trained = {
         "pairs": len(data.pairs), "dev_queries": len(data.dev.queries), "dev_documents": len(data.documents),
         "epochs": len(epochs), "best_epoch": best.number, "measure": recipe.training.measure, "value": best.value,
-        "change": lesson.view.change, "made_at": made_at(lesson.view),
+        "change": lesson.view.change, "made_at": made_at(lesson.view, lesson.view.change) or "",
         "knows_until": latest(lesson.view), "hidden": lesson.view.hidden,
         "parameters": sum(p.numel() for p in network.parameters()),
     }  # fmt: skip

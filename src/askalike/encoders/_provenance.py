@@ -14,10 +14,10 @@ def latest(view: View) -> str | None:
     return row.fetchone()[0]  # type: ignore[no-any-return]
 
 
-def made_at(view: View) -> str:
-    """When the archive's last change was made, which tells it from other archives; empty for one without changes."""
-    row = view.connection.execute("SELECT made_at FROM changes WHERE number = ?", (view.change,)).fetchone()
-    return row[0] or "" if row else ""
+def made_at(view: View, change: int) -> str | None:
+    """When a change was made, which tells archives apart; empty where that is not known, None where it is not there."""
+    row = view.connection.execute("SELECT made_at FROM changes WHERE number = ?", (change,)).fetchone()
+    return (row[0] or "") if row else None
 
 
 def meta(view: View) -> dict[str, str]:

@@ -6,12 +6,12 @@ import shutil
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
+from askalike.clock import now
 from askalike.config import path_text
 from askalike.errors import ArchiveError, SettingsError
 
@@ -56,9 +56,8 @@ class Folder:
 
     def log(self, line: str) -> None:
         """Adds a line, with the time, to the log."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
         with (self.path / "log.txt").open("a", encoding="utf-8") as file:
-            file.write(f"{now} {line}\n")
+            file.write(f"{now()} {line}\n")
 
     def kept(self, name: str) -> dict[str, Any] | None:
         """A JSON file of the folder; None where it is not there."""

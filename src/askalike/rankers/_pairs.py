@@ -1,8 +1,7 @@
 """Why two texts have like vectors, word by word: as the encoder can tell, else by leaving words out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,8 +14,6 @@ from askalike.rankers._windows import traced
 from askalike.types import Answer, Contribution, Explanation, Question, Span
 
 LEAST_SUM = 1e-9  # of products: less cannot be shared out
-REMEMBERED = 512
-"""So many texts are remembered with their words, some 25 MB: while somebody types the same are found again."""
 ALIKE = 0.4  # the cosine from which two words are shown beside each other
 
 
@@ -48,9 +45,11 @@ class _Word:
 
 
 def explained(
-    encoder: Encoder, name: str, query: Question, fields: Mapping[str, Question], score: float
+    encoder: Encoder, name: str, query: Question, fields: Mapping[str, Question], score: float, reads: "Reads"
 ) -> Explanation:
     """What each word of the query adds to the score; `fields` are those of the document, each as its own text.
+
+    reads: how the words of an additive encoder are read: `read`, or what remembers some of it.
 
     A vector that is a sum of words' vectors makes the score a sum over the query's words, one whose numbers are each
     some window's a sum over windows. Of any other encoder it is what the score loses without each word.
@@ -59,7 +58,7 @@ def explained(
         return _by_network(encoder, name, query, fields, score)
     whole = (Contribution(name, (), score),) if score else ()
     texts = {field: encoder.text(text) for field, text in fields.items()}
-    asked, found = _read(encoder, (("query", encoder.text(query)),)), _read(encoder, tuple(texts.items()))
+    asked, found = reads(encoder, (("query", encoder.text(query)),)), reads(encoder, tuple(texts.items()))
     if not score or not asked.words or not found.words:
         return Explanation(score, whole, (), texts)
     added = (asked.vectors @ found.vectors.sum(axis=0)).astype(np.float64)
@@ -105,7 +104,7 @@ def _named(reason: Explanation, fields: Mapping[str, Question]) -> Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class Words:
     """The words of a text's fields, and what comparing them with others needs."""
 
     words: Sequence[_Word]
@@ -114,7 +113,7 @@ class _Text:
     lengths: NDArray[np.float32]
     folded: NDArray[np.object_]
 
-    def nearest(self, asked: "_Text") -> list[_Word | None]:
+    def nearest(self, asked: "Words") -> list[_Word | None]:
         """Of each word of another text the one most like it, if any is like it at all; the same word before all
         others."""
         lengths = np.outer(asked.lengths, self.lengths)
@@ -124,8 +123,11 @@ class _Text:
         return [self.words[n] if row[n] >= ALIKE else None for n, row in zip(best.tolist(), alike, strict=True)]
 
 
-@lru_cache(REMEMBERED)
-def _read(encoder: Additive, texts: tuple[tuple[str, str], ...]) -> _Text:
+Reads = Callable[..., Words]
+"""`read`, or what remembers what it has read."""
+
+
+def read(encoder: Additive, texts: tuple[tuple[str, str], ...]) -> Words:
     """The words of (field, plain text), without the signs around them."""
     words, vectors = [], []
     for field, text in texts:
@@ -138,7 +140,7 @@ def _read(encoder: Additive, texts: tuple[tuple[str, str], ...]) -> _Text:
             vectors.append(word.vector)
     folded = np.array([word.text.casefold() for word in words], np.object_)
     rows = np.array(vectors, np.float32)
-    return _Text(words, rows, np.linalg.norm(rows, axis=1) if words else np.empty(0, np.float32), folded)
+    return Words(words, rows, np.linalg.norm(rows, axis=1) if words else np.empty(0, np.float32), folded)
 
 
 def _pair(word: _Word, other: _Word | None) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -19,13 +20,16 @@ from askalike.index.vector_search import VectorQueries, VectorSearcher
 from askalike.index.vectors import VectorIndex, VectorLayout
 from askalike.rankers._indexed import Indexed
 from askalike.rankers._numbered import Asked, Numbers, Scores
-from askalike.rankers._pairs import explained
+from askalike.rankers._pairs import explained, read
 from askalike.rankers._paths import directory
 from askalike.rankers._ranker import Progress
 from askalike.types import Answer, Explanation, Question
 
 BATCH = 2_048
 Text = Question | Answer
+
+REMEMBERED = 512
+"""So many texts are remembered with their words, some 25 MB: while somebody types the same are found again."""
 
 
 class DenseSettings(config.Settings):
@@ -45,6 +49,7 @@ class Dense(Indexed[VectorIndex]):
         self.name = name
         self.encoder = encoder
         self.settings = settings or DenseSettings()
+        self._reads = lru_cache(REMEMBERED)(read)
 
     @classmethod
     def named(cls, name: str, values: Mapping[str, Any], folder: Path | None = None) -> Self:
@@ -113,10 +118,9 @@ class Dense(Indexed[VectorIndex]):
         if queries is None or not documents:
             return {}
         scores = self.score(queries, [np.array(list(numbers.values()), np.int64)])[0]
+        seen = self._seen(asked.query)
         return {
-            id: explained(
-                self.encoder, self.name, self._seen(asked.query), self._best(queries, documents[id], n), score
-            )
+            id: explained(self.encoder, self.name, seen, self._best(queries, documents[id], n), score, self._reads)
             for (id, n), score in zip(numbers.items(), np.nan_to_num(scores).tolist(), strict=True)
             if id in documents
         }

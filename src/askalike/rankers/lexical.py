@@ -101,10 +101,10 @@ class Lexical(Indexed[PostingsIndex]):
         """The queries' terms. Those of one alone are remembered, as it is explained after it was found."""
         if len(asked) != 1:
             return [self._query(view, one, prefix) for one in asked]
-        key = (view, asked[0], prefix)
-        if self._latest is None or self._latest[0] != key:
-            self._latest = key, self._query(view, asked[0], prefix)
-        return [self._latest[1]]
+        key, remembered = (view, asked[0], prefix), self._latest
+        if remembered is None or remembered[0] != key:
+            self._latest = remembered = key, self._query(view, asked[0], prefix)
+        return [remembered[1]]
 
     def find(self, prepared: list[QueryTerms], k: int, allowed: Numbers | None) -> list[Found]:
         """See Numbered.find. Documents that share no word with the query are not found."""
