@@ -1,13 +1,15 @@
 """Keys: who needs one, what it is good for, how it is kept, and how often it may be used."""
 
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from serving import Service
+from serving import Service, until
 
 from askalike.archive import Archive, keys
 
@@ -23,11 +25,19 @@ def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "askalike", *map(str, arguments)], capture_output=True, text=True)
 
 
-@pytest.fixture
-def closed(serve, archive) -> Service:
-    with Archive.open(archive) as opened:
-        keys.create(opened, "read")
-    return serve(archive, options=("--option", "require_keys=true"))
+@pytest.fixture(scope="module")
+def guarded(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive that `closed` serves: its keys are those that the tests make."""
+    return Path(shutil.copytree(example, tmp_path_factory.mktemp("guarded") / "riverside"))
+
+
+@pytest.fixture(scope="module")
+def closed(guarded: Path) -> Iterator[Service]:
+    """A service that answers to keys alone."""
+    key(guarded, "read")
+    service = Service(guarded, options=("--option", "require_keys=true"))
+    yield service
+    service.end()
 
 
 def test_other_hosts_need_a_key(serve, archive) -> None:
@@ -41,8 +51,8 @@ def test_other_hosts_need_a_key(serve, archive) -> None:
     assert everywhere.ask("GET", SIMILAR, headers=reader).status == 200
 
 
-def test_scopes(closed: Service, archive: Path) -> None:
-    reader, writer, moderator = (key(archive, scope) for scope in keys.SCOPES)
+def test_scopes(closed: Service, guarded: Path) -> None:
+    reader, writer, moderator = (key(guarded, scope) for scope in keys.SCOPES)
     bare = closed.get(SIMILAR)
     assert (bare.status, bare.headers["www-authenticate"]) == (401, "Bearer")
     assert closed.get("/healthz").status == 200
@@ -54,18 +64,18 @@ def test_scopes(closed: Service, archive: Path) -> None:
     assert closed.ask("DELETE", QUESTION, headers=moderator).status == 204
 
 
-def test_a_revoked_key_is_good_for_nothing(closed: Service, archive: Path) -> None:
-    reader = key(archive, "read")
+def test_a_revoked_key_is_good_for_nothing(closed: Service, guarded: Path) -> None:
+    reader = key(guarded, "read")
     assert closed.ask("GET", SIMILAR, headers=reader).status == 200
     id = reader["authorization"].split("_")[1]
-    assert cli("keys", "revoke", archive, id).stdout == f"{id} is revoked\n"
+    assert cli("keys", "revoke", guarded, id).stdout == f"{id} is revoked\n"
     assert closed.ask("GET", SIMILAR, headers=reader).status == 401
-    assert cli("keys", "revoke", archive, id).returncode == 2
+    assert cli("keys", "revoke", guarded, id).returncode == 2
 
 
 @pytest.mark.parametrize("shown", ["", "x", "ask_", "ask_0123456789ab_" + "x" * 43, "ask_%s_" + "x" * 43, "é" * 60])
-def test_what_is_no_key(closed: Service, archive: Path, shown: str) -> None:
-    id = key(archive, "read")["authorization"].split("_")[1]
+def test_what_is_no_key(closed: Service, guarded: Path, shown: str) -> None:
+    id = key(guarded, "read")["authorization"].split("_")[1]
     answer = closed.ask(
         "GET", SIMILAR, headers={"authorization": f"Bearer {shown.replace('%s', id)}".encode("latin-1")}
     )
@@ -90,11 +100,10 @@ def test_keys_are_made_listed_and_kept_hashed(archive: Path) -> None:
     assert cli("keys", "create", archive, "--scope", "root").returncode == 2
 
 
-def test_the_log_names_a_key_and_never_shows_it(closed: Service, archive: Path) -> None:
-    reader = key(archive, "read")
+def test_the_log_names_a_key_and_never_shows_it(closed: Service, guarded: Path) -> None:
+    reader = key(guarded, "read")
     closed.ask("GET", SIMILAR, headers=reader)
-    closed.end()
-    assert reader["authorization"].split("_")[1] in {line.get("key") for line in closed.log()}
+    until(lambda: reader["authorization"].split("_")[1] in {line.get("key") for line in closed.log()}, 10)
     assert reader["authorization"].split("_", 2)[2] not in "".join(closed.lines)
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import pytest
 from tests.tune.small import labelled, unlabelled
@@ -169,7 +170,7 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
         assert tried[-4:] == ["pretrained", "hybrid (lm_jelinek_mercer + pretrained)", "distil",
                               "hybrid (lm_jelinek_mercer + distil)"]  # fmt: skip
         assert outcome.verdict.over_encoder is not None
-        served_texts = [t for t in asked if asked.count(t) > 1]
+        served_texts = [text for text, times in Counter(asked).items() if times > 1]
         probed = {q.title for q in teacher.Teacher("", archive.view(), State(path, 0))._probes}
         assert set(served_texts) <= probed
     assert not list(path.glob("tuning/*/encoded"))

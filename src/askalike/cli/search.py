@@ -48,7 +48,7 @@ def index(
         started = time.perf_counter()
         if rebuild:
             rankers.forget(chosen_ranker, archive.view())
-        chosen_ranker.index(archive.view(), report)
+        rankers.caught_up(chosen_ranker, archive.view(), report)
         took_s, n = time.perf_counter() - started, len(archive.view())
     print(f"{n} questions indexed for {chosen_ranker.name} in {took_s:.1f} s")
 
@@ -114,7 +114,7 @@ def rank(
         asked = queries_of(archive, queries)
         pools = candidates_of(archive, queries, candidates)
         say_compiling()
-        built = chosen(archive, ranker, settings, fields).index(archive.view(), report)
+        built = rankers.caught_up(chosen(archive, ranker, settings, fields), archive.view(), report)
         run = built.rank(asked, k, candidates=pools, where=Filter(tuple(tag or ()), None, before) or None)
     write_run(run, output, built.name)
     print(f"{len(run)} queries ranked by {built.name}: {output}")

@@ -14,7 +14,7 @@ from askalike.curation.hits import found
 from askalike.engines._calibration import Calibration
 from askalike.errors import InputError
 from askalike.evaluation.prevalence import prevalence, shifted
-from askalike.rankers import Ranker
+from askalike.rankers import Ranker, caught_up
 from askalike.rankers._ranker import Progress
 from askalike.types import Question
 
@@ -45,7 +45,7 @@ def neighbours(
     view = archive.view()
     head = {"change": view.change, "calibration": calibration.model_dump(mode="json")}
     lines = _kept(path, head)
-    ranker.index(view)
+    caught_up(ranker, view)
     try:
         path.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines)), encoding="utf-8")
         with open(path, "a", encoding="utf-8") as file:

@@ -15,7 +15,7 @@ from askalike.curation.hits import found
 from askalike.curation.thresholds import GRID, Share
 from askalike.engines._calibration import Line
 from askalike.evaluation.curves import Floats
-from askalike.rankers import Ranker
+from askalike.rankers import Ranker, caught_up
 from askalike.types import Question
 
 QUERIES = 1_000
@@ -56,7 +56,7 @@ def abstention(archive: Archive, ranker: Ranker, calibrated: Calibrated, queries
     """
     bodies = calibrated.sample.bodies
     asked = [replace(query, id=f" off {n} ", body=query.body if bodies else "") for n, query in enumerate(queries)]
-    rows = found(ranker.index(archive.view()), archive.view(), {query.id: query for query in asked})
+    rows = found(caught_up(ranker, archive.view()), archive.view(), {query.id: query for query in asked})
     best = [calibrated.calibration.told(features[:1]) for _, _, features in rows]
     highest = np.array([p[0] if len(p) else -1.0 for p in best])
     right = calibrated.predicted.told(calibrated.calibration.prevalence)[calibrated.sample.first.right]

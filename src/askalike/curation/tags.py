@@ -9,7 +9,7 @@ from askalike.archive.store import Archive
 from askalike.archive.view import View, chunks
 from askalike.curation.thresholds import Share
 from askalike.errors import ArchiveError
-from askalike.rankers import Ranker
+from askalike.rankers import Ranker, caught_up
 from askalike.types import Hit, Question
 
 NEIGHBOURS = 20
@@ -52,7 +52,7 @@ def suggest(archive: Archive, ranker: Ranker, title: str, body: str = "", k: int
     """
     view = archive.view()
     _need_tags(archive)
-    ranker.index(view)
+    caught_up(ranker, view)
     return _suggested(view, ranker, {TYPED: Question(TYPED, title, body)}, k)[TYPED]
 
 
@@ -63,7 +63,7 @@ def worth(archive: Archive, ranker: Ranker, size: int = QUERIES, seed: int = 0) 
     """
     view = archive.view()
     _need_tags(archive)
-    ranker.index(view)
+    caught_up(ranker, view)
     asked = {q.id: q for q in sampled_questions(view, size, seed) if q.tags}
     suggested = _suggested(view, ranker, {id: replace(q, tags=()) for id, q in asked.items()}, K)
     names = {id: [tag.name for tag in tags] for id, tags in suggested.items()}

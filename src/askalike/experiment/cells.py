@@ -17,7 +17,7 @@ from askalike.experiment.names import cell_name, file_name
 from askalike.experiment.outcome import Trial
 from askalike.experiment.settings import Experiment
 from askalike.experiment.task import Task
-from askalike.rankers import Ranker
+from askalike.rankers import Ranker, caught_up
 from askalike.rankers._ranker import Progress
 from askalike.types import Split
 
@@ -75,7 +75,7 @@ def _rank(bench: Bench, ranker: Ranker, label: str, name: str, progress: Progres
     seconds: dict[str, float] = {}
     view = bench.task.learnable(experiment.split)
     _timed(seconds, "fit", lambda: ranker.fit(view))
-    _timed(seconds, "index", lambda: ranker.index(bench.task.documents, progress))
+    _timed(seconds, "index", lambda: caught_up(ranker, bench.task.documents, progress))
     run = _timed(seconds, "rank", lambda: bench.task.rank(ranker, labels, experiment.k))
     typing: Mapping[str, Mapping[str, float]] = {}
     if experiment.typing_curve:

@@ -10,7 +10,8 @@ from askalike.archive.store import Archive
 from askalike.archive.view import View
 from askalike.errors import ArchiveError
 from askalike.experiment import measuring
-from askalike.rankers._ranker import Progress, Ranker
+from askalike.rankers import Ranker, caught_up
+from askalike.rankers._ranker import Progress
 from askalike.types import Columns, Run, Split
 
 
@@ -64,7 +65,7 @@ class Task:
         if self.of == "questions":
             return measuring.ranked(self.archive, ranker, labels, k, progress)
         fitted = ranker.fit(self.learnable(name))  # what has learned already is as it is
-        return self.rank(fitted.index(self.documents, progress), labels, k)
+        return self.rank(caught_up(fitted, self.documents, progress), labels, k)
 
     def _once(self, columns: Columns, k: int) -> Columns:
         """The first k documents, each once: where the best of those that say the same stands."""

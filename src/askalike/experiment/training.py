@@ -78,7 +78,7 @@ def train(
     from askalike.encoders._learning import learn
 
     def mine(queries: Mapping[str, Question], settings: NegativesSettings) -> Run:
-        ranker = rankers.build(settings.ranker, {}, archive.path).fit(view).index(view)
+        ranker = rankers.caught_up(rankers.build(settings.ranker, {}, archive.path).fit(view), view)
         return ranker.rank(queries, settings.to_rank)
 
     measures = split(archive, dev) if dev else None

@@ -49,6 +49,12 @@ class Rows:
         """Where each number's rows begin."""
         return np.flatnonzero(np.diff(self.numbers, prepend=-1))
 
+    @cached_property
+    def spread(self) -> float:
+        """How many rows there are for each number that can be found."""
+        found = np.count_nonzero(np.diff(self.numbers[self.live], prepend=-1))
+        return len(self.numbers) / max(1, found)
+
     def allowed(self, numbers: Array | None) -> Array:
         """bool (n): the live rows whose numbers are among those given (rising); all live ones for None."""
         if numbers is None:
@@ -219,7 +225,7 @@ def _kth(lows: Sequence[Array], k: int) -> float:
 
 def _walked(segment: Rows, values: Sequence[Array], query: int, k: int, mask: Array, skip: tuple[int, int]) -> Array:
     """The rows that the parts' graphs propose."""
-    wanted = 2 * k + len(segment.skipped(*skip)) + 100  # at most half of a segment is deleted
+    wanted = int(k * segment.spread) + len(segment.skipped(*skip)) + 100
     proposed = [g.nearest(v[query], wanted) for g, v in zip(segment.graphs, values, strict=True) if g]
     rows = np.unique(np.concatenate(proposed))
     return rows[mask[rows] & ~np.isin(rows, segment.skipped(*skip))]

@@ -22,6 +22,8 @@ PATIENCE_S = 15
 BACKLOG = 1024
 COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 """Where prometheus_client reads in which folder processes count together."""
+BLAS = "OPENBLAS_NUM_THREADS"
+"""How many threads numpy multiplies with. A request's products are so small that a second one only costs time."""
 READY = b"ready\n"
 MENDABLE = 2
 """The exit code of a process that only a person can help."""
@@ -114,7 +116,7 @@ def supervise(settings: ServiceSettings, say: Callable[[str], None]) -> None:
 
 def _workers(settings: ServiceSettings, listening: socket.socket, counts: str) -> list[Child]:
     numbers = [listening.fileno(), shared(counts)]
-    arguments, environment = ["worker", *map(str, numbers)], {COUNTS: counts}
+    arguments, environment = ["worker", *map(str, numbers)], {COUNTS: counts, BLAS: os.environ.get(BLAS, "1")}
     return [Child(settings, arguments, numbers, environment) for _ in range(settings.workers)]
 
 
