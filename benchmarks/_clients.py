@@ -40,7 +40,14 @@ class Pool:
     async def _ask(self, method: str, path: str, body: bytes) -> int:
         while self._free and self._free[-1][0].at_eof():  # the service lets go of what nobody uses
             self._free.pop()[1].close()
-        reader, writer = self._free.pop() if self._free else await asyncio.open_connection(*self._where)
+        if self._free:
+            with suppress(ConnectionError, asyncio.IncompleteReadError):  # it was let go of meanwhile: once more
+                return await self._sent(*self._free.pop(), method, path, body)
+        return await self._sent(*await asyncio.open_connection(*self._where), method, path, body)
+
+    async def _sent(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, method: str, path: str, body: bytes
+    ) -> int:
         head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
         writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
         answer = await reader.readuntil(b"\r\n\r\n")

@@ -52,7 +52,7 @@ class Rows:
     @cached_property
     def spread(self) -> float:
         """How many rows there are for each number that can be found."""
-        found = np.count_nonzero(np.diff(self.numbers[self.live], prepend=-1))
+        found = int(np.count_nonzero(np.diff(self.numbers[self.live], prepend=-1)))
         return len(self.numbers) / max(1, found)
 
     def allowed(self, numbers: Array | None) -> Array:
