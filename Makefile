@@ -16,7 +16,7 @@ demo: .venv/.askalike ## import, index, search and measure the bundled example a
 
 test: .venv/.test ## run the tests; TESTS="tests/text -k stems" runs some
 	@tools/get-chromium
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal $(TESTS)
 
 lint: .venv/.test .venv/.lint ## check style and types
 	$(BIN)/ruff check .
