@@ -3,7 +3,7 @@
 python experiments/folds.py ARCHIVE SPLIT RUN.trec RECIPE [KEY=VALUE …]
 
 Each of five folds is ranked by a network that has learned from the other four. The run is measured like any other:
-askalike evaluate --run RUN.trec --archive ARCHIVE --split SPLIT
+askalike evaluate ARCHIVE --run RUN.trec --split SPLIT
 """
 
 import sys

@@ -69,6 +69,8 @@ def test_a_written_run_measures_as_the_ranker_does(desk, tmp_path):
     pairs = [row[:2] for row in labels if "duplicate" in row]
     qrels.write_text("query-id\tcorpus-id\tscore\n" + "".join(f"{a}\t{b}\t1\n" for a, b in pairs))
     written = json.loads(askalike("evaluate", "--run", run, "--qrels", qrels, "--json").stdout)
+    commas = askalike("evaluate", "--run", run, "--qrels", qrels, "--measures", "Success@1,RR", "--json").stdout
+    assert json.loads(commas)["measures"] == {name: written["measures"][name] for name in ("Success@1", "RR")}
     assert written["measures"] == direct["measures"]
     assert written["n"] == direct["n"] == 39
 

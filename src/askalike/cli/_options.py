@@ -50,6 +50,11 @@ def chosen(archive: Archive, name: str | None, settings: list[str] | None, field
     return rankers.build(name, values | ({"fields": fields} if fields else {}), archive)
 
 
+def listed(text: str) -> list[str]:
+    """What is named in a list with commas or spaces."""
+    return text.replace(",", " ").split()
+
+
 def print_json(value: Any) -> None:
     """One JSON object on stdout."""
     print(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from askalike.cli._options import listed
 from askalike.experiment.measuring import USUAL
 
 
@@ -34,7 +35,7 @@ def compare(
     from askalike.experiment.sources import declared, judged, sources
 
     found = sources(runs)
-    names = measures.split() if measures is not None else declared(found, "measures") or USUAL
+    names = listed(measures) if measures is not None else declared(found, "measures") or USUAL
     by = rule or declared(found, "rule") or "trec_eval"
     compared = compare_runs(found, judged(found, qrels, archive, split), names, by, common_only=common_only)
     text = formatted(compared, format)

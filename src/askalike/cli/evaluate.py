@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 from askalike.archive.store import Archive
-from askalike.cli._options import Fields, Json, RankerName, Settings, chosen, print_json, progress, say_compiling
+from askalike.cli._options import (
+    Fields,
+    Json,
+    RankerName,
+    Settings,
+    chosen,
+    listed,
+    print_json,
+    progress,
+    say_compiling,
+)
 from askalike.errors import SettingsError
 from askalike.evaluation.macro import Macro
 from askalike.evaluation.outcome import Evaluation
@@ -30,7 +40,9 @@ def evaluate(
     split_name: Annotated[
         str | None, typer.Option("--split", help="Whose queries; default: test, else the first.")
     ] = None,
-    measures: Annotated[str, typer.Option(help="Measures, as ir-measures writes them.")] = " ".join(USUAL),
+    measures: Annotated[
+        str, typer.Option(help="Measures as ir-measures writes them, with commas or spaces.")
+    ] = " ".join(USUAL),
     rule: Annotated[
         str, typer.Option(help="trec_eval, semeval, beir or lei: ties, self-hits, what counts 0.")
     ] = "trec_eval",
@@ -39,7 +51,7 @@ def evaluate(
 ) -> None:
     """Measure a ranker on an archive's labels, or a run against qrels."""
     if run and qrels:
-        measured = measure_files(run, qrels, measures.split(), rule)
+        measured = measure_files(run, qrels, listed(measures), rule)
         result: Evaluation | Macro = measured
         heading = str(run)
         if measured.unjudged:
@@ -50,7 +62,7 @@ def evaluate(
             name = split_name or default_split(archive)
             built = chosen(archive, ranker, settings, fields)
             say_compiling()
-            result = measure(archive, built, name, measures.split(), rule=rule, k=k, progress=report)
+            result = measure(archive, built, name, listed(measures), rule=rule, k=k, progress=report)
         heading = f"{built.name} on {directory}, split {name}; no query finds itself, ties in the archive's order"
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")
