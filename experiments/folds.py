@@ -2,8 +2,8 @@
 
 python experiments/folds.py ARCHIVE SPLIT RUN.trec RECIPE [KEY=VALUE …]
 
-Each of five folds is ranked by a network that has learned from the other four. The run is measured like any other:
-askalike evaluate ARCHIVE --run RUN.trec --split SPLIT
+Each of five folds is ranked by a network that has learned from the other four. Several such runs are measured together:
+askalike compare RUN.trec RUN.trec --archive ARCHIVE --split SPLIT
 """
 
 import sys
