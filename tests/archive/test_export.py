@@ -309,7 +309,7 @@ RECORDS = st.lists(
 @pytest.mark.parametrize("format", READERS)
 @given_records(RECORDS)
 @example([Question("1", "?", "a\rb", tags=("",), rephrasings=("[", " x|", "")), Link('a"\t', "b\n", "related")])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_whatever_an_archive_holds_comes_back(format, records):
     with tempfile.TemporaryDirectory() as folder, Archive.create(Path(folder) / "first") as archive:
         archive.upsert([Question("q", "There is one."), *records])

@@ -75,6 +75,6 @@ def _written(archive: Archive, question: Question, k: int, model: str | None) ->
     if not text:
         return Reply(None, False, ())
     answers = archive.view(of="answers")
-    words = rankers.caught_up(rankers.build("lm_jelinek_mercer", {"fields": "title"}), answers)
+    words = rankers.refreshed(rankers.build("lm_jelinek_mercer", {"fields": "title"}), answers)
     hits = words.rank({question.id: Question(question.id, text)}, LOOKED_AT * k)[question.id]
     return Reply(text, True, of_hits(archive.view(), hits, k), folder.name)

@@ -14,7 +14,7 @@ from askalike.engines._calibration import Calibration, kept
 from askalike.engines._features import DEPTH, Features
 from askalike.engines._replies import SURE, TYPED, replied
 from askalike.engines.precedents import Precedent, precedents
-from askalike.errors import IndexBusyError, SettingsError
+from askalike.errors import SettingsError
 from askalike.rankers import Ranker
 from askalike.text.snippet import snippet
 from askalike.types import Explanation, Filter, Hit, Match, Question, Run
@@ -55,11 +55,7 @@ class Local:
 
     def refresh(self) -> None:
         """Brings the index up to date; where another process is doing so, the last committed state serves."""
-        try:
-            self.ranker.index(self._view)
-        except IndexBusyError as busy:
-            if not busy.searchable:
-                raise
+        rankers.refreshed(self.ranker, self._view)
 
     @property
     def calibration(self) -> Calibration | None:

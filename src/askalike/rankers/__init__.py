@@ -16,7 +16,18 @@ from askalike.encoders._recipe import CORPUS, recipes, trainable
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers._ranker import Progress, Ranker
 
-__all__ = ["Ranker", "build", "caught_up", "check_new", "default", "forget", "in_service", "names", "trained"]
+__all__ = [
+    "Ranker",
+    "build",
+    "caught_up",
+    "check_new",
+    "default",
+    "forget",
+    "in_service",
+    "names",
+    "refreshed",
+    "trained",
+]
 
 COMPOSED = ("cascade", "hybrid")
 OF_ANSWERS = ("by_question",)  # these rank nothing else
@@ -115,6 +126,19 @@ def caught_up(ranker: Ranker, view: View, progress: Progress | None = None) -> R
             if time.monotonic() > until:
                 raise
             time.sleep(BUSY_S)
+
+
+def refreshed(ranker: Ranker, view: View) -> Ranker:
+    """The ranker, with all of the view indexed; where another process is doing so, the last committed state serves.
+
+    Raises IndexBusyError where nothing is committed yet.
+    """
+    try:
+        return ranker.index(view)
+    except IndexBusyError as busy:
+        if not busy.searchable:
+            raise
+        return ranker
 
 
 def forget(ranker: Ranker, view: View) -> None:
