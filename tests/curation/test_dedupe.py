@@ -127,3 +127,18 @@ def test_what_a_person_can_mend(desk, tmp_path):
             dedupe(archive, rankers.build(WORDS), tmp_path / "x.csv", min_probability=0)
         with pytest.raises(InputError, match="can be written"):
             dedupe(archive, rankers.build(WORDS), tmp_path / "no" / "x.csv")
+
+
+def test_all_that_asks_the_same_is_found_by_a_ranker_of_distinct_hits(desk, tmp_path):
+    """Labels say what is the same already; the clusters are found as if nobody had said so."""
+    found = []
+    with Archive.open(desk) as archive:
+        for name, settings in ((WORDS, {}), ("distinct", {"parts": WORDS})):
+            ranker = rankers.build(name, settings)
+            calibrate(archive, ranker).calibration.save(desk)
+            found.append(dedupe(archive, ranker, tmp_path / f"{name}.csv"))
+    words, distinct = found
+    assert distinct.found.count == words.found.count > 0
+    assert [{q.id for q in p.members} for p in distinct.proposals] == [
+        {q.id for q in p.members} for p in words.proposals
+    ]

@@ -78,6 +78,14 @@ def test_what_is_simpler_than_a_pre_trained_encoder_has_to_be_as_good(words):
     assert chosen([entry(0, words), worse, encoder, entry(8, better(words, 90))], QUERIES).candidate.level == 8
 
 
+def test_what_is_simpler_has_to_be_as_good_as_what_the_encoder_brings(words):
+    """It is better than the encoder alone, and not significantly worse than that together with something else."""
+    encoder, with_votes = entry(7, better(words, 40), "pretrained"), entry(9, better(words, 80))
+    simpler = entry(3, better(words, 76))
+    assert chosen([entry(0, words), simpler, encoder, with_votes], QUERIES) is with_votes
+    assert chosen([entry(0, words), entry(3, better(words, 80)), encoder, with_votes], QUERIES).candidate.level == 3
+
+
 def test_an_encoder_that_does_not_beat_words_changes_nothing(words):
     assert chosen([entry(0, words), entry(7, better(words, 2), "pretrained")], QUERIES).candidate.level == 0
 

@@ -1,6 +1,7 @@
 """Which texts of an archive ask the same, as far as anybody has said so: the transitive closure of all labels."""
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -29,6 +30,12 @@ class Clusters:
         names = components(_edges(connection))
         texts = (label.text for split in hidden for label in labels(connection, split))
         return cls(names, frozenset(names.get(text, text) for text in texts))
+
+    @property
+    def known(self) -> Mapping[str, str]:
+        """Text → its cluster's name, of the clusters of at least two texts that no hidden split knows of."""
+        sizes = Counter(self.names.values())
+        return {text: name for text, name in self.names.items() if sizes[name] > 1 and name not in self.hidden}
 
     def of(self, text: str) -> str:
         """The name of the cluster that a text, by its id, is in."""

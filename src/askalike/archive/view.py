@@ -52,6 +52,13 @@ class View:
         return int(self.connection.execute("SELECT COALESCE(MAX(number), 0) FROM changes").fetchone()[0])
 
     @property
+    def labels(self) -> tuple[int, int]:
+        """How many links there are, and the number of the last import: another pair where more is known."""
+        sql = "SELECT (SELECT COUNT(*) FROM links), (SELECT COALESCE(MAX(number), 0) FROM imports)"
+        links, imports = self.connection.execute(sql).fetchone()
+        return int(links), int(imports)
+
+    @property
     def language(self) -> str | None:
         """The language of the whole archive where it has one."""
         row = self.connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
@@ -98,6 +105,16 @@ class View:
         """The number of each id that is there."""
         sql = f"SELECT id, number FROM {self.of} WHERE id IN (SELECT value FROM json_each(?))"
         return dict(self._among(sql, list(ids)))
+
+    @property
+    def has_votes(self) -> bool:
+        """Whether anything has been voted for."""
+        return bool(self.connection.execute(f"SELECT EXISTS (SELECT 1 FROM {self.of} WHERE votes > 0)").fetchone()[0])
+
+    def votes(self, numbers: Iterable[int]) -> dict[int, int]:
+        """The votes of each number that is there, where they are not 0."""
+        sql = f"SELECT number, votes FROM {self.of} WHERE votes != 0 AND number IN (SELECT value FROM json_each(?))"
+        return dict(self._among(sql, [int(n) for n in numbers]))
 
     def answers_by_number(self, questions: Iterable[int]) -> dict[int, list[int]]:
         """The number of each question → those of its answers: the accepted one first, then by votes."""

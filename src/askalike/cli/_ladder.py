@@ -11,8 +11,9 @@ from askalike.tune.budget import spoken
 from askalike.tune.climb import Event, Left, Tried
 from askalike.tune.run import Outcome
 from askalike.tune.task import Task
+from askalike.tune.verdict import likely
 
-COLUMNS = "{:<44} {:>9} {:>9} {:>8}  {}"
+COLUMNS = "{:<52} {:>9} {:>9} {:>8}  {}"
 
 
 class Shown:
@@ -62,7 +63,7 @@ def ending(outcome: Outcome, directory: Path) -> str:
         d = verdict.over_encoder
         lines.append(
             f"over the pre-trained encoder alone, {verdict.measure}: {100 * d.mean:+.1f} points [{100 * d.low:.1f}, "
-            f"{100 * d.high:.1f}], p = {d.p:.3f}, n = {d.n:,}"
+            f"{100 * d.high:.1f}], {likely(d.p)}, n = {d.n:,}"
         )
     if verdict.folds:
         lines.append("folds chose " + "; ".join(f"{n} × {name}" for name, n in Counter(verdict.folds).most_common()))

@@ -65,8 +65,9 @@ def tune(
 
     Tries, from the simplest on and as long as the budget lasts: six similarities, each tuned; packaged vectors;
     encoders trained on the archive's own pairs, or taught by a pre-trained one; that one itself; each alone and with
-    words. Serves the simplest that no other beats significantly, and never one that does not beat words. The same
-    command goes on where it was interrupted.
+    words, with votes where there are any, with distinct hits where duplicates are known. Serves the simplest that no
+    other beats significantly, and never one that does not beat words. The same command goes on where it was
+    interrupted.
     """
     fixed = assignments(settings or []) | ({"fields": fields} if fields else {})
     if only:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from askalike.archive.clusters import Clusters
 from askalike.archive.labels import labels
 from askalike.archive.sample import shuffled
-from askalike.archive.splits import labelled, split, uncut
+from askalike.archive.splits import held_out, labelled, split, uncut
 from askalike.archive.store import Archive
 from askalike.archive.view import View, chunks
 from askalike.engines._features import DEPTH, LIKENESS, Features
@@ -85,7 +85,7 @@ def sample(
     if len(ids) < FEWEST:
         raise _too_few(archive, f"{len(ids)} labelled queries (split {name}, at most {per_cluster} a cluster)")
     asked = {id: replace(known.queries[id], body="") if titles else known.queries[id] for id in ids}
-    view = archive.view()
+    view = archive.view(hidden=held_out(archive, name))
     first, later, absent = _rows(caught_up(ranker, view, progress), view, asked, known)
     _refuse_one_kind(archive, name, first)
     return Sample(name, ids, [place[id] for id in ids], any(q.body for q in asked.values()), first, later, absent)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from askalike.archive.splits import labelled
 from askalike.archive.store import Archive
 from askalike.archive.view import View, chunks
 from askalike.curation.hits import found
@@ -42,7 +43,7 @@ def neighbours(
     line, as long as archive and calibration are the same. Memory grows with the pairs, not with the texts.
     Raises InputError where the file cannot be written.
     """
-    view = archive.view()
+    view = archive.view(hidden=labelled(archive))
     head = {"change": view.change, "calibration": calibration.model_dump(mode="json")}
     lines = _kept(path, head)
     caught_up(ranker, view)

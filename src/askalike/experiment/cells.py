@@ -75,7 +75,7 @@ def _rank(bench: Bench, ranker: Ranker, label: str, name: str, progress: Progres
     seconds: dict[str, float] = {}
     view = bench.task.learnable(experiment.split)
     _timed(seconds, "fit", lambda: ranker.fit(view))
-    _timed(seconds, "index", lambda: caught_up(ranker, bench.task.documents, progress))
+    _timed(seconds, "index", lambda: caught_up(ranker, view, progress))
     run = _timed(seconds, "rank", lambda: bench.task.rank(ranker, labels, experiment.k))
     typing: Mapping[str, Mapping[str, float]] = {}
     if experiment.typing_curve:

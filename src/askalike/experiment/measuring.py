@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from askalike.archive.splits import labelled, split
+from askalike.archive.splits import held_out, labelled, split
 from askalike.archive.store import Archive
 from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.evaluation.macro import Macro
@@ -71,41 +71,52 @@ def measure(
     A query that is a question of the archive never finds itself.
     """
     labels = split(archive, split_name)
+    unknown = held_out(archive, split_name)
+
+    def measured(group: str | None, part: Split) -> Evaluation:
+        run = _ranked(archive, ranker, group, part, k, progress, unknown)
+        return evaluate(separated(run), part.qrels, measures, rule)
+
     groups: Sequence[str] = archive.meta.get("groups") or ()
     if not groups:
-        return _measured(archive, ranker, labels, None, measures, rule, k, progress)
-    parts = {g: _within(labels, g) for g in groups}
-    return Macro(
-        {g: _measured(archive, ranker, p, g, measures, rule, k, progress) for g, p in parts.items() if p.queries}
-    )
+        return measured(None, labels)
+    parts = {group: _within(labels, group) for group in groups}
+    return Macro({group: measured(group, part) for group, part in parts.items() if part.queries})
 
 
-def ranked(archive: Archive, ranker: Ranker, labels: Split, k: int, progress: Progress | None = None) -> Run:
-    """The queries of a split ranked, those of each group of an archive within that group; fitted and indexed before."""
+def ranked(
+    archive: Archive,
+    ranker: Ranker,
+    labels: Split,
+    k: int,
+    progress: Progress | None = None,
+    hidden: Sequence[str] = (),
+) -> Run:
+    """The queries of a split ranked, those of each group of an archive within that group; fitted and indexed before.
+
+    hidden: the splits of whose labels the ranker makes no use while it ranks.
+    """
     groups: Sequence[str | None] = archive.meta.get("groups") or (None,)
     columns: dict[str, Columns] = {}
     for group in groups:
         part = labels if group is None else _within(labels, group)
-        view = archive.view(group=group)
         if part.queries:
-            run = caught_up(ranker.fit(view), view, progress).rank(part.queries, k, candidates=part.candidates)
+            run = _ranked(archive, ranker, group, part, k, progress, hidden)
             columns |= {query: run.columns(query) for query in run}
     return Run(columns)
 
 
-def _measured(
+def _ranked(
     archive: Archive,
     ranker: Ranker,
-    labels: Split,
     group: str | None,
-    measures: Sequence[str],
-    rule: str,
+    labels: Split,
     k: int,
     progress: Progress | None,
-) -> Evaluation:
-    view = archive.view(group=group)
-    run = caught_up(ranker.fit(view), view, progress).rank(labels.queries, k, candidates=labels.candidates)
-    return evaluate(separated(run), labels.qrels, measures, rule)
+    hidden: Sequence[str],
+) -> Run:
+    fitted, view = ranker.fit(archive.view(group=group)), archive.view(group=group, hidden=hidden)
+    return caught_up(fitted, view, progress).rank(labels.queries, k, candidates=labels.candidates)
 
 
 def _within(labels: Split, group: str) -> Split:

@@ -10,7 +10,7 @@ from typing import Any
 from askalike import rankers
 from askalike.archive import serving
 from askalike.archive.feedback import to_compare
-from askalike.archive.splits import labelled, split
+from askalike.archive.splits import held_out, labelled, split
 from askalike.archive.store import Archive
 from askalike.encoders import MODEL
 from askalike.encoders._recipe import recipes
@@ -112,8 +112,10 @@ def _compared(
     splits = [known for known in (kept.links, kept.feedback) if known.queries]
     qrels = {query: grades for known in splits for query, grades in known.qrels.items()}
 
+    hidden = held_out(archive, kept.split) if kept.split else ()
+
     def measured(ranker: Ranker) -> Evaluation:
-        runs = [ranked(archive, ranker, known, DEPTH, progress) for known in splits]
+        runs = [ranked(archive, ranker, known, DEPTH, progress, hidden) for known in splits]
         run = Run({query: run.columns(query) for run in runs for query in run})
         return evaluate(separated(run), qrels, [measure])
 

@@ -35,8 +35,11 @@ class Task:
         return cls(archive, of, same)
 
     def learnable(self, name: str) -> View:
-        """What a ranker may learn from that is measured on a split of that name."""
+        """What a ranker may see that is measured on a split of that name: all that is ranked, not all that is known."""
         return self.archive.view(of=self.of, hidden=held_out(self.archive, name))
+
+    def _unknown(self, name: str) -> list[str]:
+        return held_out(self.archive, name) if name else []
 
     @property
     def documents(self) -> View:
@@ -63,9 +66,10 @@ class Task:
     def learned_and_ranked(self, ranker: Ranker, labels: Split, name: str, k: int, progress: Progress | None) -> Run:
         """As `rank`, after the ranker has learned and indexed; `name` is the split, of which it must not learn."""
         if self.of == "questions":
-            return measuring.ranked(self.archive, ranker, labels, k, progress)
-        fitted = ranker.fit(self.learnable(name))  # what has learned already is as it is
-        return self.rank(caught_up(fitted, self.documents, progress), labels, k)
+            return measuring.ranked(self.archive, ranker, labels, k, progress, self._unknown(name))
+        view = self.learnable(name)
+        fitted = ranker.fit(view)  # what has learned already is as it is
+        return self.rank(caught_up(fitted, view, progress), labels, k)
 
     def _once(self, columns: Columns, k: int) -> Columns:
         """The first k documents, each once: where the best of those that say the same stands."""

@@ -29,7 +29,8 @@ __all__ = [
     "trained",
 ]
 
-COMPOSED = ("cascade", "hybrid")
+COMPOSED = ("cascade", "distinct", "hybrid")
+PARTS = ("votes",)  # these find nothing by themselves
 OF_ANSWERS = ("by_question",)  # these rank nothing else
 UNTRAINED = ("pretrained", "static")  # the encoders that need no training of ours
 MODELS = "models"
@@ -103,6 +104,8 @@ def build(
         return ranker  # type: ignore[no-any-return]
     if name in (*COMPOSED, *OF_ANSWERS):
         return registry.load("ranker", name).named(name, values, archive)  # type: ignore[no-any-return]
+    if name in PARTS:
+        return registry.load("ranker", name).named(name, values)  # type: ignore[no-any-return]
     known = (*names(), *(trained(archive) if archive else ()))
     raise SettingsError(f"no ranker is called {name!r}; there are: {', '.join(known)}")
 

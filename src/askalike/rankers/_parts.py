@@ -48,7 +48,7 @@ class Composed(Numbered):
     @classmethod
     def named(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
         """The ranker with these settings; those of a part are `part.key`, or a table under the part's name."""
-        from askalike.rankers import build
+        from askalike.rankers import PARTS, build
 
         own, nested = _split(values)
         settings = config.validated(cls.Settings, own, name)
@@ -58,7 +58,10 @@ class Composed(Numbered):
             raise SettingsError(f"{name}: parts={','.join(settings.parts)}: each part once")
         shared = settings.model_dump(include={"fields", "rephrasings"}, exclude_none=True)
         chance = _seeded(name, settings)
-        own_of = {part: shared | nested.get(part, {}) | chance.get(part, {}) for part in settings.parts}
+        own_of = {
+            part: ({} if part in PARTS else shared) | nested.get(part, {}) | chance.get(part, {})
+            for part in settings.parts
+        }
         parts = [build(part, own_of[part], archive) for part in settings.parts]
         for part in parts:
             if not isinstance(part, Numbered):

@@ -107,10 +107,11 @@ class Bench:
         from askalike.rankers.hybrid import Hybrid  # numba is slow to import
 
         if isinstance(ranker, Hybrid) and not self.archive.meta.get("groups"):
-            rankers.caught_up(ranker, self.archive.view())
+            rankers.caught_up(ranker, self.archive.view(hidden=self.task.hidden))
             weights = [trial.settings["weights"] for trial in trials]
             return ranker.weighed(labels.queries, depth, weights, candidates=labels.candidates)
-        return [ranked(self.archive, self.built(trial), labels, depth) for trial in trials]
+        hidden = self.task.hidden
+        return [ranked(self.archive, self.built(trial), labels, depth, hidden=hidden) for trial in trials]
 
 
 def _but_weights(trial: Trial) -> str:

@@ -3,7 +3,7 @@
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, product
 from typing import Any
 
 from askalike import registry
@@ -19,6 +19,9 @@ ENCODER = "pretrained"
 """The ranker that a pre-trained encoder is by itself."""
 SHARES = ((4.0, 1.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0))
 """What words and vectors count in a hybrid."""
+VOTES = "votes"
+POPULARITY = (0.1, 0.2, 0.4, 0.7, 1.0)
+"""What votes count beside words and vectors, whose weights add up to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,11 @@ class Trial:
 
     ranker: str
     settings: Settings = field(default_factory=dict)
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """The rankers that it is made of, those of its parts too; none where it is not made of any."""
+        return [name for key, value in self.settings.items() if key.split(".")[-1] == "parts" for name in value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,7 @@ class Candidate:
         return self.level in (UNTUNED, TUNED)
 
 
-UNTUNED, TUNED = 0, 1
+UNTUNED, TUNED, WITH_VOTES = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +125,43 @@ def star(grid: Grid) -> Iterator[dict[str, Any]]:
         yield from ({**first, name: value} for value in values[1:])
 
 
-def dense_ladder(base: Trial, dense: Trial, shown: str, level: int) -> Iterator[Candidate]:
-    """A ranker by vectors alone, then beside the lexical one under several weights."""
+def dense_ladder(base: Trial, dense: Trial, shown: str, level: int, votes: bool) -> Iterator[Candidate]:
+    """A ranker by vectors alone, then beside the lexical one under several weights; then both of these with votes."""
+    both = f"{base.ranker} + {shown}"
     yield Candidate(shown, level, (dense,))
-    yield Candidate(f"hybrid ({base.ranker} + {shown})", level + 1, tuple(hybrids(base, dense)), base)
+    yield Candidate(f"hybrid ({both})", level + 1, tuple(hybrid((base, dense), SHARES)), base)
+    if votes:
+        yield with_votes(shown, level + 2, (dense,), ((1.0,),))
+        yield with_votes(both, level + 3, (base, dense), SHARES, base)
 
 
-def hybrids(base: Trial, dense: Trial) -> Iterator[Trial]:
-    """Both together, under each choice of weights."""
-    parts = {f"{part.ranker}.{key}": value for part in (base, dense) for key, value in part.settings.items()}
-    for weights in SHARES:
-        yield Trial("hybrid", {"parts": [base.ranker, dense.ranker], **parts, "weights": list(weights)})
+def with_votes(
+    shown: str, level: int, trials: Sequence[Trial], shares: Sequence[Sequence[float]], base: Trial | None = None
+) -> Candidate:
+    """Rankers together with the documents' votes, which count more and more."""
+    weights = [(*share, round(votes * sum(share), 3)) for share, votes in product(shares, POPULARITY)]
+    return Candidate(f"hybrid ({shown} + {VOTES})", level, tuple(hybrid((*trials, Trial(VOTES)), weights)), base)
+
+
+def hybrid(trials: Sequence[Trial], shares: Sequence[Sequence[float]]) -> Iterator[Trial]:
+    """Several rankers together, under each choice of weights."""
+    parts = {f"{part.ranker}.{key}": value for part in trials for key, value in part.settings.items()}
+    for weights in shares:
+        yield Trial("hybrid", {"parts": [part.ranker for part in trials], **parts, "weights": list(weights)})
+
+
+def distinct(candidate: Candidate, trial: Trial) -> Candidate:
+    """A trial of a candidate whose hits are all different questions."""
+    own = {f"{trial.ranker}.{key}": value for key, value in trial.settings.items()}
+    level = candidate.level + DISTINCT if candidate.level > TUNED else WITH_VOTES + DISTINCT
+    made = Trial("distinct", {"parts": [trial.ranker], **own})
+    return Candidate(f"distinct ({candidate.name})", level, (made,), candidate.base)
 
 
 def levels() -> Iterator[int]:
-    """Two for each rung, above the lexical ones."""
-    return count(TUNED + 1, 2)
+    """So many for each rung, above the lexical ones: what is a kind of it, and those with distinct hits."""
+    return count(WITH_VOTES + DISTINCT + 1, 2 * DISTINCT)
+
+
+DISTINCT = 4
+"""The kinds of a rung, and how much less simple each is with distinct hits."""

@@ -62,8 +62,8 @@ def chosen(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:
     """The simplest level's best entry that beats words significantly and that no other such one beats; else words.
 
     A hybrid competes only over the lexical ranker that these queries choose. Ties go to what was tried first. Where a
-    pre-trained encoder beats words, what is simpler has to be as good as it on average: that it is not beaten
-    significantly says little of few queries.
+    pre-trained encoder beats words, what is simpler has to be as good on average as what that encoder brings, alone or
+    in a hybrid: that it is not beaten significantly says little of few queries.
     """
     words = chosen_lexical(entries, queries)
     others = [e for e in entries if not e.candidate.lexical and e.candidate.base in (None, words.trial)]
@@ -74,11 +74,12 @@ def chosen(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:
         return words
     simplest = _unbeaten(better, queries)
     encoder = next((e for of_level in better for e in of_level if e.trial.ranker == ENCODER), None)
-    if encoder is None or simplest.mean(queries) >= encoder.mean(queries):
+    if encoder is None:
         return simplest
-    return _unbeaten(
+    brought = _unbeaten(
         [of_level for of_level in better if of_level[0].candidate.level >= encoder.candidate.level], queries
     )
+    return simplest if simplest.mean(queries) >= brought.mean(queries) else brought
 
 
 def chosen_lexical(entries: Sequence[Entry], queries: Sequence[str]) -> Entry:

@@ -8,8 +8,20 @@ from math import fsum
 from askalike.errors import TrainingError
 from askalike.tune.bench import Bench
 from askalike.tune.budget import Budget, spoken
-from askalike.tune.candidates import LADDER, Candidate, Rung, Trial, dense_ladder, levels, lexical_ladder, missing
-from askalike.tune.choosing import Entry, chosen_lexical
+from askalike.tune.candidates import (
+    LADDER,
+    WITH_VOTES,
+    Candidate,
+    Rung,
+    Trial,
+    dense_ladder,
+    distinct,
+    levels,
+    lexical_ladder,
+    missing,
+    with_votes,
+)
+from askalike.tune.choosing import Entry, chosen, chosen_lexical
 from askalike.tune.learning import Learner, OutOfTimeError
 from askalike.tune.measured import nested
 from askalike.tune.task import Task
@@ -52,6 +64,7 @@ class Climb:
     def __init__(self, bench: Bench, learner: Learner, budget: Budget, tell: Tell) -> None:
         self.bench, self.learner, self.budget, self.tell = bench, learner, budget, tell
         self.archive, self.task, self.teacher = bench.archive, bench.task, learner.teacher
+        self.votes = self.archive.view().has_votes
         self.entries: list[Entry] = []
         self.tried: list[Tried] = []
         self.left: list[Left] = []
@@ -67,6 +80,8 @@ class Climb:
                 self._leave(candidate.name, self._time(needed, self.budget.left_s - latest))
             else:
                 self._try(candidate)
+        for base in self._bases() if self.votes else ():
+            self._try(with_votes(base.ranker, WITH_VOTES, (base,), ((1.0,),), base))
 
     def vectors(self) -> None:
         """The ladder's rungs, each alone and with the lexical ranker that the queries choose.
@@ -87,9 +102,15 @@ class Climb:
                 self._leave(rung.name, str(error))
                 continue
             for base in self._bases():
-                for candidate in dense_ladder(base, dense, rung.name, level):
-                    if candidate.base or not any(e.trial == dense for e in self.entries):
+                for candidate in dense_ladder(base, dense, rung.name, level, self.votes):
+                    if candidate.base or not any(e.trial == candidate.trials[0] for e in self.entries):
                         self._try(candidate)
+
+    def distinct(self) -> None:
+        """What the queries choose so far, its hits all different questions, where the archive knows of such."""
+        known = self.archive.view(hidden=self.task.hidden).clusters().known
+        for entry in self._chosen(chosen) if known else ():
+            self._try(distinct(entry.candidate, entry.trial))
 
     def _try(self, candidate: Candidate) -> None:
         started = time.monotonic()
@@ -143,12 +164,11 @@ class Climb:
         return f"no time: it takes about {spoken(needed)}, and {spoken(max(left, 0.0))} are left"
 
     def _bases(self) -> Sequence[Trial]:
-        """The lexical rankers that the queries choose: all of them, or those of all folds but one."""
+        return [entry.trial for entry in self._chosen(chosen_lexical)]
+
+    def _chosen(self, by: Callable[[Sequence[Entry], Sequence[str]], Entry]) -> Sequence[Entry]:
+        """What the queries choose: all of them, or those of all folds but one."""
         queries = sorted(self.entries[0].values)
         among = [queries, *(rest for _, rest in nested(self.task, queries))]
-        found: list[Trial] = []
-        for some in among:
-            trial = chosen_lexical(self.entries, some).trial
-            if trial not in found:
-                found.append(trial)
-        return found
+        found = [by(self.entries, some) for some in among]
+        return [entry for n, entry in enumerate(found) if entry not in found[:n]]

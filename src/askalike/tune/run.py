@@ -73,6 +73,7 @@ def tune(
     tell(task)
     climb.words()
     climb.vectors()
+    climb.distinct()
     verdict = judged(bench, climb.entries)
     serving = verdict.serving.trial
     bench.clear([serving, Trial(DEFAULT)])
@@ -96,7 +97,7 @@ def _in_service(
     ranker = caught_up(bench.built(trial, False), archive.view())
     if task.calibrates is None or task.whole is None:
         return None, "nobody has labelled what asks the same"
-    own = {trial.ranker, *trial.settings.get("parts", ())}
+    own = {trial.ranker, *trial.parts}
     try:
         result = calibrate(archive, ranker, task.calibrates if own & labelled else task.whole)
     except AskalikeError as error:

@@ -60,9 +60,10 @@ class Teacher:
 
     def lend(self, ranker: Ranker) -> None:
         """Lets a ranker, or a part of it, that uses the same model use this encoder."""
-        for part in (ranker, *getattr(ranker, "parts", ())):
-            if getattr(part, "name", "") == ENCODER and part.encoder.fingerprint == self.encoder.fingerprint:
-                part.encoder = self.encoder
+        if getattr(ranker, "name", "") == ENCODER and ranker.encoder.fingerprint == self.encoder.fingerprint:  # type: ignore[attr-defined]
+            ranker.encoder = self.encoder  # type: ignore[attr-defined]
+        for part in getattr(ranker, "parts", ()):
+            self.lend(part)
 
     def forget(self) -> None:
         """Removes what it has encoded."""

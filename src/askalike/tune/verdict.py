@@ -76,8 +76,9 @@ class Verdict:
 
 
 def _points(d: Difference, over: str = "") -> str:
-    return f"{100 * d.mean:+.1f} points [{100 * d.low:.1f}, {100 * d.high:.1f}]{over}, {_p(d.p)}"
+    return f"{100 * d.mean:+.1f} points [{100 * d.low:.1f}, {100 * d.high:.1f}]{over}, {likely(d.p)}"
 
 
-def _p(p: float) -> str:
+def likely(p: float) -> str:
+    """p as it is told."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 or p < ALPHA else f"p = {p:.2f}"

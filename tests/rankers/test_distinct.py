@@ -1,0 +1,100 @@
+"""Hits that are all different questions, as far as anybody has said what asks the same."""
+
+import pytest
+
+from askalike import rankers
+from askalike.archive import Archive
+from askalike.archive.partitions import cut
+from askalike.errors import SettingsError
+from askalike.experiment.measuring import measure
+from askalike.types import Filter, Link, Question
+
+TITLES = {
+    "a1": "boil an egg", "a2": "boil an egg now", "a3": "boil an egg in a pot", "b": "boil rice and an egg",
+    "c": "egg timer", "d1": "boil the egg of a duck", "d2": "the egg of a duck, boiled for long",
+}  # fmt: skip
+LINKS = [("a2", "a1"), ("a3", "a2"), ("d2", "d1")]
+QUERY = {"q": Question("q", "boil an egg")}
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert(Question(id, title, tags=(id[0],)) for id, title in TITLES.items())
+        archive.upsert(Link(*pair, "duplicate") for pair in LINKS)
+        yield archive
+
+
+def distinct(archive, view=None, **settings):
+    return rankers.build("distinct", {"parts": "bm25", **settings}).index(view or archive.view())
+
+
+def found(ranker, k=9, **options):
+    return {hit.id: hit.score for hit in ranker.rank(QUERY, k, **options)["q"]}
+
+
+def test_the_best_of_a_cluster_stands_for_all(archive):
+    every = found(rankers.build("bm25").index(archive.view()))
+    mine = found(distinct(archive))
+    assert list(every) == sorted(every, key=lambda id: -every[id])
+    assert set(every) == set(TITLES)
+    first = {}
+    for id in every:
+        first.setdefault(id[0], id)
+    assert mine == {id: every[id] for id in first.values()}
+
+
+@pytest.mark.parametrize("depth", [1, 2, 200])
+def test_as_many_are_found_as_were_asked_for(archive, depth):
+    ranker = distinct(archive, depth=depth)
+    whole = found(ranker)
+    assert len(whole) == 4
+    for k in (1, 2, 3, 4):
+        assert found(ranker, k) == dict(list(whole.items())[:k])
+
+
+def test_a_filter_is_heard_before_what_is_the_same(archive):
+    assert set(found(distinct(archive), where=Filter(("d",)))) == {"d1"}
+
+
+def test_given_candidates_are_all_ranked(archive):
+    assert set(found(distinct(archive), candidates={"q": list(TITLES)})) == set(TITLES)
+
+
+def test_a_new_link_is_followed(archive):
+    ranker = distinct(archive)
+    archive.upsert([Link("b", "c", "duplicate")])
+    assert {"b", "c"} & set(found(ranker.index(archive.view()))) == {"b"}
+
+
+def test_what_hidden_splits_know_is_not_used(archive):
+    assert set(found(distinct(archive, archive.view(hidden=["duplicates"])))) == set(TITLES)
+
+
+def test_what_is_measured_is_not_known(archive):
+    """With the measured links in use the queries' siblings would stand for the originals that are asked for."""
+    alone = measure(archive, rankers.build("bm25"), "duplicates", ["nDCG@10"])
+    assert measure(archive, distinct(archive), "duplicates", ["nDCG@10"]).means == alone.means
+
+
+def test_of_a_partition_what_trains_is_known(archive):
+    cut(archive, "cluster", {"shares": [0.5, 0.5], "seed": 0}, of="duplicates", name="halves")
+    hidden = found(distinct(archive, archive.view(hidden=["halves/test"])))
+    assert len(set(TITLES) - set(hidden)) in (1, 2)  # the siblings of one cluster
+
+
+def test_reasons_and_likenesses_are_the_rankers(archive):
+    ranker, plain = distinct(archive), rankers.build("bm25").index(archive.view())
+    assert ranker.explain(QUERY["q"], ["a1", "b"]) == plain.explain(QUERY["q"], ["a1", "b"])
+    assert ranker.likenesses(QUERY, ranker.rank(QUERY, 3)) is None
+
+
+def test_it_is_of_one_ranker_and_takes_its_settings(archive):
+    with pytest.raises(SettingsError, match="expected one part, the ranker, not 2"):
+        distinct(archive, parts="bm25,tfidf")
+    ranker = distinct(
+        archive, parts="hybrid", **{"hybrid.parts": "bm25,tfidf", "hybrid.weights": "3,1", "hybrid.bm25.b": 0.5}
+    )
+    assert ranker.values["hybrid.bm25.b"] == 0.5
+    assert rankers.build("distinct", ranker.values).values == ranker.values
+    assert len(found(ranker)) == 4

@@ -1,0 +1,81 @@
+"""Votes as a part of a hybrid: they put the popular first among what is alike, and find nothing by themselves."""
+
+import numpy as np
+import pytest
+
+from askalike import rankers
+from askalike.archive import Archive
+from askalike.errors import SettingsError
+from askalike.experiment.replay import replay
+from askalike.types import Link, Question
+
+VOTES = {"a": 40, "b": 3, "c": None, "d": -2}
+QUERY = {"q": Question("q", "how to boil an egg")}
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert(Question(id, "how to boil an egg", votes=votes) for id, votes in VOTES.items())
+        archive.upsert([Question("e", "sticky rice", votes=1_000), Question("f", "boil rice")])
+        yield archive
+
+
+def hybrid(archive, *weights, **settings):
+    values = {"parts": "lm_jelinek_mercer,votes", "weights": list(weights), **settings}
+    return rankers.build("hybrid", values).index(archive.view())
+
+
+def test_the_popular_come_first_among_what_is_alike(archive):
+    assert [hit.id for hit in hybrid(archive, 4, 1).rank(QUERY, 4)["q"]] == ["a", "b", "c", "d"]
+
+
+def test_none_and_more_votes_against_than_for_count_nothing(archive):
+    scores = {hit.id: hit.score for hit in hybrid(archive, 0, 1, normalise="none").rank(QUERY, 9)["q"]}
+    assert scores == pytest.approx({"a": np.log(41), "b": np.log(4), "c": 0, "d": 0, "f": 0})
+
+
+def test_what_has_only_votes_is_not_found(archive):
+    assert "e" not in {hit.id for hit in hybrid(archive, 1, 9).rank(QUERY, 9)["q"]}
+
+
+def test_they_are_a_reason_and_reasons_add_up(archive):
+    ranker = hybrid(archive, 4, 1)
+    hits = ranker.rank(QUERY, 9)["q"]
+    reasons = ranker.explain(QUERY["q"], [hit.id for hit in hits])
+    for hit in hits:
+        assert sum(c.score for c in reasons[hit.id].contributions) == pytest.approx(hit.score)
+    assert {c.word for c in reasons["a"].contributions} > {"40 votes", "boil", "egg"}
+    assert reasons["a"].parts["votes"] > reasons["b"].parts["votes"] > reasons["c"].parts["votes"] == 0
+    assert rankers.build("hybrid", ranker.values).values == ranker.values
+
+
+def test_a_changed_vote_counts_at_once(archive):
+    ranker = hybrid(archive, 4, 1)
+    archive.upsert([Question("d", "how to boil an egg", votes=99)])
+    assert ranker.index(archive.view()).rank(QUERY, 1)["q"][0].id == "d"
+
+
+def test_what_every_part_searches_is_no_setting_of_theirs(archive):
+    assert hybrid(archive, 4, 1, fields="title", rephrasings=False).rank(QUERY, 1)["q"][0].id == "a"
+    with pytest.raises(SettingsError, match="fields"):
+        rankers.build("votes", {"fields": "title"})
+
+
+def test_alone_they_say_what_to_do(archive):
+    with pytest.raises(SettingsError, match="finds nothing by itself; expected it among a hybrid's parts"):
+        rankers.build("votes").index(archive.view()).rank(QUERY, 3)
+
+
+def test_a_replay_refuses_votes_of_a_later_day(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert(
+            [
+                Question("a", "boil an egg", votes=3, created_at="2020-01-01"),
+                Question("b", "egg boiling", votes=1, created_at="2020-02-01"),
+                Link("b", "a", "duplicate", "2020-02-02"),
+            ]
+        )
+        settings = {"parts": "lm_jelinek_mercer,votes", "weights": [4, 1]}
+        with pytest.raises(SettingsError, match="it would know the future"):
+            replay(archive, {"hybrid": settings}, since="2020-01-15")
