@@ -19,6 +19,12 @@ def test_a_state_is_read_again(tmp_path):
     assert State(tmp_path, ["y"]).found(TRIAL, "dev") is None
 
 
+def test_a_copy_knows_its_own_indexes(tmp_path):
+    State(tmp_path / "a", ["x"]).make(tmp_path / "a" / "index" / "terms")
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert State(tmp_path / "b", ["x"]).made == {tmp_path / "b" / "index" / "terms"}
+
+
 def test_half_a_line_does_not_count(tmp_path):
     state = State(tmp_path, ["x"])
     state.keep(TRIAL, "dev", {"RR": {"q": 1.0}}, 1.0)

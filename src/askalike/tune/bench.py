@@ -80,7 +80,7 @@ class Bench:
     def clear(self, keep: Iterable[Trial] = ()) -> None:
         """Removes the indexes that trials have made, but for those of some."""
         kept = {path for trial in keep for path in self.built(trial, False).paths(self.archive.view())}
-        for made in self.state.made - set(map(str, kept)):
+        for made in self.state.made - kept:
             shutil.rmtree(made, ignore_errors=True)
 
     def _fixed(self, proxy: bool) -> Settings:

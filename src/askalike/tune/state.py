@@ -19,10 +19,10 @@ class State:
     def __init__(self, directory: Path, decides: Any) -> None:
         """Reads what is there. A line that a kill has cut short does not count. Raises ArchiveError."""
         self.key = hashlib.sha256(json.dumps(decides, sort_keys=True, default=str).encode()).hexdigest()[:12]
-        self.folder = directory / FOLDER / self.key
+        self.directory, self.folder = directory, directory / FOLDER / self.key
         self.spent_s = 0.0
-        self.made: set[str] = set()
-        """Indexes that trials have made."""
+        self.made: set[Path] = set()
+        """Indexes that trials have made, in this archive: the original of a copied one keeps its own."""
         self._lines: dict[str, Any] = {}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ class State:
 
     def make(self, index: Path) -> None:
         """Remembers an index that a trial is about to make, for whoever clears up."""
-        self._write({"name": "made", "found": str(index), "seconds": 0})
+        self._write({"name": "made", "found": str(index.relative_to(self.directory)), "seconds": 0})
 
     def _write(self, line: Mapping[str, Any]) -> None:
         try:
@@ -72,7 +72,7 @@ class State:
         try:
             line = json.loads(text)
             if line["name"] == "made":
-                self.made.add(line["found"])
+                self.made.add(self.directory / line["found"])
             self._lines[line["name"]] = line["found"]
             self.spent_s += line["seconds"]
         except (ValueError, KeyError, TypeError):
