@@ -5,16 +5,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from askalike.archive.clusters import Clusters
 from askalike.archive.store import Archive
+from askalike.curation.calibrate import calibrate
 from askalike.curation.grouping import groups, strength
 from askalike.curation.neighbours import Pairs, neighbours
 from askalike.curation.thresholds import Share
-from askalike.engines._calibration import kept
+from askalike.engines._calibration import Calibration, kept
 from askalike.errors import InputError, SettingsError
 from askalike.rankers import Ranker
 from askalike.rankers._ranker import Progress
+from askalike.rankers.distinct import Distinct
 from askalike.types import Question
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason")
@@ -59,7 +62,7 @@ def dedupe(
     Raises SettingsError for a probability outside (0, 1] and where there is no calibration that holds; InputError where
     the file cannot be written.
     """
-    calibration = kept(archive, ranker)
+    ranker, calibration = _with_all_hits(archive, ranker)
     why = calibration.objection(archive.view(), ranker) if calibration else "none was made"
     if calibration is None or why:
         raise SettingsError(f"{archive.path}: {ranker.name} is not calibrated ({why}); run: askalike calibrate")
@@ -71,6 +74,18 @@ def dedupe(
     _write(path, proposals)
     part.unlink()
     return Deduped(min_probability, share, proposals, *_agreement(archive, proposals))
+
+
+def _with_all_hits(archive: Archive, ranker: Ranker) -> tuple[Ranker, Calibration | None]:
+    """The ranker whose hits `distinct` thins out, with a calibration of its own: clusters are found by all hits."""
+    calibration = kept(archive, ranker)
+    if not isinstance(ranker, Distinct) or calibration is None:
+        return ranker, calibration
+    whole: Any = ranker.part
+    if (own := kept(archive, whole)) is None or own.objection(archive.view(), whole):
+        own = calibrate(archive, whole, calibration.split, titles=not calibration.bodies).calibration
+        own.save(archive.path)
+    return whole, own
 
 
 def proposed(archive: Archive, pairs: Pairs, members: frozenset[str]) -> Proposal:

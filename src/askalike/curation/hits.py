@@ -123,12 +123,12 @@ def cluster_of(archive: Archive, split_name: str) -> dict[str, str]:
 def found(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterator[tuple[str, list[str], Floats]]:
     """Each query with its first DEPTH hits, best first, and their features; a few queries are held at a time."""
     features = Features(view.language)
-    for one in _ranked(ranker, view, asked):
+    for one in ranked(ranker, view, asked):
         yield one.id, [hit.id for hit in one.hits], one.told(features, asked)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Hits:
     """A query's first DEPTH hits, best first, their scores, and how alike they are, (hits,)."""
 
     id: str
@@ -140,13 +140,13 @@ class _Found:
         """The features of all hits."""
         return features.of(asked[self.id], self.scores, self.hits, self.likeness)
 
-    def among(self, places: Sequence[int]) -> "_Found":
+    def among(self, places: Sequence[int]) -> "Hits":
         """Only the hits in these places, as if the others were not there."""
         likeness = None if self.likeness is None else self.likeness[places]
-        return _Found(self.id, [self.hits[n] for n in places], self.scores[places], likeness)
+        return Hits(self.id, [self.hits[n] for n in places], self.scores[places], likeness)
 
 
-def _ranked(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterator[_Found]:
+def ranked(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterator[Hits]:
     """Each query with what is found for it."""
     for ids in chunks(asked, BATCH):
         queries = {id: asked[id] for id in ids}
@@ -157,7 +157,7 @@ def _ranked(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterat
             hits, scores = run.columns(id)
             there = [place for place, hit in enumerate(hits) if hit in documents]  # others were deleted just now
             likeness = likenesses[id][there] if id in likenesses else None
-            yield _Found(id, [documents[hits[place]] for place in there], scores[there], likeness)
+            yield Hits(id, [documents[hits[place]] for place in there], scores[there], likeness)
 
 
 def _rows(ranker: Ranker, view: View, asked: Mapping[str, Question], known: Split) -> tuple[Rows, Rows, Rows]:
@@ -166,7 +166,7 @@ def _rows(ranker: Ranker, view: View, asked: Mapping[str, Question], known: Spli
     later: list[tuple[Floats, bool, int]] = []
     absent: list[tuple[Floats, bool, int]] = []
     features = Features(view.language)
-    for number, one in enumerate(_ranked(ranker, view, asked)):
+    for number, one in enumerate(ranked(ranker, view, asked)):
         right = [known.qrels[one.id].get(hit.id, 0) > 0 for hit in one.hits]
         rows = list(zip(one.told(features, asked), right, [number] * len(right), strict=True))
         first += rows[:1]

@@ -1,24 +1,27 @@
 """Each question's nearest others with their probabilities, kept in a file as they are found, so that it can go on."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from askalike.archive.splits import labelled
 from askalike.archive.store import Archive
 from askalike.archive.view import View, chunks
-from askalike.curation.hits import found
+from askalike.curation.hits import Hits, ranked
 from askalike.engines._calibration import Calibration
+from askalike.engines._features import Features
 from askalike.errors import InputError
 from askalike.evaluation.prevalence import prevalence, shifted
 from askalike.rankers import Ranker, caught_up
 from askalike.rankers._ranker import Progress
 from askalike.types import Question
 
+A = TypeVar("A")
+B = TypeVar("B")
 BATCH = 256
 Link = tuple[str, str, float]
 LEAST = 0.05
@@ -43,19 +46,21 @@ def neighbours(
     line, as long as archive and calibration are the same. Memory grows with the pairs, not with the texts.
     Raises InputError where the file cannot be written.
     """
-    view = archive.view(hidden=labelled(archive))
+    view = archive.view()
     head = {"change": view.change, "calibration": calibration.model_dump(mode="json")}
     lines = _kept(path, head)
     caught_up(ranker, view)
+    features, n = Features(view.language), len(view)
     try:
         path.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines)), encoding="utf-8")
         with open(path, "a", encoding="utf-8") as file:
-            for batch, last in _batches(view, lines[-1][0] if lines else 0):
-                lines.append([last, *_links(ranker, view, calibration, batch)])
+            batches = _batches(view, lines[-1][0] if lines else 0, calibration.bodies)
+            for batch, hits in _one_ahead(lambda batch: list(ranked(ranker, view, batch.asked)), batches):
+                lines.append([batch.last, *_links(calibration, features, batch, hits)])
                 file.write(json.dumps(lines[-1]) + "\n")
                 file.flush()
                 if progress:
-                    progress(min(len(lines) * BATCH, len(view)), len(view))
+                    progress(min(len(lines) * BATCH, n), n)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a place that can be written to") from None
     best = np.array([p for _, _, first in lines for p in first], np.float64)
@@ -80,23 +85,42 @@ def _parsed(line: str) -> Any:
         return None
 
 
-def _batches(view: View, after: int) -> Iterator[tuple[list[Question], int]]:
-    """The questions with greater numbers, so many at a time, each batch with its last number."""
+class _Batch(NamedTuple):
+    """Questions, and the number of the last of them."""
+
+    asked: Mapping[str, Question]
+    last: int
+
+
+def _batches(view: View, after: int, bodies: bool) -> Iterator[_Batch]:
+    """The questions with greater numbers, so many at a time, asked as those that the calibration is of."""
     for batch in chunks(((n, q) for n, q in view.questions() if n > after), BATCH):
-        yield [question for _, question in batch], batch[-1][0]
+        yield _Batch({q.id: q if bodies else replace(q, body="") for _, q in batch}, batch[-1][0])
+
+
+def _one_ahead(do: Callable[[A], B], items: Iterable[A]) -> Iterator[tuple[A, B]]:
+    """Each item with what is done with it; the next one is begun meanwhile, in a thread."""
+    with ThreadPoolExecutor(1) as pool:
+        begun: tuple[A, Future[B]] | None = None
+        for item in items:
+            following = item, pool.submit(do, item)
+            if begun:
+                yield begun[0], begun[1].result()
+            begun = following
+        if begun:
+            yield begun[0], begun[1].result()
 
 
 def _links(
-    ranker: Ranker, view: View, calibration: Calibration, batch: Iterable[Question]
+    calibration: Calibration, features: Features, batch: _Batch, hits: Iterable[Hits]
 ) -> tuple[list[Link], list[float]]:
-    """Who finds whom, and each first hit's probability. Questions are asked as those that the calibration is of."""
-    asked = {q.id: q if calibration.bodies else replace(q, body="") for q in batch}
+    """Who finds whom, and each first hit's probability."""
     links: list[Link] = []
     first: list[float] = []
-    for id, hits, features in found(ranker, view, asked):
-        told = calibration.probabilities(features).tolist()
+    for one in hits:
+        told = calibration.probabilities(one.told(features, batch.asked)).tolist()
         first += told[:1]
-        links += [(id, hit, p) for hit, p in zip(hits, told, strict=True) if p >= LEAST]
+        links += [(one.id, hit.id, p) for hit, p in zip(one.hits, told, strict=True) if p >= LEAST]
     return links, first
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.evaluation.curves import Floats
 from askalike.text.analyzer import Analyzer
@@ -38,13 +37,11 @@ class Features:
         likeness: theirs, (at least hits,), as Ranker.likenesses tells it.
         """
         n, length = len(hits), np.log1p(self._length(query))
-        rows = [
-            (scores[i], length, *_distances(scores, i), *self._alike(query, hit), np.nan)
-            for i, hit in enumerate(hits)
-        ]  # fmt: skip
-        features = np.array(rows, np.float64).reshape(n, LIKENESS + 1)
-        if likeness is not None:
-            features[:, LIKENESS] = likeness[:n]
+        features = np.empty((n, LIKENESS + 1))
+        features[:, 0], features[:, 1] = scores[:n], length
+        features[:, 2], features[:, 3] = _distances(scores, n)
+        features[:, 4:LIKENESS] = np.array([self._alike(query, hit) for hit in hits]).reshape(n, 2)
+        features[:, LIKENESS] = np.nan if likeness is None else likeness[:n]
         return features
 
     def _length(self, query: Question) -> int:
@@ -62,9 +59,16 @@ class Features:
         return frozenset(self._analyzer.tokens(self._analyzer.text(text, "text"), language))
 
 
-def _distances(scores: NDArray[np.float64], place: int) -> tuple[float, float]:
-    """A score less the best of the others, and less the mean of the others among the first; itself where none is."""
-    others = np.delete(scores[:DEPTH], place) if place < DEPTH else scores[:DEPTH]
-    if not len(others):
-        return float(scores[place]), float(scores[place])
-    return float(scores[place] - others[0]), float(scores[place] - others.mean())
+def _distances(scores: Floats, n: int) -> tuple[Floats, Floats]:
+    """Of the first n scores: less the best of the others, less the mean of the others among the first, (n,) each.
+
+    A score that is alone is itself both.
+    """
+    own, first = scores[:n], scores[:DEPTH]
+    if len(scores) < 2:
+        return own, own
+    best = np.full(n, first[0])
+    best[:1] = first[1]
+    among = np.arange(n) < len(first)
+    mean = (first.sum() - np.where(among, own, 0.0)) / (len(first) - among)
+    return own - best, own - mean

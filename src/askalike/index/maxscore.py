@@ -565,6 +565,12 @@ class Batch(NamedTuple):
     skip_phrasings: Array
     """int64 (Q): as in Query."""
 
+    def among(self, rows: slice) -> "Batch":
+        """Some of the queries, as a batch."""
+        offsets = self.offsets[rows.start : rows.stop + 1]
+        own = (self.scales[rows], self.skip_numbers[rows], self.skip_phrasings[rows])
+        return Batch(offsets, self.terms, self.weights, self.grouped, *own)
+
 
 @njit(cache=True)
 def _terms(p: Postings, tables: Tables, batch: Batch, q: int) -> Terms:

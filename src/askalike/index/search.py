@@ -1,10 +1,12 @@
 """Searches a fixed state of an index: the same segments, deletions and statistics for as long as it is held."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,6 +20,7 @@ KEPT_PREFIXES = 10_000
 KEPT_TERMS = 1 << 18
 KEPT_SIMILARITIES = 8
 BATCH = 512
+SHARE = 32  # queries that are worth a thread of their own
 LARGEST_HEAPS = 1 << 20  # so many hits are kept at a time for all queries of a batch: 32 MiB
 LARGEST = 2.0**28  # whole-number scores of questions' own texts stay below this
 HEADROOM = 4  # a word counts in a rephrasing at most so many times what it can in a question's own text
@@ -262,14 +265,19 @@ class Searcher:
             np.zeros((n, k), np.int64), np.zeros((n, k), np.int64), np.zeros((n, k), np.int64),
             np.zeros((n, k), np.int64), np.zeros(n, np.int64),
         )  # fmt: skip
-        for at, live in enumerate(self.segments):
-            segment = live.segment
-            t = Tables(
-                self._ids[at], tables.starts[at], tables.entries[at].values, len(segment.code_tf),
-                segment.peak_starts, segment.peaks,
-            )  # fmt: skip
-            search_all(live.postings, t, batch, best, at, masks[at], live.repeats)
-        sort_all(best)
+
+        def searched(rows: slice) -> None:
+            some, heaps = batch.among(rows), Best(*(column[rows] for column in best))
+            for at, live in enumerate(self.segments):
+                segment = live.segment
+                t = Tables(
+                    self._ids[at], tables.starts[at], tables.entries[at].values, len(segment.code_tf),
+                    segment.peak_starts, segment.peaks,
+                )  # fmt: skip
+                search_all(live.postings, t, some, heaps, at, masks[at], live.repeats)
+            sort_all(heaps)
+
+        _side_by_side(searched, n)
         return [
             Found(best.numbers[q, :size], best.scores[q, :size] / batch.scales[q]) for q, size in enumerate(best.size)
         ]
@@ -473,3 +481,14 @@ def _named(names: Sequence[str], batch: Batch, shared: Array, scores: Array) -> 
     rows = [(names[batch.terms[m]], float(s), bool(batch.grouped[m])) for m, s in zip(shared, scores, strict=True)]
     best = max((r for r in rows if r[2]), key=lambda r: r[1], default=None)
     return [(name, score) for name, score, grouped in rows if not grouped or (best and name == best[0])]
+
+
+def _side_by_side(do: Callable[[slice], None], n: int) -> None:
+    """Rows 0 to n, each in one of as many shares as there are processor cores; few rows in one."""
+    threads = max(1, min(numba.config.NUMBA_NUM_THREADS, n // SHARE))  # type: ignore[attr-defined]
+    shares = [slice(n * i // threads, n * (i + 1) // threads) for i in range(threads)]
+    if threads == 1:
+        do(shares[0])
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(do, shares))
