@@ -18,7 +18,7 @@ from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.curves import Floats
 from askalike.rankers import Ranker, caught_up
 from askalike.rankers._ranker import Progress
-from askalike.types import Question, Split
+from askalike.types import Question, Run, Split
 
 QUERIES = 5_000
 PER_CLUSTER = 3
@@ -146,18 +146,31 @@ class Hits:
         return Hits(self.id, [self.hits[n] for n in places], self.scores[places], likeness)
 
 
+Searched = tuple[Run, Mapping[str, Floats]]
+"""What is found for some queries, and how alike each query and its hits are, where that is known."""
+
+
 def ranked(ranker: Ranker, view: View, asked: Mapping[str, Question]) -> Iterator[Hits]:
     """Each query with what is found for it."""
     for ids in chunks(asked, BATCH):
-        queries = {id: asked[id] for id in ids}
-        run = ranker.rank(queries, DEPTH)
-        likenesses = ranker.likenesses(queries, run) or {}
-        documents = view.get({hit for id in ids for hit in run.columns(id)[0]})
-        for id in ids:
-            hits, scores = run.columns(id)
-            there = [place for place, hit in enumerate(hits) if hit in documents]  # others were deleted just now
-            likeness = likenesses[id][there] if id in likenesses else None
-            yield Hits(id, [documents[hits[place]] for place in there], scores[there], likeness)
+        yield from read(view, searched(ranker, {id: asked[id] for id in ids}))
+
+
+def searched(ranker: Ranker, asked: Mapping[str, Question]) -> Searched:
+    """The first DEPTH hits of each query, by their ids."""
+    run = ranker.rank(asked, DEPTH)
+    return run, ranker.likenesses(asked, run) or {}
+
+
+def read(view: View, found: Searched) -> Iterator[Hits]:
+    """The hits with their texts."""
+    run, likenesses = found
+    documents = view.get({hit for id in run for hit in run.columns(id)[0]})
+    for id in run:
+        hits, scores = run.columns(id)
+        there = [place for place, hit in enumerate(hits) if hit in documents]  # others were deleted just now
+        likeness = likenesses[id][there] if id in likenesses else None
+        yield Hits(id, [documents[hits[place]] for place in there], scores[there], likeness)
 
 
 def _rows(ranker: Ranker, view: View, asked: Mapping[str, Question], known: Split) -> tuple[Rows, Rows, Rows]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from askalike.archive.store import Archive
 from askalike.archive.view import View, chunks
-from askalike.curation.hits import Hits, ranked
+from askalike.curation.hits import Hits, read, searched
 from askalike.engines._calibration import Calibration
 from askalike.engines._features import Features
 from askalike.errors import InputError
@@ -22,7 +22,7 @@ from askalike.types import Question
 
 A = TypeVar("A")
 B = TypeVar("B")
-BATCH = 256
+BATCH = 1_024
 Link = tuple[str, str, float]
 LEAST = 0.05
 """Pairs of a lower probability are not kept."""
@@ -55,8 +55,8 @@ def neighbours(
         path.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines)), encoding="utf-8")
         with open(path, "a", encoding="utf-8") as file:
             batches = _batches(view, lines[-1][0] if lines else 0, calibration.bodies)
-            for batch, hits in _one_ahead(lambda batch: list(ranked(ranker, view, batch.asked)), batches):
-                lines.append([batch.last, *_links(calibration, features, batch, hits)])
+            for batch, found in _one_ahead(lambda batch: searched(ranker, batch.asked), batches):
+                lines.append([batch.last, *_links(calibration, features, batch, read(view, found))])
                 file.write(json.dumps(lines[-1]) + "\n")
                 file.flush()
                 if progress:

@@ -486,9 +486,8 @@ def _named(names: Sequence[str], batch: Batch, shared: Array, scores: Array) -> 
 def _side_by_side(do: Callable[[slice], None], n: int) -> None:
     """Rows 0 to n, each in one of as many shares as there are processor cores; few rows in one."""
     threads = max(1, min(numba.config.NUMBA_NUM_THREADS, n // SHARE))  # type: ignore[attr-defined]
-    shares = [slice(n * i // threads, n * (i + 1) // threads) for i in range(threads)]
     if threads == 1:
-        do(shares[0])
+        do(slice(0, n))
         return
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(do, shares))
+        list(pool.map(do, [slice(n * i // threads, n * (i + 1) // threads) for i in range(threads)]))
