@@ -11,7 +11,7 @@ from askalike.tune.budget import spoken
 from askalike.tune.climb import Event, Left, Tried
 from askalike.tune.run import Outcome
 from askalike.tune.task import Task
-from askalike.tune.verdict import likely
+from askalike.tune.verdict import points
 
 COLUMNS = "{:<52} {:>9} {:>9} {:>8}  {}"
 
@@ -61,10 +61,7 @@ def ending(outcome: Outcome, directory: Path) -> str:
     lines = ["", verdict.sentence]
     if verdict.over_encoder:
         d = verdict.over_encoder
-        lines.append(
-            f"over the pre-trained encoder alone, {verdict.measure}: {100 * d.mean:+.1f} points [{100 * d.low:.1f}, "
-            f"{100 * d.high:.1f}], {likely(d.p)}, n = {d.n:,}"
-        )
+        lines.append(f"over the pre-trained encoder alone, {verdict.measure}: {points(d)}, n = {d.n:,}")
     if verdict.folds:
         lines.append("folds chose " + "; ".join(f"{n} × {name}" for name, n in Counter(verdict.folds).most_common()))
     lines += ["", _calibrated(outcome), f'search, rank and serve use it: askalike search {directory} "…"']

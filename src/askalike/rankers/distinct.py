@@ -100,9 +100,7 @@ class Distinct(Composed):
 def _clusters(view: View) -> tuple[Numbers, Numbers]:
     """The numbers of all that is known to ask the same as something else, rising, and one of each's cluster."""
     names = view.clusters().known
-    numbers = view.numbers(names)
-    least: dict[str, int] = {}
-    for id, number in numbers.items():
-        least[names[id]] = min(number, least.get(names[id], number))
-    rows = sorted((number, least[names[id]]) for id, number in numbers.items())
-    return np.array([n for n, _ in rows], np.int64), np.array([c for _, c in rows], np.int64)
+    numbers = sorted((number, names[id]) for id, number in view.numbers(names).items())
+    first: dict[str, int] = {}
+    clusters = [first.setdefault(name, number) for number, name in numbers]
+    return np.array([number for number, _ in numbers], np.int64), np.array(clusters, np.int64)

@@ -54,6 +54,8 @@ class Candidate:
 
 
 UNTUNED, TUNED, WITH_VOTES = 0, 1, 2
+DISTINCT = 4
+"""The kinds of a rung, and how much less simple each is with distinct hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,23 +147,22 @@ def with_votes(
 
 def hybrid(trials: Sequence[Trial], shares: Sequence[Sequence[float]]) -> Iterator[Trial]:
     """Several rankers together, under each choice of weights."""
-    parts = {f"{part.ranker}.{key}": value for part in trials for key, value in part.settings.items()}
     for weights in shares:
-        yield Trial("hybrid", {"parts": [part.ranker for part in trials], **parts, "weights": list(weights)})
+        yield Trial("hybrid", {**_made_of(*trials), "weights": list(weights)})
 
 
 def distinct(candidate: Candidate, trial: Trial) -> Candidate:
     """A trial of a candidate whose hits are all different questions."""
-    own = {f"{trial.ranker}.{key}": value for key, value in trial.settings.items()}
-    level = candidate.level + DISTINCT if candidate.level > TUNED else WITH_VOTES + DISTINCT
-    made = Trial("distinct", {"parts": [trial.ranker], **own})
-    return Candidate(f"distinct ({candidate.name})", level, (made,), candidate.base)
+    level = max(candidate.level, WITH_VOTES) + DISTINCT
+    return Candidate(f"distinct ({candidate.name})", level, (Trial("distinct", _made_of(trial)),), candidate.base)
+
+
+def _made_of(*trials: Trial) -> Settings:
+    """The settings of a ranker that has these as its parts."""
+    own = {f"{part.ranker}.{key}": value for part in trials for key, value in part.settings.items()}
+    return {"parts": [part.ranker for part in trials], **own}
 
 
 def levels() -> Iterator[int]:
     """So many for each rung, above the lexical ones: what is a kind of it, and those with distinct hits."""
     return count(WITH_VOTES + DISTINCT + 1, 2 * DISTINCT)
-
-
-DISTINCT = 4
-"""The kinds of a rung, and how much less simple each is with distinct hits."""

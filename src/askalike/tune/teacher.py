@@ -11,7 +11,6 @@ from askalike.archive.sample import sampled_questions
 from askalike.archive.view import View
 from askalike.encoders import Encoder, build
 from askalike.encoders._memory import Memory
-from askalike.rankers import Ranker
 from askalike.tune.candidates import ENCODER
 from askalike.tune.state import State
 from askalike.types import Question
@@ -58,10 +57,10 @@ class Teacher:
         """How many words of the archive's questions it reads a second; measured when it is loaded."""
         return self._words_per_s if self.encoder else 0.0
 
-    def lend(self, ranker: Ranker) -> None:
+    def lend(self, ranker: Any) -> None:
         """Lets a ranker, or a part of it, that uses the same model use this encoder."""
-        if getattr(ranker, "name", "") == ENCODER and ranker.encoder.fingerprint == self.encoder.fingerprint:  # type: ignore[attr-defined]
-            ranker.encoder = self.encoder  # type: ignore[attr-defined]
+        if ranker.name == ENCODER and ranker.encoder.fingerprint == self.encoder.fingerprint:
+            ranker.encoder = self.encoder
         for part in getattr(ranker, "parts", ()):
             self.lend(part)
 

@@ -43,9 +43,9 @@ class Verdict:
         told = f"{name}: {SHOWN} {100 * self.value:.1f} %"
         if self.chosen.candidate.lexical:
             return f"{told}, n = {n:,}: nothing beats words on the queries that choose; serving it{self._noise}"
-        told += f", {_points(self.shown, f' over {self.best_words}')}"
+        told += f", {points(self.shown, f' over {self.best_words}')}"
         if self.measure != SHOWN:
-            told += f"; {self.measure} {_points(self.over_words)}"
+            told += f"; {self.measure} {points(self.over_words)}"
         if self.over_words.better:
             return f"{told}, n = {n:,}; serving it{self._noise}"
         return f"{told}, n = {n:,}: that does not beat words; serving {self.words.candidate.name}{self._noise}"
@@ -75,10 +75,10 @@ class Verdict:
         }
 
 
-def _points(d: Difference, over: str = "") -> str:
-    return f"{100 * d.mean:+.1f} points [{100 * d.low:.1f}, {100 * d.high:.1f}]{over}, {likely(d.p)}"
+def points(d: Difference, over: str = "") -> str:
+    """A difference as it is told, with its interval and p."""
+    return f"{100 * d.mean:+.1f} points [{100 * d.low:.1f}, {100 * d.high:.1f}]{over}, {_p(d.p)}"
 
 
-def likely(p: float) -> str:
-    """p as it is told."""
+def _p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 or p < ALPHA else f"p = {p:.2f}"
