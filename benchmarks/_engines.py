@@ -12,18 +12,18 @@ class Askalike:
     """This project's index, ranked by one of the six similarities."""
 
     def build(self, documents: Sequence[Tokens], path: Path) -> None:
-        from askalike.index.postings import Layout, PostingsIndex
+        from askalike.index.lexical.postings import PostingsIndex, PostingsLayout
 
-        index = PostingsIndex.open(path, Layout("benchmark"))
-        with index.writing() as writer:
+        index = PostingsIndex.open(path, PostingsLayout("benchmark"))
+        with index.writer() as writer:
             for number, tokens in enumerate(documents, 1):
                 writer.add(number, [(0, tokens)])
             writer.commit(1)
 
     def open(self, path: Path) -> None:
-        from askalike.index.postings import Layout, PostingsIndex
+        from askalike.index.lexical.postings import PostingsIndex, PostingsLayout
 
-        self.searcher = PostingsIndex.open(path, Layout("benchmark")).searcher
+        self.searcher = PostingsIndex.open(path, PostingsLayout("benchmark")).searcher
 
     def prepare(self, similarity: str) -> None:
         from askalike import registry
@@ -31,7 +31,7 @@ class Askalike:
         self.similarity = registry.load("similarity", similarity)()
 
     def search(self, queries: Sequence[Tokens], k: int) -> Any:
-        from askalike.index.search import QueryTerms
+        from askalike.index.lexical.searcher import QueryTerms
 
         return self.searcher.search([QueryTerms(q) for q in queries], self.similarity, k)
 

@@ -56,7 +56,7 @@ def _walk(following: dict[str, list[str]], rng: random.Random) -> list[str]:
 
 def archive_of(folder: Path, pairs: int) -> Any:
     """An archive of made titles with answers, each linked to another as its duplicate."""
-    from askalike.archive.store import Archive
+    from askalike.store.archive import Archive
     from askalike.types import Answer, Link, Question
 
     made = titles(2 * pairs, 1)
@@ -70,14 +70,14 @@ def archive_of(folder: Path, pairs: int) -> Any:
 def encoder_of(name: str, folder: Path) -> Any:
     """The encoder of that name with random weights, over an archive's vocabulary."""
     from askalike import encoders
-    from askalike.encoders._recipe import CORPUS
-    from askalike.experiment import training
+    from askalike.encoders._recipe import CORPUS_ENCODERS
+    from askalike.experiments import training
 
     if name == "pretrained":
         return encoders.build(name, {"model": MINILM, "device": "cpu", "batch": 64})
     archive = archive_of(folder, 512)
-    values: dict[str, Any] = {"min_texts": 1, "passes": 1} if name in CORPUS else quick(name, 1)
-    return encoders.opened(training.train(archive, training.chosen(name, values), "made"))
+    values: dict[str, Any] = {"min_texts": 1, "passes": 1} if name in CORPUS_ENCODERS else quick(name, 1)
+    return encoders.open_encoder(training.train(archive, training.load_recipe(name, values), "made"))
 
 
 def quick(name: str, epochs: int) -> dict[str, Any]:
@@ -115,13 +115,15 @@ def _seconds(encoder: Any, texts: list[Any], threads: int) -> float:
 
 def learning(name: str, threads: int, pairs: int) -> dict[str, float]:
     """Training examples a second of the second epoch; negatives that a recipe draws are part of their pair."""
-    from askalike.encoders._learning import learn
-    from askalike.experiment import training
+    from askalike.encoders._learning import train_recipe
+    from askalike.experiments import training
 
     _use(threads)
     with tempfile.TemporaryDirectory() as folder:
         archive = archive_of(Path(folder) / "archive", pairs)
-        epochs = learn(archive.view(), training.chosen(name, quick(name, 2)), archive.path / "models" / "made")
+        epochs = train_recipe(
+            archive.view(), training.load_recipe(name, quick(name, 2)), archive.path / "models" / "made"
+        )
         return {"rate": epochs[-1].examples_per_second}
 
 

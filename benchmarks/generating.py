@@ -15,33 +15,33 @@ import time
 import torch
 
 from askalike.encoders._recipe import Recipe
-from askalike.nn._beam import Search, beam_search
+from askalike.nn._beam import BeamSearchOptions, beam_search
 from askalike.nn._decoder import END
-from askalike.nn.dssm import Dssm
+from askalike.nn.dssm import DssmNetwork
 
 BEAMS = (1, 4, 8)
 PROMISED_MS = 300
 """The promise: a beam of 4 and 60 words in less."""
 
 
-def made(words: int) -> Dssm:
+def made(words: int) -> DssmNetwork:
     """The network of `dssm_writer`, with a vocabulary of so many words."""
     torch.manual_seed(1)
-    network = Dssm(Recipe.read("dssm_writer").network, words).eval()
+    network = DssmNetwork(Recipe.read("dssm_writer").network, words).eval()
     with torch.no_grad():
         network.decoder.softmax.head.weight[END] = 0
-    network.decoder.count(torch.arange(words))  # the end is the rarest
+    network.decoder.set_word_counts(torch.arange(words))  # the end is the rarest
     return network
 
 
-def milliseconds(network: Dssm, beam: int, longest: int, turns: int) -> list[tuple[float, float]]:
+def milliseconds(network: DssmNetwork, beam: int, longest: int, turns: int) -> list[tuple[float, float]]:
     """How long each turn took by the processor and by the clock, another question's vector each time."""
     found = []
     for turn in range(turns + 1):
         torch.manual_seed(turn)
-        vector = torch.randn(network.width)
+        vector = torch.randn(network.vector_dim)
         busy, started = time.process_time(), time.perf_counter()
-        text, _ = beam_search(network.decoder, network.words, vector, Search(beam, longest))
+        text, _ = beam_search(network.decoder, network.words, vector, BeamSearchOptions(beam, longest))
         found.append((1000 * (time.process_time() - busy), 1000 * (time.perf_counter() - started)))
         if len(text) < longest // 2:
             raise SystemExit(f"an answer of {len(text)} words is too short to time")

@@ -53,7 +53,7 @@ def archive_texts(path: Path) -> Iterator[tuple[list[str], list[str]]]:
     """Titles and bodies as stems of lower-cased words."""
     from askalike.text.analyzer import Analyzer
 
-    tokens = Analyzer().tokens
+    tokens = Analyzer().analyze
     with open(path, encoding="utf-8") as file:
         for line in file:
             row = json.loads(line)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import rankers
-from askalike.archive.splits import split
-from askalike.archive.store import Archive
-from askalike.evaluation.seeds import interval_over_seeds, over_seeds_and_queries
+from askalike.evaluation.seeds import estimate_difference, interval_over_seeds
 from askalike.evaluation.semeval import average_precision
+from askalike.labels.splits import load_split
+from askalike.store.archive import Archive
 
 Array = NDArray[np.float64]
 Features = list[tuple[Array, NDArray[np.bool_]]]
@@ -34,7 +34,7 @@ def main(directory: str, *systems: str) -> None:
         print("with the engine's order" if with_engine else "without the engine's order")
         measured = [_measured(*told, parts, with_engine) for told, parts in zip(known, seeds, strict=True)]
         ours, engine = (np.array(rows) for rows in zip(*measured, strict=True))
-        found = over_seeds_and_queries(ours, engine[:1])
+        found = estimate_difference(ours, engine[:1])
         low, high = interval_over_seeds(ours)
         spread = ours.mean(1).std(ddof=1)
         print(f"  MAP {ours.mean():.4f} ± {spread:.4f} [{low:.4f}, {high:.4f}]; engine {engine.mean():.4f}")
@@ -53,8 +53,8 @@ def _measured(dev: Features, test: Features, parts: tuple[str, ...], with_engine
 
 def features(archive: Archive, name: str, parts: tuple[str, ...]) -> Features:
     """Of each query: its candidates' features, (parts + 1, candidates), and which are relevant."""
-    labels, view = split(archive, name), archive.view()
-    runs = [rankers.build(part, {}, archive.path).index(view) for part in parts]
+    labels, view = load_split(archive, name), archive.view()
+    runs = [rankers.create(part, {}, archive.path).build(view) for part in parts]
     ranked = [ranker.rank(labels.queries, 10, candidates=labels.candidates) for ranker in runs]
     found: Features = []
     for query, candidates in (labels.candidates or {}).items():

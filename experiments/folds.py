@@ -11,14 +11,14 @@ import tempfile
 from pathlib import Path
 
 from askalike import encoders, rankers
-from askalike.archive.partitions import cut
-from askalike.archive.splits import split
-from askalike.archive.store import Archive
-from askalike.config import assignments
-from askalike.encoders._learning import learn
+from askalike.config import parse_assignments
+from askalike.encoders._learning import train_recipe
 from askalike.encoders._recipe import Recipe
 from askalike.evaluation.trec import write_run
-from askalike.rankers.dense import Dense, DenseSettings
+from askalike.labels.partitions import create_partition
+from askalike.labels.splits import load_split
+from askalike.rankers.dense import DenseRanker, DenseSettings
+from askalike.store.archive import Archive
 from askalike.types import Run
 
 FOLDS = 5
@@ -26,10 +26,10 @@ FOLDS = 5
 
 def main(directory: str, name: str, path: str, recipe: str, *values: str) -> None:
     """Writes the run of all folds."""
-    chosen = Recipe.read(recipe, {"signals": "judgements", **assignments(list(values))})
+    chosen = Recipe.read(recipe, {"signals": "judgements", **parse_assignments(list(values))})
     columns = {}
     with Archive.open(Path(directory)) as archive, tempfile.TemporaryDirectory() as folder:
-        cut(archive, "folds", {"folds": FOLDS}, of=name, name=f"{name}-folds")
+        create_partition(archive, "folds", {"folds": FOLDS}, source_split=name, name=f"{name}-folds")
         for number in range(1, FOLDS + 1):
             run = ranked(archive, f"{name}-folds/{number}", chosen, Path(folder) / f"fold{number}")
             columns |= {query: run.columns(query) for query in run}
@@ -38,11 +38,11 @@ def main(directory: str, name: str, path: str, recipe: str, *values: str) -> Non
 
 def ranked(archive: Archive, fold: str, recipe: Recipe, folder: Path) -> Run:
     """The queries of a fold with their candidates, ranked by what the others have taught."""
-    learn(archive.view(hidden=[fold]), recipe, folder)
-    ranker = Dense(encoders.opened(folder), DenseSettings(fields=recipe.features.fields), "folds")
-    asked, view = split(archive, fold), archive.view()
-    run = ranker.index(view).rank(asked.queries, 100, candidates=asked.candidates)
-    rankers.forget(ranker, view)
+    train_recipe(archive.view(held_out_splits=[fold]), recipe, folder)
+    ranker = DenseRanker(encoders.open_encoder(folder), DenseSettings(fields=recipe.features.fields), "folds")
+    asked, view = load_split(archive, fold), archive.view()
+    run = ranker.build(view).rank(asked.queries, 100, candidates=asked.candidates)
+    rankers.delete_indexes(ranker, view)
     return run
 
 

@@ -6,10 +6,10 @@ lower-cased words with English Snowball stems, title and body as one field. Thes
 
 import pytest
 
-from askalike.archive.store import Archive
-from askalike.experiment.measuring import measure
-from askalike.rankers import build
+from askalike.experiments.measuring import evaluate_ranker
+from askalike.rankers import create
 from askalike.readers import import_archive
+from askalike.store.archive import Archive
 
 ORDER = ("tfidf", "bm25", "ib", "dfr", "lm_dirichlet", "lm_jelinek_mercer")
 SUCCESS = ("Success@1", "Success@5", "Success@10")
@@ -59,7 +59,7 @@ def test_figures_are_lucenes(archives, what):
     (_, path, _, split), settings, n, measures, rule, expected = LUCENE[what]
     with Archive.open(archives[path]) as archive:
         for name, figures in zip(ORDER, expected, strict=True):
-            result = measure(archive, build(name, settings), split, measures, rule=rule)
+            result = evaluate_ranker(archive, create(name, settings), split, measures, rule=rule)
             assert result.n == n
             ours = tuple(100 * result.means[m] for m in measures)
             assert ours == pytest.approx(figures, abs=1.0), name
@@ -70,6 +70,6 @@ def test_the_hybrid_without_labels_reaches_its_figures(archives, what):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     (_, path, _, split), settings, _, measures, rule, _ = LUCENE[what]
     with Archive.open(archives[path]) as archive:
-        result = measure(archive, build("hybrid", settings), split, measures, rule=rule)
+        result = evaluate_ranker(archive, create("hybrid", settings), split, measures, rule=rule)
         ours = tuple(100 * result.means[m] for m in measures)
         assert ours == pytest.approx(HYBRID[what], abs=1.0)

@@ -13,9 +13,9 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "Archive": "askalike.archive.store",
+    "Archive": "askalike.store.archive",
     "evaluate": "askalike.evaluation.measures",
-    "build": "askalike.rankers",
+    "build": "askalike.rankers:create",
     "Question": "askalike.types",
     "Answer": "askalike.types",
     "Link": "askalike.types",
@@ -29,7 +29,7 @@ __all__ = [*_PUBLIC, "load"]
 
 def load(path: str, ranker: str | None = None, **settings: Any) -> Any:
     """The archive in a directory, ready for `.search("…")`: see askalike.engines.local.Local."""
-    local = importlib.import_module("askalike.engines.local").Local
+    local = importlib.import_module("askalike.engines.local").LocalEngine
     return local.open(path, ranker, settings)
 
 
@@ -37,4 +37,5 @@ def __getattr__(name: str) -> Any:
     """Public names are imported when they are first used."""
     if name not in _PUBLIC:
         raise AttributeError(f"module 'askalike' has no attribute {name!r}")
-    return getattr(importlib.import_module(_PUBLIC[name]), name)
+    module, _, attribute = _PUBLIC[name].partition(":")
+    return getattr(importlib.import_module(module), attribute or name)

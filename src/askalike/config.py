@@ -16,28 +16,28 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_by_name=True)
 
 
-S = TypeVar("S", bound=Settings)
+SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
-def validated(model: type[S], values: Mapping[str, Any], where: str) -> S:
+def validate_settings(model: type[SettingsT], values: Mapping[str, Any], source: str) -> SettingsT:
     """The settings that `values` describe. Raises SettingsError naming every wrong key with its path."""
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        raise SettingsError(f"{where}: {'; '.join(problems(model, error))}") from None
+        raise SettingsError(f"{source}: {'; '.join(describe_errors(model, error))}") from None
 
 
-def problems(model: type[Settings], error: ValidationError) -> list[str]:
+def describe_errors(model: type[Settings], error: ValidationError) -> list[str]:
     """What is wrong, one text an error, each beginning with its path: `system[0].k: …`."""
-    return [_problem(model, e) for e in error.errors()]
+    return [_describe_error(model, e) for e in error.errors()]
 
 
-def _problem(model: type[Settings], error: Any) -> str:
-    path = path_text(error["loc"])
+def _describe_error(model: type[Settings], error: Any) -> str:
+    path = format_path(error["loc"])
     if not path:  # of several settings together
         return str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
-        return f"{path} is not a setting (known: {', '.join(_known(model, error['loc'][:-1]))})"
+        return f"{path} is not a setting (known: {', '.join(_known_keys(model, error['loc'][:-1]))})"
     if error["type"] == "missing":
         return f"{path} is missing"
     if error["type"] == "value_error":
@@ -46,39 +46,39 @@ def _problem(model: type[Settings], error: Any) -> str:
     return f"{path}={error['input']!r}: {error['msg']}"
 
 
-def path_text(parts: Sequence[str | int]) -> str:
+def format_path(parts: Sequence[str | int]) -> str:
     """`("system", 0, "k")` as `system[0].k`."""
     named = [part for part in parts if part != "[key]"]
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in named).removeprefix(".")
 
 
-def _known(model: type[Settings], parts: Sequence[str | int]) -> list[str]:
+def _known_keys(model: type[Settings], parts: Sequence[str | int]) -> list[str]:
     """The keys of the settings at a path, which leads through fields and their lists."""
     for part in parts:
         if isinstance(part, str):
-            model = _nested(model.model_fields[part].annotation)
+            model = _inner_settings(model.model_fields[part].annotation)
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def _nested(annotation: Any) -> type[Settings]:
+def _inner_settings(annotation: Any) -> type[Settings]:
     """The settings inside an annotation such as `tuple[Inner, ...]` or `Inner | None`."""
     if isinstance(annotation, type) and issubclass(annotation, Settings):
         return annotation
-    return next(_nested(inner) for inner in get_args(annotation) if inner not in (None, NoneType, ...))
+    return next(_inner_settings(inner) for inner in get_args(annotation) if inner not in (None, NoneType, ...))
 
 
-def assignments(pairs: Sequence[str]) -> dict[str, Any]:
+def parse_assignments(pairs: Sequence[str]) -> dict[str, Any]:
     """`["k1=1.2", "tokenizer=ptb"]` as a dictionary; a value is TOML where it parses as such, else a string."""
     values: dict[str, Any] = {}
     for pair in pairs:
         key, sign, value = pair.partition("=")
         if not sign or not key.strip():
             raise SettingsError(f"--set {pair!r}: expected key=value, as in --set k1=1.2")
-        values[key.strip()] = _toml_value(value.strip())
+        values[key.strip()] = _parse_toml_value(value.strip())
     return values
 
 
-def _toml_value(text: str) -> Any:
+def _parse_toml_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

@@ -1,6 +1,6 @@
 """Finds classes by kind and name: a file's name is its registered name, imported on first use.
 
-`load("similarity", "bm25")` imports `askalike.similarities.bm25` and returns its class `Bm25`. A file whose name
+`load("similarity", "bm25")` imports `askalike.similarities.bm25` and returns its class `Bm25Similarity`. A file whose name
 begins with an underscore is a shared part, not an entry.
 """
 
@@ -21,6 +21,8 @@ PACKAGES = {
     "network": "askalike.nn",
     "engine": "askalike.engines",
 }
+SUFFIXES = {"features": "Features"}
+"""What a class's name ends with where that is not its kind's name."""
 
 
 @cache
@@ -32,11 +34,12 @@ def names(kind: str) -> tuple[str, ...]:
 
 
 def load(kind: str, name: str) -> type[Any]:
-    """The class registered under a name: `lm_dirichlet` is `LmDirichlet` in `lm_dirichlet.py`.
+    """The class registered under a name: `lm_dirichlet` is `LmDirichletSimilarity` in `lm_dirichlet.py`.
 
     Raises SettingsError for a name that is not there, with those that are.
     """
     if name not in names(kind):
         raise SettingsError(f"no {kind} is called {name!r}; there are: {', '.join(names(kind))}")
     module = importlib.import_module(f"{PACKAGES[kind]}.{name}")
-    return getattr(module, "".join(part.capitalize() for part in name.split("_")))  # type: ignore[no-any-return]
+    camel = "".join(part.capitalize() for part in name.split("_"))
+    return getattr(module, camel + SUFFIXES.get(kind, kind.capitalize()))  # type: ignore[no-any-return]

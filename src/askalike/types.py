@@ -66,7 +66,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class EvaluationQuery:
     """A question that an evaluation set asks in `split` (train, dev or test), with that set's id for it."""
 
     split: str
@@ -91,7 +91,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedRow:
     """A row that a reader could not take: the file, the line (or its row number), why, and the row as it stood."""
 
     where: str
@@ -100,7 +100,7 @@ class Rejected:
     row: str = ""
 
 
-Record = Question | Answer | Link | Query | Judgement | Rejected
+Record = Question | Answer | Link | EvaluationQuery | Judgement | RejectedRow
 """What readers yield."""
 
 
@@ -177,7 +177,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class SearchHit:
     """A similar question as it is shown to a person."""
 
     question: Question
@@ -201,7 +201,7 @@ class Run(Mapping[str, Sequence[Hit]]):
         self._columns = dict(columns)
 
     @classmethod
-    def of(cls, hits: Mapping[str, Sequence[Hit]]) -> "Run":
+    def from_hits(cls, hits: Mapping[str, Sequence[Hit]]) -> "Run":
         """A run from lists of hits."""
         return cls({q: ([h.id for h in hs], np.array([h.score for h in hs], np.float64)) for q, hs in hits.items()})
 
@@ -227,7 +227,7 @@ Metric = Literal["cosine", "dot", "euclidean"]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class VectorPart:
     """One part of many texts' vectors. `values`: float32 (n, dim), a dense array or a scipy CSR array.
 
     The part's score of two texts is their cosine, their dot product, or minus their Euclidean distance.
@@ -245,14 +245,14 @@ class Part:
 class Vectors:
     """The vectors of n texts, in one or more parts of n rows each; a score is the weighted sum over the parts."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[VectorPart, ...]
 
     def __len__(self) -> int:
         return len(self.parts[0])
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class TrainingPair:
     """Two texts that a training signal takes to mean the same, or a question and its answer.
 
     Texts of one `cluster` are never each other's negatives. `signal` names where the pair comes from.

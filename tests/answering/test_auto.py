@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from askalike import rankers
-from askalike.archive.store import Archive
-from askalike.curation.calibrate import calibrate
-from askalike.engines.local import Local
+from askalike.calibration.calibrating import calibrate
+from askalike.engines.local import LocalEngine
 from askalike.errors import SettingsError
 from askalike.readers import import_archive
+from askalike.store.archive import Archive
 
 RANKER = "lm_jelinek_mercer"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
@@ -21,7 +21,7 @@ def desk(tmp_path_factory):
     path = tmp_path_factory.mktemp("auto") / "riverside"
     import_archive("table", [EXAMPLE], path)
     with Archive.open(path) as archive:
-        calibrate(archive, rankers.build(RANKER)).calibration.save(path)
+        calibrate(archive, rankers.create(RANKER)).calibration.save(path)
     return path
 
 
@@ -29,7 +29,7 @@ def desk(tmp_path_factory):
 def writing(desk, tmp_path_factory):
     pytest.importorskip("torch", reason="needs the extra neural")
     from askalike.encoders._recipe import Recipe
-    from askalike.experiment import training
+    from askalike.experiments import training
 
     path = Path(shutil.copytree(desk, tmp_path_factory.mktemp("writing") / "riverside"))
     tiny = {
@@ -42,20 +42,20 @@ def writing(desk, tmp_path_factory):
 
 
 def test_the_nearest_answer_where_it_is_sure(desk):
-    with Local.open(desk, RANKER) as engine:
+    with LocalEngine.open(desk, RANKER) as engine:
         reply = engine.answer("I have lost my library card. What should I do?", "auto")
         assert (reply.generated, reply.sources[0].question.id) == (False, "r013")
         assert reply.sources[0].probability >= 0.5
 
 
 def test_no_answer_below_the_line(desk):
-    with Local.open(desk, RANKER) as engine:
+    with LocalEngine.open(desk, RANKER) as engine:
         reply = engine.answer("best pizza in Rome", "auto", min_probability=0.3)
     assert (reply.abstained, reply.generated, reply.sources) == (True, False, ())
 
 
 def test_a_written_one_between(writing):
-    with Local.open(writing, RANKER) as engine:
+    with LocalEngine.open(writing, RANKER) as engine:
         stored = engine.answer("where do I keep a card", "nearest", min_probability=0.0)
         probability = stored.sources[0].probability
         reply = engine.answer("where do I keep a card", "auto", min_probability=0.0, sure=min(probability + 0.01, 1))
@@ -67,5 +67,8 @@ def test_a_written_one_between(writing):
 
 
 def test_between_without_a_model_that_writes_is_a_line(desk):
-    with Local.open(desk, RANKER) as engine, pytest.raises(SettingsError, match="no model of this archive writes"):
+    with (
+        LocalEngine.open(desk, RANKER) as engine,
+        pytest.raises(SettingsError, match="no model of this archive writes"),
+    ):
         engine.answer("where do I keep a card", "auto", min_probability=0.0, sure=1)

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from askalike.archive.store import Archive
-from askalike.engines.local import Local
+from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, SettingsError
+from askalike.store.archive import Archive
 from askalike.types import Answer, Question
 
 RANKER = "lm_jelinek_mercer"
@@ -40,7 +40,7 @@ def path(tmp_path):
 
 
 def test_the_best_answer_of_each_question_with_its_origin(path):
-    with Local.open(path, RANKER) as desk:
+    with LocalEngine.open(path, RANKER) as desk:
         reply = desk.answer("boil an egg")
     assert (reply.text, reply.generated, reply.abstained) == ("Seven minutes.", False, False)
     first, second = reply.sources
@@ -51,12 +51,12 @@ def test_the_best_answer_of_each_question_with_its_origin(path):
 
 
 def test_as_many_as_asked_for(path):
-    with Local.open(path, RANKER) as desk:
+    with LocalEngine.open(path, RANKER) as desk:
         assert len(desk.answer("boil an egg", k=1).sources) == 1
 
 
 def test_nothing_like_it_has_no_answer(path):
-    with Local.open(path, RANKER) as desk:
+    with LocalEngine.open(path, RANKER) as desk:
         reply = desk.answer("zither")
     assert reply.abstained
     assert not reply.generated
@@ -66,26 +66,29 @@ def test_an_archive_without_answers_is_refused_in_a_line(tmp_path):
     with Archive.create(tmp_path / "bare") as made:
         made.upsert([Question("q", "How?"), Answer("a", "q", "")])
     for mode in ("nearest", "generate", "auto"):
-        with Local.open(tmp_path / "bare", RANKER) as desk, pytest.raises(ArchiveError, match="holds no answer"):
+        with LocalEngine.open(tmp_path / "bare", RANKER) as desk, pytest.raises(ArchiveError, match="holds no answer"):
             desk.answer("How?", mode)
 
 
 def test_auto_needs_a_calibration(path):
     with (
-        Local.open(path, RANKER) as desk,
+        LocalEngine.open(path, RANKER) as desk,
         pytest.raises(SettingsError, match="not calibrated.*run: askalike calibrate"),
     ):
         desk.answer("boil an egg", "auto")
-    with Local.open(path, RANKER) as desk, pytest.raises(SettingsError, match="sure=7: expected a probability"):
+    with LocalEngine.open(path, RANKER) as desk, pytest.raises(SettingsError, match="sure=7: expected a probability"):
         desk.answer("boil an egg", "auto", sure=7)
-    with Local.open(path, RANKER) as desk, pytest.raises(SettingsError, match="expected nearest, generate or auto"):
+    with (
+        LocalEngine.open(path, RANKER) as desk,
+        pytest.raises(SettingsError, match="expected nearest, generate or auto"),
+    ):
         desk.answer("boil an egg", "guess")  # type: ignore[arg-type]
 
 
 def test_ten_thousand_words_are_an_answer(path):
     with Archive.open(path) as archive:
         archive.upsert([Question("long", "What is a xylophone?"), Answer("all", "long", "word " * 10_000)])
-    with Local.open(path, RANKER) as desk:
+    with LocalEngine.open(path, RANKER) as desk:
         assert len((desk.answer("xylophone").text or "").split()) == 10_000
 
 
@@ -100,7 +103,7 @@ def test_in_russian(tmp_path):
                 Answer("b", "2", "Снимите покрышку и заклейте камеру."),
             ]
         )
-    with Local.open(tmp_path / "кухня", RANKER) as desk:
+    with LocalEngine.open(tmp_path / "кухня", RANKER) as desk:
         reply = desk.answer("как варят яйцо")  # other endings: found by stems
     assert reply.text == "Семь минут после закипания воды."
     assert reply.sources[0].author == "Ада"

@@ -11,7 +11,7 @@ from pathlib import Path
 import py7zr
 import pytest
 
-from askalike.archive import Archive
+from askalike.store import Archive
 from askalike.types import Question
 
 Run = Callable[..., tuple[int, str, str]]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.archive import Archive
+from askalike.store import Archive
 from askalike.types import Question
 
 QRELS = "q1 0 a 1\nq2 0 b 1\nq3 0 c 1\n"

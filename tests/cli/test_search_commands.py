@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.index.postings import FORMAT
+from askalike.index.lexical.postings import FORMAT
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 

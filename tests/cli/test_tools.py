@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.archive import Archive
+from askalike.store import Archive
 from askalike.types import Answer, Question
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from askalike import rankers
-from askalike.archive import Archive
+from askalike.store import Archive
 from askalike.errors import NotFittedError, SettingsError
 from askalike.types import Filter, Question
 
@@ -56,7 +56,7 @@ def ranker(name, archive):
 
 
 def ready(name, archive):
-    return rankers.build(name).fit(archive.view()).index(archive.view())
+    return rankers.create(name).fit(archive.view()).build(archive.view())
 
 
 def columns(run):
@@ -68,9 +68,9 @@ def test_it_goes_by_its_name(ranker, name):
 
 
 def test_its_values_make_it_again(ranker, archive):
-    again = rankers.build(ranker.name, ranker.values)
+    again = rankers.create(ranker.name, ranker.values)
     assert again.values == ranker.values
-    assert again.paths(archive.view()) == ranker.paths(archive.view())
+    assert again.index_paths(archive.view()) == ranker.paths(archive.view())
 
 
 def test_an_unfinished_word_is_taken(ranker):
@@ -136,12 +136,12 @@ def test_nothing_in_common_finds_nothing(ranker):
 def test_unindexed_is_a_clear_error(name):
     for ask in (lambda r: r.rank(QUERIES, 1), lambda r: r.explain(QUERIES["q1"], ["00"])):
         with pytest.raises(NotFittedError, match=f"{name}: .*index\\(view\\)"):
-            ask(rankers.build(name))
+            ask(rankers.create(name))
 
 
 def test_an_unknown_setting_is_a_clear_error(name):
     with pytest.raises(SettingsError, match=f"{name}: nonsense is not a setting"):
-        rankers.build(name, {"nonsense": 1})
+        rankers.create(name, {"nonsense": 1})
 
 
 def test_likenesses_do_not_depend_on_what_else_was_found(ranker):
@@ -176,10 +176,10 @@ def test_incremental_equals_rebuilt_and_reopened(name, tmp_path):
     with archived(tmp_path / "grown", TITLES[:5]) as grown, Archive.create(tmp_path / "fresh") as fresh:
         ranker = ready(name, grown)
         grown.upsert([Question("gone", "boil boil boil"), Question("01", "boil rice in milk")])
-        ranker.index(grown.view())
+        ranker.build(grown.view())
         grown.delete(["gone", "04"])
         archived(tmp_path / "grown").close()
-        changed = columns(ranker.index(grown.view()).rank(QUERIES, 100))
+        changed = columns(ranker.build(grown.view()).rank(QUERIES, 100))
         grown.connection.backup(fresh.connection)
         assert changed == columns(ready(name, grown).rank(QUERIES, 100))
         assert changed == columns(ready(name, fresh).rank(QUERIES, 100))

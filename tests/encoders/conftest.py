@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from askalike.archive.store import Archive
+from askalike.store.archive import Archive
 from askalike.types import Answer, Link, Question
 
 THINGS = (

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from askalike import encoders, rankers
-from askalike.encoders._recipe import CORPUS
+from askalike.encoders._recipe import CORPUS_ENCODERS
 from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
-from askalike.experiment import training
+from askalike.experiments import training
 from askalike.types import Question
 
 SMALL = {
@@ -20,19 +20,19 @@ def values(encoder, texts=TEXTS):
     return encoder.encode(texts, "query").parts[0].values
 
 
-@pytest.fixture(params=CORPUS)
+@pytest.fixture(params=CORPUS_ENCODERS)
 def folder(request, archive):
-    return training.train(archive, training.chosen(request.param, SMALL[request.param]), "mine")
+    return training.train(archive, training.load_recipe(request.param, SMALL[request.param]), "mine")
 
 
 def test_it_is_kept_as_text_and_arrays(folder):
-    arrays = {f"{name}.npy" for name in encoders.opened(folder).arrays}
+    arrays = {f"{name}.npy" for name in encoders.open_encoder(folder).arrays}
     assert {f.name for f in folder.iterdir()} == {"model.toml", "vocabulary.txt", "README.md"} | arrays
     assert "CC0 (72 questions)" in (folder / "README.md").read_text()
 
 
 def test_vectors_depend_on_the_text_alone(folder):
-    first, second = (encoders.opened(folder) for _ in range(2))
+    first, second = (encoders.open_encoder(folder) for _ in range(2))
     assert first.fingerprint == second.fingerprint
     np.testing.assert_array_equal(values(first), values(second))
     np.testing.assert_allclose(values(first)[:1], values(first, TEXTS[:1]), rtol=1e-6)
@@ -42,35 +42,35 @@ def test_vectors_depend_on_the_text_alone(folder):
 
 def test_it_ranks_alone_and_in_a_hybrid(folder, archive):
     for name, settings in (("mine", {}), ("hybrid", {"parts": "bm25,mine"})):
-        ranker = rankers.build(name, settings, archive.path).index(archive.view())
+        ranker = rankers.create(name, settings, archive.path).build(archive.view())
         hits = ranker.rank({"q": Question("q", "how do I cook rice")}, 5)["q"]
         assert hits[0].id.startswith("rice")
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize("name", CORPUS_ENCODERS)
 def test_the_same_seed_gives_the_same_and_fit_learns_once(name, archive):
     unfitted = encoders.build(name, SMALL[name])
     with pytest.raises(NotFittedError, match="nothing is learned yet"):
         unfitted.encode(TEXTS, "query")
     fitted = unfitted.fit(archive.view())
     assert fitted.fit(archive.view()) is fitted
-    folder = training.train(archive, training.chosen(name, SMALL[name]), "again")
-    np.testing.assert_array_equal(values(fitted), values(encoders.opened(folder)))
+    folder = training.train(archive, training.load_recipe(name, SMALL[name]), "again")
+    np.testing.assert_array_equal(values(fitted), values(encoders.open_encoder(folder)))
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize("name", CORPUS_ENCODERS)
 def test_what_is_wrong_is_one_line(name, archive):
     with pytest.raises(TrainingError, match="set min_texts=1"):
-        training.train(archive, training.chosen(name, {"min_texts": 1000}), "mine")
+        training.train(archive, training.load_recipe(name, {"min_texts": 1000}), "mine")
     with pytest.raises(SettingsError, match="nonsense"):
-        training.chosen(name, {"nonsense": 1})
-    folder = training.train(archive, training.chosen(name, SMALL[name]), "mine")
+        training.load_recipe(name, {"nonsense": 1})
+    folder = training.train(archive, training.load_recipe(name, SMALL[name]), "mine")
     with pytest.raises(SettingsError, match="own settings are fixed"):
-        encoders.opened(folder, {"seed": 2})
+        encoders.open_encoder(folder, {"seed": 2})
     array = next(folder.glob("*.npy"))
     array.write_bytes(array.read_bytes()[:100])
     with pytest.raises(InputError, match="not an array that can be read"):
-        encoders.opened(folder)
+        encoders.open_encoder(folder)
 
 
 def test_inference_is_that_of_word2vec(archive):

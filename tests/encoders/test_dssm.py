@@ -14,19 +14,19 @@ import torch
 from tests.encoders.conftest import THINGS
 
 from askalike import rankers
-from askalike.answering.generate import WritingSettings, distinct
-from askalike.answering.generate import opened as opened_writer
-from askalike.answering.words import copied, joined
-from askalike.archive.pairs import pairs
-from askalike.archive.partitions import cut
-from askalike.archive.store import Archive
-from askalike.encoders import opened
-from askalike.encoders._learning import learn
+from askalike.answering.generate import WritingSettings, distinct_n
+from askalike.answering.generate import open_generator as opened_writer
+from askalike.answering.words import fill_unknown_words, join_words
+from askalike.encoders import open_encoder
+from askalike.encoders._learning import train_recipe
 from askalike.encoders._recipe import Recipe
-from askalike.encoders.neural import Neural
-from askalike.engines.local import Local
+from askalike.encoders.neural import NeuralEncoder
+from askalike.engines.local import LocalEngine
 from askalike.errors import SettingsError
-from askalike.experiment import training
+from askalike.experiments import training
+from askalike.labels.partitions import create_partition
+from askalike.labels.training_pairs import training_pairs
+from askalike.store.archive import Archive
 from askalike.types import Answer, Question
 
 TINY = {
@@ -48,14 +48,14 @@ def archive(tmp_path):
 @pytest.mark.parametrize("tower", TOWERS)
 def test_it_learns_and_its_answers_can_be_ranked(archive, tower):
     training.train(archive, Recipe.read(tower, TINY), "mine")
-    ranker = rankers.build("mine", {}, archive.path).index(archive.view(of="answers"))
+    ranker = rankers.create("mine", {}, archive.path).build(archive.view(of="answers"))
     hits = ranker.rank({"?": Question("?", "how do I cook rice")}, 5)["?"]
     assert len(hits) == 5
     assert all(hit.id.startswith("a") and hit.score <= 0 for hit in hits)  # minus distances
 
 
 def test_questions_and_answers_have_towers_of_their_own(archive):
-    model = opened(training.train(archive, Recipe.read("dssm", TINY), "mine"))
+    model = open_encoder(training.train(archive, Recipe.read("dssm", TINY), "mine"))
     asked, answered = Question("q", "boil the rice"), Answer("a", "q", "boil the rice")
     question, answer, stored = (
         model.encode([text], role).parts[0].values
@@ -71,17 +71,17 @@ def test_distances_are_the_paper_s_and_cosines_can_be_chosen(archive):
     assert (recipe.loss_name, recipe.loss.margin) == ("triplet", 10)
     assert (recipe.negatives.random, recipe.negatives.sides, recipe.embeddings.start) == (1, "query", "skipgram")
     cosine = {"metric": "cosine", "loss": "multiple_negatives", "negatives.random": 0, "in_batch": True}
-    model = opened(training.train(archive, Recipe.read("dssm", TINY | cosine), "mine"))
+    model = open_encoder(training.train(archive, Recipe.read("dssm", TINY | cosine), "mine"))
     assert model.encode([Question("q", "rice")], "query").parts[0].metric == "cosine"
 
 
 @pytest.mark.parametrize("tower", TOWERS)
 def test_the_generator_learns_with_it_and_shares_the_questions_tower(archive, tower):
     recipe = Recipe.read(tower, WRITER | {"network.writes": True, "training.epochs": 25, "patience": 99})
-    epochs = learn(archive.view(), recipe, archive.path / "models/mine")
+    epochs = train_recipe(archive.view(), recipe, archive.path / "models/mine")
     assert epochs[-1].loss < epochs[0].loss - 1
     generator = opened_writer(archive.path / "models/mine")
-    known = [(pair.query, pair.positive) for pair in pairs(archive.view(), ["question_answer"])]
+    known = [(pair.query, pair.positive) for pair in training_pairs(archive.view(), ["question_answer"])]
     assert 1 < generator.perplexity(known) < len(generator.features.tokens)
     assert generator.write(Question("?", "how do I cook rice"))
 
@@ -98,7 +98,7 @@ def test_without_a_generator_nothing_is_added_to_the_loss(archive):
     recipe = Recipe.read("dssm", TINY)
     assert not recipe.network.writes
     folder = training.train(archive, recipe, "plain")
-    assert not any("decoder" in name for name in opened(folder).known.network.state_dict())
+    assert not any("decoder" in name for name in open_encoder(folder).known.network.state_dict())
     with pytest.raises(SettingsError, match="plain: this model does not write answers"):
         opened_writer(folder)
 
@@ -108,16 +108,16 @@ def test_the_generator_s_loss_is_its_weight_times_the_loss_of_a_word(archive):
     for weight in (0.0, 1.0, 3.0):
         recipe = Recipe.read("dssm_writer", WRITER | {"weight": weight})
         torch.manual_seed(0)
-        from askalike.nn.dssm import Dssm
+        from askalike.nn.dssm import DssmNetwork
 
-        network = Dssm(recipe.network, 30)
+        network = DssmNetwork(recipe.network, 30)
         batch = {
             "ids": torch.randint(2, 30, (4, 5)), "mask": torch.ones(4, 5, dtype=torch.bool),
             "document": torch.tensor([False, False, True, True]),
         }  # fmt: skip
         torch.manual_seed(1)
         vectors = network(batch)
-        losses[weight] = network.beside(batch, vectors, torch.tensor([0, 1]), torch.tensor([2, 3])).detach()
+        losses[weight] = network.auxiliary_loss(batch, vectors, torch.tensor([0, 1]), torch.tensor([2, 3])).detach()
     assert not losses[0.0].any()
     torch.testing.assert_close(losses[3.0], 3 * losses[1.0])
 
@@ -125,20 +125,20 @@ def test_the_generator_s_loss_is_its_weight_times_the_loss_of_a_word(archive):
 def test_what_it_does_not_know_is_copied_and_marked(archive):
     generator = opened_writer(training.train(archive, Recipe.read("dssm_writer", WRITER), "mine"))
     assert generator.write(Question("?", "???")) == generator.write(Question("?", "zzz yyy")) == ""
-    assert copied(["put", None, "and", None], ["tofu"]) == ["put", "⟨tofu⟩", "and", "⟨…⟩"]
-    assert joined(["it", "'s", "(", "so", ")", ",", "is", "n't", "it", "?"]) == "it's (so), isn't it?"
+    assert fill_unknown_words(["put", None, "and", None], ["tofu"]) == ["put", "⟨tofu⟩", "and", "⟨…⟩"]
+    assert join_words(["it", "'s", "(", "so", ")", ",", "is", "n't", "it", "?"]) == "it's (so), isn't it?"
     assert len(generator.write(Question("?", "how do I cook rice"), WritingSettings(beam=1, longest=4)).split()) <= 4
 
 
 def test_different_runs_of_words_are_counted():
-    assert distinct(["a b a b", "a b"], 1) == 2 / 6
-    assert distinct(["a b a b", "a b"], 2) == 2 / 4
-    assert distinct([], 1) == 0
+    assert distinct_n(["a b a b", "a b"], 1) == 2 / 6
+    assert distinct_n(["a b a b", "a b"], 2) == 2 / 4
+    assert distinct_n([], 1) == 0
 
 
 def test_the_generated_answer_is_labelled_and_has_sources(archive):
     training.train(archive, Recipe.read("dssm_writer", WRITER), "writer")
-    with Local.open(archive.path, "lm_jelinek_mercer") as desk:
+    with LocalEngine.open(archive.path, "lm_jelinek_mercer") as desk:
         reply = desk.answer("how do I cook rice", "generate", 2)
         assert reply.generated
         assert reply.model == "writer"
@@ -150,7 +150,7 @@ def test_the_generated_answer_is_labelled_and_has_sources(archive):
 def test_which_of_several_writes_has_to_be_said(archive):
     for name in ("one", "two"):
         training.train(archive, Recipe.read("dssm_writer", WRITER), name)
-    with Local.open(archive.path, "lm_jelinek_mercer") as desk:
+    with LocalEngine.open(archive.path, "lm_jelinek_mercer") as desk:
         with pytest.raises(SettingsError, match="which model is to write"):
             desk.answer("rice", "generate")
         assert desk.answer("how do I cook rice", "generate", model="two").model == "two"
@@ -164,7 +164,7 @@ from pathlib import Path
 import torch
 torch.set_num_threads(1)
 from tests.encoders.test_dssm import WRITER
-from askalike.archive.store import Archive
+from askalike.store.archive import Archive
 from askalike.encoders._learning import learn
 from askalike.encoders._recipe import Recipe
 with Archive.open(sys.argv[1]) as archive:
@@ -190,8 +190,8 @@ def test_killed_it_goes_on_to_the_same_weights(archive):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not folder.exists()
-    learn(archive.view(), recipe, folder)
-    learn(archive.view(), recipe, archive.path / "models/whole")
+    train_recipe(archive.view(), recipe, folder)
+    train_recipe(archive.view(), recipe, archive.path / "models/whole")
     left, right = (archive.path / f"models/{name}/weights.safetensors" for name in ("killed", "whole"))
     assert left.read_bytes() == right.read_bytes()
 
@@ -205,14 +205,14 @@ def test_in_russian(tmp_path):
         training.train(made, Recipe.read("dssm_writer", WRITER | {"training.epochs": 25, "patience": 99}), "writer")
         generator = opened_writer(made.path / "models/writer")
         assert generator.write(Question("?", "Как приготовить рис?")).startswith("возьмите")
-        ranker = rankers.build("writer", {}, made.path).index(made.view(of="answers"))
+        ranker = rankers.create("writer", {}, made.path).build(made.view(kind="answers"))
         assert len(ranker.rank({"?": Question("?", "Как приготовить рис?")}, 3)["?"]) == 3
 
 
 def test_held_out_answers_are_not_learned_from(archive):
-    cut(archive, "cluster", of="answers", name="p")
+    create_partition(archive, "cluster", source_split="answers", name="p")
     said = []
-    training.train(archive, Recipe.read("dssm", TINY), "mine", say=said.append)
+    training.train(archive, Recipe.read("dssm", TINY), "mine", log=said.append)
     learned = int(said[0].split()[0])
     assert learned < 16  # of 18, without two for dev, two for test, and some to choose the epoch
 
@@ -221,7 +221,7 @@ def test_a_model_of_another_archive_is_not_taken_for_one_of_this(archive, tmp_pa
     with Archive.create(tmp_path / "other") as other:
         other.upsert([Question("q", "how?"), Answer("a", "q", "so")])
         training.train(archive, Recipe.read("dssm_writer", WRITER), "writer")
-        with Local.open(other.path, "lm_jelinek_mercer") as desk:
+        with LocalEngine.open(other.path, "lm_jelinek_mercer") as desk:
             with pytest.raises(SettingsError, match="no model 'writer' that writes answers"):
                 desk.answer("how?", "generate", model="writer")
             shutil.copytree(archive.path / "models", other.path / "models")
@@ -230,4 +230,4 @@ def test_a_model_of_another_archive_is_not_taken_for_one_of_this(archive, tmp_pa
 
 
 def test_neural_says_what_it_is_made_of(archive):
-    assert Neural(Recipe.read("dssm", TINY)).known is None
+    assert NeuralEncoder(Recipe.read("dssm", TINY)).trained_network is None

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from askalike.encoders._embeddings import EmbeddingSettings, read_vectors, started
+from askalike.encoders._embeddings import EmbeddingSettings, initialise_vectors, read_vectors
 from askalike.errors import InputError, SettingsError, TrainingError
 
 TOKENS = ("", "", "egg", "Rice", "new york", "water")
@@ -42,12 +42,14 @@ def test_a_line_that_is_none_is_named(tmp_path, text):
 
 def test_a_file_that_is_not_there():
     with pytest.raises(SettingsError, match="expected skipgram, random, packaged, teacher, or a file"):
-        started(EmbeddingSettings(start="nowhere.txt"), TOKENS, 2, lambda: iter(()), 1)
+        initialise_vectors(EmbeddingSettings(start="nowhere.txt"), TOKENS, 2, lambda: iter(()), 1)
 
 
 def test_real_glove(shared_data):
     path = shared_data / "vectors" / "glove.6B.50d.7846.txt"
-    start = started(EmbeddingSettings(start=str(path)), ("", "", "the", "question", "zzzyx"), 50, lambda: iter(()), 1)
+    start = initialise_vectors(
+        EmbeddingSettings(start=str(path)), ("", "", "the", "question", "zzzyx"), 50, lambda: iter(()), 1
+    )
     assert start.vectors[2, :3].tolist() == pytest.approx([0.418, 0.24968, -0.41242])
     assert start.coverage.startswith("word vectors: 2 of 3 words (66.7%) begin as ")
 
@@ -57,7 +59,7 @@ def test_skip_gram_repeats_itself_and_leaves_padding_out():
     tokens = ("", "", "egg", "water", "missing")
 
     def vectors(seed):
-        return started(EmbeddingSettings(passes=2), tokens, 4, lambda: iter(texts), seed).vectors
+        return initialise_vectors(EmbeddingSettings(passes=2), tokens, 4, lambda: iter(texts), seed).vectors
 
     one = vectors(1)
     np.testing.assert_array_equal(one, vectors(1))
@@ -68,4 +70,4 @@ def test_skip_gram_repeats_itself_and_leaves_padding_out():
 
 def test_texts_without_a_word_that_counts_are_refused() -> None:
     with pytest.raises(TrainingError, match="features.min_texts"):
-        started(EmbeddingSettings(start="skipgram"), TOKENS[:2], 8, lambda: iter([["boil"]]), 0)
+        initialise_vectors(EmbeddingSettings(start="skipgram"), TOKENS[:2], 8, lambda: iter([["boil"]]), 0)

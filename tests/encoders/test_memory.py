@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from askalike.encoders._memory import Memory
+from askalike.encoders._memory import VectorCache
 from askalike.errors import ArchiveError
 
 
@@ -19,35 +19,35 @@ class Slow:
 
 
 def test_each_text_is_encoded_once(tmp_path):
-    slow, memory = Slow(), Memory(tmp_path / "m", "abc")
-    assert memory.recalled(["a b", "cd", "a b"], slow).tolist() == [[3, 1], [2, 0], [3, 1]]
-    assert memory.recalled(["cd", "é"], slow).tolist() == [[2, 0], [1, 0]]
+    slow, memory = Slow(), VectorCache(tmp_path / "m", "abc")
+    assert memory.get_or_encode(["a b", "cd", "a b"], slow).tolist() == [[3, 1], [2, 0], [3, 1]]
+    assert memory.get_or_encode(["cd", "é"], slow).tolist() == [[2, 0], [1, 0]]
     assert slow.asked == ["a b", "cd", "é"]
-    assert memory.knows("cd")
-    assert not memory.knows("dc")
+    assert memory.contains("cd")
+    assert not memory.contains("dc")
 
 
 def test_another_process_goes_on_even_after_half_a_row(tmp_path):
-    Memory(tmp_path, "abc").recalled(["a", "bc"], Slow())
+    VectorCache(tmp_path, "abc").get_or_encode(["a", "bc"], Slow())
     [path] = tmp_path.iterdir()
     with open(path, "ab") as file:
         file.write(b"half")
-    slow, again = Slow(), Memory(tmp_path, "abc")
-    assert again.recalled(["bc", "def"], slow).tolist() == [[2, 0], [3, 0]]
+    slow, again = Slow(), VectorCache(tmp_path, "abc")
+    assert again.get_or_encode(["bc", "def"], slow).tolist() == [[2, 0], [3, 0]]
     assert slow.asked == ["def"]
-    assert Memory(tmp_path, "abc").recalled(["def", "a"], slow).tolist() == [[3, 0], [1, 0]]
+    assert VectorCache(tmp_path, "abc").get_or_encode(["def", "a"], slow).tolist() == [[3, 0], [1, 0]]
 
 
 def test_another_encoders_vectors_are_others(tmp_path):
-    Memory(tmp_path, "abc").recalled(["a"], Slow())
-    assert not Memory(tmp_path, "abd").knows("a")
+    VectorCache(tmp_path, "abc").get_or_encode(["a"], Slow())
+    assert not VectorCache(tmp_path, "abd").contains("a")
 
 
 def test_no_text(tmp_path):
-    assert Memory(tmp_path, "abc").recalled([], Slow()).shape == (0, 2)
+    assert VectorCache(tmp_path, "abc").get_or_encode([], Slow()).shape == (0, 2)
 
 
 def test_where_nothing_can_be_written_it_says_so(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ArchiveError, match="vectors are kept there"):
-        Memory(tmp_path / "file", "abc").recalled(["a"], Slow())
+        VectorCache(tmp_path / "file", "abc").get_or_encode(["a"], Slow())

@@ -5,12 +5,12 @@ import pytest
 from tests.encoders.conftest import TINY
 
 from askalike import rankers
-from askalike.encoders import opened
-from askalike.encoders._learning import learn
+from askalike.encoders import open_encoder
+from askalike.encoders._learning import train_recipe
 from askalike.encoders._recipe import Recipe
-from askalike.encoders.neural import Neural
+from askalike.encoders.neural import NeuralEncoder
 from askalike.errors import ArchiveError, InputError, NotFittedError, SettingsError, TrainingError
-from askalike.experiment import training
+from askalike.experiments import training
 from askalike.types import Question
 
 
@@ -31,12 +31,12 @@ TEXTS = [
 def test_what_is_trained_is_opened_and_ranks_by_its_name(archive, network):
     said = []
     recipe = Recipe.read(network, TINY)
-    folder = training.train(archive, recipe, "mine", say=said.append)
+    folder = training.train(archive, recipe, "mine", log=said.append)
     assert said[0] == "45 training pairs, 4 dev queries over 72 documents" or said[0].endswith("over 72 documents")
     assert "begin as skip-gram on the archive's own text" in said[1]
     assert {f.name for f in folder.iterdir()} == {"model.toml", "weights.safetensors", "vocabulary.txt", "README.md"}
     assert [f.name for f in folder.parent.iterdir()] == ["mine"]
-    first, second = (opened(folder) for _ in range(2))
+    first, second = (open_encoder(folder) for _ in range(2))
     assert first.recipe == recipe
     assert first.fingerprint == second.fingerprint
     for left, right in zip(parts(first, TEXTS), parts(second, TEXTS), strict=True):
@@ -46,7 +46,7 @@ def test_what_is_trained_is_opened_and_ranks_by_its_name(archive, network):
     for left, alone in zip(parts(first, TEXTS), parts(first, TEXTS[:1]), strict=True):
         np.testing.assert_allclose(left[:1], alone, rtol=1e-5, atol=1e-6)
 
-    ranker = rankers.build("mine", {}, archive.path).index(archive.view())
+    ranker = rankers.create("mine", {}, archive.path).build(archive.view())
     hits = ranker.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
     assert hits[0].id.startswith("rice")
     reason = ranker.explain(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
@@ -62,28 +62,28 @@ def test_what_is_trained_is_opened_and_ranks_by_its_name(archive, network):
 
 def test_models_are_listed_and_removed(archive):
     training.train(archive, Recipe.read("cnn", TINY), "mine")
-    [model] = training.models(archive)
+    [model] = training.list_models(archive)
     assert (model.name, model.kind, model.measure) == ("mine", "cnn", "RR")
     assert 0 < model.value <= 1
     with pytest.raises(ArchiveError, match="this model is there; remove it first"):
         training.train(archive, Recipe.read("cnn", TINY), "mine")
     with pytest.raises(ArchiveError, match="no model 'nothing'; there are: mine"):
-        training.remove(archive, "nothing")
-    training.remove(archive, "mine")
-    assert training.models(archive) == []
+        training.remove_model(archive, "nothing")
+    training.remove_model(archive, "mine")
+    assert training.list_models(archive) == []
 
 
 @pytest.mark.parametrize("signals", ["title_body", "question_answer", "duplicates,title_body"])
 def test_every_signal_teaches(archive, signals):
     recipe = Recipe.read("cnn", TINY | {"signals": signals, "training.epochs": 1, "least_pairs": 10})
     training.train(archive, recipe, "mine")
-    assert training.models(archive)[0].value > 0
+    assert training.list_models(archive)[0].value > 0
 
 
 def test_negatives_are_mined_from_a_ranker(archive):
     said = []
     values = TINY | {"training.epochs": 1, "random": 0, "mined": 2, "from_rank": 1, "to_rank": 20, "ranker": "bm25"}
-    training.train(archive, Recipe.read("cnn", values), "mine", say=said.append)
+    training.train(archive, Recipe.read("cnn", values), "mine", log=said.append)
     assert any(line.startswith("mined negatives: ") for line in said)
 
 
@@ -94,7 +94,7 @@ def test_a_named_dev_split_is_not_learned_from(archive):
 
 
 def test_fit_learns_once(archive):
-    encoder = Neural.named({"recipe": "cnn", **TINY})
+    encoder = NeuralEncoder.from_settings({"recipe": "cnn", **TINY})
     with pytest.raises(NotFittedError, match="nothing is learned yet"):
         encoder.encode(TEXTS, "query")
     fitted = encoder.fit(archive.view())
@@ -113,11 +113,11 @@ def test_interrupted_it_goes_on(archive):
             raise Enough
 
     view, folder = archive.view(), archive.path / "models"
-    learn(view, recipe, folder / "whole")
+    train_recipe(view, recipe, folder / "whole")
     with pytest.raises(Enough):
-        learn(view, recipe, folder / "cut", report=stop)
+        train_recipe(view, recipe, folder / "cut", on_progress=stop)
     said = []
-    learn(view, recipe, folder / "cut", say=said.append)
+    train_recipe(view, recipe, folder / "cut", log=said.append)
     assert "going on after epoch 1" in said
     assert (folder / "cut/weights.safetensors").read_bytes() == (folder / "whole/weights.safetensors").read_bytes()
 
@@ -127,10 +127,10 @@ def test_files_that_are_not_a_model(archive):
     weights = folder / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(InputError, match="not this model's weights"):
-        opened(folder)
+        open_encoder(folder)
     (folder / "vocabulary.txt").write_text("12\nno tab\n")
     with pytest.raises(InputError, match=r"vocabulary\.txt:2"):
-        opened(folder)
+        open_encoder(folder)
 
 
 @pytest.mark.parametrize("network", ["lstm", "siamese_lstm", "hierarchical_lstm", "scqa"])
@@ -138,8 +138,8 @@ def test_every_network_is_trained_kept_and_served(archive, network):
     values = {k: v for k, v in TINY.items() if k not in ("units",)} | {"signals": "duplicates", "training.epochs": 2}
     if network == "scqa":
         values = {k: v for k, v in values.items() if k not in ("min_texts",)} | {"dim": 32, "start": "random"}
-    ranker = rankers.build(training.train(archive, Recipe.read(network, values), "mine").name, {}, archive.path)
-    hits = ranker.index(archive.view()).rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
+    ranker = rankers.create(training.train(archive, Recipe.read(network, values), "mine").name, {}, archive.path)
+    hits = ranker.build(archive.view()).rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
     assert len(hits) == 3
     reason = ranker.explain(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
     assert {c.word for c in reason.contributions} == {"how", "do", "I", "cook", "rice"}
@@ -149,9 +149,9 @@ def test_every_network_is_trained_kept_and_served(archive, network):
 def test_a_classifier_of_pairs_ranks_candidates_and_what_is_proposed(archive):
     values = {k: v for k, v in TINY.items() if k != "units"} | {"head": "pair", "training.epochs": 2}
     training.train(archive, Recipe.read("lstm", values), "mine")
-    ranker, view = rankers.build("mine", {}, archive.path), archive.view()
+    ranker, view = rankers.create("mine", {}, archive.path), archive.view()
     asked = {"q": Question("q", "how do I cook rice")}
-    ranker.index(view)
+    ranker.build(view)
     pools = {"q": ["rice1", "egg0", "gone", "soup2"]}
     hits = ranker.rank(asked, 5, candidates=pools)["q"]
     assert sorted(h.id for h in hits) == ["egg0", "rice1", "soup2"]
@@ -161,5 +161,5 @@ def test_a_classifier_of_pairs_ranks_candidates_and_what_is_proposed(archive):
     assert {c.word for c in ranker.explain(asked["q"], ["egg0"])["egg0"].contributions} >= {"cook", "rice"}
     with pytest.raises(SettingsError, match="mine compares pairs and ranks candidates only"):
         ranker.rank(asked, 5)
-    cascade = rankers.build("cascade", {"parts": "bm25,mine", "depth": 7}, archive.path).index(view)
+    cascade = rankers.create("cascade", {"parts": "bm25,mine", "depth": 7}, archive.path).build(view)
     assert len(cascade.rank(asked, 50)["q"]) == 7

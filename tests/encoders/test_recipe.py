@@ -3,27 +3,27 @@ import tomllib
 import pytest
 
 from askalike import registry
-from askalike.encoders._recipe import NAMES, Recipe, _models, recipes, toml
+from askalike.encoders._recipe import TABLE_NAMES, Recipe, _load_settings_classes, format_toml, list_recipes
 from askalike.errors import InputError, SettingsError
 
 
 def test_every_network_is_packaged_with_a_recipe():
-    assert set(registry.names("network")) <= set(recipes())
+    assert set(registry.names("network")) <= set(list_recipes())
 
 
-@pytest.mark.parametrize("name", recipes())
+@pytest.mark.parametrize("name", list_recipes())
 def test_every_recipe_survives_its_file(name, tmp_path):
     recipe = Recipe.read(name)
     path = tmp_path / "recipe.toml"
-    path.write_text(toml(recipe.tables()))
+    path.write_text(format_toml(recipe.to_tables()))
     assert Recipe.read(str(path)) == recipe
-    assert tomllib.loads(path.read_text()).keys() == set(NAMES)
+    assert tomllib.loads(path.read_text()).keys() == set(TABLE_NAMES)
 
 
 @pytest.mark.parametrize("name", registry.names("network"))
 @pytest.mark.parametrize("loss", registry.names("loss"))
 def test_no_setting_needs_its_table_told(name, loss):
-    models = _models(registry.load("network", name), loss)
+    models = _load_settings_classes(registry.load("network", name), loss)
     keys = [key for model in models.values() for key in model.model_fields]
     assert len(keys) == len(set(keys))
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askalike import encoders
-from askalike.encoders.static import Static, StaticSettings, save
+from askalike.encoders.static import StaticEncoder, StaticEncoderSettings, save
 from askalike.errors import InputError, SettingsError
 from askalike.text.bpe import Bpe
-from askalike.text.packaged import PACKAGE, packaged
-from askalike.text.pieces import Lookup, Sizes
+from askalike.text.packaged import PACKAGE, find_packaged_vectors
+from askalike.text.pieces import PieceLookup, RowCounts
 from askalike.types import Answer, Question
 
 VOCABULARY = ["▁", "▁b", "a", "b", "c", "ab", "▁ab", *(f"<0x{byte:02X}>" for byte in range(256))]
@@ -22,7 +22,7 @@ MERGES = ["a b", "▁ ab", "▁ b"]
 @pytest.fixture(scope="module")
 def static():
     pytest.importorskip(PACKAGE, reason="needs the extra vectors")
-    return Static.named({})
+    return StaticEncoder.from_settings({})
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def model(folder, tokenizer, dim=3, **values):
     (folder / "model.toml").write_text(f'encoder = "static"\n\n[static]\n{table}\n', encoding="utf-8")
     vectors = np.random.default_rng(0).standard_normal((rows, dim)).astype(np.float16)
     weights = np.linspace(0.5, 2, rows)
-    save(folder, StaticSettings(**values), vectors, weights, tokenizer)
+    save(folder, StaticEncoderSettings(**values), vectors, weights, tokenizer)
     return vectors.astype(np.float32), weights.astype(np.float32)
 
 
@@ -62,21 +62,24 @@ def test_pieces_are_those_of_the_vectors_own_tokenizer(text):
 
 def _both(tokenizers, made=[]):  # noqa: B006 (read once)
     if not made:
-        made += [tokenizers.Tokenizer.from_file(str(packaged()[1])), Bpe.read(packaged()[1])]
+        made += [
+            tokenizers.Tokenizer.from_file(str(find_packaged_vectors()[1])),
+            Bpe.from_file(find_packaged_vectors()[1]),
+        ]
     return made
 
 
 def test_pieces_by_hand(tokenizer):
-    bpe = Bpe.read(tokenizer)
+    bpe = Bpe.from_file(tokenizer)
     names = {n: piece for piece, n in zip(VOCABULARY, range(len(VOCABULARY)), strict=True)}
-    assert [names[i] for i in bpe.ids("abcb")] == ["▁ab", "c", "b"]
-    assert [names[i] for i in bpe.ids("é")] == ["▁", "<0xC3>", "<0xA9>"]
-    assert len(bpe.ids("c" * 1_000)) == 1_001
+    assert [names[i] for i in bpe.encode("abcb")] == ["▁ab", "c", "b"]
+    assert [names[i] for i in bpe.encode("é")] == ["▁", "<0xC3>", "<0xA9>"]
+    assert len(bpe.encode("c" * 1_000)) == 1_001
 
 
 def test_a_trained_encoder_is_the_weighted_sum_of_its_rows(tmp_path, tokenizer):
     vectors, weights = model(tmp_path / "models" / "mine", tokenizer)
-    encoder = encoders.opened(tmp_path / "models" / "mine")
+    encoder = encoders.open_encoder(tmp_path / "models" / "mine")
     rows, offsets = encoder.pieces.lookup(["ab cb", "", "ab"])
     assert offsets.tolist() == [0, 4 + 2 + 1, 7, 7 + 2]
     subwords, words, bigrams = (rows[:7] < 263), (rows[:7] >= 263) & (rows[:7] < 274), rows[:7] >= 274
@@ -89,7 +92,7 @@ def test_a_trained_encoder_is_the_weighted_sum_of_its_rows(tmp_path, tokenizer):
 
 
 def test_words_and_pairs_know_their_order_and_unknown_words_have_a_row():
-    features = Lookup(Sizes(0, 1_000, 100_000), None)
+    features = PieceLookup(RowCounts(0, 1_000, 100_000), None)
     one, other = (set(features([text])[0].tolist()) for text in ("Red house, zzyzx", "house red zzyzx"))
     assert len(one & other) == 3
     assert len(one - other) == 2
@@ -125,12 +128,12 @@ def test_like_words_are_alike(static):
 
 
 def test_the_fingerprint_tells_models_and_settings_apart(static, tmp_path, tokenizer):
-    prints = {static.fingerprint, Static.named({"code": "keep"}).fingerprint}
+    prints = {static.fingerprint, StaticEncoder.from_settings({"code": "keep"}).fingerprint}
     for name, values in {"a": {}, "b": {"lower_case": True}, "c": {"dim": 4}}.items():
         model(tmp_path / name, tokenizer, **values)
-        prints.add(encoders.opened(tmp_path / name).fingerprint)
+        prints.add(encoders.open_encoder(tmp_path / name).fingerprint)
     assert len(prints) == 5
-    assert Static.named({}).fingerprint == static.fingerprint
+    assert StaticEncoder.from_settings({}).fingerprint == static.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -148,11 +151,11 @@ def test_a_broken_model_is_one_line(tmp_path, tokenizer, file, content, problem)
     model(tmp_path / "mine", tokenizer)
     (tmp_path / "mine" / file).write_text(content, encoding="utf-8")
     with pytest.raises((InputError, SettingsError), match=problem) as raised:
-        encoders.opened(tmp_path / "mine")
+        encoders.open_encoder(tmp_path / "mine")
     assert "\n" not in str(raised.value)
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("askalike.text.packaged.PACKAGE", "no_such_package")
     with pytest.raises(SettingsError, match=r"pip install 'askalike\[vectors\]'"):
-        Static.named({})
+        StaticEncoder.from_settings({})

@@ -10,18 +10,18 @@ import torch
 from tests.encoders.conftest import TINY
 
 from askalike import encoders, rankers, registry
-from askalike.encoders._learning import features_of, learn, untrained
-from askalike.encoders._lessons import lessons
+from askalike.encoders._learning import create_network, load_features_class, train_recipe
+from askalike.encoders._lessons import generate_teacher_texts
 from askalike.encoders._recipe import Recipe
-from askalike.encoders._regression import PENALTY, regressed
-from askalike.encoders._teacher import joined, targets, taught
+from askalike.encoders._regression import RIDGE_PENALTY, fit_piece_vectors
+from askalike.encoders._teacher import collect_distillation_data, concatenate_parts, encode_targets
 from askalike.errors import SettingsError
-from askalike.experiment import training
+from askalike.experiments import training
 from askalike.nn._network import Network
-from askalike.text.features._ragged import Ragged
+from askalike.text.features._ragged import RaggedArray
 from askalike.training.settings import TeacherSettings
-from askalike.training.teaching import Teaching
-from askalike.types import Part, Question, Vectors
+from askalike.training.teaching import DistillationLoss
+from askalike.types import Question, VectorPart, Vectors
 
 STATIC = {k: v for k, v in TINY.items() if k not in ("units", "min_texts", "random")} | {
     "subwords": 0, "words": 300, "bigrams": 300, "start": "random", "batch_size": 16,
@@ -42,36 +42,36 @@ def test_a_static_encoder_learns_from_pairs_and_is_served_with_numpy_alone(archi
     recipe = Recipe.read("static", STATIC | {"start": start, "training.epochs": 12, "dim": 32})
     folder = training.train(archive, recipe, "mine")
     assert {f.name for f in folder.iterdir()} == {"model.toml", "static.safetensors", "README.md"}
-    assert training.models(archive)[0].kind == "static"
-    ranker = rankers.build("mine", {}, archive.path).index(archive.view())
+    assert training.list_models(archive)[0].kind == "static"
+    ranker = rankers.create("mine", {}, archive.path).build(archive.view())
     assert ranker.rank({"q": Question("q", "how do I cook rice")}, 3)["q"][0].id.startswith("rice")
     printed = subprocess.run([sys.executable, "-c", SERVED, str(folder)], capture_output=True, text=True, check=True)
     values, with_torch = printed.stdout.splitlines()
     assert with_torch == "False"
-    served = encoders.opened(folder).encode([Question("q", "how do I cook rice")], "query").parts[0].values
+    served = encoders.open_encoder(folder).encode([Question("q", "how do I cook rice")], "query").parts[0].values
     np.testing.assert_array_equal(np.float32(eval(values)), served)
 
 
 @pytest.mark.parametrize("loss", registry.names("loss"))
 def test_a_static_encoder_learns_by_any_loss(archive, loss):
     recipe = Recipe.read("static", STATIC | {"loss": loss, "training.epochs": 2})
-    epochs = learn(archive.view(), recipe, archive.path / "models" / "mine")
+    epochs = train_recipe(archive.view(), recipe, archive.path / "models" / "mine")
     assert epochs[1].loss < epochs[0].loss
 
 
 def test_the_network_and_the_served_encoder_give_the_same(archive, tmp_path):
     recipe = Recipe.read("static", STATIC)
     texts = [Question("1", "how do I boil an egg"), Question("2", "", "a body alone"), Question("3", "")]
-    known = features_of(recipe).learn(recipe.features, texts)
-    network = untrained(recipe, len(known.tokens)).eval()
-    arrays = known.rows(texts).batch(np.arange(3))
+    known = load_features_class(recipe).from_texts(recipe.features, texts)
+    network = create_network(recipe, len(known.tokens)).eval()
+    arrays = known.encode(texts).batch(np.arange(3))
     (expected,) = network({name: torch.from_numpy(array) for name, array in arrays.items()})
     tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
     tensors["pieces.weight"] = tensors["pieces.weight"].astype(np.float16)
     table = encoders.static.Static.keep(tmp_path, recipe, known, tensors)["static"]
     lines = "\n".join(f"{k} = {str(v).lower() if isinstance(v, bool) else repr(v)}" for k, v in table.items())
     (tmp_path / "model.toml").write_text(f'encoder = "static"\n[static]\n{lines}\n')
-    served = encoders.opened(tmp_path).encode(texts, "query").parts[0].values
+    served = encoders.open_encoder(tmp_path).encode(texts, "query").parts[0].values
     np.testing.assert_allclose(served, expected.detach().numpy(), atol=2e-3)
     assert not served[2].any()
 
@@ -81,11 +81,11 @@ def test_another_encoder_teaches(archive, start):
     training.train(archive, Recipe.read("cnn", TINY | {"training.epochs": 6}), "teacher")
     said = []
     values = STATIC | {"teacher.encoder": "teacher", "training.epochs": 25, "held_out": 10, "dim": 12, **start}
-    folder = training.train(archive, Recipe.read("distil", values), "mine", say=said.append)
+    folder = training.train(archive, Recipe.read("distil", values), "mine", log=said.append)
     assert said[0].endswith("7 dev queries over 65 documents")
-    teacher, pupil = (encoders.opened(f) for f in (folder.with_name("teacher"), folder))
+    teacher, pupil = (encoders.open_encoder(f) for f in (folder.with_name("teacher"), folder))
     texts = [q for _, q in archive.view().questions()]
-    vectors = [joined(e.encode(texts, "document")) for e in (teacher, pupil)]
+    vectors = [concatenate_parts(e.encode(texts, "document")) for e in (teacher, pupil)]
     assert np.mean((vectors[0] * vectors[1]).sum(1)) > 0.8
     assert not folder.with_name(".training-mine").exists()
 
@@ -94,7 +94,7 @@ def test_what_is_not_taught_and_what_is(archive):
     view = archive.view()
     encoder = encoders.build("neural", {"recipe": "cnn", **TINY}).fit(view)
     settings = TeacherSettings(prefixes=1, dropped=0, not_taught=("duplicates",))
-    data = taught(view, settings, encoder, None, 100, 1)
+    data = collect_distillation_data(view, settings, encoder, None, 100, 1)
     asked = {pair.query.id for pair in data.pairs}
     assert asked | data.dev.queries.keys() == {id for id in asked | data.dev.queries.keys() if id.endswith("0")}
     titles = [p.query.title for p in data.pairs if p.query.title and not p.query.body]
@@ -103,7 +103,7 @@ def test_what_is_not_taught_and_what_is(archive):
     assert len(titles) == 2 * len(asked)
     assert len(whole) >= len(asked)
     with pytest.raises(SettingsError, match="no split of that name"):
-        taught(view, TeacherSettings(not_taught=("nothing",)), encoder, None, 100, 1)
+        collect_distillation_data(view, TeacherSettings(not_taught=("nothing",)), encoder, None, 100, 1)
 
 
 def test_new_titles_and_words_alone():
@@ -111,7 +111,7 @@ def test_new_titles_and_words_alone():
     titles = ("how do I cook rice", "how do I boil an egg", "best way to cook an egg", "best rice recipe")
     questions = [Question(str(n), title) for n, title in enumerate(titles)]
     settings = TeacherSettings(prefixes=0, dropped=0, recombined=5, alone=True)
-    found = [q.title for q in lessons(questions, settings, np.random.default_rng(0))]
+    found = [q.title for q in generate_teacher_texts(questions, settings, np.random.default_rng(0))]
     assert found[:4] == list(titles)
     assert len(found) == len(set(found))
     alone = {t for t in found if t not in titles and len(t.split()) < 3}
@@ -130,13 +130,13 @@ def test_the_start_is_the_least_squares_solution():
     for text, numbers in enumerate(lists):
         np.add.at(dense[text], numbers, 1)
     targets = random.normal(size=(60, 5)).astype(np.float32)
-    expected = np.linalg.solve(dense.T @ dense + PENALTY * np.eye(14), dense.T @ targets)
-    found = regressed(Ragged.of(lists), targets, 14)
+    expected = np.linalg.solve(dense.T @ dense + RIDGE_PENALTY * np.eye(14), dense.T @ targets)
+    found = fit_piece_vectors(RaggedArray.from_rows(lists), targets, 14)
     np.testing.assert_allclose(found, expected, atol=1e-3)
     assert not found[[0, 1, 12, 13]].any()
     known = np.full((14, 3), np.nan, np.float32)
     known[2:14] = random.normal(size=(12, 3))
-    begun = regressed(Ragged.of(lists), targets, 14, known)
+    begun = fit_piece_vectors(RaggedArray.from_rows(lists), targets, 14, known)
     np.testing.assert_allclose(begun @ np.ones(5), begun.sum(1))
     assert begun[12].any()  # in no text, but like others
 
@@ -150,10 +150,10 @@ def test_what_was_taught_learns_on_from_pairs(archive):
     before = training.train(archive, Recipe.read("static", STATIC), "first")
     said = []
     values = STATIC | {"start": str(before), "learning_rate": 1e-9, "training.epochs": 1}
-    after = training.train(archive, Recipe.read("static", values), "second", say=said.append)
+    after = training.train(archive, Recipe.read("static", values), "second", log=said.append)
     assert "all begins as in first" in said
     text = [Question("q", "how do I cook rice")]
-    first, second = (encoders.opened(f).encode(text, "query").parts[0].values for f in (before, after))
+    first, second = (encoders.open_encoder(f).encode(text, "query").parts[0].values for f in (before, after))
     np.testing.assert_allclose(first, second, atol=1e-3)
     with pytest.raises(SettingsError, match="it has others"):
         training.train(archive, Recipe.read("static", values | {"words": 200}), "third")
@@ -167,18 +167,20 @@ def test_vectors_of_several_parts_are_taught_as_one():
     random = np.random.default_rng(0)
     first = random.random((20, 6)).astype(np.float32)
     second = scipy.sparse.random_array((20, 9), density=0.4, format="csr", rng=random, dtype=np.float32)
-    vectors = Vectors((Part(first, "cosine", 0.5), Part(second, "dot", 2.0)))
+    vectors = Vectors((VectorPart(first, "cosine", 0.5), VectorPart(second, "dot", 2.0)))
 
     class Teacher:
         def encode(self, texts, role):
-            return Vectors(tuple(Part(p.values[texts[0] : texts[-1] + 1], p.metric, p.weight) for p in vectors.parts))
+            return Vectors(
+                tuple(VectorPart(p.values[texts[0] : texts[-1] + 1], p.metric, p.weight) for p in vectors.parts)
+            )
 
     length = np.linalg.norm(first, axis=1, keepdims=True)
     scores = 0.5 * (first / length) @ (first / length).T + 2 * (second @ second.T).toarray()
-    found = targets(Teacher(), list(range(20)), 14, lambda line: None)
+    found = encode_targets(Teacher(), list(range(20)), 14, lambda line: None)
     np.testing.assert_allclose(found @ found.T, scores, atol=0.2)
     with pytest.raises(SettingsError, match="expected vectors compared by cosine or dot"):
-        joined(Vectors((Part(first, "euclidean"),)))
+        concatenate_parts(Vectors((VectorPart(first, "euclidean"),)))
 
 
 def test_teaching_by_hand():
@@ -190,7 +192,7 @@ def test_teaching_by_hand():
         def weights(self):
             return torch.ones(1)
 
-    network, teaching = Wide(None, 0), Teaching(TeacherSettings(cosine=2))
+    network, teaching = Wide(None, 0), DistillationLoss(TeacherSettings(cosine=2))
     targets = torch.eye(4)[:, :3] + 0.1
     vectors = torch.nn.functional.pad(targets, (0, 1))
     torch.testing.assert_close(teaching(network, (vectors,), targets), torch.zeros(4), atol=1e-5, rtol=0)
@@ -198,13 +200,13 @@ def test_teaching_by_hand():
 
 
 def test_an_experiment_takes_an_archives_models(archive, tmp_path):
-    from askalike.experiment.reading import read
+    from askalike.experiments.declaration import read_experiment
 
     training.train(archive, Recipe.read("static", STATIC), "mine")
     path = tmp_path / "one.toml"
     system = '[[system]]\nranker = "mine"\n[[system]]\nranker = "hybrid"\nsettings = { parts = ["bm25", "mine"] }\n'
     path.write_text(f'archive = "{archive.path}"\nsplit = "duplicates"\n{system}')
-    assert [system.ranker for system in read(path).system] == ["mine", "hybrid"]
+    assert [system.ranker for system in read_experiment(path).system] == ["mine", "hybrid"]
     path.write_text(path.read_text().replace('"mine"', '"other"'))
     with pytest.raises(SettingsError, match="no ranker is called 'other'; there are: .*mine"):
-        read(path)
+        read_experiment(path)

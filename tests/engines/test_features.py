@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from askalike.engines._features import DEPTH, FEATURES, LIKENESS, Features
+from askalike.calibration.features import CALIBRATION_DEPTH, FEATURES, SIMILARITY_COLUMN, HitFeatureExtractor
 from askalike.types import Question
 
 
 def of(scores, hits, query="boil an egg", body=""):
-    rows = Features("en").of(Question("q", query, body), np.array(scores), [Question("h", title) for title in hits])
+    rows = HitFeatureExtractor("en").extract(
+        Question("q", query, body), np.array(scores), [Question("h", title) for title in hits]
+    )
     return [dict(zip(FEATURES, row, strict=False)) for row in rows.tolist()]
 
 
@@ -31,9 +33,9 @@ def test_an_only_hit_leads_by_its_score():
 def test_what_comes_after_the_first_ten_changes_nothing():
     scores = np.arange(20.0, 0.0, -1.0)
     deep = of(scores, ["egg"] * 15)
-    assert deep[:DEPTH] == of(scores[:DEPTH], ["egg"] * DEPTH)
+    assert deep[:CALIBRATION_DEPTH] == of(scores[:CALIBRATION_DEPTH], ["egg"] * CALIBRATION_DEPTH)
     assert deep[12]["lead"] == 8 - 20
-    assert deep[12]["field"] == 8 - np.mean(scores[:DEPTH])
+    assert deep[12]["field"] == 8 - np.mean(scores[:CALIBRATION_DEPTH])
 
 
 def test_empty_texts_and_no_hits():
@@ -49,8 +51,8 @@ def test_bodies_count_as_length_only():
 
 
 def test_the_likeness_comes_after_the_features_where_it_is_told():
-    features = Features("en")
+    features = HitFeatureExtractor("en")
     texts = Question("q", "boil an egg"), [Question("h", "eggs"), Question("i", "pasta")]
-    told = features.of(texts[0], np.array([2.0, 1.0]), texts[1], np.array([0.9, 0.4, 0.3]))
-    assert told[:, LIKENESS].tolist() == [0.9, 0.4]
-    assert np.isnan(features.of(texts[0], np.array([2.0, 1.0]), texts[1])[:, LIKENESS]).all()
+    told = features.extract(texts[0], np.array([2.0, 1.0]), texts[1], np.array([0.9, 0.4, 0.3]))
+    assert told[:, SIMILARITY_COLUMN].tolist() == [0.9, 0.4]
+    assert np.isnan(features.extract(texts[0], np.array([2.0, 1.0]), texts[1])[:, SIMILARITY_COLUMN]).all()

@@ -1,8 +1,8 @@
 """What was called the same before, nearest to a pair."""
 
 from askalike import rankers
-from askalike.archive.store import Archive
-from askalike.engines.local import Local
+from askalike.engines.local import LocalEngine
+from askalike.store.archive import Archive
 from askalike.types import Link, Question
 
 TITLES = {
@@ -15,17 +15,17 @@ def test_the_pair_most_like_this_one_comes_first(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question(id, title) for id, title in TITLES.items()])
         archive.upsert([Link("b", "a"), Link("d", "c")])
-        local = Local(archive, rankers.build("lm_jelinek_mercer"))
+        local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
         [hit] = local.search("they took my bike", 1)
-        found = local.precedents("they took my bike", hit.question, 5)
+        found = local.find_precedents("they took my bike", hit.question, 5)
         assert [(p.duplicate.id, p.original.id) for p in found] == [("b", "a")]
-        egg = archive.view().get(["c"])["c"]
-        assert local.precedents("how long to boil an egg", egg, 1)[0].duplicate.id == "d"
+        egg = archive.view().get_questions(["c"])["c"]
+        assert local.find_precedents("how long to boil an egg", egg, 1)[0].duplicate.id == "d"
 
 
 def test_where_nothing_was_called_the_same_there_is_none(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question(id, title) for id, title in TITLES.items()])
-        local = Local(archive, rankers.build("lm_jelinek_mercer"))
+        local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
         [hit] = local.search("bike insurance", 1)
-        assert local.precedents("bike insurance", hit.question) == []
+        assert local.find_precedents("bike insurance", hit.question) == []

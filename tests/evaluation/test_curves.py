@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.evaluation.curves import Isotonic, Logistic, Product
-from askalike.evaluation.fitting import isotonic, logistic, usual
-from askalike.evaluation.reliability import log_loss, proportion, reliability
+from askalike.calibration.curves import IsotonicCurve, LogisticCurve, ProductCurve
+from askalike.calibration.fitting import fit_typicality, isotonic_fitter, logistic_fitter
+from askalike.calibration.reliability import log_loss, measure_reliability, wilson_interval
 
 
 def drawn(n, seed=0):
@@ -20,26 +20,26 @@ def drawn(n, seed=0):
 
 def test_a_logistic_curve_recovers_what_made_the_rows():
     features, right, exact = drawn(20_000)
-    curve = logistic([0, 1])(features, right)
+    curve = logistic_fitter([0, 1])(features, right)
     assert curve.weights == pytest.approx((2, 0), abs=0.06)
     assert curve.intercept == pytest.approx(-1, abs=0.06)
     inside = np.abs(features[:, 0]) < 2
-    assert np.abs(curve.at(features) - exact)[inside].max() < 0.02
+    assert np.abs(curve.predict(features) - exact)[inside].max() < 0.02
 
 
 def test_an_isotonic_curve_rises_and_keeps_away_from_0_and_1():
     features, right, exact = drawn(5_000)
-    curve = isotonic(0)(features, right)
-    told = curve.at(features[np.argsort(features[:, 0])])
+    curve = isotonic_fitter(0)(features, right)
+    told = curve.predict(features[np.argsort(features[:, 0])])
     assert (np.diff(told) >= 0).all()
     assert 0 < told.min() < told.max() < 1
-    assert np.abs(curve.at(features) - exact).mean() < 0.03
+    assert np.abs(curve.predict(features) - exact).mean() < 0.03
 
 
 def test_an_isotonic_curve_by_hand():
     scores = np.array([[1.0], [2.0], [2.0], [3.0], [4.0]])
-    curve = isotonic(0)(scores, np.array([True, False, False, True, True]))
-    assert curve.at(np.array([[0.0], [1.5], [2.0], [2.5], [9.0]])) == pytest.approx(
+    curve = isotonic_fitter(0)(scores, np.array([True, False, False, True, True]))
+    assert curve.predict(np.array([[0.0], [1.5], [2.0], [2.5], [9.0]])) == pytest.approx(
         [1 / 3, 1 / 3, 1 / 3, 0.595, 6 / 7], abs=1e-3
     )
 
@@ -47,33 +47,33 @@ def test_an_isotonic_curve_by_hand():
 @pytest.mark.parametrize("right", [[True] * 20, [False] * 20, [False] * 10 + [True] * 10])
 def test_separable_and_one_sided_rows_give_finite_probabilities(right):
     features = np.linspace(-1, 1, 20)[:, None]
-    for fit in (logistic([0]), isotonic(0)):
-        told = fit(features, np.array(right)).at(np.array([[-1e300], [0.0], [1e300]]))
+    for fit in (logistic_fitter([0]), isotonic_fitter(0)):
+        told = fit(features, np.array(right)).predict(np.array([[-1e300], [0.0], [1e300]]))
         assert (told > 0).all()
         assert (told < 1).all()
 
 
 def test_how_usual_a_value_is_by_hand():
-    curve = usual(np.arange(1.0, 100.0)[:, None], 0)  # of 99 rows, each with one more stands for a hundredth
-    told = curve.at(np.array([[-9.0], [1.0], [2.0], [2.5], [5.0], [50.0], [1e9]]))
+    curve = fit_typicality(np.arange(1.0, 100.0)[:, None], 0)  # of 99 rows, each with one more stands for a hundredth
+    told = curve.predict(np.array([[-9.0], [1.0], [2.0], [2.5], [5.0], [50.0], [1e9]]))
     assert told == pytest.approx([0.2, 0.2, 0.4, 0.5, 1, 1, 1])
 
 
 def test_few_or_equal_values_are_all_usual():
-    assert usual(np.zeros((3, 1)), 0).at(np.array([[-1.0], [0.0]])).tolist() == [1, 1]
+    assert fit_typicality(np.zeros((3, 1)), 0).predict(np.array([[-1.0], [0.0]])).tolist() == [1, 1]
 
 
 def test_a_product_is_of_its_curves():
     rows = np.array([[1.0], [2.0], [3.0]])
-    half = Isotonic(columns=(0,), scores=(0.0,), probabilities=(0.5,))
-    rising = Isotonic(columns=(0,), scores=(1.0, 3.0), probabilities=(0.0, 1.0))
-    assert Product(curves=(half, rising)).at(rows).tolist() == [0, 0.25, 0.5]
+    half = IsotonicCurve(columns=(0,), scores=(0.0,), probabilities=(0.5,))
+    rising = IsotonicCurve(columns=(0,), scores=(1.0, 3.0), probabilities=(0.0, 1.0))
+    assert ProductCurve(curves=(half, rising)).predict(rows).tolist() == [0, 0.25, 0.5]
 
 
 def test_nothing_is_extrapolated():
     features, right, _ = drawn(1_000)
-    curve = logistic([0, 1])(features, right)
-    beyond = curve.at(np.array([[1e6, 0.0], [curve.high[0], 0.0]]))
+    curve = logistic_fitter([0, 1])(features, right)
+    beyond = curve.predict(np.array([[1e6, 0.0], [curve.high[0], 0.0]]))
     assert beyond[0] == beyond[1]
 
 
@@ -81,29 +81,32 @@ def test_nothing_is_extrapolated():
 def test_curves_survive_being_written(rows):
     features = np.array([[score, 0.0] for score, _ in rows])
     right = np.array([r for _, r in rows])
-    for model, fit in ((Logistic, logistic([0, 1])), (Isotonic, isotonic(0))):
+    for model, fit in ((LogisticCurve, logistic_fitter([0, 1])), (IsotonicCurve, isotonic_fitter(0))):
         curve = fit(features, right)
-        assert model.model_validate_json(curve.model_dump_json()).at(features).tolist() == curve.at(features).tolist()
+        assert (
+            model.model_validate_json(curve.model_dump_json()).predict(features).tolist()
+            == curve.predict(features).tolist()
+        )
 
 
 def test_exact_probabilities_err_by_chance_only():
     _features, right, exact = drawn(2_000)
     clusters = [str(i // 2) for i in range(len(right))]
-    measured = reliability(exact, right, clusters)
+    measured = measure_reliability(exact, right, clusters)
     assert (measured.n, measured.clusters, len(measured.bins)) == (2_000, 1_000, 10)
     assert measured.error < 2 * measured.chance < 0.05
     assert measured.skill_interval[0] < measured.skill < measured.skill_interval[1]
     assert measured.skill_interval[0] > 0.2
-    assert measured == reliability(exact, right, clusters)
+    assert measured == measure_reliability(exact, right, clusters)
 
 
 def test_the_base_rate_has_no_skill_and_wrong_probabilities_are_unreliable():
     right = np.arange(100) % 4 == 0
     clusters = [str(i) for i in range(100)]
-    level = reliability(np.full(100, 0.25), right, clusters)
+    level = measure_reliability(np.full(100, 0.25), right, clusters)
     assert level.skill == pytest.approx(0)
     assert level.skill_interval[0] <= 0
-    sure = reliability(np.full(100, 0.95), right, clusters)
+    sure = measure_reliability(np.full(100, 0.95), right, clusters)
     assert sure.error == pytest.approx(0.7)
     assert sure.skill < -1
 
@@ -111,12 +114,12 @@ def test_the_base_rate_has_no_skill_and_wrong_probabilities_are_unreliable():
 def test_the_interval_of_clusters_is_wider_than_of_single_rows():
     _features, right, exact = drawn(300)
     whole = np.repeat(np.arange(300), 5)
-    together = reliability(exact[whole], right[whole], [str(i) for i in whole])
-    apart = reliability(exact[whole], right[whole], [str(i) for i in range(1_500)])
+    together = measure_reliability(exact[whole], right[whole], [str(i) for i in whole])
+    apart = measure_reliability(exact[whole], right[whole], [str(i) for i in range(1_500)])
     assert np.diff(together.skill_interval) > 1.5 * np.diff(apart.skill_interval)
 
 
 def test_log_loss_and_shares_by_hand():
     assert log_loss(np.array([0.5, 0.25]), np.array([True, False])) == pytest.approx((np.log(2) - np.log(0.75)) / 2)
-    assert proportion(0, 0) == (0.0, 1.0)
-    assert proportion(9, 10) == pytest.approx((0.5958, 0.9821), abs=1e-4)
+    assert wilson_interval(0, 0) == (0.0, 1.0)
+    assert wilson_interval(9, 10) == pytest.approx((0.5958, 0.9821), abs=1e-4)

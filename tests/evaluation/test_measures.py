@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.errors import InputError, SettingsError
-from askalike.evaluation.measures import CHUNK, evaluate
+from askalike.evaluation.measures import CHUNK_SIZE, evaluate
 from askalike.evaluation.tables import to_text
 from askalike.evaluation.trec import read_run
 from askalike.types import Hit, Run
@@ -68,10 +68,10 @@ def test_a_run_may_be_columns_hits_or_scores() -> None:
 
 
 def test_more_queries_than_a_chunk() -> None:
-    qrels = {f"q{i}": {"d": 1} for i in range(2 * CHUNK + 3)}
+    qrels = {f"q{i}": {"d": 1} for i in range(2 * CHUNK_SIZE + 3)}
     run = {query: {"d": 1.0} if i % 2 else {"e": 2.0, "d": 1.0} for i, query in enumerate(qrels)}
     evaluation = evaluate(run, qrels, ["RR", "AvgRec"])
-    assert evaluation.n == len(evaluation.values["RR"]) == 2 * CHUNK + 3
+    assert evaluation.n == len(evaluation.values["RR"]) == 2 * CHUNK_SIZE + 3
     assert {query: value == 1 for query, value in evaluation.values["RR"].items()} == {
         query: len(hits) == 1 for query, hits in run.items()
     }

@@ -1,7 +1,7 @@
 import pytest
 
 from askalike.errors import SettingsError
-from askalike.evaluation.names import canonical
+from askalike.evaluation.names import canonical_name
 
 
 @pytest.mark.parametrize(
@@ -22,17 +22,17 @@ from askalike.evaluation.names import canonical
     ],
 )
 def test_spellings(spelling: str, name: str) -> None:
-    assert canonical(spelling) == name
-    assert canonical(name) == name
+    assert canonical_name(spelling) == name
+    assert canonical_name(name) == name
 
 
 @pytest.mark.parametrize("name", ["accuracy_score", "", "P@5 AP", "__import__('os')", "NumRet"])
 def test_an_unknown_measure_is_told_with_those_there_are(name: str) -> None:
     with pytest.raises(SettingsError, match=r"there are: AP, RR, P, R, nDCG, Success.*MAP \(= AP\)"):
-        canonical(name)
+        canonical_name(name)
 
 
 @pytest.mark.parametrize("name", ["P", "Success", "P@0", "P@1.5", "AP(depth=3)", "AP(rel=", "Bpref@3", "AvgRec@5"])
 def test_a_wrong_or_missing_cut_off_is_told(name: str) -> None:
     with pytest.raises(SettingsError, match="cut-off"):
-        canonical(name)
+        canonical_name(name)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askalike.evaluation import resampling
-from askalike.evaluation.resampling import bootstrap_means, interval, sign_flip_p
+from askalike.evaluation.resampling import bootstrap_means, percentile_interval, sign_flip_p
 
 DRAWS = 20_000
 
@@ -40,7 +40,7 @@ def test_p_is_uniform_where_nothing_differs() -> None:
 def test_the_interval_covers_the_true_mean_as_often_as_it_says() -> None:
     columns = np.random.default_rng(0).exponential(size=(100, 400))
     means = bootstrap_means(columns, 1000, seed=0)
-    covered = [low <= 1 <= high for low, high in (interval(column) for column in means.T)]
+    covered = [low <= 1 <= high for low, high in (percentile_interval(column) for column in means.T)]
     assert 0.89 <= np.mean(covered) <= 0.98
 
 

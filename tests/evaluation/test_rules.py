@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingsError
-from askalike.evaluation.rules import RULES, named
+from askalike.evaluation.rules import RULES, get_rule
 
 
 def order(rule: str, scores: list[float], ids: str = "abc") -> str:
-    return "".join(named(rule).order("b", list(ids), np.array(scores)))
+    return "".join(get_rule(rule).order_hits("b", list(ids), np.array(scores)))
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ def test_trec_eval_compares_32_bit_floats() -> None:
 
 
 def test_only_lei_drops_queries_without_a_relevant_document() -> None:
-    assert [name for name, rule in RULES.items() if not rule.counts({"a": 0})] == ["lei"]
-    assert all(rule.counts({"a": 0, "b": 1}) for rule in RULES.values())
+    assert [name for name, rule in RULES.items() if not rule.includes_query({"a": 0})] == ["lei"]
+    assert all(rule.includes_query({"a": 0, "b": 1}) for rule in RULES.values())
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
@@ -41,4 +41,4 @@ def test_each_rule_says_what_it_does_in_one_line(rule: object) -> None:
 
 def test_an_unknown_rule_is_told_with_those_there_are() -> None:
     with pytest.raises(SettingsError, match="'mean'; there are: trec_eval, semeval, beir, lei"):
-        named("mean")
+        get_rule("mean")

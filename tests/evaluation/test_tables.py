@@ -1,6 +1,8 @@
-from askalike.evaluation.tables import Cell, Table, to_csv, to_html, to_latex, to_text
+from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_html, to_latex, to_text
 
-TABLE = Table("T & <b>", ("system", "AP"), [("a_b", Cell("0.5", "c")), ("long name", "10.25")], ("50 % done",))
+TABLE = ResultTable(
+    "T & <b>", ("system", "AP"), [("a_b", TableCell("0.5", "c")), ("long name", "10.25")], ("50 % done",)
+)
 
 
 def test_text_is_aligned_and_marks_stand_behind() -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from askalike import registry
-from askalike.index.build import SegmentBuilder
-from askalike.index.lengths import rounded
-from askalike.index.postings import NONE
-from askalike.index.search import HEADROOM, LiveSegment, QueryTerms, Searcher
+from askalike.index.lexical.builder import SegmentBuilder
+from askalike.index.lexical.lengths import round_lengths
+from askalike.index.lexical.postings import NO_DELETIONS
+from askalike.index.lexical.searcher import MAX_REPHRASING_GAIN, LiveSegment, PostingsSearcher, QueryTerms
 from askalike.similarities._similarity import Similarity
 from askalike.types import Collection
 
@@ -62,7 +62,7 @@ class Brute:
         group = self.group(query)
         for number, phrasings in self.documents.items():
             for phrasing, terms in phrasings:
-                skipped = number == query.skip_number and query.skip_phrasing in (-1, phrasing)
+                skipped = number == query.excluded_docid and query.excluded_phrasing in (-1, phrasing)
                 if skipped or (allowed is not None and number not in allowed):
                     continue
                 score = self.score(query, group, terms, similarity)
@@ -77,10 +77,10 @@ class Brute:
         return float(np.sum(np.sort(parts))) + max(completed, default=0.0)
 
     def part(self, term: str, held: Counter[str], length: int, similarity: Similarity) -> float:
-        seen = length if self.exact else int(rounded(max(length // self.scale, 1))) * self.scale
+        seen = length if self.exact else int(round_lengths(max(length // self.scale, 1))) * self.scale
         tf, ttf = held[term] / self.scale, self.ttf[term] / self.scale
         score = similarity.score(tf, seen / self.scale, self.df[term], ttf, self.collection)
-        return float(min(score, HEADROOM * self.bound(term, similarity)))
+        return float(min(score, MAX_REPHRASING_GAIN * self.bound(term, similarity)))
 
     def bound(self, term: str, similarity: Similarity) -> float:
         """What a word can score at most in an own text: no text holds more of it than its length, or than all do."""
@@ -97,16 +97,16 @@ class Brute:
             return []
         held = {t for phrasings in self.documents.values() for _, terms in phrasings for t in terms}
         found = sorted((t for t in held if t.startswith(query.prefix)), key=lambda t: (-self.df[t], t))[:50]
-        return [t for t in dict.fromkeys([*query.whole, *found]) if t not in query.terms]
+        return [t for t in dict.fromkeys([*query.prefix_terms, *found]) if t not in query.terms]
 
 
-def fresh(documents: Documents, exact: bool = False, scale: int = 1) -> Searcher:
+def fresh(documents: Documents, exact: bool = False, scale: int = 1) -> PostingsSearcher:
     """A search over an index that was built of these documents at once."""
     builder = SegmentBuilder(exact, scale)
     for number in sorted(documents):
         for phrasing, terms in documents[number]:
             builder.add(number, phrasing, terms)
-    return Searcher([LiveSegment(s, *NONE) for s in (builder.segments() if len(builder) else [])], scale)
+    return PostingsSearcher([LiveSegment(s, *NO_DELETIONS) for s in (builder.build() if len(builder) else [])], scale)
 
 
 def assert_agrees(numbers: Sequence[int], scores: Sequence[float], truth: Mapping[int, float], k: int) -> None:

@@ -2,13 +2,13 @@
 
 from brute import fresh
 
-from askalike.index.postings import Layout, PostingsIndex
+from askalike.index.lexical.postings import PostingsIndex, PostingsLayout
 
 
 def committed(path, batches):
-    index = PostingsIndex.open(path, Layout("x"))
+    index = PostingsIndex.open(path, PostingsLayout("x"))
     for change, batch in enumerate(batches, 1):
-        with index.writing() as writer:
+        with index.writer() as writer:
             for number, terms in sorted(batch.items()):
                 writer.add(number, [(0, terms)])
             writer.commit(change)
@@ -18,23 +18,23 @@ def committed(path, batches):
 def test_a_term_that_is_among_the_first_of_no_segment_may_be_the_first_of_all(tmp_path):
     one = {n: [f"a{n % 150:03}", *(["azz"] if n < 2 else [])] for n in range(450)}  # 150 terms thrice, azz twice
     two = {1_000 + n: [t if t == "azz" else f"{t}b" for t in terms] for n, terms in one.items()}
-    expected = fresh({n: [(0, terms)] for n, terms in (one | two).items()}).completions("a")
+    expected = fresh({n: [(0, terms)] for n, terms in (one | two).items()}).complete("a")
     assert expected[0] == "azz"
-    assert committed(tmp_path, [one, two]).completions("a") == expected
+    assert committed(tmp_path, [one, two]).complete("a") == expected
 
 
 def test_terms_of_deleted_questions_take_no_place(tmp_path):
     gone = {n: [f"a{n:03}"] for n in range(100)}
-    index = PostingsIndex.open(tmp_path, Layout("x"))
+    index = PostingsIndex.open(tmp_path, PostingsLayout("x"))
     rephrased = {200: [(0, ["b"]), (1, ["azz"])]}
-    with index.writing() as writer:
+    with index.writer() as writer:
         for number, terms in gone.items():
             writer.add(number, [(0, terms)])
         for number in range(110, 190):
             writer.add(number, [(0, ["c"])])
         writer.add(200, rephrased[200])
         writer.commit(1)
-    with index.writing() as writer:
+    with index.writer() as writer:
         writer.delete(range(90))
         writer.commit(2)
-    assert index.searcher.completions("a") == [*(f"a{n:03}" for n in range(90, 100)), "azz"]
+    assert index.searcher.complete("a") == [*(f"a{n:03}" for n in range(90, 100)), "azz"]

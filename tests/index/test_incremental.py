@@ -9,9 +9,9 @@ from brute import ALL, Brute, assert_agrees, fresh
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from askalike.index import build
-from askalike.index.postings import Layout, PostingsIndex
-from askalike.index.search import QueryTerms, Searcher
+from askalike.index.lexical import builder as build
+from askalike.index.lexical.postings import PostingsIndex, PostingsLayout
+from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
 
 WORDS = ["a", "ab", "aba", "b", "ba", "é", "日", "z"]
 NUMBERS = st.integers(1, 14)
@@ -50,7 +50,7 @@ def replayed(steps, layout, path):
     """An index that took the changes one commit at a time, and the documents it should now hold."""
     index, documents = PostingsIndex.open(path, layout), {}
     for change, (added, deleted, reopen) in enumerate(steps, 1):
-        with index.writing() as writer:
+        with index.writer() as writer:
             writer.delete(sorted(deleted))
             documents = {n: d for n, d in documents.items() if n not in deleted} | added
             for number in sorted(added):
@@ -61,24 +61,24 @@ def replayed(steps, layout, path):
     return index, documents
 
 
-def assert_equal(one: Searcher, other: Searcher, asked, k, allowed):
+def assert_equal(one: PostingsSearcher, other: PostingsSearcher, asked, k, allowed):
     rows = None if allowed is None else np.array(sorted(allowed), np.int64)
     pools = [np.array([3, 1, 99, 3, 14, 7], np.int64)] * len(asked)
     for similarity in ALL:
         found = zip(one.search(asked, similarity, k, rows), other.search(asked, similarity, k, rows), strict=True)
         for mine, theirs in found:
-            assert mine.numbers.tolist() == theirs.numbers.tolist()
+            assert mine.docids.tolist() == theirs.docids.tolist()
             assert mine.scores.tolist() == theirs.scores.tolist()
         scored = zip(one.score(asked, similarity, pools), other.score(asked, similarity, pools), strict=True)
         assert all(mine.tolist() == theirs.tolist() for mine, theirs in scored)
 
 
-def assert_true(searcher: Searcher, truth: Brute, asked, k, allowed):
+def assert_true(searcher: PostingsSearcher, truth: Brute, asked, k, allowed):
     rows = None if allowed is None else np.array(sorted(allowed), np.int64)
     for similarity in ALL:
         for query, found in zip(asked, searcher.search(asked, similarity, k, rows), strict=True):
             expected = truth.scores(query, similarity, allowed)
-            assert_agrees(found.numbers.tolist(), found.scores.tolist(), expected, k)
+            assert_agrees(found.docids.tolist(), found.scores.tolist(), expected, k)
         pool = np.array([5, 1, 99, 2], np.int64)
         for query, scores in zip(asked, searcher.score(asked, similarity, [pool] * len(asked)), strict=True):
             expected = truth.scores(query, similarity)
@@ -89,7 +89,7 @@ def assert_true(searcher: Searcher, truth: Brute, asked, k, allowed):
 @given_changes
 def test_incremental_equals_rebuilt_and_the_definition(steps, layout, asked, allowed, k):
     with tempfile.TemporaryDirectory() as folder:
-        index, documents = replayed(steps, Layout("x", *layout), Path(folder))
+        index, documents = replayed(steps, PostingsLayout("x", *layout), Path(folder))
         assert_equal(index.searcher, fresh(documents, *layout), asked, k, allowed)
         assert_true(index.searcher, Brute(documents, *layout), asked, k, allowed)
 
@@ -101,7 +101,7 @@ def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
 ):
     with tempfile.TemporaryDirectory() as folder, monkeypatch.context() as patch:
         patch.setattr(build, "MAX_CODES", 12)
-        index, documents = replayed(steps, Layout("x", *layout), Path(folder))
+        index, documents = replayed(steps, PostingsLayout("x", *layout), Path(folder))
         patch.undo()
         assert_equal(index.searcher, fresh(documents, *layout), asked, k, allowed)
 
@@ -110,10 +110,10 @@ def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
 @given_changes
 def test_explanations_add_up(steps, layout, asked, allowed, k):
     with tempfile.TemporaryDirectory() as folder:
-        searcher = replayed(steps, Layout("x", *layout), Path(folder))[0].searcher
+        searcher = replayed(steps, PostingsLayout("x", *layout), Path(folder))[0].searcher
         for similarity in ALL[:6]:
             for query, found in zip(asked, searcher.search(asked, similarity, k), strict=True):
-                rows = searcher.contributions(query, similarity, found.numbers.tolist())
+                rows = searcher.explain(query, similarity, found.docids.tolist())
                 for score, (_, parts) in zip(found.scores, rows, strict=True):
                     assert sum(s for _, s in parts) == pytest.approx(score, rel=1e-9)
                     assert len({t for t, _ in parts}) == len(parts)
@@ -128,7 +128,7 @@ def test_neither_k_nor_the_batch_changes_a_result(documents, asked, layout):
         for query, whole in zip(asked, together, strict=True):
             for k in (1, 2, 5, 10_000_000):
                 alone = searcher.search([query], similarity, k)[0]
-                assert alone.numbers.tolist() == whole.numbers[:k].tolist()
+                assert alone.docids.tolist() == whole.docids[:k].tolist()
                 assert alone.scores.tolist() == whole.scores[:k].tolist()
 
 
@@ -138,7 +138,7 @@ def test_search_and_score_agree(documents, asked, layout):
     searcher = fresh(documents, *layout)
     for similarity in ALL:
         found = searcher.search(asked, similarity, 100)
-        scored = searcher.score(asked, similarity, [f.numbers for f in found])
+        scored = searcher.score(asked, similarity, [f.docids for f in found])
         assert all(f.scores.tolist() == s.tolist() for f, s in zip(found, scored, strict=True))
 
 
@@ -157,6 +157,6 @@ def test_a_rephrasing_never_lowers_a_score(documents, number, text, asked, layou
             assert new[others].tolist() == old[others].tolist()
         searched = zip(before.search(asked, similarity, 50), after.search(asked, similarity, 50), strict=True)
         for old, new in searched:
-            earlier = dict(zip(old.numbers.tolist(), old.scores.tolist(), strict=True))
-            later = dict(zip(new.numbers.tolist(), new.scores.tolist(), strict=True))
+            earlier = dict(zip(old.docids.tolist(), old.scores.tolist(), strict=True))
+            later = dict(zip(new.docids.tolist(), new.scores.tolist(), strict=True))
             assert all(later[n] >= s for n, s in earlier.items())

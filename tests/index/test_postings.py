@@ -14,10 +14,10 @@ import pytest
 from brute import SIX, fresh
 
 from askalike.errors import SearchIndexError
-from askalike.index.postings import FORMAT, MANIFEST, Layout, PostingsIndex
-from askalike.index.search import QueryTerms
+from askalike.index.lexical.postings import FORMAT, MANIFEST, PostingsIndex, PostingsLayout
+from askalike.index.lexical.searcher import QueryTerms
 
-LAYOUT = Layout("x")
+LAYOUT = PostingsLayout("x")
 WORDS = [f"w{i}" for i in range(40)]
 QUERIES = [QueryTerms(WORDS[:3]), QueryTerms(WORDS[3:9], "w1")]
 FORKED = multiprocessing.get_context("fork")
@@ -104,7 +104,7 @@ def commit_nonsense(index):
 
 def test_one_writer_at_a_time(tmp_path):
     one, other = PostingsIndex.open(tmp_path, LAYOUT), PostingsIndex.open(tmp_path, LAYOUT)
-    with one.writing(), pytest.raises(SearchIndexError, match=r"another process is writing.*wait"), other.writing():
+    with one.writer(), pytest.raises(SearchIndexError, match=r"another process is writing.*wait"), other.writer():
         pass
     commit(other, 1)
     commit(one, 2)  # takes up what the other has committed
@@ -120,7 +120,7 @@ def test_a_reader_keeps_its_state_until_it_refreshes(tmp_path):
         commit(writer, change)
         assert answers(searcher) == before
     assert len(json.loads((tmp_path / MANIFEST).read_text())["segments"]) < 10
-    searcher._forget()  # nothing it needs was only in memory
+    searcher._clear_caches()  # nothing it needs was only in memory
     assert answers(searcher) == before
     assert reader.refresh()
     assert not reader.refresh()
@@ -145,7 +145,7 @@ def test_a_reader_never_meets_half_a_commit(tmp_path):
 def test_the_same_change_may_be_committed_twice(tmp_path):
     index = PostingsIndex.open(tmp_path, LAYOUT)
     for number in range(6):
-        with index.writing() as writer:
+        with index.writer() as writer:
             writer.add(number, [(0, ["a", f"b{number}"])])
             writer.delete([number - 1])
             writer.commit(1)
@@ -171,12 +171,12 @@ def test_an_index_thrown_away_is_a_new_one(tmp_path):
 def test_documents_without_a_word_and_an_index_of_nothing(tmp_path):
     index = PostingsIndex.open(tmp_path, LAYOUT)
     assert answers(index.searcher) == answers(fresh({}))
-    with index.writing() as writer:
+    with index.writer() as writer:
         for number in range(3):
             writer.add(number, [(0, [])])
         writer.commit(1)
     assert answers(PostingsIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh({}))
-    with index.writing() as writer:
+    with index.writer() as writer:
         writer.delete(range(3))
         writer.commit(2)
     assert named(tmp_path) == {MANIFEST, "lock"}
@@ -297,4 +297,4 @@ def test_numbers_and_scores_are_columns_of_their_types(tmp_path):
     index = PostingsIndex.open(tmp_path, LAYOUT)
     commit(index, 1)
     for found in (*index.searcher.search(QUERIES, SIX[0], 3), *index.searcher.search(QUERIES, SIX[0], 0)):
-        assert (found.numbers.dtype, found.scores.dtype) == (np.int64, np.float64)
+        assert (found.docids.dtype, found.scores.dtype) == (np.int64, np.float64)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.archive import Archive
+from askalike.store import Archive
 from askalike.types import Question
 
 WORDS = ["egg", "rice", "pot", "tea", "water", "salt", "boil", "stir", "wait", "serve", "hot", "cold"]
@@ -19,9 +19,9 @@ def test_shares_change_nothing(tmp_path, monkeypatch, threads, n):
     titles = [" ".join(rng.choice(WORDS, 4)) for _ in range(700)]
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(Question(f"{i}", title) for i, title in enumerate(titles[:400]))
-        ranker = rankers.build("bm25").index(archive.view())
+        ranker = rankers.create("bm25").build(archive.view())
         archive.upsert(Question(f"{i}", title) for i, title in enumerate(titles[400:], 400))
-        ranker.index(archive.view())
+        ranker.build(archive.view())
         queries = {f"q{i}": Question(f"q{i}", title) for i, title in enumerate(titles[:n])}
         together = ranker.rank(queries, 10)
         for id in list(queries)[:: max(1, n // 20)]:

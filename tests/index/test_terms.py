@@ -4,8 +4,8 @@ from brute import fresh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askalike.index.search import MOST_COMPLETIONS
-from askalike.index.terms import completions, find, packed, term
+from askalike.index.lexical.searcher import MAX_COMPLETIONS
+from askalike.index.lexical.terms import find_prefix_range, find_terms, pack_terms, term_at
 
 words = st.text("abé日\U0001f600", min_size=1, max_size=4)
 
@@ -14,21 +14,21 @@ words = st.text("abé日\U0001f600", min_size=1, max_size=4)
 @given(st.sets(words), st.lists(words))
 def test_finds_what_is_there(held, wanted):
     order = sorted(held)
-    dictionary = packed(order)
-    assert [term(*dictionary, i) for i in range(len(order))] == order
+    dictionary = pack_terms(order)
+    assert [term_at(*dictionary, i) for i in range(len(order))] == order
     expected = [order.index(w) if w in held else -1 for w in wanted]
-    assert find(*dictionary, wanted).tolist() == expected
+    assert find_terms(*dictionary, wanted).tolist() == expected
 
 
 @settings(deadline=None)
 @given(st.sets(words), words)
 def test_completions_are_those_that_begin_so(held, prefix):
     order = sorted(held)
-    found = [order[i] for i in completions(*packed(order), prefix)]
+    found = [order[i] for i in find_prefix_range(*pack_terms(order), prefix)]
     assert found == [t for t in order if t.startswith(prefix)]
 
 
 def test_the_most_frequent_completions_come_first_and_at_most_50():
     documents = {n: [(0, [f"a{i:03}" for i in range(200) if n % (i + 1) == 0])] for n in range(1, 400)}
-    found = fresh(documents).completions("a")
-    assert found == [f"a{i:03}" for i in range(MOST_COMPLETIONS)]
+    found = fresh(documents).complete("a")
+    assert found == [f"a{i:03}" for i in range(MAX_COMPLETIONS)]

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from askalike.errors import SearchIndexError
-from askalike.index import vectors as module
-from askalike.index.stored import Dense, Sparse, prepared
-from askalike.index.vector_search import VectorQueries
-from askalike.index.vectors import VectorIndex, VectorLayout
-from askalike.types import Part, Vectors
+from askalike.index.vectors.searcher import VectorQueries
+from askalike.index.vectors.stored import DensePart, SparsePart, prepare_rows
+from askalike.index.vectors.vectors import VectorIndex, VectorLayout
+from askalike.index.vectors import vectors as module
+from askalike.types import VectorPart, Vectors
 
 DIM = 5
 NUMBERS = st.integers(0, 12)
@@ -43,9 +43,9 @@ def no_waiting_for_the_disk():
 
 def vectors(values, metrics, has_sparse):
     dense = np.array(values, np.float32).reshape(-1, DIM)
-    parts = [Part(dense, metric, 1.0 - 0.3 * i) for i, metric in enumerate(metrics)]
+    parts = [VectorPart(dense, metric, 1.0 - 0.3 * i) for i, metric in enumerate(metrics)]
     if has_sparse:
-        parts.append(Part(sparse.csr_array(dense), "cosine", -0.25))
+        parts.append(VectorPart(sparse.csr_array(dense), "cosine", -0.25))
     return Vectors(tuple(parts))
 
 
@@ -58,7 +58,7 @@ def add(writer, documents, kind):
 def replayed(steps, kind, storage, path):
     index, documents = VectorIndex.open(path, VectorLayout("x", storage)), {}
     for change, (more, gone) in enumerate(steps, 1):
-        with index.writing() as writer:
+        with index.writer() as writer:
             writer.delete(gone)
             add(writer, more, kind)
             writer.commit(change)
@@ -70,7 +70,7 @@ def replayed(steps, kind, storage, path):
 
 def fresh(documents, kind, storage, path):
     index = VectorIndex.open(path, VectorLayout("x", storage))
-    with index.writing() as writer:
+    with index.writer() as writer:
         add(writer, documents, kind)
         writer.commit(1)
     return index
@@ -84,9 +84,11 @@ def score(document, query, kind, storage):
     """One row against one query, by the definition, over what is kept of the row."""
     total = 0.0
     for kept, wanted in zip(vectors([document], *kind).parts, vectors([query], *kind).parts, strict=True):
-        stored = (Sparse if sparse.issparse(kept.values) else Dense).of(kept, storage)
-        x = (stored.rows.toarray() if isinstance(stored, Sparse) else stored.values(np.arange(1)))[0].astype(np.float64)
-        y = prepared(wanted)
+        stored = (SparsePart if sparse.issparse(kept.values) else DensePart).from_part(kept, storage)
+        x = (stored.rows.toarray() if isinstance(stored, SparsePart) else stored.decode_rows(np.arange(1)))[0].astype(
+            np.float64
+        )
+        y = prepare_rows(wanted)
         y = (y.toarray() if sparse.issparse(y) else y)[0].astype(np.float64)
         total += kept.weight * (-np.sqrt(((x - y) ** 2).sum()) if kept.metric == "euclidean" else x @ y)
     return total
@@ -115,16 +117,16 @@ def test_incremental_equals_rebuilt_and_the_definition(steps, layout, queries, a
         mine, theirs = (i.searcher.search(asked(queries, kind), k, allowed) for i in (index, other))
         pool = [np.array([5, 1, 99, 2], np.int64)] * len(queries)
         again, anew = (i.searcher.score(asked(queries, kind), pool) for i in (index, other))
-        assert [(f.numbers.tolist(), f.scores.tolist()) for f in mine] == [
-            (f.numbers.tolist(), f.scores.tolist()) for f in theirs
+        assert [(f.docids.tolist(), f.scores.tolist()) for f in mine] == [
+            (f.docids.tolist(), f.scores.tolist()) for f in theirs
         ]
         np.testing.assert_array_equal(again, anew)
         for found, scores, (query, *skip) in zip(mine, again, queries, strict=True):
             expected = truth(documents, query, skip, kind, storage, allowed)
-            assert len(found.numbers) == min(k, len(expected))
-            np.testing.assert_allclose(found.scores, [expected[n] for n in found.numbers], rtol=1e-5, atol=1e-5)
+            assert len(found.docids) == min(k, len(expected))
+            np.testing.assert_allclose(found.scores, [expected[n] for n in found.docids], rtol=1e-5, atol=1e-5)
             np.testing.assert_allclose(found.scores, sorted(expected.values(), reverse=True)[:k], rtol=1e-5, atol=1e-5)
-            assert [*found.numbers] == [n for n, _ in sorted(zip(found.numbers, found.scores, strict=True),
+            assert [*found.docids] == [n for n, _ in sorted(zip(found.docids, found.scores, strict=True),
                                                              key=lambda x: (-x[1], x[0]))]  # fmt: skip
             everything = truth(documents, query, skip, kind, storage, None)
             np.testing.assert_allclose(scores, [everything.get(n, np.nan) for n in pool[0]], rtol=1e-5, atol=1e-5)
@@ -135,16 +137,18 @@ def test_a_batch_is_its_queries_one_by_one_and_any_k_is_a_prefix(tmp_path, stora
     generator = np.random.default_rng(1)
     values = generator.standard_normal((3_000, 64)).astype(np.float32)
     index = VectorIndex.open(tmp_path, VectorLayout("x", storage))
-    with index.writing() as writer:
-        writer.add(np.arange(3_000), np.zeros(3_000), Vectors((Part(values),)))
+    with index.writer() as writer:
+        writer.add(np.arange(3_000), np.zeros(3_000), Vectors((VectorPart(values),)))
         writer.commit(1)
-    asked = VectorQueries(Vectors((Part(generator.standard_normal((20, 64)).astype(np.float32)),)), [(-1, -1)] * 20)
+    asked = VectorQueries(
+        Vectors((VectorPart(generator.standard_normal((20, 64)).astype(np.float32)),)), [(-1, -1)] * 20
+    )
     together = index.searcher.search(asked, 50)
     for i, whole in enumerate(together):
-        one = VectorQueries(Vectors((Part(asked.vectors.parts[0].values[i : i + 1]),)), [(-1, -1)])
+        one = VectorQueries(Vectors((VectorPart(asked.vectors.parts[0].values[i : i + 1]),)), [(-1, -1)])
         for k in (1, 10, 50):
             found = index.searcher.search(one, k)[0]
-            assert found.numbers.tolist() == whole.numbers[:k].tolist()
+            assert found.docids.tolist() == whole.docids[:k].tolist()
             assert found.scores.tolist() == whole.scores[:k].tolist()
 
 
@@ -158,24 +162,26 @@ def test_a_graph_finds_what_exact_search_finds_after_any_changes(tmp_path):
         numbers = np.sort(generator.choice(6_000, 1_500, replace=False))
         values = generator.standard_normal((1_500, 16)).astype(np.float32)
         for one in (index, exact):
-            with one.writing() as writer:
+            with one.writer() as writer:
                 writer.delete(range(change * 100, change * 100 + 80))
-                writer.add(numbers, np.zeros(1_500), Vectors((Part(values),)))
+                writer.add(numbers, np.zeros(1_500), Vectors((VectorPart(values),)))
                 writer.commit(change)
     assert list((tmp_path / "graph").glob("*/graph-0.usearch"))
-    asked = VectorQueries(Vectors((Part(generator.standard_normal((100, 16)).astype(np.float32)),)), [(-1, -1)] * 100)
+    asked = VectorQueries(
+        Vectors((VectorPart(generator.standard_normal((100, 16)).astype(np.float32)),)), [(-1, -1)] * 100
+    )
     pairs = zip(index.searcher.search(asked, 10), exact.searcher.search(asked, 10), strict=True)
-    recall = np.mean([len(set(a.numbers) & set(b.numbers)) / 10 for a, b in pairs])
+    recall = np.mean([len(set(a.docids) & set(b.docids)) / 10 for a, b in pairs])
     assert recall >= 0.95
     reopened = VectorIndex.open(tmp_path / "graph", made).searcher.search(asked, 10)
-    assert [f.numbers.tolist() for f in reopened] == [f.numbers.tolist() for f in index.searcher.search(asked, 10)]
+    assert [f.docids.tolist() for f in reopened] == [f.docids.tolist() for f in index.searcher.search(asked, 10)]
 
 
 KILLED = """
 import os, signal, sys
 import numpy as np
 from pathlib import Path
-from askalike.index.vectors import VectorIndex, VectorLayout
+from askalike.index.vectors.vectors import VectorIndex, VectorLayout
 from askalike.types import Part, Vectors
 index = VectorIndex.open(Path(sys.argv[1]), VectorLayout("x"))
 left = int(sys.argv[2])
@@ -198,45 +204,45 @@ with index.writing() as writer:
 @pytest.mark.parametrize("moment", [0, 3, 7, 9, 12])
 def test_killed_at_any_moment_it_holds_a_committed_state(tmp_path, moment):
     index = VectorIndex.open(tmp_path, VectorLayout("x"))
-    with index.writing() as writer:
-        writer.add(np.arange(5), np.zeros(5), Vectors((Part(np.eye(5, 4, dtype=np.float32) + 1),)))
+    with index.writer() as writer:
+        writer.add(np.arange(5), np.zeros(5), Vectors((VectorPart(np.eye(5, 4, dtype=np.float32) + 1),)))
         writer.commit(1)
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(moment)], env=os.environ, check=False)
     assert done.returncode in (0, -signal.SIGKILL)
-    asked = VectorQueries(Vectors((Part(np.ones((1, 4), np.float32)),)), [(-1, -1)])
+    asked = VectorQueries(Vectors((VectorPart(np.ones((1, 4), np.float32)),)), [(-1, -1)])
     again = VectorIndex.open(tmp_path, VectorLayout("x"))
-    found = sorted(again.searcher.search(asked, 9)[0].numbers.tolist())
+    found = sorted(again.searcher.search(asked, 9)[0].docids.tolist())
     assert found == ([0, 1, 2, 3, 4] if again.change == 1 else [1, 2, 3, 4, 7])
-    with again.writing() as writer:
+    with again.writer() as writer:
         writer.commit(3)
-    names = {p.name for p in again._parts} | {p.deletions for p in again._parts if p.deletions}
+    names = {p.name for p in again._segments} | {p.deletions for p in again._segments if p.deletions}
     assert {p.name for p in tmp_path.iterdir()} == names | {"manifest.json", "lock"}
 
 
 def test_other_vectors_than_the_indexs_are_refused(tmp_path):
     index = VectorIndex.open(tmp_path, VectorLayout("x"))
-    with index.writing() as writer:
-        writer.add(np.arange(2), np.zeros(2), Vectors((Part(np.ones((2, 4), np.float32)),)))
+    with index.writer() as writer:
+        writer.add(np.arange(2), np.zeros(2), Vectors((VectorPart(np.ones((2, 4), np.float32)),)))
         with pytest.raises(SearchIndexError, match="do not go with"):
-            writer.add(np.arange(2), np.zeros(2), Vectors((Part(np.ones((2, 3), np.float32)),)))
+            writer.add(np.arange(2), np.zeros(2), Vectors((VectorPart(np.ones((2, 3), np.float32)),)))
         writer.commit(1)
     with pytest.raises(SearchIndexError, match="rebuild it"):
-        index.searcher.search(VectorQueries(Vectors((Part(np.ones((1, 3), np.float32)),)), [(-1, -1)]), 1)
+        index.searcher.search(VectorQueries(Vectors((VectorPart(np.ones((1, 3), np.float32)),)), [(-1, -1)]), 1)
     with pytest.raises(SearchIndexError, match="storage differs"):
         VectorIndex.open(tmp_path, VectorLayout("x", "int8"))
     other = VectorIndex.open(tmp_path / "other", VectorLayout("x"))
-    with pytest.raises(SearchIndexError, match="storage=f32"), other.writing() as writer:
-        writer.add(np.arange(1), np.zeros(1), Vectors((Part(np.full((1, 4), 1e6, np.float32), "dot"),)))
+    with pytest.raises(SearchIndexError, match="storage=f32"), other.writer() as writer:
+        writer.add(np.arange(1), np.zeros(1), Vectors((VectorPart(np.full((1, 4), 1e6, np.float32), "dot"),)))
 
 
 def test_a_large_build_is_cut_into_segments(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BYTES_PER_SEGMENT", 1_000)
     index = VectorIndex.open(tmp_path, VectorLayout("x"))
-    with index.writing() as writer:
+    with index.writer() as writer:
         for start in range(0, 300, 10):
             values = np.random.default_rng(start).standard_normal((10, 8)).astype(np.float32)
-            writer.add(np.arange(start, start + 10), np.zeros(10), Vectors((Part(values),)))
+            writer.add(np.arange(start, start + 10), np.zeros(10), Vectors((VectorPart(values),)))
         writer.commit(1)
-    asked = VectorQueries(Vectors((Part(np.ones((1, 8), np.float32)),)), [(-1, -1)])
-    assert len(index.searcher.search(asked, 1_000)[0].numbers) == 300
-    assert len(index._parts) < 10
+    asked = VectorQueries(Vectors((VectorPart(np.ones((1, 8), np.float32)),)), [(-1, -1)])
+    assert len(index.searcher.search(asked, 1_000)[0].docids) == 300
+    assert len(index._segments) < 10

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from brute import ALL, assert_agrees
 
-from askalike.index.build import SegmentBuilder
-from askalike.index.lengths import rounded
-from askalike.index.maxscore import WINDOW
-from askalike.index.postings import NONE
-from askalike.index.search import LiveSegment, QueryTerms, Searcher
+from askalike.index.lexical.builder import SegmentBuilder
+from askalike.index.lexical.lengths import round_lengths
+from askalike.index.lexical.maxscore import WINDOW
+from askalike.index.lexical.postings import NO_DELETIONS
+from askalike.index.lexical.searcher import LiveSegment, PostingsSearcher, QueryTerms
 from askalike.similarities._similarity import Similarity
 from askalike.types import Collection
 
@@ -30,15 +30,15 @@ class Table:
 
     def truth(self, query: QueryTerms, similarity: Similarity, allowed: np.ndarray | None = None) -> dict[int, float]:
         own = self.counts[self.phrasings == 0]
-        df, ttf, lengths = (own > 0).sum(0), own.sum(0), rounded(self.counts.sum(1))
+        df, ttf, lengths = (own > 0).sum(0), own.sum(0), round_lengths(self.counts.sum(1))
         collection = Collection(len(own), float(own.sum()))
         scores = np.zeros(len(self.counts))
         for word in query.terms:
             tf, v = self.counts[:, WORDS.index(word)], WORDS.index(word)
             rows = np.flatnonzero(tf)
             scores[rows] += similarity.score(tf[rows], lengths[rows], df[v], ttf[v], collection)
-        skipped = self.numbers == query.skip_number
-        scores[skipped & ((query.skip_phrasing < 0) | (self.phrasings == query.skip_phrasing))] = 0
+        skipped = self.numbers == query.excluded_docid
+        scores[skipped & ((query.excluded_phrasing < 0) | (self.phrasings == query.excluded_phrasing))] = 0
         if allowed is not None:
             scores[~np.isin(self.numbers, allowed)] = 0
         best: dict[int, float] = {}
@@ -46,7 +46,7 @@ class Table:
             best[int(self.numbers[row])] = max(best.get(int(self.numbers[row]), 0.0), float(scores[row]))
         return best
 
-    def searcher(self, cuts: list[int]) -> Searcher:
+    def searcher(self, cuts: list[int]) -> PostingsSearcher:
         """Over one segment per stretch of rows."""
         segments = []
         for rows in np.split(np.arange(len(self.counts)), cuts):
@@ -54,8 +54,8 @@ class Table:
             for row in rows:
                 terms = [WORDS[v] for v in np.flatnonzero(self.counts[row]) for _ in range(self.counts[row, v])]
                 builder.add(int(self.numbers[row]), int(self.phrasings[row]), terms)
-            segments += [LiveSegment(s, *NONE) for s in builder.segments()]
-        return Searcher(segments)
+            segments += [LiveSegment(s, *NO_DELETIONS) for s in builder.build()]
+        return PostingsSearcher(segments)
 
 
 def table(rephrased: bool) -> Table:
@@ -89,7 +89,7 @@ def asked(count: int) -> list[QueryTerms]:
 
 
 @cache
-def archive(kind: str) -> tuple[Table, Searcher]:
+def archive(kind: str) -> tuple[Table, PostingsSearcher]:
     """plain, rephrased, or plain in four segments."""
     documents = table(kind == "rephrased")
     return documents, documents.searcher([100, 5_000, DOCUMENTS - WINDOW - 500] if kind == "in four segments" else [])
@@ -110,7 +110,7 @@ def test_finds_what_scoring_everything_finds(kind, similarity):
     expected = [truth.truth(q, similarity) for q in queries]
     for k in (1, 10, 300):
         for found, scores in zip(searcher.search(queries, similarity, k), expected, strict=True):
-            assert_agrees(found.numbers.tolist(), found.scores.tolist(), scores, k)
+            assert_agrees(found.docids.tolist(), found.scores.tolist(), scores, k)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.0002, 0.05, 0.9])
@@ -122,8 +122,8 @@ def test_a_filter_comes_before_the_ranking(similarity, share):
     queries = asked(5)
     for query, found in zip(queries, searcher.search(queries, similarity, 10, allowed), strict=True):
         expected = truth.truth(query, similarity, allowed)
-        assert_agrees(found.numbers.tolist(), found.scores.tolist(), expected, 10)
-        assert len(found.numbers) == min(10, len(expected))
+        assert_agrees(found.docids.tolist(), found.scores.tolist(), expected, 10)
+        assert len(found.docids) == min(10, len(expected))
 
 
 def test_segments_do_not_change_a_result():
@@ -131,19 +131,19 @@ def test_segments_do_not_change_a_result():
     for similarity in ALL:
         one, four = (archive(kind)[1].search(queries, similarity, 20) for kind in ("plain", "in four segments"))
         for a, b in zip(one, four, strict=True):
-            assert a.numbers.tolist() == b.numbers.tolist()
+            assert a.docids.tolist() == b.docids.tolist()
             assert a.scores.tolist() == b.scores.tolist()
 
 
 def test_completions_in_a_large_archive_match_the_best_one():
     searcher = archive("in four segments")[1]
-    assert searcher.completions("w1")[:2] == ["w1", "w10"]
+    assert searcher.complete("w1")[:2] == ["w1", "w10"]
     similarity = ALL[0]
-    singles = [searcher.search([QueryTerms([w])], similarity, DOCUMENTS)[0] for w in searcher.completions("w1")]
+    singles = [searcher.search([QueryTerms([w])], similarity, DOCUMENTS)[0] for w in searcher.complete("w1")]
     best: dict[int, float] = {}
     for found in singles:
-        for number, score in zip(found.numbers.tolist(), found.scores.tolist(), strict=True):
+        for number, score in zip(found.docids.tolist(), found.scores.tolist(), strict=True):
             best[number] = max(best.get(number, 0.0), score)
     for k in (1, 50):
         found = searcher.search([QueryTerms([], "w1")], similarity, k)[0]
-        assert_agrees(found.numbers.tolist(), found.scores.tolist(), best, k)
+        assert_agrees(found.docids.tolist(), found.scores.tolist(), best, k)

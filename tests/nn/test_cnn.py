@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch.nn import functional
 
-from askalike.config import validated
+from askalike.config import validate_settings
 from askalike.errors import SettingsError
-from askalike.nn._layers import WindowMax, WordWeights, fill
-from askalike.nn.bow_cnn import BowCnn, BowCnnSettings
-from askalike.nn.cnn import Cnn, CnnSettings
+from askalike.nn._layers import WeightedBag, WindowMax, copy_pretrained_vectors
+from askalike.nn.bow_cnn import BowCnnNetwork, BowCnnNetworkSettings
+from askalike.nn.cnn import CnnNetwork, CnnNetworkSettings
 
 
 def ids_of(*rows):
@@ -45,10 +45,10 @@ def test_a_window_by_hand():
 
 def test_a_bag_of_words_by_hand():
     """t = 2 for word 2, 3 for word 3: 'a a b' is (4, 3); an unknown word (1) counts nothing."""
-    layer = WordWeights(5, trained=True)
+    layer = WeightedBag(5, trained=True)
     layer.t.data = torch.tensor([7.0, 7.0, 2.0, 3.0, 5.0])
     batch = ids_of([2, 2, 3, 1], [3], [])
-    assert layer.sparse(batch["ids"], batch["mask"]).to_dense().tolist() == [
+    assert layer.sparse_bags(batch["ids"], batch["mask"]).to_dense().tolist() == [
         [0, 0, 4, 3, 0],
         [0, 0, 0, 3, 0],
         [0, 0, 0, 0, 0],
@@ -58,35 +58,35 @@ def test_a_bag_of_words_by_hand():
 
 
 def test_the_score_is_beta_times_the_cosines():
-    network = BowCnn(BowCnnSettings(dim=4, units=3), 10)
+    network = BowCnnNetwork(BowCnnNetworkSettings(dim=4, units=3), 10)
     network.beta.data = torch.tensor([0.3, 2.0])
     parts = network(ids_of([2, 3], [3, 4]))
     cosines = [functional.cosine_similarity(part[0], part[1], dim=0) for part in parts]
-    scores = network.pairs(tuple(p[:1] for p in parts), tuple(p[1:] for p in parts))
+    scores = network.score_pairs(tuple(p[:1] for p in parts), tuple(p[1:] for p in parts))
     assert scores.item() == pytest.approx(0.3 * cosines[0].item() + 2 * cosines[1].item())
 
 
 def test_the_starts_of_table_5():
     idf = torch.arange(10.0)
     for weights, trained in (("idf", True), ("idf", False), ("ones", True), ("ones", False)):
-        network = BowCnn(BowCnnSettings(dim=4, units=3, weights=weights, train_weights=trained), 10)
-        network.start(None, idf)
+        network = BowCnnNetwork(BowCnnNetworkSettings(dim=4, units=3, weights=weights, train_weights=trained), 10)
+        network.initialise(None, idf)
         assert network.bag.t.tolist() == (idf if weights == "idf" else torch.ones(10)).tolist()
         assert network.bag.t.requires_grad is trained
 
 
 def test_pretrained_vectors_fill_the_rows_they_have():
-    network = Cnn(CnnSettings(dim=2, units=3), 4)
+    network = CnnNetwork(CnnNetworkSettings(dim=2, units=3), 4)
     before = network.convolution.words.weight.detach().clone()
     given = torch.tensor([[9.0, 9.0], [torch.nan, torch.nan], [1.0, 2.0], [torch.nan, torch.nan]])
-    network.start(given, torch.zeros(4))
+    network.initialise(given, torch.zeros(4))
     after = network.convolution.words.weight
     assert after[2].tolist() == [1, 2]
     assert after[[0, 1, 3]].tolist() == before[[0, 1, 3]].tolist()
     with pytest.raises(SettingsError, match=r"set network\.dim=3"):
-        fill(network.convolution.words, torch.zeros(4, 3))
+        copy_pretrained_vectors(network.convolution.words, torch.zeros(4, 3))
 
 
 def test_a_window_has_a_middle():
     with pytest.raises(SettingsError, match="window: expected an odd number"):
-        validated(CnnSettings, {"window": 4}, "cnn")
+        validate_settings(CnnNetworkSettings, {"window": 4}, "cnn")

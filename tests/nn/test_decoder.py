@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from askalike.nn._beam import Search, beam_search
+from askalike.nn._beam import BeamSearchOptions, beam_search
 from askalike.nn._decoder import END, Decoder
-from askalike.nn._two_towers import flat
+from askalike.nn._two_towers import flatten_sentences
 
 SIZE, DIM, LATENT, HIDDEN = 9, 4, 3, 16
 
@@ -80,7 +80,7 @@ def test_one_step_is_the_same_as_reading_the_whole_beginning(made):
 def test_a_beam_as_wide_as_all_texts_finds_the_best_one(made):
     decoder, words = made
     vector = torch.randn(LATENT, dtype=torch.double)
-    search = Search(beam=SIZE**3, longest=3, penalty=0.0, repeat=0)
+    search = BeamSearchOptions(beam_size=SIZE**3, max_words=3, length_penalty=0.0, no_repeat_ngram=0)
     found, score = beam_search(decoder, words, vector, search)
     ended = (list(text) for n in (1, 2) for text in itertools.product(range(1, SIZE), repeat=n))
     best = max(ended, key=lambda text: by_hand(decoder, words, vector, text))
@@ -100,7 +100,7 @@ def test_greedy_takes_the_likeliest_word_each_time(made):
         if (word := int(found.argmax())) == END:
             break
         text.append(word)
-    assert beam_search(decoder, words, vector, Search(1, 6, 0.0, 0))[0] == text
+    assert beam_search(decoder, words, vector, BeamSearchOptions(1, 6, 0.0, 0))[0] == text
 
 
 @pytest.mark.parametrize("repeat", [1, 2, 3])
@@ -108,7 +108,7 @@ def test_no_run_of_words_comes_twice(made, repeat):
     decoder, words = made
     with torch.no_grad():  # it would say one word for ever
         decoder.lstm.bias_hh_l0.fill_(3)
-    text, _ = beam_search(decoder, words, torch.ones(LATENT, dtype=torch.double), Search(3, 20, 1.0, repeat))
+    text, _ = beam_search(decoder, words, torch.ones(LATENT, dtype=torch.double), BeamSearchOptions(3, 20, 1.0, repeat))
     runs = [tuple(text[at : at + repeat]) for at in range(len(text) - repeat + 1)]
     assert len(set(runs)) == len(runs)
 
@@ -116,13 +116,13 @@ def test_no_run_of_words_comes_twice(made, repeat):
 def test_longer_texts_are_favoured_by_the_penalty(made):
     decoder, words = made
     vector = torch.randn(LATENT, dtype=torch.double)
-    lengths = [len(beam_search(decoder, words, vector, Search(8, 12, p, 0))[0]) for p in (0.0, 5.0)]
+    lengths = [len(beam_search(decoder, words, vector, BeamSearchOptions(8, 12, p, 0))[0]) for p in (0.0, 5.0)]
     assert lengths[0] <= lengths[1]
 
 
 def test_sentences_become_one_text():
     ids = torch.tensor([[[1, 2, 0], [3, 0, 0]], [[4, 0, 0], [0, 0, 0]]])
-    joined, mask = flat(ids, ids > 0)
+    joined, mask = flatten_sentences(ids, ids > 0)
     assert joined.where(mask, 0).tolist() == [[1, 2, 3], [4, 0, 0]]
     assert functional.pad(mask, (0, 0)).sum(1).tolist() == [3, 1]
 

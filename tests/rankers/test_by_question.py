@@ -3,8 +3,8 @@
 import pytest
 
 from askalike import rankers
-from askalike.archive.store import Archive
 from askalike.errors import SettingsError
+from askalike.store.archive import Archive
 from askalike.types import Answer, Question
 
 
@@ -26,8 +26,8 @@ def archive(tmp_path):
 
 
 def found(archive, query, k=10, **settings):
-    ranker = rankers.build("by_question", {"ranker": "bm25", **settings}, archive.path)
-    ranker.index(archive.view(of="answers"))
+    ranker = rankers.create("by_question", {"ranker": "bm25", **settings}, archive.path)
+    ranker.build(archive.view(of="answers"))
     return [hit.id for hit in ranker.rank({query.id: query}, k)[query.id]]
 
 
@@ -41,27 +41,27 @@ def test_a_question_of_the_archive_does_not_find_its_own_answers(archive):
 
 
 def test_candidates_are_ranked_by_their_questions(archive):
-    ranker = rankers.build("by_question", {"ranker": "bm25"}).index(archive.view(of="answers"))
+    ranker = rankers.create("by_question", {"ranker": "bm25"}).build(archive.view(of="answers"))
     query = Question("?", "boil rice")
     run = ranker.rank({"?": query}, 5, candidates={"?": ["bike1", "egg1", "rice1"]})
     assert [hit.id for hit in run["?"]] == ["rice1", "egg1", "bike1"]
 
 
 def test_it_can_be_a_part_of_a_hybrid(archive):
-    ranker = rankers.build("hybrid", {"parts": ["by_question", "bm25"]}).index(archive.view(of="answers"))
+    ranker = rankers.create("hybrid", {"parts": ["by_question", "bm25"]}).build(archive.view(of="answers"))
     run = ranker.rank({"?": Question("?", "boil an egg in minutes")}, 5)
     assert run["?"][0].id == "egg2"
 
 
 def test_questions_have_other_rankers(archive):
     with pytest.raises(SettingsError, match="ranks answers; to rank questions, use bm25"):
-        rankers.build("by_question", {"ranker": "bm25"}).index(archive.view())
+        rankers.create("by_question", {"ranker": "bm25"}).build(archive.view())
     with pytest.raises(SettingsError, match="no ranker is called"):
-        rankers.build("by_question", {"ranker": "nobody"})
+        rankers.create("by_question", {"ranker": "nobody"})
 
 
 def test_a_seed_is_for_the_parts_that_learn():
-    ranker = rankers.build("hybrid", {"parts": ["bm25", "dssm"], "seed": 7, "dssm.training.seed": 3})
+    ranker = rankers.create("hybrid", {"parts": ["bm25", "dssm"], "seed": 7, "dssm.training.seed": 3})
     assert ranker.values["dssm.training.seed"] == 7
     with pytest.raises(SettingsError, match="seed=7, but none of parts=bm25,tfidf learns"):
-        rankers.build("hybrid", {"parts": ["bm25", "tfidf"], "seed": 7})
+        rankers.create("hybrid", {"parts": ["bm25", "tfidf"], "seed": 7})

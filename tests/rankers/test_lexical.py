@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers, registry
-from askalike.archive import Archive
+from askalike.store import Archive
 from askalike.errors import SearchIndexError, SettingsError
 from askalike.types import Answer, Filter, Question
 
@@ -32,7 +32,7 @@ def archive(tmp_path):
 
 
 def indexed(archive, name="bm25", of="questions", **settings):
-    return rankers.build(name, settings).fit(archive.view(of)).index(archive.view(of))
+    return rankers.create(name, settings).fit(archive.view(of)).build(archive.view(of))
 
 
 def found(ranker, title, k=10, id="q", **more):
@@ -215,14 +215,14 @@ def test_explaining_an_index_that_the_archive_has_left_behind(archive):
 def test_the_index_follows_from_any_process(archive):
     ranker = indexed(archive)
     script = (
-        "import sys; from askalike import rankers; from askalike.archive import Archive; from askalike.types import *\n"
+        "import sys; from askalike import rankers; from askalike.store import Archive; from askalike.types import *\n"
         "with Archive.open(sys.argv[1]) as archive:\n"
         "    archive.upsert([Question('new', 'boil a lobster')])\n"
         "    rankers.build('tfidf').index(archive.view())\n"
     )
     subprocess.run([sys.executable, "-c", script, str(archive.path)], check=True, env=os.environ)
     assert found(ranker, "lobster") == []
-    assert found(ranker.index(archive.view()), "lobster") == ["new"]
+    assert found(ranker.build(archive.view()), "lobster") == ["new"]
 
 
 def test_an_index_of_another_analyzer_is_refused(archive, monkeypatch):

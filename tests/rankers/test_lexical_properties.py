@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askalike import rankers, registry
-from askalike.archive import Archive
+from askalike.store import Archive
 from askalike.types import Answer, Filter, Question
 
 WORDS = ["egg", "eggs", "boil", "boiling", "water", "salt", "café", "茶水", "how", "?!"]
@@ -76,9 +76,9 @@ def runs(archive, views, values, queries, k, where, prefix):
     pool = ["c", "a", "nobody", "b", "a", "A", "E", *"defgh"]
     for view in views:
         for name in registry.names("similarity"):
-            ranker = rankers.build(name, values).fit(archive.view(**view)).index(archive.view(**view))
-            yield ranker.rank(queries, k, where=where, prefix=prefix)
-            yield ranker.rank(queries, k, where=where, candidates=dict.fromkeys(queries, pool))
+            ranker = rankers.create(name, values).fit(archive.view(**view)).build(archive.view(**view))
+            yield ranker.rank(queries, k, filter=where, prefix=prefix)
+            yield ranker.rank(queries, k, filter=where, candidates=dict.fromkeys(queries, pool))
 
 
 def columns(run):
@@ -90,14 +90,14 @@ def columns(run):
 def test_incremental_equals_rebuilt(changes, values, queries, k, where, prefix):
     views = [{}, {"of": "answers"}, {"before": "2021-01-01"}]
     with archive_of() as archive:
-        rankers_of_views = [(rankers.build("bm25", values), archive.view(**view)) for view in views]
+        rankers_of_views = [(rankers.create("bm25", values), archive.view(**view)) for view in views]
         for records, gone, again in changes:
             archive.upsert(records)
             archive.delete(gone)
             for ranker, view in rankers_of_views:
-                ranker.index(view)
+                ranker.build(view)
             if again:
-                rankers_of_views = [(rankers.build("tfidf", values), view) for _, view in rankers_of_views]
+                rankers_of_views = [(rankers.create("tfidf", values), view) for _, view in rankers_of_views]
         with copy_of(archive) as rebuilt:
             mine = runs(archive, views, values, queries, k, where, prefix)
             theirs = runs(rebuilt, views, values, queries, k, where, prefix)
@@ -114,7 +114,7 @@ def test_adding_a_rephrasing_never_lowers_its_questions_score(archived, more, qu
         other.upsert([changed])
         pool = dict.fromkeys(queries, "abcdefgh")
         for name in registry.names("similarity"):
-            before, after = (rankers.build(name, values).index(a.view()) for a in (archive, other))
+            before, after = (rankers.create(name, values).build(a.view()) for a in (archive, other))
             for candidates in (None, pool):
                 old = before.rank(queries, 100, candidates=candidates)
                 new = after.rank(queries, 100, candidates=candidates)
@@ -147,6 +147,6 @@ def test_a_question_scores_as_its_best_phrasing_and_is_counted_once(archived, qu
 def scores_of(archive, values, queries):
     found = {}
     for name in registry.names("similarity"):
-        run = rankers.build(name, values).index(archive.view()).rank(queries, 1_000)
+        run = rankers.create(name, values).build(archive.view()).rank(queries, 1_000)
         found |= {(name, q): {h.id: h.score for h in run[q]} for q in queries}
     return found

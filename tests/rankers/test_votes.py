@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.archive import Archive
+from askalike.store import Archive
 from askalike.errors import SettingsError
-from askalike.experiment.replay import replay
+from askalike.replay.replay import replay
 from askalike.types import Link, Question
 
 VOTES = {"a": 40, "b": 3, "c": None, "d": -2}
@@ -23,7 +23,7 @@ def archive(tmp_path):
 
 def hybrid(archive, *weights, **settings):
     values = {"parts": "lm_jelinek_mercer,votes", "weights": list(weights), **settings}
-    return rankers.build("hybrid", values).index(archive.view())
+    return rankers.create("hybrid", values).build(archive.view())
 
 
 def test_the_popular_come_first_among_what_is_alike(archive):
@@ -47,24 +47,24 @@ def test_they_are_a_reason_and_reasons_add_up(archive):
         assert sum(c.score for c in reasons[hit.id].contributions) == pytest.approx(hit.score)
     assert {c.word for c in reasons["a"].contributions} > {"40 votes", "boil", "egg"}
     assert reasons["a"].parts["votes"] > reasons["b"].parts["votes"] > reasons["c"].parts["votes"] == 0
-    assert rankers.build("hybrid", ranker.values).values == ranker.values
+    assert rankers.create("hybrid", ranker.values).values == ranker.values
 
 
 def test_a_changed_vote_counts_at_once(archive):
     ranker = hybrid(archive, 4, 1)
     archive.upsert([Question("d", "how to boil an egg", votes=99)])
-    assert ranker.index(archive.view()).rank(QUERY, 1)["q"][0].id == "d"
+    assert ranker.build(archive.view()).rank(QUERY, 1)["q"][0].id == "d"
 
 
 def test_what_every_part_searches_is_no_setting_of_theirs(archive):
     assert hybrid(archive, 4, 1, fields="title", rephrasings=False).rank(QUERY, 1)["q"][0].id == "a"
     with pytest.raises(SettingsError, match="fields"):
-        rankers.build("votes", {"fields": "title"})
+        rankers.create("votes", {"fields": "title"})
 
 
 def test_alone_they_say_what_to_do(archive):
     with pytest.raises(SettingsError, match="finds nothing by itself; expected it among a hybrid's parts"):
-        rankers.build("votes").index(archive.view()).rank(QUERY, 3)
+        rankers.create("votes").build(archive.view()).rank(QUERY, 3)
 
 
 def test_a_replay_refuses_votes_of_a_later_day(tmp_path):

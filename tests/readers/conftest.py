@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from imported import Imported, Importing
 
-from askalike.archive import Archive
+from askalike.store import Archive
 from askalike.readers import import_archive
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from askalike.archive import Archive
-from askalike.archive.importing import Summary
+from askalike.store import Archive
+from askalike.store.importing import ArchiveSummary
 from askalike.types import Question
 
 
@@ -14,7 +14,7 @@ class Imported:
     """An archive just imported, and the summary of that."""
 
     archive: Archive
-    summary: Summary
+    summary: ArchiveSummary
 
     @property
     def questions(self) -> dict[str, Question]:

@@ -5,8 +5,8 @@ import pytest
 
 from askalike.errors import InputError
 from askalike.readers import import_archive
-from askalike.readers._sevenzip import pieces
-from askalike.readers._source import Source
+from askalike.readers._sevenzip import read_pieces
+from askalike.readers._source import SourceFiles
 
 
 def archive_of(path: Path, method: int = py7zr.FILTER_LZMA2, **members: bytes) -> Path:
@@ -81,7 +81,7 @@ def test_damage_inside_is_one_clear_error(tmp_path: Path) -> None:
     data[60] ^= 0xFF
     path.write_bytes(data)
     with pytest.raises(InputError, match="cannot be unpacked"):
-        list(pieces(Source(), path, ["posts.xml"]))
+        list(read_pieces(SourceFiles(), path, ["posts.xml"]))
 
 
 def test_a_reader_that_stops_early_ends_the_unpacking(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_reader_that_stops_early_ends_the_unpacking(tmp_path: Path) -> None:
 
     path = archive_of(tmp_path / "site.7z", py7zr.FILTER_COPY, **{"Posts.xml": random.Random(0).randbytes(20_000_000)})
     before = threading.active_count()
-    stream = pieces(Source(), path, ["posts.xml"])
+    stream = read_pieces(SourceFiles(), path, ["posts.xml"])
     assert next(stream)[0] == "posts.xml"
     assert threading.active_count() > before
     stream.close()

@@ -83,7 +83,7 @@ def test_a_site(imported: Importing, site: Path) -> None:
     assert (first.url, first.markup) == ("https://beer.stackexchange.com/q/1", "html")
     assert (third.title, third.tags, third.closed_at) == ("Foam & more", ("foam",), "2020-01-22T00:00:00")
     assert (third.body, third.license) == ("<p>Mine foams.</p>", "CC BY-SA 9")
-    [answer] = done.archive.view().answers_to(["1"])["1"]
+    [answer] = done.archive.view().get_answers_to(["1"])["1"]
     assert answer == Answer(
         "2", "1", "<p>Proteins.</p>", "html", True, "2014-01-22T20:26:05", url="https://beer.stackexchange.com/a/2",
         license="CC BY-SA 3.0", votes=-3,

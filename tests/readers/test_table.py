@@ -9,7 +9,7 @@ from imported import Importing
 
 from askalike.errors import InputError
 from askalike.readers import import_archive
-from askalike.readers._seen import FirstTexts
+from askalike.readers._seen import FirstTextStore
 from askalike.types import Link
 
 
@@ -36,7 +36,7 @@ def test_all_usual_columns(imported: Importing, tmp_path: Path) -> None:
     assert (one.url, one.language, one.created_at) == ("https://x/1", "en", "2024-02-03T02:05:06")
     assert two.tags == ("c", "d")
     assert list(done.archive.view().links()) == [Link("2", "1")]
-    [answer] = done.archive.view().answers_to(["1"])["1"]
+    [answer] = done.archive.view().get_answers_to(["1"])["1"]
     assert (answer.body, answer.accepted) == ("Press the button.", True)
     assert done.summary.notes == {"alternates of three letters or fewer dropped": 1}
 
@@ -76,7 +76,7 @@ def test_the_same_row_in_every_form(
     done = imported("table", tmp_path / name, **options)
     [question] = done.questions.values()
     assert (question.title, question.rephrasings, question.tags) == ("How do I log in?", ("Where is it?",), ("a",))
-    answers = done.archive.view().answers_to([question.id])[question.id]
+    answers = done.archive.view().get_answers_to([question.id])[question.id]
     assert [(a.body, a.accepted) for a in answers] == [("Press.", False), ("Ask.", False)]
     again = imported("table", tmp_path / name, **options)
     assert str(again.summary) == "1 questions, 2 answers, 0 duplicate links, 0 rejected"
@@ -103,8 +103,8 @@ def test_repeated_ids_are_kept_or_rejected(imported: Importing, tmp_path: Path) 
 
 
 def test_repeated_ids_are_remembered_on_disk(tmp_path: Path) -> None:
-    with FirstTexts() as first:
-        assert [first.of("1", "a"), first.of("1", "b"), first.of("2", "b")] == ["a", "a", "b"]
+    with FirstTextStore() as first:
+        assert [first.get_or_add("1", "a"), first.get_or_add("1", "b"), first.get_or_add("2", "b")] == ["a", "a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.readers._source import Source
-from askalike.readers._values import clean, derived_id, strings, utc
-from askalike.readers._xml import elements
+from askalike.readers._source import SourceFiles
+from askalike.readers._values import derive_id, parse_utc, replace_forbidden, split_cell
+from askalike.readers._xml import read_elements
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,13 @@ from askalike.readers._xml import elements
     ],
 )
 def test_dates(given: str, expected: str) -> None:
-    assert utc(given) == expected
+    assert parse_utc(given) == expected
 
 
 @given(st.text())
 def test_what_is_no_date_is_a_value_error(text: str) -> None:
     try:
-        date = utc(text)
+        date = parse_utc(text)
     except ValueError as error:
         date = str(error)
     assert len(date) == 19 or "expected a date" in date
@@ -33,23 +33,23 @@ def test_what_is_no_date_is_a_value_error(text: str) -> None:
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_cleaned_values_can_be_written(value: object) -> None:
-    text = str(clean(value)) if not isinstance(value, str) else clean(value)
+    text = str(replace_forbidden(value)) if not isinstance(value, str) else replace_forbidden(value)
     assert "\0" not in text
     text.encode()
 
 
 def test_lists_in_cells() -> None:
-    assert strings('["a|b", "c"]') == ("a|b", "c")
-    assert strings("a | b;c") == ("a", "b;c")
-    assert strings("a;b") == ("a", "b")
-    assert strings("[draft] a") == ("[draft] a",)
-    assert strings(None) == strings(" ") == strings([]) == strings([None, ""]) == ()
-    assert strings(7) == ("7",)
+    assert split_cell('["a|b", "c"]') == ("a|b", "c")
+    assert split_cell("a | b;c") == ("a", "b;c")
+    assert split_cell("a;b") == ("a", "b")
+    assert split_cell("[draft] a") == ("[draft] a",)
+    assert split_cell(None) == split_cell(" ") == split_cell([]) == split_cell([None, ""]) == ()
+    assert split_cell(7) == ("7",)
 
 
 def test_ids_made_from_content_stay_the_same() -> None:
-    assert derived_id("How do I log in?", "") == "0358eddd20b95161"
-    assert derived_id("a", "bc") != derived_id("ab", "c")
+    assert derive_id("How do I log in?", "") == "0358eddd20b95161"
+    assert derive_id("a", "bc") != derive_id("ab", "c")
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8")), max_size=5), st.integers(1, 40))
@@ -59,4 +59,4 @@ def test_xml_in_pieces_of_any_size(texts: list[str], size: int) -> None:
     allowed = [t.translate(dict.fromkeys([*range(32), 0xFFFE, 0xFFFF])) for t in texts]
     data = f"<rows>{''.join(f'<row a={quoteattr(t)}/>' for t in allowed)}</rows>".encode()
     pieces = [data[i : i + size] for i in range(0, len(data), size)]
-    assert [e.attributes["a"] for e in elements(Source(), pieces, "row")] == allowed
+    assert [e.attributes["a"] for e in read_elements(SourceFiles(), pieces, "row")] == allowed

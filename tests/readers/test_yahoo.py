@@ -36,7 +36,7 @@ def test_a_document(imported: Importing, tmp_path: Path) -> None:
     assert (question.category, question.language) == ("Cooking & Recipes", "en")
     assert question.tags == ("cat:Cooking & Recipes", "maincat:Food", "subcat:Cooking")
     assert (question.created_at, question.author) == ("2014-05-13T16:53:20", "u7")
-    answers = done.archive.view().answers_to(["1"])["1"]
+    answers = done.archive.view().get_answers_to(["1"])["1"]
     assert [(a.id, a.body, a.accepted) for a in answers] == [("1_1", "So.", True), ("1_2", "Maybe.", False)]
 
 
@@ -71,7 +71,7 @@ def test_a_sample_is_exact_and_repeatable(imported: Importing, tmp_path: Path) -
     )
 
     def sample(name: str, seed: int) -> set[str]:
-        from askalike.archive import Archive
+        from askalike.store import Archive
 
         import_archive("yahoo", [path], tmp_path / name, options={"sample": 30, "seed": seed, "lang": "en"})
         with Archive.open(tmp_path / name) as archive:

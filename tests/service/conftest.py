@@ -10,9 +10,9 @@ import pytest
 from serving import Service
 
 from askalike.readers import import_archive
-from askalike.service.extra import NEEDED
+from askalike.service.extra import REQUIRED_MODULES
 
-collect_ignore_glob = ["test_*.py"] if any(find_spec(name) is None for name in NEEDED) else []
+collect_ignore_glob = ["test_*.py"] if any(find_spec(name) is None for name in REQUIRED_MODULES) else []
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"

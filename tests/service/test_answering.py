@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from serving import Service
 
-from askalike.archive import Archive
+from askalike.store import Archive
 
 V1 = "/v1/riverside"
 
@@ -17,7 +17,7 @@ def test_stored_answers_have_their_origin(service: Service) -> None:
     assert given["generated"] is False
     assert len(given["sources"]) == 2
     first = given["sources"][0]
-    assert (first["question"], first["url"]) == ("r013", "https://desk.example/q/r013")
+    assert (first["question"], first["url"]) == ("r013", "https://served_archive.example/q/r013")
     assert given["text"] == first["text"]
     assert set(first) == {"id", "text", "question", "title", "author", "license", "url", "score", "probability"}
 
@@ -32,7 +32,7 @@ def test_what_an_archive_cannot_do_is_told(service: Service, mode: str) -> None:
 def test_generated_text_is_labelled(serve, archive: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs the extra neural")
     from askalike.encoders._recipe import Recipe
-    from askalike.experiment import training
+    from askalike.experiments import training
 
     tiny = {
         "dim": 16, "hidden": 16, "latent": 16, "writer": 32, "cutoffs": (100,), "training.epochs": 1, "passes": 1,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from serving import Service
 
-from askalike.archive import Archive, keys
+from askalike.store import Archive
+from askalike.store import keys
 
 V1 = "/v1/riverside"
 
@@ -61,7 +62,7 @@ def test_gaps_are_what_was_asked_in_vain_and_can_be_purged(serve, archive) -> No
 
 def test_only_moderators_see_what_was_asked(serve, archive) -> None:
     with Archive.open(archive) as opened:
-        made = {scope: keys.create(opened, scope) for scope in keys.SCOPES}
+        made = {scope: keys.create_key(opened, scope) for scope in keys.SCOPES}
     served = serve(archive, options=("--option", "require_keys=true", "--option", "keep_days=0"))
     headers = {scope: {"authorization": f"Bearer {key}"} for scope, key in made.items()}
     assert served.ask("POST", f"{V1}/answer", {"title": "Xyzzy?"}, headers["read"]).status == 200

@@ -7,9 +7,10 @@ import pytest
 from serving import Service, until
 
 from askalike import rankers
-from askalike.archive import Archive, keys
-from askalike.archive.proposals import Found, propose
-from askalike.curation.calibrate import calibrate
+from askalike.store import Archive
+from askalike.calibration.calibrating import calibrate
+from askalike.store import keys
+from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.types import Question
 
 V1 = "/v1/riverside"
@@ -18,7 +19,9 @@ EAGER = ("--option", "propose=0.9")
 
 def put_up(archive, *pairs):
     with Archive.open(archive) as opened:
-        propose(opened, [Found(one, other, probability, 1.0, "bm25") for one, other, probability in pairs])
+        add_proposals(
+            opened, [CandidatePair(one, other, probability, 1.0, "bm25") for one, other, probability in pairs]
+        )
 
 
 def again(archive, count=10):
@@ -49,7 +52,7 @@ def test_the_service_finds_likely_duplicates_by_itself_and_in_new_questions(serv
 def test_their_probabilities_where_the_ranker_is_calibrated(serve, archive) -> None:
     again(archive)
     with Archive.open(archive) as opened:
-        calibrate(opened, rankers.build("lm_jelinek_mercer")).calibration.save(archive)
+        calibrate(opened, rankers.create("lm_jelinek_mercer")).calibration.save(archive)
     served = serve(archive, options=EAGER)
     until(lambda: ("again-r001", "r001") in waiting(served, limit=100), 60)
     told = [d["probability"] for d in served.get(f"{V1}/duplicates?limit=100").json["duplicates"]]
@@ -99,7 +102,7 @@ def test_decisions_over_http(serve, archive) -> None:
 def test_who_decided_is_kept_and_only_moderators_may(serve, archive) -> None:
     put_up(archive, ("r001", "r100", 0.9))
     with Archive.open(archive) as opened:
-        made = {scope: keys.create(opened, scope) for scope in keys.SCOPES}
+        made = {scope: keys.create_key(opened, scope) for scope in keys.SCOPES}
     served = serve(archive, options=("--option", "require_keys=true", "--option", "propose=0"))
     headers = {scope: {"authorization": f"Bearer {key}"} for scope, key in made.items()}
     for path in (f"{V1}/duplicates", f"{V1}/gaps"):

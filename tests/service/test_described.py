@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, Phase, settings
 from serving import Service
 
 import askalike
-from askalike.archive import keys
-from askalike.curation.calibrate import calibrate
+from askalike.calibration.calibrating import calibrate
 from askalike.service.app import create_app
-from askalike.service.rate import Rate
+from askalike.service.rate import RateLimiter
 from askalike.service.settings import ServiceSettings
+from askalike.store import keys
 
 schemathesis = pytest.importorskip("schemathesis")
 core = pytest.importorskip("schemathesis.core")
@@ -30,14 +30,14 @@ def asking(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("described") / "riverside"))
     with askalike.Archive.open(archive) as opened:
         calibrate(opened, askalike.build("lm_jelinek_mercer")).calibration.save(archive)
-        key = keys.create(opened, "moderate")
+        key = keys.create_key(opened, "moderate")
     service = Service(archive, options=OPTIONS)
     yield {"base_url": service.url.geturl(), "headers": {"Authorization": f"Bearer {key}"}}
     assert service.end() == 0
     assert not [line for line in service.lines if "Traceback" in line]
 
 
-class NoLimit(Rate):
+class NoLimit(RateLimiter):
     def __init__(self) -> None:
         pass
 

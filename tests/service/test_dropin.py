@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from serving import Service, until
 
-from askalike.service.dropin.apache_answer import likeness, own, read, spelled
-from askalike.service.dropin.discourse import slug, topic_id
+from askalike.service.dropins.apache_answer import decode_text, encode_text, strip_appended_sections, to_similarity
+from askalike.service.dropins.discourse import slug_from_url, to_topic_id
 
 V1 = "/v1/riverside"
 PLUGIN = f"{V1}/apache-answer"
@@ -22,7 +22,7 @@ def test_discourse_is_answered_as_by_itself(service: Service, path: str) -> None
     assert found["__rest_serializer"] == "1"
     first, topic = found["similar_topics"][0], found["topics"][0]
     assert first["id"] == first["topic_id"] == topic["id"] == "r013"
-    assert first["url"] == "https://desk.example/q/r013"
+    assert first["url"] == "https://served_archive.example/q/r013"
     assert topic["title"].startswith("I have lost my library card")
     assert (topic["posts_count"], topic["archetype"], topic["closed"]) == (2, "regular", False)
     assert len(found["similar_topics"]) == len(found["topics"]) == 5
@@ -41,8 +41,8 @@ def test_a_discourse_topic_has_its_number_its_slug_and_no_markup_in_its_title(se
     assert (found["id"], found["slug"]) == (417, "how-to-fly")
     assert found["fancy_title"] == "How to &lt;b&gt;fly&lt;/b&gt; a zeppelin"
     service.ask("DELETE", f"{V1}/questions/417")
-    assert [topic_id(id) for id in ("12", "x1", "²", "1" * 20)] == [12, "x1", "²", "1" * 20]
-    assert [slug(url) for url in (None, "https://x.example/t/9", "javascript:x")] == ["-"] * 3
+    assert [to_topic_id(id) for id in ("12", "x1", "²", "1" * 20)] == [12, "x1", "²", "1" * 20]
+    assert [slug_from_url(url) for url in (None, "https://x.example/t/9", "javascript:x")] == ["-"] * 3
 
 
 def call(service: Service, path: str, body: Any) -> Any:
@@ -103,9 +103,9 @@ def test_the_plug_in_asks_wrongly(service: Service) -> None:
 
 def test_a_text_is_spelled_and_read_again() -> None:
     for text in ("", "How?", "Où est l’été 🎈", "x" * 5_000):
-        assert read(spelled(text)) == text[:2_000]
-    assert own("a\n\nComment: b\n\nAnswer: c") == "a"
-    assert own("plain") == "plain"
-    values = [likeness(score, None) for score in (-1, 0, 1, 5, 100)]
+        assert decode_text(encode_text(text)) == text[:2_000]
+    assert strip_appended_sections("a\n\nComment: b\n\nAnswer: c") == "a"
+    assert strip_appended_sections("plain") == "plain"
+    values = [to_similarity(score, None) for score in (-1, 0, 1, 5, 100)]
     assert values == sorted(values)
-    assert likeness(3, 0.4) == 0.4
+    assert to_similarity(3, 0.4) == 0.4

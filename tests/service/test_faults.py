@@ -21,10 +21,12 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_half_there(archive: Path) -
         assert killed.half(service) == []
     finally:
         service.end()
-    with askalike.load(archive, "lm_jelinek_mercer") as desk:
-        stored = desk.archive.view().get([q.id for _, q in desk.archive.view().questions() if q.tags == ("fault",)])
-        found = {m.question.id for m in desk.search("survive", 100_000)}
-        assert desk.archive.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with askalike.load(archive, "lm_jelinek_mercer") as served_archive:
+        stored = served_archive.archive.view().get(
+            [q.id for _, q in served_archive.archive.view().questions() if q.tags == ("fault",)]
+        )
+        found = {m.question.id for m in served_archive.search("survive", 100_000)}
+        assert served_archive.archive.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert set(killed.acknowledged) <= stored.keys()
     assert {id[:-1] + end for id in stored for end in PAIR} == stored.keys(), "a batch is half there"
     assert stored.keys() <= found

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from serving import Service
 
-from askalike.archive import Archive, keys
+from askalike.store import Archive
+from askalike.store import keys
 
 REQUIRED = ("--option", "require_keys=true")
 SIMILAR, QUESTION = "/v1/riverside/similar?title=card", "/v1/riverside/questions/k1"
@@ -19,7 +20,7 @@ SIMILAR, QUESTION = "/v1/riverside/similar?title=card", "/v1/riverside/questions
 
 def key(archive: Path, scope: str) -> dict[str, str]:
     with Archive.open(archive) as opened:
-        return {"authorization": f"Bearer {keys.create(opened, scope)}"}
+        return {"authorization": f"Bearer {keys.create_key(opened, scope)}"}
 
 
 def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -85,7 +86,7 @@ def test_what_is_no_key(closed: Service, guarded: Path, shown: str) -> None:
 
 def test_a_key_of_one_archive_is_none_of_another(serve, example, archive, tmp_path) -> None:
     with Archive.create(tmp_path / "other") as other:
-        keys.create(other, "read")
+        keys.create_key(other, "read")
     both = serve(archive, tmp_path / "other")
     assert both.ask("GET", "/v1/other/similar?title=x", headers=key(archive, "read")).status == 401
 

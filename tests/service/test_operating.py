@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from serving import Service, until
 
-from askalike.archive import Archive
+from askalike.store import Archive
 
 V1 = "/v1/riverside"
 
@@ -62,7 +62,7 @@ def test_sigterm_finishes_what_is_begun_and_loses_nothing(serve, archive: Path, 
     assert service.process.wait(20) == 0
     assert not [line for line in service.lines if "Traceback" in line]
     with Archive.open(archive) as opened:
-        assert len(opened.view().get([*acknowledged, "slow"])) == len(acknowledged) + 1
+        assert len(opened.view().get_questions([*acknowledged, "slow"])) == len(acknowledged) + 1
 
 
 def test_a_process_that_dies_is_started_again(serve, archive: Path) -> None:

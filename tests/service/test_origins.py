@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from serving import Service
 
-from askalike.archive import Archive, keys
+from askalike.store import Archive
 from askalike.errors import SettingsError
+from askalike.store import keys
 
 SITE, OTHER = "https://forum.example", "https://evil.example"
 SIMILAR, FEEDBACK = "/v1/riverside/similar", "/v1/riverside/feedback"
@@ -18,7 +19,7 @@ ALLOWED = "access-control-allow-origin"
 
 def made(archive: Path, scope: str = "read", origin: str | None = None) -> str:
     with Archive.open(archive) as opened:
-        return keys.create(opened, scope, origin=origin)
+        return keys.create_key(opened, scope, origin=origin)
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +78,10 @@ def test_browsers_are_told_who_may_ask(closed) -> None:
 
 def test_a_revoked_key_allows_nothing_any_more(closed, tmp_path) -> None:
     with Archive.create(tmp_path / "x") as archive:
-        key = keys.create(archive, "read", origin=SITE)
-        assert keys.published(archive.connection, SITE)
-        keys.revoke(archive, key.split("_")[1])
-        assert not keys.published(archive.connection, SITE)
+        key = keys.create_key(archive, "read", origin=SITE)
+        assert keys.has_key_for_origin(archive.connection, SITE)
+        keys.revoke_key(archive, key.split("_")[1])
+        assert not keys.has_key_for_origin(archive.connection, SITE)
 
 
 def test_without_the_list_no_other_site_is_answered(service: Service) -> None:
@@ -91,10 +92,10 @@ def test_what_is_no_origin_and_what_may_not_be_published(archive) -> None:
     with Archive.open(archive) as opened:
         for wrong in ("forum.example", "https://forum.example/", "https://Forum.example", "*", "null", ""):
             with pytest.raises(SettingsError, match="is no origin"):
-                keys.create(opened, "read", origin=wrong)
+                keys.create_key(opened, "read", origin=wrong)
         with pytest.raises(SettingsError, match="can only be read"):
-            keys.create(opened, "write", origin=SITE)
-        assert keys.create(opened, "read", origin="http://[::1]:8080")
+            keys.create_key(opened, "write", origin=SITE)
+        assert keys.create_key(opened, "read", origin="http://[::1]:8080")
 
     def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "askalike", *arguments]

@@ -7,8 +7,9 @@ from collections import Counter
 from serving import Service, until
 
 from askalike import rankers
-from askalike.archive import Archive, serving
-from askalike.curation.calibrate import calibrate
+from askalike.store import Archive
+from askalike.calibration.calibrating import calibrate
+from askalike.store import deployments as serving
 
 SIMILAR = "/v1/riverside/similar?title=lost+my+library+card"
 WORDS = "lm_jelinek_mercer"
@@ -18,7 +19,7 @@ OTHER = {"tokenizer": "ptb"}
 
 def put(archive, ranker, settings=None):
     with Archive.open(archive) as opened:
-        return serving.serve(opened, ranker, settings or {}, "a test")
+        return serving.serve_ranker(opened, ranker, settings or {}, "a test")
 
 
 def model(served: Service) -> str:
@@ -56,8 +57,8 @@ def test_a_ranker_comes_into_service_and_goes_again_without_an_error(serve, arch
     put(archive, "bm25", OTHER)
     until(lambda: {model(served) for _ in range(8)} == {"bm25"}, 60)
     with Archive.open(archive) as opened:
-        assert (serving.in_use(opened) or serving.served(opened)).ranker == "bm25"
-        serving.back(opened)
+        assert (serving.ready_ranker(opened) or serving.get_served_ranker(opened)).ranker == "bm25"
+        serving.withdraw_ranker(opened)
     until(lambda: {model(served) for _ in range(8)} == {WORDS}, 60)
     answers = load.end()
     print(answers)
@@ -99,5 +100,5 @@ def test_a_calibration_is_taken_up(serve, archive) -> None:
     served = serve(archive)
     assert served.get(SIMILAR).json["results"][0]["probability"] is None
     with Archive.open(archive) as opened:
-        calibrate(opened, rankers.build(WORDS)).calibration.save(archive)
+        calibrate(opened, rankers.create(WORDS)).calibration.save(archive)
     until(lambda: (served.get(SIMILAR).json["results"] or [{}])[0].get("probability"), 10)

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from serving import Service
 
-from askalike.archive import Archive, keys
-from askalike.service.widget import source
+from askalike.store import Archive
+from askalike.service.routes.widget import load_script
+from askalike.store import keys
 from askalike.types import Question
 
 LARGEST = 5_000
@@ -26,7 +27,7 @@ PAGE = """<!doctype html><html lang="en" dir="{dir}"><meta charset="utf-8"><titl
 
 
 def test_it_is_small_and_asks_nobody_else() -> None:
-    script = source()
+    script = load_script()
     assert len(script) <= LARGEST
     assert b"innerHTML" not in script
     assert b"//" not in script.replace(b"\\/\\/", b"")
@@ -71,7 +72,7 @@ def site() -> Iterator[Site]:
 def closed(example: Path, site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, str]]:
     archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("widget") / "riverside"))
     with Archive.open(archive) as opened:
-        key = keys.create(opened, "read", origin=site.origin)
+        key = keys.create_key(opened, "read", origin=site.origin)
         opened.upsert([Question("z", HOSTILE), Question("j", "Zeppelin two", url="javascript:document.title='taken'")])
     served = Service(archive, options=("--option", "require_keys=true", "--option", "propose=0"))
     yield served, key
@@ -146,7 +147,7 @@ def test_the_keyboard_goes_through_it_and_escape_closes_it(visit) -> None:
     box.press("ArrowDown")
     page.evaluate("addEventListener('askalike', (e) => { e.preventDefault(); document.title = e.detail.url })")
     box.press("Enter")
-    assert page.title().startswith("https://desk.example/q/")
+    assert page.title().startswith("https://served_archive.example/q/")
 
 
 def test_texts_of_the_archive_are_texts(visit) -> None:

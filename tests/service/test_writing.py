@@ -12,7 +12,7 @@ import askalike
 QUESTIONS, SIMILAR = "/v1/riverside/questions", "/v1/riverside/similar"
 EGG = {
     "title": "How long do I boil an ostrich egg?", "body": "<p>A <b>big</b> one</p>", "markup": "html",
-    "tags": ["kitchen"], "created_at": "2024-05-01T12:00:00+02:00", "url": "https://desk.example/q/e1",
+    "tags": ["kitchen"], "created_at": "2024-05-01T12:00:00+02:00", "url": "https://served_archive.example/q/e1",
 }  # fmt: skip
 
 
@@ -117,5 +117,5 @@ def test_what_was_acknowledged_outlives_a_kill(serve, archive) -> None:
     second = serve(archive)
     assert all(second.get(f"{QUESTIONS}/k{n}").status == 200 for n in range(20))
     until(lambda: "k19" in found(second, "ostrich 19"), 1)
-    with askalike.load(archive, "lm_jelinek_mercer") as desk:
-        assert len(desk.search("ostrich", 50)) == 20
+    with askalike.load(archive, "lm_jelinek_mercer") as served_archive:
+        assert len(served_archive.search("ostrich", 50)) == 20

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from askalike import registry
-from askalike.index.lengths import decoded_lengths, rounded
+from askalike.index.lexical.lengths import decoded_lengths, round_lengths
 from askalike.similarities._similarity import Similarity
 from askalike.types import Collection
 
@@ -55,7 +55,7 @@ def test_equals_lucene(shared_data):
 def test_length_byte_equals_lucene(shared_data):
     header = (shared_data / "lucene/lucene9_scores.tsv").read_text().split("#LENGTH_TABLE ")[1].splitlines()[0]
     assert decoded_lengths().tolist()[: len(header.split(","))] == [int(x) for x in header.split(",")]
-    assert rounded([0, 1, 40, 41, 42, 100, 1000]).tolist() == [0, 1, 40, 40, 42, 96, 984]
+    assert round_lengths([0, 1, 40, 41, 42, 100, 1000]).tolist() == [0, 1, 40, 40, 42, 96, 984]
 
 
 @pytest.mark.parametrize("name", registry.names("similarity"))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from askalike.config import validated
+from askalike.config import validate_settings
 from askalike.errors import SettingsError
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.clean import LINK_TOKEN, plain_text
@@ -49,7 +49,7 @@ def reference(text: str) -> list[str]:
 
 @given(st.text(st.characters(max_codepoint=0x17F, exclude_characters="İ")))
 def test_standard_english_is_lower_case_words_and_english_stems(text: str) -> None:
-    assert Analyzer().tokens(text) == reference(text)
+    assert Analyzer().analyze(text) == reference(text)
 
 
 def test_standard_english_on_a_whole_community(shared_data: Path) -> None:
@@ -57,7 +57,7 @@ def test_standard_english_on_a_whole_community(shared_data: Path) -> None:
     rows = [row.attrib for _, row in etree.iterparse(posts, tag="row")]
     texts = [plain_text(f"{row['Title']}. {row['Body']}", "html") for row in rows]
     analyzer = Analyzer()
-    unlike = [text for text in texts if analyzer.tokens(text) != reference(text)]
+    unlike = [text for text in texts if analyzer.analyze(text) != reference(text)]
     assert len(unlike) <= 2  # one holds Greek words, one a letter with a combining mark
 
 
@@ -75,30 +75,30 @@ def test_standard_english_on_a_whole_community(shared_data: Path) -> None:
     ],
 )
 def test_every_language_has_its_stems(text: str, language: str | None, terms: list[str]) -> None:
-    assert Analyzer().tokens(text, language) == terms
+    assert Analyzer().analyze(text, language) == terms
 
 
 def test_a_language_that_is_set_is_that_of_all_texts() -> None:
-    assert Analyzer(AnalyzerSettings(language="de")).tokens("Häuser", "en") == ["haus"]
+    assert Analyzer(AnalyzerSettings(language="de")).analyze("Häuser", "en") == ["haus"]
 
 
 def test_chinese_japanese_and_korean_become_pairs() -> None:
-    assert Analyzer().tokens("用Python煮鸡蛋 猫 한국어") == ["用", "python", "煮鸡", "鸡蛋", "猫", "한국", "국어"]
-    assert Analyzer().spans("x 煮鸡蛋") == [("x", 0, 1), ("煮鸡", 2, 4), ("鸡蛋", 3, 5)]
+    assert Analyzer().analyze("用Python煮鸡蛋 猫 한국어") == ["用", "python", "煮鸡", "鸡蛋", "猫", "한국", "국어"]
+    assert Analyzer().analyze_with_spans("x 煮鸡蛋") == [("x", 0, 1), ("煮鸡", 2, 4), ("鸡蛋", 3, 5)]
 
 
 def test_combining_marks_do_not_break_words() -> None:
     unstemmed = Analyzer(AnalyzerSettings(stem=False))
-    assert unstemmed.tokens("हिन्दी में ที่นี่ عَرَبِيّ") == ["हिन्दी", "में", "ที่นี่", "عَرَبِيّ"]
-    assert unstemmed.tokens("за\u0301мок cafe\u0301 İstanbul x\u0304") == ["замок", "café", "istanbul", "x"]
+    assert unstemmed.analyze("हिन्दी में ที่นี่ عَرَبِيّ") == ["हिन्दी", "में", "ที่นี่", "عَرَبِيّ"]
+    assert unstemmed.analyze("за\u0301мок cafe\u0301 İstanbul x\u0304") == ["замок", "café", "istanbul", "x"]
 
 
 def test_stop_words_go_where_asked() -> None:
     analyzer = Analyzer(AnalyzerSettings(stop_words=True))
-    assert analyzer.tokens("How do I boil the eggs and don't burn") == ["boil", "egg", "burn"]
-    assert analyzer.tokens("Как мне варить яйца", "ru") == ["вар", "яйц"]
-    assert analyzer.tokens("die Häuser und der Topf", "de") == ["haus", "topf"]
-    assert analyzer.tokens("to be or not to be") == []
+    assert analyzer.analyze("How do I boil the eggs and don't burn") == ["boil", "egg", "burn"]
+    assert analyzer.analyze("Как мне варить яйца", "ru") == ["вар", "яйц"]
+    assert analyzer.analyze("die Häuser und der Topf", "de") == ["haus", "topf"]
+    assert analyzer.analyze("to be or not to be") == []
 
 
 @pytest.mark.parametrize("language", ["en", "ru", "de", "fr", "es"])
@@ -121,23 +121,23 @@ PTB = [
 
 @pytest.mark.parametrize(("text", "terms"), PTB)
 def test_penn_treebank_words(text: str, terms: list[str]) -> None:
-    assert Analyzer(AnalyzerSettings(tokenizer="ptb", stem=False)).tokens(text) == terms
+    assert Analyzer(AnalyzerSettings(tokenizer="ptb", stem=False)).analyze(text) == terms
 
 
 def test_stems_are_for_penn_treebank_words_too() -> None:
-    assert Analyzer(AnalyzerSettings(tokenizer="ptb")).tokens("Boiling eggs!") == ["boil", "egg", "!"]
+    assert Analyzer(AnalyzerSettings(tokenizer="ptb")).analyze("Boiling eggs!") == ["boil", "egg", "!"]
 
 
 def test_white_space_leaves_words_as_they_are() -> None:
     analyzer = Analyzer(AnalyzerSettings(tokenizer="whitespace", stop_words=True))
-    assert analyzer.tokens("The  Boiling EGGS, 煮鸡蛋\tdon't") == ["The", "Boiling", "EGGS,", "煮鸡蛋", "don't"]
+    assert analyzer.analyze("The  Boiling EGGS, 煮鸡蛋\tdon't") == ["The", "Boiling", "EGGS,", "煮鸡蛋", "don't"]
 
 
 @pytest.mark.parametrize("analyzer", ANALYZERS)
 @given(text=TEXTS, language=st.sampled_from([None, "ru", "zh", "xx"]))
 def test_spans_are_the_tokens_with_their_places(analyzer: Analyzer, text: str, language: str | None) -> None:
-    spans = analyzer.spans(text, language)
-    assert [term for term, _, _ in spans] == analyzer.tokens(text, language)
+    spans = analyzer.analyze_with_spans(text, language)
+    assert [term for term, _, _ in spans] == analyzer.analyze(text, language)
     assert all(0 <= start < end <= len(text) for _, start, end in spans)
     assert all(a[1] < b[1] and a[2] <= b[2] for a, b in pairwise(spans))
 
@@ -145,7 +145,7 @@ def test_spans_are_the_tokens_with_their_places(analyzer: Analyzer, text: str, l
 @pytest.mark.parametrize("analyzer", ANALYZERS)
 @given(text=TEXTS)
 def test_a_finished_prefix_is_the_tokens(analyzer: Analyzer, text: str) -> None:
-    assert analyzer.prefix(text + " ") == (analyzer.tokens(text + " "), None)
+    assert analyzer.split_prefix(text + " ") == (analyzer.analyze(text + " "), None)
 
 
 @pytest.mark.parametrize(
@@ -163,29 +163,29 @@ def test_a_finished_prefix_is_the_tokens(analyzer: Analyzer, text: str) -> None:
     ],
 )
 def test_prefix_tells_the_unfinished_word(text: str, terms: list[str], last: str | None) -> None:
-    assert Analyzer().prefix(text) == (terms, last)
+    assert Analyzer().split_prefix(text) == (terms, last)
 
 
 @pytest.mark.parametrize("analyzer", ANALYZERS)
 @pytest.mark.parametrize("text", ["", "?!... ---", "\0\x01\x7f", "\ud800 a \udfff", "word " * 100_000, "é" * 100_000])
 def test_no_text_is_too_strange(analyzer: Analyzer, text: str) -> None:
-    for term in analyzer.tokens(text):
+    for term in analyzer.analyze(text):
         term.encode()
-    analyzer.spans(text)
-    analyzer.prefix(text)
+    analyzer.analyze_with_spans(text)
+    analyzer.split_prefix(text)
 
 
 def test_threads_get_the_same_terms() -> None:
     texts = [f"running{i} houses{i % 7} configurations{i}s" for i in range(2000)]
     analyzer = Analyzer()
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(analyzer.tokens, texts)) == [reference(text) for text in texts]
+        assert list(pool.map(analyzer.analyze, texts)) == [reference(text) for text in texts]
 
 
 def test_memory_of_terms_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("askalike.text.analyzer._REMEMBERED", 10)
     text = " ".join(f"words{i}" for i in range(35))
-    assert Analyzer().tokens(text) == reference(text)
+    assert Analyzer().analyze(text) == reference(text)
 
 
 def test_fingerprints_differ_with_every_setting() -> None:
@@ -200,10 +200,10 @@ def test_fingerprints_differ_with_every_setting() -> None:
 
 def test_text_follows_the_settings() -> None:
     raw = "<p>see <code>x</code> http://a.b</p>"
-    assert Analyzer().text(raw, "html") == "see xxurl"
-    assert Analyzer(AnalyzerSettings(code="keep", links="keep")).text(raw, "html") == "see x http://a.b"
+    assert Analyzer().plain_text(raw, "html") == "see xxurl"
+    assert Analyzer(AnalyzerSettings(code="keep", links="keep")).plain_text(raw, "html") == "see x http://a.b"
 
 
 def test_an_unknown_language_is_one_clear_line() -> None:
     with pytest.raises(SettingsError, match=r"analyzer: language='xx': .*expected auto or one of ar, bg"):
-        validated(AnalyzerSettings, {"language": "xx"}, "analyzer")
+        validate_settings(AnalyzerSettings, {"language": "xx"}, "analyzer")

@@ -8,7 +8,7 @@ import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.text.language import LANGUAGES, detect, main_language
+from askalike.text.language import LANGUAGES, detect_language, detect_main_language
 
 TEXTS = {
     "en": "How do I reset the password of my account?",
@@ -24,29 +24,29 @@ TEXTS = {
 
 @pytest.mark.parametrize("language", TEXTS)
 def test_languages_are_told_apart(language: str) -> None:
-    assert detect(TEXTS[language]) == language
-    assert detect(TEXTS[language], among=list(TEXTS)) == language
+    assert detect_language(TEXTS[language]) == language
+    assert detect_language(TEXTS[language], candidates=list(TEXTS)) == language
 
 
 def test_latin_names_do_not_hide_a_script() -> None:
-    assert detect("在 Ubuntu 上如何安装 Python 和 pip") == "zh"
+    assert detect_language("在 Ubuntu 上如何安装 Python 和 pip") == "zh"
 
 
 @pytest.mark.parametrize("text", ["", "   ", "123 + 456?", "\0\x01", "OK", "\ud800"])
 def test_too_little_text_is_not_certain(text: str) -> None:
-    assert detect(text) is None
+    assert detect_language(text) is None
 
 
 def test_only_the_languages_asked_for_are_answered() -> None:
-    assert detect(TEXTS["zh"], among=["en", "de"]) is None
-    assert detect(TEXTS["ru"], among=["en", "de"]) is None
-    assert detect(TEXTS["en"], among=[]) is None
+    assert detect_language(TEXTS["zh"], candidates=["en", "de"]) is None
+    assert detect_language(TEXTS["ru"], candidates=["en", "de"]) is None
+    assert detect_language(TEXTS["en"], candidates=[]) is None
 
 
 def test_main_language() -> None:
-    assert main_language([TEXTS["de"]] * 9 + [TEXTS["en"], "", "OK"]) == "de"
-    assert main_language([TEXTS["de"], TEXTS["en"]]) is None
-    assert main_language([]) is None
+    assert detect_main_language([TEXTS["de"]] * 9 + [TEXTS["en"], "", "OK"]) == "de"
+    assert detect_main_language([TEXTS["de"], TEXTS["en"]]) is None
+    assert detect_main_language([]) is None
 
 
 def test_every_stemmer_named_is_there() -> None:
@@ -55,12 +55,12 @@ def test_every_stemmer_named_is_there() -> None:
 
 @given(st.text(max_size=50))
 def test_any_text_is_taken(text: str) -> None:
-    assert detect(text) in {None, *LANGUAGES}
+    assert detect_language(text) in {None, *LANGUAGES}
 
 
 def test_russian_questions(shared_data: Path) -> None:
     rows = json.loads((shared_data / "rubq-ru/RuBQ_1.0_dev.json").read_text(encoding="utf-8"))
-    found = [detect(row["question_text"]) for row in rows]
+    found = [detect_language(row["question_text"]) for row in rows]
     assert found.count("ru") > 0.9 * len(found)
     assert len(found) - found.count("ru") - found.count(None) < 0.01 * len(found)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.text.sentences import sentences
+from askalike.text.sentences import split_sentences
 
 CASES = {
     "lower case": (
@@ -26,12 +26,12 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
 def test_sentences(text: str, expected: list[str]) -> None:
-    assert sentences(text) == expected
+    assert split_sentences(text) == expected
 
 
 @given(st.text() | st.lists(st.sampled_from(["a", "B", ".", "!", "…", "。", '"', " ", "\n"])).map("".join))
 def test_no_character_is_lost(text: str) -> None:
-    found = sentences(text)
+    found = split_sentences(text)
     assert "".join("".join(found).split()) == "".join(text.split())
     assert all(sentence == sentence.strip() != "" for sentence in found)
 
@@ -39,5 +39,5 @@ def test_no_character_is_lost(text: str) -> None:
 @pytest.mark.parametrize("piece", ["!", ".", "!.", ".)", "A. ", "。", "\n"])
 def test_time_stays_linear(piece: str) -> None:
     start = time.perf_counter()
-    sentences(piece * 100_000 + "x")
+    split_sentences(piece * 100_000 + "x")
     assert time.perf_counter() - start < 2

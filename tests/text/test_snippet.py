@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.text.snippet import snippet
+from askalike.text.snippet import extract_snippet
 
 TEXT = "The quick brown fox jumps over the lazy dog. " * 10 + "Then the egg boils in water. " + "And so on. " * 30
 
@@ -11,11 +11,11 @@ def spans(*words: str) -> list[tuple[int, int]]:
 
 
 def test_a_short_text_is_its_own_snippet() -> None:
-    assert snippet("Boil\nan egg", [(0, 4)]) == "Boil an egg"
+    assert extract_snippet("Boil\nan egg", [(0, 4)]) == "Boil an egg"
 
 
 def test_the_densest_window_is_shown_between_words() -> None:
-    found = snippet(TEXT, spans("quick", "water", "egg"), 60)
+    found = extract_snippet(TEXT, spans("quick", "water", "egg"), 60)
     assert "egg boils in water" in found
     assert found.startswith("…")
     assert found.endswith("…")
@@ -23,16 +23,16 @@ def test_the_densest_window_is_shown_between_words() -> None:
 
 
 def test_without_a_match_the_beginning_is_shown() -> None:
-    assert snippet(TEXT, [], 30) == "The quick brown fox jumps over…"
-    assert snippet(TEXT, spans("quick"), 30).startswith("The quick")
+    assert extract_snippet(TEXT, [], 30) == "The quick brown fox jumps over…"
+    assert extract_snippet(TEXT, spans("quick"), 30).startswith("The quick")
 
 
 def test_a_text_without_spaces_is_cut_anywhere() -> None:
-    assert len(snippet("蛋" * 500, [(400, 402)], 50)) == 52
+    assert len(extract_snippet("蛋" * 500, [(400, 402)], 50)) == 52
 
 
 def test_a_match_longer_than_the_width_is_cut() -> None:
-    assert len(snippet(TEXT, [(0, 300)], 50)) <= 51
+    assert len(extract_snippet(TEXT, [(0, 300)], 50)) <= 51
 
 
 @given(
@@ -41,7 +41,9 @@ def test_a_match_longer_than_the_width_is_cut() -> None:
     st.integers(1, 100),
 )
 def test_a_snippet_is_a_stretch_of_the_text(text: str, places: list[tuple[int, int]], width: int) -> None:
-    found = snippet(text, [(start, min(start + n, len(text))) for start, n in places if start < len(text)], width)
+    found = extract_snippet(
+        text, [(start, min(start + n, len(text))) for start, n in places if start < len(text)], width
+    )
     assert len(found) <= width + 2
     assert found.strip("…") in " ".join(text.split()) or found.strip("…").strip() in " ".join(text.split())
     assert found.strip("…").strip() or not text[:width].strip() or places or width < 31

@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from askalike import registry
-from askalike.text.features.words import Words, WordSettings
-from askalike.training.dev import Dev
-from askalike.training.examples import Examples, collected
-from askalike.training.negatives import drawn
+from askalike.text.features.words import WordFeatures, WordSettings
+from askalike.training.dev import DevSet
+from askalike.training.examples import Examples, collect_texts
+from askalike.training.negatives import draw_negatives
 from askalike.training.settings import NegativesSettings, TrainingSettings
-from askalike.training.trainer import Job
-from askalike.types import Pair, Question
+from askalike.training.trainer import TrainingJob
+from askalike.types import Question, TrainingPair
 
 THINGS = ["egg", "rice", "pasta", "bread", "soup", "cake", "tea", "coffee", "milk", "butter", "cheese", "fish"]
 WAYS = ("how do I cook {}", "what is the way to prepare {}", "{} : best recipe ?", "making {} at home")
@@ -32,7 +32,7 @@ def question(thing, way):
 @pytest.fixture(scope="session")
 def pairs():
     """Three ways to ask of each thing, paired with the first: 36 pairs in 12 clusters."""
-    return [Pair(question(t, 0), question(t, way), t, "made") for t in THINGS for way in range(1, len(WAYS))]
+    return [TrainingPair(question(t, 0), question(t, way), t, "made") for t in THINGS for way in range(1, len(WAYS))]
 
 
 @pytest.fixture
@@ -44,17 +44,17 @@ def job_of(pairs, directory, network="cnn", negatives=None, report=None, loss="l
     """A job whose dev queries are of the training's own kind."""
     negatives = negatives or NegativesSettings(random=4, hardest=True)
     settings = {"epochs": 3, "batch_size": 8, "accelerator": "cpu", "measure": "RR", "patience": 9} | settings
-    texts = collected(pairs)
-    words = Words.learn(WordSettings(min_texts=1), texts.texts)
-    chance = drawn(texts, negatives.random, 1) if negatives.random else np.zeros((len(pairs), 0), np.int64)
+    texts = collect_texts(pairs)
+    words = WordFeatures.from_texts(WordSettings(min_texts=1), texts.texts)
+    chance = draw_negatives(texts, negatives.random, 1) if negatives.random else np.zeros((len(pairs), 0), np.int64)
     names = [text.id for text in texts.texts]
     examples = Examples(
-        words.rows(texts.texts), texts.documents, texts.query, texts.positive, texts.pair_clusters, chance, names
+        words.encode(texts.texts), texts.is_answer, texts.query, texts.positive, texts.pair_clusters, chance, names
     )
     asked = [question(t, 1) for t in THINGS]
     documents = [question(t, 0) for t in THINGS]
-    dev = Dev(
-        words.rows([*asked, *documents]), [q.id for q in asked], [q.id for q in documents], False,
+    dev = DevSet(
+        words.encode([*asked, *documents]), [q.id for q in asked], [q.id for q in documents], False,
         {f"{t}1": {f"{t}0": 1} for t in THINGS},
     )  # fmt: skip
     kind = registry.load("network", network)
@@ -63,4 +63,6 @@ def job_of(pairs, directory, network="cnn", negatives=None, report=None, loss="l
         built = kind(kind.Settings(dim=8, units=12), len(words.tokens))
     built.start(None, torch.from_numpy(words.idf))
     trained = TrainingSettings(**settings)
-    return Job(built, registry.load("loss", loss)(), negatives, trained, examples, dev, directory, "one", report)
+    return TrainingJob(
+        built, registry.load("loss", loss)(), negatives, trained, examples, dev, directory, "one", report
+    )

@@ -2,14 +2,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.text.features._ragged import Ragged
-from askalike.training.batches import batches
+from askalike.text.features._ragged import RaggedArray
+from askalike.training.batches import make_batches
 from askalike.training.examples import Examples
 
 
 def examples_of(lengths, clusters):
     n = len(clusters)
-    rows = Ragged.of([range(length) for length in lengths])
+    rows = RaggedArray.from_rows([range(length) for length in lengths])
     two = np.arange(n)
     return Examples(rows, np.zeros(n, bool), two, two, np.array(clusters), np.zeros((n, 0), np.int64), [])
 
@@ -20,7 +20,7 @@ some = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), min_size=1, ma
 @given(some, st.integers(1, 9), st.booleans())
 def test_every_pair_once_and_clusters_apart(rows, size, apart):
     lengths, clusters = zip(*rows, strict=True)
-    made = batches(examples_of(lengths, clusters), size, 1, 1, apart=apart)
+    made = make_batches(examples_of(lengths, clusters), size, 1, 1, separate_clusters=apart)
     pairs = np.concatenate(made)
     assert len(set(pairs.tolist())) == len(pairs)
     assert all(0 < len(batch) <= size for batch in made)
@@ -31,7 +31,7 @@ def test_every_pair_once_and_clusters_apart(rows, size, apart):
 
 
 def test_apart_leaves_out_only_what_does_not_fit():
-    made = batches(examples_of([1] * 12, [0] * 6 + list(range(1, 7))), 3, 1, 1, apart=True)
+    made = make_batches(examples_of([1] * 12, [0] * 6 + list(range(1, 7))), 3, 1, 1, separate_clusters=True)
     assert sum(map(len, made)) >= 10  # four batches take one pair each of the cluster that has six
 
 
@@ -39,7 +39,7 @@ def test_the_seed_and_the_epoch_decide():
     examples = examples_of(list(range(100)), list(range(100)))
 
     def order(seed, epoch):
-        return np.concatenate(batches(examples, 7, seed, epoch)).tolist()
+        return np.concatenate(make_batches(examples, 7, seed, epoch)).tolist()
 
     assert order(1, 1) == order(1, 1)
     assert order(1, 1) != order(1, 2)
@@ -47,5 +47,5 @@ def test_the_seed_and_the_epoch_decide():
 
 
 def test_a_batch_has_texts_of_like_lengths():
-    made = batches(examples_of(list(range(50)) * 2, list(range(100))), 10, 1, 1)
+    made = make_batches(examples_of(list(range(50)) * 2, list(range(100))), 10, 1, 1)
     assert max(np.ptp(batch % 50) for batch in made) <= 5

@@ -7,11 +7,11 @@ import torch
 
 from askalike import registry
 from askalike.training.losses._loss import Scores
-from askalike.training.losses.contrastive import Contrastive
-from askalike.training.losses.cross_entropy import CrossEntropy
-from askalike.training.losses.logistic_ranking import LogisticRanking
-from askalike.training.losses.multiple_negatives import MultipleNegatives
-from askalike.training.losses.triplet import Triplet
+from askalike.training.losses.contrastive import ContrastiveLoss
+from askalike.training.losses.cross_entropy import CrossEntropyLoss
+from askalike.training.losses.logistic_ranking import LogisticRankingLoss
+from askalike.training.losses.multiple_negatives import MultipleNegativesLoss
+from askalike.training.losses.triplet import TripletLoss
 
 T, F = True, False
 
@@ -28,22 +28,22 @@ def scores(positive, forward, backward=None, forward_mask=None, backward_mask=No
 
 
 def test_logistic_ranking_counts_the_hardest_of_both_sides():
-    loss = LogisticRanking(gamma=10)(scores([0.8], [[0.1, 0.5]], [[0.7, 0.9]], backward_mask=[[T, F]]))
+    loss = LogisticRankingLoss(gamma=10)(scores([0.8], [[0.1, 0.5]], [[0.7, 0.9]], backward_mask=[[T, F]]))
     assert loss.tolist() == [pytest.approx(math.log(1 + math.exp(-10 * (0.8 - 0.7))))]
 
 
 def test_contrastive():
-    loss = Contrastive(margin=0.2)(scores([0.8, 0.3], [[0.1, 0.5], [0.6, 0.0]], forward_mask=[[T, T], [T, F]]))
+    loss = ContrastiveLoss(margin=0.2)(scores([0.8, 0.3], [[0.1, 0.5], [0.6, 0.0]], forward_mask=[[T, T], [T, F]]))
     assert loss.tolist() == pytest.approx([0.2 + (0 + 0.3) / 2, 0.7 + 0.4])
 
 
 def test_triplet_of_distances():
-    loss = Triplet(margin=10)(scores([-3.0], [[-5.0, -14.0]]))
+    loss = TripletLoss(margin=10)(scores([-3.0], [[-5.0, -14.0]]))
     assert loss.tolist() == pytest.approx([(10 + 3 - 5 + 0) / 2])
 
 
 def test_cross_entropy():
-    loss = CrossEntropy()(scores([2.0], [[-1.0, 0.5]]))
+    loss = CrossEntropyLoss()(scores([2.0], [[-1.0, 0.5]]))
     expected = (
         -math.log(1 / (1 + math.exp(-2))) - (math.log(1 / (1 + math.exp(-1))) + math.log(1 / (1 + math.exp(0.5)))) / 2
     )
@@ -57,7 +57,7 @@ def test_multiple_negatives_from_both_ends():
         return -math.log(math.exp(20 * positive) / (math.exp(20 * positive) + math.exp(20 * negative)))
 
     expected = [(way(0.9, 0.2) + way(0.9, 0.3)) / 2, (way(0.4, 0.3) + way(0.4, 0.2)) / 2]
-    assert MultipleNegatives()(rows).tolist() == pytest.approx(expected)
+    assert MultipleNegativesLoss()(rows).tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", registry.names("loss"))

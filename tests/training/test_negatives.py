@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from askalike.training.examples import collected
-from askalike.training.negatives import drawn, mined
+from askalike.training.examples import collect_texts
+from askalike.training.negatives import draw_negatives, mine_negatives
 from askalike.training.settings import NegativesSettings
-from askalike.types import Answer, Hit, Pair, Question, Run
+from askalike.types import Answer, Hit, Question, Run, TrainingPair
 
 
 def pair(query, positive, cluster):
-    return Pair(Question(query, query), Question(positive, positive), cluster, "made")
+    return TrainingPair(Question(query, query), Question(positive, positive), cluster, "made")
 
 
 PAIRS = [pair("a1", "a2", "a"), pair("a2", "a3", "a"), pair("b1", "b2", "b")]
@@ -17,38 +17,38 @@ OTHERS = [Question(name, name) for name in ("x", "y", "a1")]
 
 
 def test_texts_are_collected_once_each():
-    texts = collected(PAIRS, OTHERS)
+    texts = collect_texts(PAIRS, OTHERS)
     assert [t.id for t in texts.texts] == ["a1", "a2", "a3", "b1", "b2", "x", "y"]
     assert texts.clusters.tolist()[:5] == [0, 0, 0, 1, 1]
     assert len(set(texts.clusters[5:].tolist()) | {0, 1}) == 4
 
 
 def test_another_text_of_the_same_question_is_of_its_cluster():
-    texts = collected(PAIRS, [Question("a1", "a1", "with a body")])
+    texts = collect_texts(PAIRS, [Question("a1", "a1", "with a body")])
     assert len(texts.texts) == 6
     assert texts.clusters[5] == texts.clusters[0]
 
 
 def test_drawn_ones_are_of_other_clusters_and_of_the_positives_kind():
-    answered = Pair(Question("q", "q"), Answer("r", "q", "r"), "q", "made")
-    other = Pair(Question("p", "p"), Answer("s", "p", "s"), "p", "made")
-    texts = collected([*PAIRS, answered, other], OTHERS)
-    found = drawn(texts, 20, 1)
+    answered = TrainingPair(Question("q", "q"), Answer("r", "q", "r"), "q", "made")
+    other = TrainingPair(Question("p", "p"), Answer("s", "p", "s"), "p", "made")
+    texts = collect_texts([*PAIRS, answered, other], OTHERS)
+    found = draw_negatives(texts, 20, 1)
     assert (texts.clusters[found] != texts.pair_clusters[:, None]).all()
-    assert (texts.documents[found] == texts.documents[texts.positive][:, None]).all()
-    assert found.tolist() == drawn(texts, 20, 1).tolist()
-    assert found.tolist() != drawn(texts, 20, 2).tolist()
+    assert (texts.is_answer[found] == texts.is_answer[texts.positive][:, None]).all()
+    assert found.tolist() == draw_negatives(texts, 20, 1).tolist()
+    assert found.tolist() != draw_negatives(texts, 20, 2).tolist()
 
 
 def test_where_every_text_is_of_one_cluster_nothing_is_drawn():
-    assert (drawn(collected([PAIRS[0]]), 3, 1) == -1).all()
+    assert (draw_negatives(collect_texts([PAIRS[0]]), 3, 1) == -1).all()
 
 
 def test_mined_ones_pass_every_guard_and_are_audited():
     names = ["b1", "a3", "zzz", "a2", "x", "b2", "y"]
-    run = Run.of({"a1": [Hit(name, score) for name, score in zip(names, (10, 9, 8, 7, 6.9, 5, 4), strict=True)]})
-    texts = collected(PAIRS, OTHERS)
-    found, audit = mined(texts, run, NegativesSettings(mined=2, from_rank=1, below=0.95))
+    run = Run.from_hits({"a1": [Hit(name, score) for name, score in zip(names, (10, 9, 8, 7, 6.9, 5, 4), strict=True)]})
+    texts = collect_texts(PAIRS, OTHERS)
+    found, audit = mine_negatives(texts, run, NegativesSettings(mined=2, from_rank=1, below=0.95))
     assert [texts.texts[n].id for n in found[0]] == ["b2", "y"]  # x has more than 0.95 of a2's score
     assert (found[1:] == -1).all()
     assert str(audit) == (

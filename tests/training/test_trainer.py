@@ -15,10 +15,10 @@ from tests.training.conftest import job_of
 
 from askalike import registry
 from askalike.errors import TrainingError
-from askalike.training.checkpoint import BEST, CHECKPOINT, history
-from askalike.training.objective import Objective, step_of
+from askalike.training.checkpoint import BEST_WEIGHTS_FILE, CHECKPOINT_FILE, read_history
+from askalike.training.objective import Objective, make_training_batch
 from askalike.training.settings import NegativesSettings
-from askalike.training.trainer import best_of, memory_errors, train
+from askalike.training.trainer import convert_memory_errors, find_best_epoch, train
 
 
 def weights(network):
@@ -35,8 +35,10 @@ def test_it_learns(pairs, tmp_path):
     job = job_of(pairs, tmp_path, "bow_cnn", optimizer="adam", learning_rate=0.01, epochs=8)
     epochs = train(job)
     assert epochs[-1].loss < 0.5 * epochs[0].loss
-    assert best_of(epochs).value > 0.9
-    assert job.dev.measure(job.network, "RR") == best_of(epochs).value  # the best epoch's weights are in the network
+    assert find_best_epoch(epochs).value > 0.9
+    assert (
+        job.dev.evaluate(job.network, "RR") == find_best_epoch(epochs).value
+    )  # the best epoch's weights are in the network
 
 
 @pytest.mark.parametrize("loss", registry.names("loss"))
@@ -72,7 +74,7 @@ def test_stopped_after_an_epoch_it_goes_on_to_the_same_weights(pairs, tmp_path, 
     options = {"optimizer": optimizer, "schedule": "linear", "epochs": 4}
     with pytest.raises(Enough):
         train(job_of(pairs, tmp_path / "cut", report=stop, **options))
-    assert len(history(tmp_path / "cut", "one")) == 2
+    assert len(read_history(tmp_path / "cut", "one")) == 2
     resumed = job_of(pairs, tmp_path / "cut", **options)
     assert len(train(resumed)) == 4
     assert_same(weights(whole.network), weights(resumed.network))
@@ -96,13 +98,13 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_weights(pairs, tmp_path):
     directory, root = tmp_path / "killed", Path(__file__).parents[2]
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(directory), str(root)])
     deadline = time.monotonic() + 300
-    while len(history(directory, "one") or ()) < 2:
+    while len(read_history(directory, "one") or ()) < 2:
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    assert 2 <= len(history(directory, "one")) < 40
+    assert 2 <= len(read_history(directory, "one")) < 40
     resumed, whole = (job_of(pairs, d, epochs=40, optimizer="adam") for d in (directory, tmp_path / "whole"))
     train(resumed)
     train(whole)
@@ -111,8 +113,8 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_weights(pairs, tmp_path):
 
 def test_another_run_begins_anew(job):
     train(job)
-    assert history(job.directory, "another") is None
-    assert {f.name for f in job.directory.iterdir()} == {BEST, CHECKPOINT}
+    assert read_history(job.directory, "another") is None
+    assert {f.name for f in job.directory.iterdir()} == {BEST_WEIGHTS_FILE, CHECKPOINT_FILE}
 
 
 def test_it_stops_early_and_keeps_the_best(pairs, tmp_path):
@@ -141,7 +143,7 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(pairs, tmp_path):
 def test_want_of_memory_names_what_to_lower(error):
     with (
         pytest.raises(TrainingError, match=r"out of memory; lower training\.batch_size"),
-        memory_errors("training.batch_size"),
+        convert_memory_errors("training.batch_size"),
     ):
         raise error
 
@@ -151,7 +153,7 @@ def test_the_hardest_alone_gives_the_gradient_of_all(pairs, tmp_path):
     for hardest in (False, True):
         job = job_of(pairs, tmp_path, negatives=NegativesSettings(random=4, hardest=hardest))
         objective = Objective(job.network, job.loss, job.negatives)
-        losses = objective(step_of(job.examples, np.arange(20)))
+        losses = objective(make_training_batch(job.examples, np.arange(20)))
         losses.sum().backward()
         gradients.append([losses.detach(), *(p.grad for p in objective.parameters())])
     for left, right in zip(*gradients, strict=True):
@@ -163,8 +165,8 @@ def test_pairs_of_one_cluster_are_no_negatives_of_each_other(pairs, tmp_path):
     job = job_of(pairs, tmp_path, negatives=NegativesSettings(in_batch=True), loss="multiple_negatives")
     objective = Objective(job.network, job.loss, job.negatives)
     same = replace(job.examples, clusters=np.zeros_like(job.examples.clusters))
-    assert objective(step_of(same, np.arange(6))).tolist() == [0] * 6
-    assert all(objective(step_of(job.examples, np.array([0, 5, 9]))) > 0)
+    assert objective(make_training_batch(same, np.arange(6))).tolist() == [0] * 6
+    assert all(objective(make_training_batch(job.examples, np.array([0, 5, 9]))) > 0)
 
 
 def told(progress):
@@ -176,7 +178,7 @@ def test_two_processes_train_together(pairs, tmp_path):
     job = job_of(pairs, tmp_path, devices=2, report=told, batch_size=6, optimizer="adam", learning_rate=0.01)
     epochs = train(job)
     assert epochs[-1].loss < epochs[0].loss
-    assert job.dev.measure(job.network, "RR") == best_of(epochs).value
+    assert job.dev.evaluate(job.network, "RR") == find_best_epoch(epochs).value
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -12,18 +12,18 @@ import torch
 from pydantic import Field
 
 from askalike import encoders
-from askalike.answering.words import copied, joined
+from askalike.answering.words import fill_unknown_words, join_words
 from askalike.config import Settings
-from askalike.encoders.neural import Known, Neural
+from askalike.encoders.neural import NeuralEncoder, TrainedNetwork
 from askalike.errors import SettingsError
-from askalike.nn._beam import Search, beam_search
-from askalike.nn._two_towers import TwoTowers, flat
-from askalike.text.features.words import Words
+from askalike.nn._beam import BeamSearchOptions, beam_search
+from askalike.nn._two_towers import TwoTowerNetwork, flatten_sentences
+from askalike.text.features.words import WordFeatures
 from askalike.text.vocabulary import UNKNOWN
 from askalike.types import Answer, Question
 
 CHUNK = 64
-KEPT = 4
+CACHED_MODELS = 4
 
 
 class WritingSettings(Settings):
@@ -40,14 +40,14 @@ class Generator:
     """A model that writes answers."""
 
     name: str
-    features: Words
-    network: TwoTowers
+    features: WordFeatures
+    network: TwoTowerNetwork
 
     @classmethod
-    def of(cls, encoder: object, name: str) -> Self:
+    def from_encoder(cls, encoder: object, name: str) -> Self:
         """The generator of a trained encoder. Raises SettingsError where it has none."""
-        known: Known | None = encoder.known if isinstance(encoder, Neural) else None
-        if known is None or not isinstance(known.network, TwoTowers) or not known.network.writes:
+        known: TrainedNetwork | None = encoder.trained_network if isinstance(encoder, NeuralEncoder) else None
+        if known is None or not isinstance(known.network, TwoTowerNetwork) or not known.network.generates_answers:
             raise SettingsError(f"{name}: this model does not write answers; train one that does: --recipe dssm_writer")
         known.network.eval()
         return cls(name, known.features, known.network)  # type: ignore[arg-type] # two towers read words
@@ -57,16 +57,16 @@ class Generator:
 
         A word that the model does not know is copied from the question and stands between ⟨ and ⟩.
         """
-        asked = [word for word in dict.fromkeys(self.features.words(question)) if any(c.isalnum() for c in word)]
+        asked = [word for word in dict.fromkeys(self.features.split_words(question)) if any(c.isalnum() for c in word)]
         unknown = [word for word in asked if word not in self.features.vocabulary.ids]
         if len(unknown) == len(asked):
             return ""
         chosen = settings or WritingSettings()
-        search = Search(chosen.beam, chosen.longest, chosen.penalty, chosen.repeat)
-        vector = self._vectors([question])[0]
+        search = BeamSearchOptions(chosen.beam, chosen.longest, chosen.penalty, chosen.repeat)
+        vector = self._encode([question])[0]
         numbers, _ = beam_search(self.network.decoder, self.network.words, vector, search)
         words = [None if n == UNKNOWN else self.features.tokens[n] for n in numbers]
-        return joined(copied(words, unknown))
+        return join_words(fill_unknown_words(words, unknown))
 
     @torch.inference_mode()
     def perplexity(self, pairs: Sequence[tuple[Question, Answer]]) -> float:
@@ -74,33 +74,33 @@ class Generator:
         total, length = 0.0, 0
         for start in range(0, len(pairs), CHUNK):
             questions, answers = zip(*pairs[start : start + CHUNK], strict=True)
-            batch = self.features.rows(answers).batch(np.arange(len(answers)))
+            batch = self.features.encode(answers).batch(np.arange(len(answers)))
             ids, mask = (torch.from_numpy(np.asarray(batch[name])) for name in ("ids", "mask"))
             found, lengths = self.network.decoder.log_likelihood(
-                self.network.words, self._vectors(questions), *flat(ids, mask)
+                self.network.words, self._encode(questions), *flatten_sentences(ids, mask)
             )
             total, length = total + float(found.sum()), length + int(lengths.sum())
         return math.exp(-total / length)
 
     @torch.inference_mode()
-    def _vectors(self, questions: Sequence[Question]) -> torch.Tensor:
-        batch = self.features.rows(questions).batch(np.arange(len(questions)))
+    def _encode(self, questions: Sequence[Question]) -> torch.Tensor:
+        batch = self.features.encode(questions).batch(np.arange(len(questions)))
         tensors = {name: torch.from_numpy(np.asarray(array)) for name, array in batch.items()}
         return self.network({**tensors, "document": torch.zeros(len(questions), dtype=torch.bool)})[0]  # type: ignore[no-any-return]
 
 
-def opened(folder: Path) -> Generator:
+def open_generator(folder: Path) -> Generator:
     """The model in a folder of `models/`, opened once. Raises SettingsError for one that does not write, InputError."""
-    description = folder / encoders.MODEL
-    return _opened(folder, description.stat().st_mtime_ns if description.exists() else 0)
+    description = folder / encoders.MODEL_FILE
+    return _open_cached(folder, description.stat().st_mtime_ns if description.exists() else 0)
 
 
-@lru_cache(KEPT)
-def _opened(folder: Path, changed: int) -> Generator:
-    return Generator.of(encoders.opened(folder), folder.name)
+@lru_cache(CACHED_MODELS)
+def _open_cached(folder: Path, mtime_ns: int) -> Generator:
+    return Generator.from_encoder(encoders.open_encoder(folder), folder.name)
 
 
-def distinct(texts: Sequence[str], n: int) -> float:
+def distinct_n(texts: Sequence[str], n: int) -> float:
     """Different runs of n words among all runs of n words of these texts (Li et al. 2016); 0 where there is none."""
     runs = [tuple(words[at : at + n]) for words in map(str.split, texts) for at in range(len(words) - n + 1)]
     return len(set(runs)) / len(runs) if runs else 0.0

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from askalike.text.clean import plain_text
-from askalike.types import Answer, Match, Question
+from askalike.types import Answer, Question, SearchHit
 
-Mode = Literal["nearest", "generate", "auto"]
+AnswerMode = Literal["nearest", "generate", "auto"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class AnswerSource:
     """A stored answer with its question. `score` and `probability` are those of what found it; higher is better."""
 
     answer: Answer
@@ -49,10 +49,10 @@ class Reply:
 
     text: str | None
     generated: bool
-    sources: tuple[Source, ...]
+    sources: tuple[AnswerSource, ...]
     model: str | None = None
     """Who wrote generated text."""
-    matches: tuple[Match, ...] = ()
+    matches: tuple[SearchHit, ...] = ()
     """The similar questions that were looked through for stored answers."""
 
     @property

@@ -3,23 +3,23 @@
 import tomllib
 from pathlib import Path
 
-from askalike.archive.view import View
-from askalike.encoders import MODEL
-from askalike.encoders._provenance import made_at
+from askalike.encoders import MODEL_FILE
+from askalike.encoders._provenance import find_change_date
 from askalike.errors import InputError, SettingsError
+from askalike.store.view import View
 
 
-def writers(archive: Path) -> list[Path]:
+def writer_folders(archive: Path) -> list[Path]:
     """The folders of all models that write, by name. Raises InputError for a model that cannot be read."""
-    return [path.parent for path in sorted((archive / "models").glob(f"[!.]*/{MODEL}")) if _writes(path)]
+    return [path.parent for path in sorted((archive / "models").glob(f"[!.]*/{MODEL_FILE}")) if _is_writer(path)]
 
 
-def writer(archive: Path, name: str | None = None) -> Path:
+def find_writer(archive: Path, name: str | None = None) -> Path:
     """The folder of the model that writes: the one of that name, else the only one.
 
     Raises SettingsError where there is none, or several and no name; InputError for a model that cannot be read.
     """
-    there = writers(archive)
+    there = writer_folders(archive)
     if name is not None:
         there = [folder for folder in there if folder.name == name]
     if len(there) == 1:
@@ -30,15 +30,15 @@ def writer(archive: Path, name: str | None = None) -> Path:
     raise SettingsError(f"{archive}: {what}; train one: askalike train {archive} --recipe dssm_writer")
 
 
-def refuse_foreign(view: View, folder: Path) -> None:
+def require_same_archive(view: View, folder: Path) -> None:
     """Raises SettingsError for a model that was trained on another archive: it would write of what this one lacks."""
-    trained = tomllib.loads((folder / MODEL).read_text(encoding="utf-8")).get("trained", {})
+    trained = tomllib.loads((folder / MODEL_FILE).read_text(encoding="utf-8")).get("trained", {})
     change, then = trained.get("change", 0), trained.get("made_at")
-    if change > view.change or (then is not None and made_at(view, change) != then):
+    if change > view.change or (then is not None and find_change_date(view, change) != then):
         raise SettingsError(f"{folder}: this model was trained on another archive; train one on this: askalike train")
 
 
-def _writes(path: Path) -> bool:
+def _is_writer(path: Path) -> bool:
     try:
         network = tomllib.loads(path.read_text(encoding="utf-8")).get("network", {})
     except (OSError, ValueError) as error:

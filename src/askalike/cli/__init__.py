@@ -10,21 +10,33 @@ from askalike.errors import AskalikeError
 
 USAGE_ERRORS: type[Exception] = typer.BadParameter.__mro__[1]
 """What typer raises for a command line that it cannot take; it has no public name of its own there."""
-INTERRUPTED = 130
-COMMANDS = ("import", "check", "info", "index", "search", "rank", "evaluate", "split", "tune", "replay", "experiment")
+INTERRUPTED_EXIT_CODE = 130
+COMMAND_ORDER = (
+    "import",
+    "check",
+    "info",
+    "index",
+    "search",
+    "rank",
+    "evaluate",
+    "split",
+    "tune",
+    "replay",
+    "experiment",
+)
 """The order in which a newcomer meets them; those not named come after."""
 
 
-class _InOrder(TyperGroup):
+class _OrderedCommands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands in COMMANDS' order, then the rest by name."""
         names = super().list_commands(ctx)
-        return [n for n in COMMANDS if n in names] + sorted(n for n in names if n not in COMMANDS)
+        return [n for n in COMMAND_ORDER if n in names] + sorted(n for n in names if n not in COMMAND_ORDER)
 
 
 app = typer.Typer(
     name="askalike",
-    cls=_InOrder,
+    cls=_OrderedCommands,
     help="Finds the questions in a Q&A archive that ask the same thing.",
     epilog='First steps: **askalike import table** FAQ.csv **-o** DIR, then **askalike search** DIR "a question".',
     no_args_is_help=True,
@@ -35,16 +47,16 @@ app = typer.Typer(
 )
 
 
-def _say_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"askalike {sys.modules['askalike'].__version__}")
         raise typer.Exit
 
 
 @app.callback()
-def _whole(
+def _global_options(
     version: Annotated[
-        bool, typer.Option("--version", help="Say which askalike this is.", callback=_say_version, is_eager=True)
+        bool, typer.Option("--version", help="Say which askalike this is.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """What holds for all commands."""
@@ -58,21 +70,21 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except AskalikeError as error:
-        _end(str(error))
+        _exit_with_error(str(error))
     except USAGE_ERRORS as error:
-        _end(_usage(error))
-    if code == INTERRUPTED:
+        _exit_with_error(_format_usage_error(error))
+    if code == INTERRUPTED_EXIT_CODE:
         print("askalike: interrupted; what was committed before is kept", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _end(problem: str) -> NoReturn:
+def _exit_with_error(problem: str) -> NoReturn:
     if problem:
         print(f"askalike: {problem}", file=sys.stderr)
     sys.exit(2)
 
 
-def _usage(error: Any) -> str:
+def _format_usage_error(error: Any) -> str:
     """What is wrong with the command line, and where to look; empty where the help was shown instead."""
     problem = error.format_message().strip().removesuffix(".").replace("Value error, ", "")
     command = error.ctx.command_path if error.ctx else "askalike"

@@ -9,14 +9,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from askalike.rankers._ranker import Progress as Report
 
-COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+BAR_COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
 
 
 @contextmanager
-def bars() -> Iterator[Callable[[str], AbstractContextManager[Report | None]]]:
+def nested_progress_bars() -> Iterator[Callable[[str], AbstractContextManager[Report | None]]]:
     """A function that opens a bar, given what is being done; a bar vanishes when it is closed."""
     console = Console(stderr=True)
-    with Progress(*COLUMNS, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
+    with Progress(*BAR_COLUMNS, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
 
         @contextmanager
         def opened(doing: str) -> Iterator[Report]:

@@ -12,45 +12,45 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from askalike import index, rankers
-from askalike.archive.store import Archive
-from askalike.config import assignments
+from askalike.config import parse_assignments
 from askalike.rankers import Ranker
 from askalike.rankers._ranker import Progress as Report
+from askalike.store.archive import Archive
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The archive's directory.")]
-RankerName = Annotated[
+RankerOption = Annotated[
     str | None,
     typer.Option(
         "--ranker", "-r", help=f"A model of the archive, or one of: {', '.join(rankers.names())}.", show_default=False
     ),
 ]
-Settings = Annotated[
+SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the ranker; may be repeated.")
 ]
-Fields = Annotated[str | None, typer.Option(help="title, body, or title,body (the default).")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+FieldsOption = Annotated[str | None, typer.Option(help="title, body, or title,body (the default).")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
-COMPILED = "maxscore.search_all-*.nbi"
+COMPILED_PATTERN = "maxscore.search_queries-*.nbi"
 
 
-def say_compiling() -> None:
+def announce_compilation() -> None:
     """Says on stderr why the first search after an installation takes its time."""
     beside = Path(index.__file__).parent / "__pycache__"  # where numba mostly keeps it, and slow to import to ask
-    if any(beside.glob(COMPILED)):
+    if any(beside.glob(COMPILED_PATTERN)):
         return
-    from askalike.index.maxscore import search_all
+    from askalike.index.lexical.maxscore import search_queries
 
-    if not any(Path(search_all.stats.cache_path or ".").glob(COMPILED)):
+    if not any(Path(search_queries.stats.cache_path or ".").glob(COMPILED_PATTERN)):
         print("askalike: compiling the search for this machine, once (about half a minute) …", file=sys.stderr)
 
 
-def chosen(archive: Archive, name: str | None, settings: list[str] | None, fields: str | None = None) -> Ranker:
+def build_ranker(archive: Archive, name: str | None, settings: list[str] | None, fields: str | None = None) -> Ranker:
     """The ranker that --ranker, --set and --fields describe; the default one where none is named."""
-    values = assignments(settings or [])
-    return rankers.build(name, values | ({"fields": fields} if fields else {}), archive)
+    values = parse_assignments(settings or [])
+    return rankers.create(name, values | ({"fields": fields} if fields else {}), archive)
 
 
-def listed(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     """What is named in a list with commas or spaces."""
     return text.replace(",", " ").split()
 
@@ -61,12 +61,12 @@ def print_json(value: Any) -> None:
 
 
 @contextmanager
-def progress(doing: str) -> Iterator[Report | None]:
+def progress_bar(description: str) -> Iterator[Report | None]:
     """A progress bar on stderr, where stderr is a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn(description), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(doing, total=None)
+        task = bar.add_task(description, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress
 
-from askalike.archive.track import Track
+from askalike.store.tracking import ProgressTracker
 
 
 @contextmanager
-def progress() -> Iterator[Track]:
+def track_progress() -> Iterator[ProgressTracker]:
     """A `track` that draws one bar for each pass; the bars vanish at the end."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not sys.stderr.isatty()) as bars:

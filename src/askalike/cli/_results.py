@@ -7,24 +7,24 @@ from rich.console import Console
 from rich.text import Text
 
 from askalike.engines.precedents import Precedent
-from askalike.types import Explanation, Match
+from askalike.types import Explanation, SearchHit
 
-MATCHED = "bold yellow"
-LEAST_SHOWN = 0.005  # of what a word adds
-NOTHING = "nothing similar: no question of the archive is like this one"
+MATCH_STYLE = "bold yellow"
+MIN_SHOWN_SCORE = 0.005  # of what a word adds
+NO_RESULT_MESSAGE = "nothing similar: no question of the archive is like this one"
 
 
-def as_json(matches: Sequence[Match], model: str, took_ms: float) -> dict[str, Any]:
+def matches_as_json(matches: Sequence[SearchHit], model: str, took_ms: float) -> dict[str, Any]:
     """The answer in the shape that the HTTP service gives."""
     return {
-        "results": [_result(m) for m in matches],
+        "results": [_match_as_json(m) for m in matches],
         "abstained": not matches,
         "model": model,
         "took_ms": round(took_ms, 2),
     }
 
 
-def _result(match: Match) -> dict[str, Any]:
+def _match_as_json(match: SearchHit) -> dict[str, Any]:
     question, reason = match.question, match.explanation or Explanation(match.score)
     return {
         "id": question.id,
@@ -42,55 +42,57 @@ def _result(match: Match) -> dict[str, Any]:
 
 def print_matches(
     console: Console,
-    matches: Sequence[Match],
+    matches: Sequence[SearchHit],
     explain: bool,
     calibrated: bool = False,
-    before: Mapping[str, Sequence[Precedent]] | None = None,
+    precedents: Mapping[str, Sequence[Precedent]] | None = None,
 ) -> None:
     """Each match in two lines or three; with `explain`, the words that matched, what was called the same `before`."""
     if not matches:
-        console.print("nothing similar yet" if calibrated else NOTHING, soft_wrap=True)
+        console.print("nothing similar yet" if calibrated else NO_RESULT_MESSAGE, soft_wrap=True)
         return
     for rank, match in enumerate(matches, 1):
-        console.print(Text.assemble(f"{rank:2}. ", _title(match), "  ", (_score(match), "dim")), soft_wrap=True)
+        console.print(
+            Text.assemble(f"{rank:2}. ", _highlight_title(match), "  ", (_format_score(match), "dim")), soft_wrap=True
+        )
         about = " · ".join(x for x in (match.question.id, " ".join(match.question.tags), match.question.url) if x)
         console.print(Text(f"    {about}", "dim"), soft_wrap=True)
         if match.snippet:
             console.print(Text(f"    {match.snippet}"), soft_wrap=True)
         if explain and match.explanation:
-            console.print(Text.assemble("    why: ", _why(match.explanation)), soft_wrap=True)
+            console.print(Text.assemble("    why: ", _format_contributions(match.explanation)), soft_wrap=True)
             if match.explanation.parts:
-                console.print(Text(f"    of which: {_parts(match.explanation)}", "dim"), soft_wrap=True)
-        for told in (before or {}).get(match.question.id, ()):
+                console.print(Text(f"    of which: {_format_parts(match.explanation)}", "dim"), soft_wrap=True)
+        for told in (precedents or {}).get(match.question.id, ()):
             line = f"    called the same before: {told.duplicate.title} = {told.original.title}"
             console.print(Text(line, "dim"), soft_wrap=True)
 
 
-def _score(match: Match) -> str:
+def _format_score(match: SearchHit) -> str:
     if match.probability is None:
         return f"{match.score:.2f} (uncalibrated)"
     return f"{match.probability:.0%} ({match.score:.2f})"
 
 
-def _title(match: Match) -> Text:
+def _highlight_title(match: SearchHit) -> Text:
     """The title with the matched words marked."""
     text = Text(match.question.title, "bold")
     reason = match.explanation
     if reason and reason.text.get("title") == match.question.title:
         for span in reason.spans:
             if span.field == "title":
-                text.stylize(MATCHED, span.start, span.end)
+                text.stylize(MATCH_STYLE, span.start, span.end)
     return text
 
 
-def _why(reason: Explanation) -> Text:
+def _format_contributions(explanation: Explanation) -> Text:
     parts: list[str | tuple[str, str]] = []
-    for c in reason.contributions:
-        if abs(c.score) >= LEAST_SHOWN:
+    for c in explanation.contributions:
+        if abs(c.score) >= MIN_SHOWN_SCORE:
             where = f" ({', '.join(c.fields)})" if c.fields else ""
-            parts += [(c.word, MATCHED), f" {c.score:+.2f}{where}", "  "]
+            parts += [(c.word, MATCH_STYLE), f" {c.score:+.2f}{where}", "  "]
     return Text.assemble(*parts[:-1])
 
 
-def _parts(reason: Explanation) -> str:
-    return "  ".join(f"{name} {score:+.2f}" for name, score in reason.parts.items())
+def _format_parts(explanation: Explanation) -> str:
+    return "  ".join(f"{name} {score:+.2f}" for name, score in explanation.parts.items())

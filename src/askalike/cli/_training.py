@@ -6,35 +6,35 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from askalike.encoders import NEURAL
+from askalike.encoders import NEURAL_EXTRA_MODULES
 from askalike.errors import SettingsError
 
-Say = Callable[[str], None]
+PrintRemark = Callable[[str], None]
 
 
-def needs_torch() -> None:
+def require_torch() -> None:
     """Raises SettingsError where the extra `neural` is not installed."""
-    for module in NEURAL:
+    for module in NEURAL_EXTRA_MODULES:
         if importlib.util.find_spec(module) is None:
             raise SettingsError(f"train: {module} is not installed; pip install 'askalike[neural]'")
 
 
 @contextmanager
-def progress() -> Iterator[tuple[Callable[[Any], None], Say]]:
+def training_output() -> Iterator[tuple[Callable[[Any], None], PrintRemark]]:
     """What takes the trainer's progress, and what takes a remark."""
-    yield show, remark
+    yield print_training_progress, print_remark
 
 
-def remark(line: str) -> None:
+def print_remark(line: str) -> None:
     """One line on stderr."""
     print(line, file=sys.stderr, flush=True)
 
 
-def show(progress: Any) -> None:
+def print_training_progress(progress: Any) -> None:
     """One state of training."""
     line = (
         f"epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}  "
-        f"{progress.examples_per_second:,.0f} examples/s  {_duration(progress.left_s)} left"
+        f"{progress.examples_per_second:,.0f} examples/s  {_format_duration(progress.remaining_s)} left"
     )
     if progress.value is not None:
         line += f"  {progress.measure} {100 * progress.value:.1f} on dev (best {100 * progress.best:.1f})"
@@ -43,7 +43,7 @@ def show(progress: Any) -> None:
         print(f"\r\033[K{line}  batch {progress.batch}/{progress.batches}", end="", file=sys.stderr, flush=True)
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -6,12 +6,20 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from askalike.archive.store import Archive
-from askalike.cli._answers import as_json, print_reply
-from askalike.cli._options import Directory, Json, RankerName, Settings, chosen, print_json, say_compiling
-from askalike.cli._queries import refuse_nothing
-from askalike.engines._replies import SURE
-from askalike.engines.local import Local
+from askalike.answering.replies import DEFAULT_SURE
+from askalike.cli._answers import print_reply, reply_as_json
+from askalike.cli._options import (
+    Directory,
+    JsonOption,
+    RankerOption,
+    SettingsOption,
+    announce_compilation,
+    build_ranker,
+    print_json,
+)
+from askalike.cli._queries import require_searchable
+from askalike.engines.local import LocalEngine
+from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
@@ -27,25 +35,25 @@ def answer(
         typer.Option(help="Stored answers; text that a model writes; or whichever its probability speaks for."),
     ] = "nearest",
     k: Annotated[int, typer.Option("-k", min=1, help="How many stored answers to show.")] = 3,
-    ranker: RankerName = None,
-    settings: Settings = None,
+    ranker: RankerOption = None,
+    settings: SettingsOption = None,
     body: Annotated[str, typer.Option(help="The question's body.")] = "",
     model: Annotated[str | None, typer.Option(help="Which model of the archive writes.", show_default=False)] = None,
     min_probability: Annotated[
         float | None, typer.Option(help="No answer below this probability; needs a calibration.")
     ] = None,
-    sure: Annotated[float, typer.Option(help="With auto: a stored answer from this probability on.")] = SURE,
-    json: Json = False,
+    sure: Annotated[float, typer.Option(help="With auto: a stored answer from this probability on.")] = DEFAULT_SURE,
+    json: JsonOption = False,
 ) -> None:
     """Answer a question from the archive."""
-    with Archive.open(directory) as archive, Local(archive, chosen(archive, ranker, settings)) as engine:
-        say_compiling()
+    with Archive.open(directory) as archive, LocalEngine(archive, build_ranker(archive, ranker, settings)) as engine:
+        announce_compilation()
         started = time.perf_counter()
         reply = engine.answer(text, mode, k, body=body, min_probability=min_probability, sure=sure, model=model)
         took_ms = (time.perf_counter() - started) * 1000
         if reply.abstained:
-            refuse_nothing(engine.archive, text + body)
+            require_searchable(engine.archive, text + body)
     if json:
-        print_json(as_json(reply, engine.ranker.name, took_ms))
+        print_json(reply_as_json(reply, engine.ranker.name, took_ms))
     else:
         print_reply(Console(), reply)

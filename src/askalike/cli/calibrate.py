@@ -5,22 +5,22 @@ from typing import Annotated
 
 import typer
 
-from askalike.archive.store import Archive
+from askalike.calibration.abstention import load_off_topic_queries, measure_abstention
+from askalike.calibration.calibrating import calibrate as calibrated
+from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES
 from askalike.cli import _calibrated
 from askalike.cli._options import (
     Directory,
-    Fields,
-    Json,
-    RankerName,
-    Settings,
-    chosen,
+    FieldsOption,
+    JsonOption,
+    RankerOption,
+    SettingsOption,
+    announce_compilation,
+    build_ranker,
     print_json,
-    progress,
-    say_compiling,
+    progress_bar,
 )
-from askalike.curation.calibrate import calibrate as calibrated
-from askalike.curation.hits import PER_CLUSTER, QUERIES
-from askalike.curation.off_topic import abstention, off_topic
+from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
@@ -30,9 +30,9 @@ def register(app: typer.Typer) -> None:
 
 def calibrate(
     directory: Directory,
-    ranker: RankerName = None,
-    settings: Settings = None,
-    fields: Fields = None,
+    ranker: RankerOption = None,
+    settings: SettingsOption = None,
+    fields: FieldsOption = None,
     split: Annotated[str | None, typer.Option(help="Whose queries; default: dev, else the first with enough.")] = None,
     precision: Annotated[
         float | None, typer.Option(help="Pick the line above which this share of first hits is right.")
@@ -49,10 +49,10 @@ def calibrate(
         ),
     ] = None,
     titles: Annotated[bool, typer.Option("--titles", help="Ask by titles alone, as people type.")] = False,
-    most: Annotated[int, typer.Option("--queries", min=1, help="At most so many queries.")] = QUERIES,
-    per_cluster: Annotated[int, typer.Option(min=1, help="At most so many of one cluster.")] = PER_CLUSTER,
+    most: Annotated[int, typer.Option("--queries", min=1, help="At most so many queries.")] = MAX_QUERIES,
+    per_cluster: Annotated[int, typer.Option(min=1, help="At most so many of one cluster.")] = MAX_PER_CLUSTER,
     seed: Annotated[int, typer.Option(help="Decides about queries, folds and resamples.")] = 0,
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """Turn a ranker's scores into probabilities of asking the same, and measure what these are worth.
 
@@ -60,17 +60,17 @@ def calibrate(
     asks for, else the one at which nine in ten of the queries that --off-topic names get nothing. What is kept holds
     for this ranker with these settings, until a tenth of the archive has changed.
     """
-    with Archive.open(directory) as archive, progress("indexing") as report:
-        strange = off_topic(off, seed=seed) if off else []
-        say_compiling()
-        built = chosen(archive, ranker, settings, fields)
+    with Archive.open(directory) as archive, progress_bar("indexing") as report:
+        strange = load_off_topic_queries(off, seed=seed) if off else []
+        announce_compilation()
+        built = build_ranker(archive, ranker, settings, fields)
         share = prevalence if prevalence is not None else 0.5 if off and precision is None else 1.0
         result = calibrated(
-            archive, built, split, precision=precision, prevalence=share, titles=titles, most=most,
-            per_cluster=per_cluster, seed=seed, progress=report,
+            archive, built, split, precision=precision, prevalence=share, titles_only=titles, max_queries=most,
+            max_per_cluster=per_cluster, seed=seed, progress=report,
         )  # fmt: skip
-        curve = abstention(archive, built, result, strange) if strange else None
-        line = curve.line if curve and precision is None else result.calibration.line
+        curve = measure_abstention(archive, built, result, strange) if strange else None
+        line = curve.threshold if curve and precision is None else result.calibration.line
         path = result.calibration.model_copy(update={"line": line}).save(directory)
     if json:
         print_json(
@@ -82,7 +82,7 @@ def calibrate(
             }
         )
         return
-    print(_calibrated.text(result, directory, seed))
+    print(_calibrated.format_report(result, directory, seed))
     if curve and off:
-        print(f"\n{_calibrated.abstention(curve, off)}")
-    print(f"\n{_calibrated.kept(line, result.calibration.prevalence)}\nkept in {path}")
+        print(f"\n{_calibrated.format_abstention(curve, off)}")
+    print(f"\n{_calibrated.format_saved(line, result.calibration.prevalence)}\nkept in {path}")

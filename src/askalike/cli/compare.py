@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli._options import listed
-from askalike.experiment.measuring import USUAL
+from askalike.cli._options import split_list
+from askalike.experiments.measuring import DEFAULT_MEASURES
 
 
 def register(app: typer.Typer) -> None:
@@ -29,17 +29,17 @@ def compare(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="A file to write to.")] = None,
 ) -> None:
     """Compare runs query by query: differences with intervals and p, and the queries that differ most."""
-    from askalike.experiment.comparing import compare_runs
-    from askalike.experiment.reporting.compared import formatted
-    from askalike.experiment.reporting.page import written
-    from askalike.experiment.sources import declared, judged, sources
+    from askalike.experiments.comparing import compare_runs
+    from askalike.experiments.reporting.compared import format_comparison
+    from askalike.experiments.reporting.page import write_file
+    from askalike.experiments.sources import declared_value, load_judgements, parse_sources
 
-    found = sources(runs)
-    names = listed(measures) if measures is not None else declared(found, "measures") or USUAL
-    by = rule or declared(found, "rule") or "trec_eval"
-    compared = compare_runs(found, judged(found, qrels, archive, split), names, by, common_only=common_only)
-    text = formatted(compared, format)
+    found = parse_sources(runs)
+    names = split_list(measures) if measures is not None else declared_value(found, "measures") or DEFAULT_MEASURES
+    by = rule or declared_value(found, "rule") or "trec_eval"
+    compared = compare_runs(found, load_judgements(found, qrels, archive, split), names, by, common_only=common_only)
+    text = format_comparison(compared, format)
     if output:
-        print(written(output, text), file=sys.stderr)
+        print(write_file(output, text), file=sys.stderr)
     else:
         sys.stdout.write(text)

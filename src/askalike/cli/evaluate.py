@@ -6,23 +6,23 @@ from typing import Annotated
 
 import typer
 
-from askalike.archive.store import Archive
 from askalike.cli._options import (
-    Fields,
-    Json,
-    RankerName,
-    Settings,
-    chosen,
-    listed,
+    FieldsOption,
+    JsonOption,
+    RankerOption,
+    SettingsOption,
+    announce_compilation,
+    build_ranker,
     print_json,
-    progress,
-    say_compiling,
+    progress_bar,
+    split_list,
 )
 from askalike.errors import SettingsError
-from askalike.evaluation.macro import Macro
+from askalike.evaluation.macro import MacroEvaluation
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.tables import to_text
-from askalike.experiment.measuring import USUAL, default_split, measure, measure_files
+from askalike.experiments.measuring import DEFAULT_MEASURES, default_split, evaluate_files, evaluate_ranker
+from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
@@ -34,35 +34,35 @@ def evaluate(
     directory: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="An archive with labels.")] = None,
     run: Annotated[Path | None, typer.Option(help="A run to measure, instead of an archive's ranker.")] = None,
     qrels: Annotated[Path | None, typer.Option(help="What is relevant: TREC, BEIR or SemEval lines.")] = None,
-    ranker: RankerName = None,
-    settings: Settings = None,
-    fields: Fields = None,
+    ranker: RankerOption = None,
+    settings: SettingsOption = None,
+    fields: FieldsOption = None,
     split_name: Annotated[
         str | None, typer.Option("--split", help="Whose queries; default: test, else the first.")
     ] = None,
     measures: Annotated[
         str, typer.Option(help="Measures as ir-measures writes them, with commas or spaces.")
-    ] = " ".join(USUAL),
+    ] = " ".join(DEFAULT_MEASURES),
     rule: Annotated[
         str, typer.Option(help="trec_eval, semeval, beir or lei: ties, self-hits, what counts 0.")
     ] = "trec_eval",
     k: Annotated[int, typer.Option("-k", min=1, help="How deep a ranker ranks.")] = 100,
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """Measure a ranker on an archive's labels, or a run against qrels."""
     if run and qrels:
-        measured = measure_files(run, qrels, listed(measures), rule)
-        result: Evaluation | Macro = measured
+        measured = evaluate_files(run, qrels, split_list(measures), rule)
+        result: Evaluation | MacroEvaluation = measured
         heading = str(run)
         if measured.unjudged:
             remark = f"{measured.unjudged} queries are not judged in {qrels} and do not count"
             print(f"askalike: {run}: {remark}", file=sys.stderr)
     elif directory and not run and not qrels:
-        with Archive.open(directory) as archive, progress("indexing") as report:
+        with Archive.open(directory) as archive, progress_bar("indexing") as report:
             name = split_name or default_split(archive)
-            built = chosen(archive, ranker, settings, fields)
-            say_compiling()
-            result = measure(archive, built, name, listed(measures), rule=rule, k=k, progress=report)
+            built = build_ranker(archive, ranker, settings, fields)
+            announce_compilation()
+            result = evaluate_ranker(archive, built, name, split_list(measures), rule=rule, k=k, progress=report)
         heading = f"{built.name} on {directory}, split {name}; no query finds itself, ties in the archive's order"
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")

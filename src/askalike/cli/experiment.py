@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli._bars import bars
-from askalike.cli._options import Json, print_json, say_compiling
-from askalike.config import assignments
+from askalike.cli._bars import nested_progress_bars
+from askalike.cli._options import JsonOption, announce_compilation, print_json
+from askalike.config import parse_assignments
 from askalike.evaluation.tables import to_text
-from askalike.experiment.reading import read
-from askalike.experiment.record import as_dict
-from askalike.experiment.run import run
-from askalike.experiment.summary import table, verdict
+from askalike.experiments.declaration import read_experiment
+from askalike.experiments.record import as_dict
+from askalike.experiments.run import run_experiment
+from askalike.experiments.summary import describe_findings, summary_table
 
 
 def register(app: typer.Typer) -> None:
@@ -30,15 +30,17 @@ def experiment_command(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what was interrupted.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Throw away the experiment that is in the folder.")] = False,
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """Run the experiment that a TOML file declares, and keep it in a folder that reproduces it."""
-    experiment = read(file, assignments(changes or []))
+    experiment = read_experiment(file, parse_assignments(changes or []))
     folder = output or Path("runs") / file.stem
-    say_compiling()
-    with bars() as watch:
-        outcome = run(experiment, folder, resume=resume, force=force, watch=watch)
+    announce_compilation()
+    with nested_progress_bars() as watch:
+        outcome = run_experiment(experiment, folder, resume=resume, force=force, open_bar=watch)
     if json:
         print_json(as_dict(outcome))
     else:
-        print(f"{to_text(table(outcome))}{verdict(outcome.findings)}\n{folder}: report.html, report.json, runs/")
+        print(
+            f"{to_text(summary_table(outcome))}{describe_findings(outcome.findings)}\n{folder}: report.html, report.json, runs/"
+        )

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from askalike.archive.export import export
-from askalike.archive.store import Archive
-from askalike.cli._progress import progress
+from askalike.cli._progress import track_progress
+from askalike.export.exporting import export_archive
+from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
@@ -26,7 +26,7 @@ def export_command(
     `beir` and `csv` are exact and can be imported again. Cells of `csv` may begin with `=`, `+`, `-` or `@`, which a
     spreadsheet runs as formulas: to open the tables in one, take `spreadsheet`, which puts an apostrophe before them.
     """
-    with Archive.open(directory) as archive, progress() as track:
-        rows = export(archive, format, out, force=force, track=track)
+    with Archive.open(directory) as archive, track_progress() as track:
+        rows = export_archive(archive, format, out, force=force, track=track)
     for name, n in rows.items():
         print(f"{out / name}: {n:,} rows")

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from askalike.archive import feedback as kept
-from askalike.archive.store import Archive
 from askalike.cli._options import Directory
+from askalike.store import feedback as kept
+from askalike.store.archive import Archive
 
 group = typer.Typer(help="What people said of the questions that were shown to them.", no_args_is_help=True)
 
@@ -23,5 +23,5 @@ def export(
 ) -> None:
     """Write every verdict as a labelled pair, which `import pairs` reads: 1 asks the same, 0 does not."""
     with Archive.open(directory) as archive:
-        rows = kept.export(archive, output)
+        rows = kept.export_feedback(archive, output)
     print(f"{output}: {rows} pairs")

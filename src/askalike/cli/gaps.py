@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from askalike.archive.store import Archive
-from askalike.cli._options import Directory, Json, print_json
-from askalike.curation import gaps as found
+from askalike.cli._options import Directory, JsonOption, print_json
+from askalike.moderation import gaps as found
+from askalike.store.archive import Archive
 
-WHY = {"nothing": "found nothing", "none_of_these": "not helped", "posted_anyway": "posted anyway"}
+REASON_LABELS = {"nothing": "found nothing", "none_of_these": "not helped", "posted_anyway": "posted anyway"}
 
 
 def register(app: typer.Typer) -> None:
@@ -26,20 +26,20 @@ def gaps(
     ignored: Annotated[bool, typer.Option("--ignored", help="Show those that are ignored instead.")] = False,
     ignore: Annotated[str | None, typer.Option(metavar="ID", help="Ignore a gap from now on.")] = None,
     restore: Annotated[str | None, typer.Option(metavar="ID", help="Show an ignored gap again.")] = None,
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """What was asked over HTTP and found nothing, or nothing that helped: in clusters, the most frequent first."""
     with Archive.open(directory) as archive:
         if ignore:
-            found.ignore(archive, found.named(archive, ignore, min_probability=min_probability))
+            found.ignore_gap(archive, found.get_gap(archive, ignore, min_probability=min_probability))
         if restore:
-            found.restore(archive, found.named(archive, restore, min_probability=min_probability))
-        first = found.gaps(archive, min_probability=min_probability, ignored=ignored)[:k]
+            found.restore_gap(archive, found.get_gap(archive, restore, min_probability=min_probability))
+        first = found.find_gaps(archive, min_probability=min_probability, ignored=ignored)[:k]
     if json:
         print_json({"gaps": [asdict(gap) for gap in first]})
         return
     for gap in first:
-        why = ", ".join(f"{WHY[name]} {times}" for name, times in sorted(gap.why.items()))
+        why = ", ".join(f"{REASON_LABELS[name]} {times}" for name, times in sorted(gap.why.items()))
         print(f"{gap.times:5}  {gap.title}\n       {gap.id}  {gap.last_asked_at[:10]}  {why}")
         for phrasing in gap.examples[1:]:
             print(f"       {phrasing.times:5}  {phrasing.title}")

@@ -12,22 +12,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from askalike.archive.importing import REJECTED, Summary
 from askalike.config import Settings
 from askalike.readers import import_archive
 from askalike.registry import load, names
+from askalike.store.importing import REJECTS_FILE, ArchiveSummary
 
-COMMON: dict[str, Any] = {
+COMMON_PARAMETERS: dict[str, Any] = {
     "paths": Annotated[list[Path], typer.Argument(metavar="PATH", help="the files or folders to read")],
     "output": Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="the archive; made if not there")],
     "strict": Annotated[bool, typer.Option("--strict", help="stop at the first row that cannot be taken")],
     "language": Annotated[str | None, typer.Option(metavar="XX", help="the archive's language; else it is detected")],
     "as_json": Annotated[bool, typer.Option("--json", help="print one JSON object")],
 }
-DEFAULTS: dict[str, Any] = {"strict": False, "language": None, "as_json": False}
+COMMON_DEFAULTS: dict[str, Any] = {"strict": False, "language": None, "as_json": False}
 
 
-class _Readers(TyperGroup):
+class _ReaderCommands(TyperGroup):
     """The registered readers as commands; a reader is imported when it is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -36,58 +36,60 @@ class _Readers(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         reader = load("reader", cmd_name)
         one = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-        one.command(cmd_name, help=reader.__doc__)(_command(cmd_name))
+        one.command(cmd_name, help=reader.__doc__)(_build_command(cmd_name))
         return typer.main.get_command(one)
 
 
 def register(app: typer.Typer) -> None:
     """Adds `import` to the application."""
-    group = typer.Typer(cls=_Readers, no_args_is_help=True)
+    group = typer.Typer(cls=_ReaderCommands, no_args_is_help=True)
     app.add_typer(group, name="import", help="Read an archive, an FAQ or a data set into DIR.")
     group.callback()(lambda: None)
 
 
-def _command(reader: str) -> Callable[..., None]:
+def _build_command(reader: str) -> Callable[..., None]:
     """The command of one reader: what all take, and an option for each of its settings."""
 
     def run(**values: Any) -> None:
-        paths, output, strict, language, as_json = (values.pop(name) for name in COMMON)
+        paths, output, strict, language, as_json = (values.pop(name) for name in COMMON_PARAMETERS)
         with _progress_bar() as progress:
             done = import_archive(
                 reader, paths, output, options=values, language=language, strict=strict, progress=progress
             )
-        _report(done, output, as_json)
+        _print_summary(done, output, as_json)
 
-    parts = {**COMMON, **_options(load("reader", reader))}
+    parts = {**COMMON_PARAMETERS, **_setting_options(load("reader", reader))}
     run.__annotations__ = parts
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=_default(reader, name))
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=_default_value(reader, name)
+            )
             for name, kind in parts.items()
         ]
     )
     return run
 
 
-def _options(model: type[Settings]) -> dict[str, Any]:
+def _setting_options(settings_class: type[Settings]) -> dict[str, Any]:
     return {
         name: Annotated[field.annotation, typer.Option(help=field.description)]
-        for name, field in model.model_fields.items()
+        for name, field in settings_class.model_fields.items()
     }
 
 
-def _default(reader: str, name: str) -> Any:
+def _default_value(reader: str, name: str) -> Any:
     fields = load("reader", reader).model_fields
-    return fields[name].default if name in fields else DEFAULTS.get(name, inspect.Parameter.empty)
+    return fields[name].default if name in fields else COMMON_DEFAULTS.get(name, inspect.Parameter.empty)
 
 
-def _report(done: Summary, output: Path, as_json: bool) -> None:
+def _print_summary(summary: ArchiveSummary, output: Path, as_json: bool) -> None:
     """Notes on stderr; on stdout one line, or one JSON object."""
-    for what, count in done.notes.items():
+    for what, count in summary.notes.items():
         print(f"{count} {what}", file=sys.stderr)
-    if done.rejected:
-        print(f"{done.rejected} rows rejected: see {output / REJECTED}", file=sys.stderr)
-    print(json.dumps(asdict(done) | {"archive": str(output)}, ensure_ascii=False) if as_json else done)
+    if summary.rejected:
+        print(f"{summary.rejected} rows rejected: see {output / REJECTS_FILE}", file=sys.stderr)
+    print(json.dumps(asdict(summary) | {"archive": str(output)}, ensure_ascii=False) if as_json else summary)
 
 
 @contextmanager

@@ -12,9 +12,9 @@ from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
-from askalike.archive.lengths import Lengths
-from askalike.archive.statistics import Statistics, statistics
-from askalike.archive.store import Archive, storage_errors
+from askalike.health.lengths import LengthStatistics
+from askalike.health.statistics import ArchiveStatistics, compute_statistics
+from askalike.store.archive import Archive, storage_errors
 
 
 def register(app: typer.Typer) -> None:
@@ -28,60 +28,60 @@ def info(
 ) -> None:
     """Say what is in an archive: counts, lengths, dates, tags, languages, evaluation sets, sizes."""
     with Archive.open(directory) as archive, storage_errors(directory):
-        known = statistics(archive)
+        known = compute_statistics(archive)
     if as_json:
         values = asdict(known)
         print(json.dumps(values.pop("summary") | values, ensure_ascii=False))
     else:
-        report(known, Console(highlight=False))
+        print_statistics(known, Console(highlight=False))
 
 
-def report(known: Statistics, console: Console) -> None:
+def print_statistics(stats: ArchiveStatistics, console: Console) -> None:
     """Prints the statistics as two columns, the counts first."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    for name, value in _lines(known):
+    for name, value in _statistics_rows(stats):
         table.add_row(name, escape(value))
     console.print(table)
 
 
-def _lines(known: Statistics) -> Iterator[tuple[str, str]]:
-    if known.unfinished_import is not None:
-        source = known.unfinished_import
+def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
+    if stats.unfinished_import is not None:
+        source = stats.unfinished_import
         yield "warning", f"the import of {source} has not finished: it was interrupted or still runs; import again"
-    counts = known.summary
+    counts = stats.summary
     yield "questions", f"{counts.questions:,}"
-    yield "answers", f"{counts.answers:,} to {known.answered_questions:,} questions"
+    yield "answers", f"{counts.answers:,} to {stats.answered_questions:,} questions"
     yield "duplicate links", f"{counts.duplicate_links:,} with both ends present"
-    yield "related links", f"{known.related_links:,} with both ends present"
+    yield "related links", f"{stats.related_links:,} with both ends present"
     yield "rejected", f"{counts.rejected:,} rows of the last import"
     for what, n in counts.notes.items():
         yield "", f"{n:,} {what}"
-    yield "rephrasings", f"{known.rephrasings:,}"
-    yield from _lengths("question", known.question_lengths)
-    yield from _lengths("answer", known.answer_lengths)
-    yield "asked", f"{known.first_date} to {known.last_date}" if known.first_date else "no dates"
-    yield f"tags ({known.distinct_tags:,})", _named(known.tags)
-    yield "categories", _named(known.categories)
-    yield "languages", _named(known.languages)
-    yield "licences", _named(known.licenses)
-    for split in known.splits:
+    yield "rephrasings", f"{stats.rephrasings:,}"
+    yield from _length_rows("question", stats.question_lengths)
+    yield from _length_rows("answer", stats.answer_lengths)
+    yield "asked", f"{stats.first_date} to {stats.last_date}" if stats.first_date else "no dates"
+    yield f"tags ({stats.distinct_tags:,})", _format_counts(stats.tags)
+    yield "categories", _format_counts(stats.categories)
+    yield "languages", _format_counts(stats.languages)
+    yield "licences", _format_counts(stats.licenses)
+    for split in stats.splits:
         judged = f"{split.judged:,} judged pairs ({split.relevant:,} relevant), {split.candidates:,} candidates"
         yield f"split {split.split}", f"{split.queries:,} queries, {judged}"
-    for partition in known.partitions:
-        yield f"cut {partition.name}", partition.made
+    for partition in stats.partitions:
+        yield f"cut {partition.name}", partition.description
         for part in partition.parts:
             figures = f"{part.queries:,} queries in {part.clusters:,} clusters, {part.links:,} relevant pairs"
             yield f"split {part.split}", figures
-    yield "on disk", ", ".join(f"{name} {decimal(size)}" for name, size in known.size_bytes.items())
+    yield "on disk", ", ".join(f"{name} {decimal(size)}" for name, size in stats.size_bytes.items())
 
 
-def _lengths(what: str, lengths: Lengths) -> Iterator[tuple[str, str]]:
+def _length_rows(text_kind: str, lengths: LengthStatistics) -> Iterator[tuple[str, str]]:
     if lengths.n:
         of = f"a sample of {lengths.n:,}" if lengths.sampled else f"all {lengths.n:,}"
         for unit, spread in (("words", lengths.words), ("sentences", lengths.sentences)):
             figures = f"median {spread.median:g}, mean {spread.mean:g}, 90 % at most {spread.p90:g}"
-            yield f"{unit} per {what}", f"{figures} ({of})"
+            yield f"{unit} per {text_kind}", f"{figures} ({of})"
 
 
-def _named(table: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {n:,}" for name, n in table.items()) or "none"
+def _format_counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {n:,}" for name, n in counts.items()) or "none"

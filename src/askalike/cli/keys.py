@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from askalike.archive import keys as kept
-from askalike.archive.store import Archive
-from askalike.cli._options import Directory, Json, print_json
+from askalike.cli._options import Directory, JsonOption, print_json
+from askalike.store import keys as kept
+from askalike.store.archive import Archive
 
 group = typer.Typer(help="Who may use an archive over HTTP.", no_args_is_help=True)
 
@@ -27,14 +27,14 @@ def create(
 ) -> None:
     """Make a key and print it. It is shown this once."""
     with Archive.open(directory) as archive:
-        print(kept.create(archive, scope, note, origin))
+        print(kept.create_key(archive, scope, note, origin))
 
 
 @group.command(name="list")
-def listing(directory: Directory, json: Json = False) -> None:
+def listing(directory: Directory, json: JsonOption = False) -> None:
     """List the keys, without their secrets."""
     with Archive.open(directory) as archive:
-        found = kept.listed(archive)
+        found = kept.list_keys(archive)
     if json:
         print_json([{name: getattr(key, name) for name in key.__slots__} for key in found])
         return
@@ -48,5 +48,5 @@ def listing(directory: Directory, json: Json = False) -> None:
 def revoke(directory: Directory, id: Annotated[str, typer.Argument(help="The key's id, as listed.")]) -> None:
     """Make a key good for nothing, at once."""
     with Archive.open(directory) as archive:
-        kept.revoke(archive, id)
+        kept.revoke_key(archive, id)
     print(f"{id} is revoked")

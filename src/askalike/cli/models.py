@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from askalike import rankers
-from askalike.archive.store import Archive
-from askalike.cli._options import Directory, Json, print_json
-from askalike.experiment import training
+from askalike.cli._options import Directory, JsonOption, print_json
+from askalike.experiments import training
+from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
@@ -19,15 +19,15 @@ def register(app: typer.Typer) -> None:
 def models(
     directory: Directory,
     remove: Annotated[str | None, typer.Option(metavar="NAME", help="Delete this model.")] = None,
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """List an archive's trained models and which ranker is in service, or remove one."""
     with Archive.open(directory) as archive:
         if remove is not None:
-            training.remove(archive, remove)
+            training.remove_model(archive, remove)
             print(f"removed {remove}")
             return
-        found, serving = training.models(archive), rankers.in_service(archive)[0]
+        found, serving = training.list_models(archive), rankers.active_ranker(archive)[0]
     if json:
         print_json([asdict(model) for model in found])
     for model in () if json else found:

@@ -5,15 +5,15 @@ from typing import Annotated
 import typer
 
 from askalike import rankers
-from askalike.archive import serving
-from askalike.archive.store import Archive
-from askalike.cli._options import Directory, Json, Settings, print_json, progress, say_compiling
-from askalike.config import assignments
-from askalike.engines._calibration import kept
+from askalike.calibration.calibration import load_calibration
+from askalike.cli._options import Directory, JsonOption, SettingsOption, announce_compilation, print_json, progress_bar
+from askalike.config import parse_assignments
 from askalike.errors import SettingsError
-from askalike.experiment import promoting
+from askalike.store import deployments as serving
+from askalike.store.archive import Archive
+from askalike.tuning import promotion as promoting
 
-REFUSED = 1
+REFUSED_EXIT_CODE = 1
 
 
 def register(app: typer.Typer) -> None:
@@ -25,21 +25,23 @@ def register(app: typer.Typer) -> None:
 def promote(
     directory: Directory,
     ranker: Annotated[str, typer.Argument(metavar="RANKER", help="A model of the archive, or a ranker by its name.")],
-    settings: Settings = None,
-    measure: Annotated[str, typer.Option(help="What to compare by, as ir-measures writes it.")] = promoting.MEASURE,
+    settings: SettingsOption = None,
+    measure: Annotated[
+        str, typer.Option(help="What to compare by, as ir-measures writes it.")
+    ] = promoting.DEFAULT_MEASURE,
     force: Annotated[bool, typer.Option("--force", help="Put it into service whatever the comparison says.")] = False,
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """Put a ranker into service if it is significantly better on held-out links and feedback; exit code 1 if not.
 
     A running service takes it once its index is built, without dropping a request.
     """
-    with Archive.open(directory) as archive, progress("comparing") as report:
-        say_compiling()
+    with Archive.open(directory) as archive, progress_bar("comparing") as report:
+        announce_compilation()
         result = promoting.promote(
-            archive, ranker, assignments(settings or []), measure=measure, force=force, progress=report
+            archive, ranker, parse_assignments(settings or []), measure=measure, force=force, progress=report
         )
-        uncalibrated = result.promoted and kept(archive, rankers.build(None, {}, archive)) is None
+        uncalibrated = result.promoted and load_calibration(archive, rankers.create(None, {}, archive)) is None
     if json:
         print_json(result.as_dict())
     else:
@@ -47,16 +49,16 @@ def promote(
         if uncalibrated:
             print(f"its scores are no probabilities yet; run: askalike calibrate {directory}")
     if not result.promoted:
-        raise typer.Exit(REFUSED)
+        raise typer.Exit(REFUSED_EXIT_CODE)
 
 
 def rollback(directory: Directory) -> None:
     """Withdraw the ranker in service: the one before it serves again."""
     with Archive.open(directory) as archive:
-        withdrawn = serving.served(archive)
+        withdrawn = serving.get_served_ranker(archive)
         if withdrawn is None:
-            raise SettingsError(f"{directory}: nothing was put into service; {rankers.default()} is the default")
-        now = serving.back(archive)
+            raise SettingsError(f"{directory}: nothing was put into service; {rankers.default_name()} is the default")
+        now = serving.withdraw_ranker(archive)
     print(
-        f"{withdrawn.ranker} is withdrawn; {now.ranker if now else f'the default, {rankers.default()},'} serves again"
+        f"{withdrawn.ranker} is withdrawn; {now.ranker if now else f'the default, {rankers.default_name()},'} serves again"
     )

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from askalike.archive import asked
-from askalike.archive.store import Archive
 from askalike.cli._options import Directory
+from askalike.store import query_log as asked
+from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
@@ -20,5 +20,5 @@ def purge(
 ) -> None:
     """Delete what people asked over HTTP, and their feedback. Questions of the archive stay."""
     with Archive.open(directory) as archive:
-        questions, feedback = asked.purge(archive, days)
+        questions, feedback = asked.delete_older_than(archive, days)
     print(f"{questions} questions asked and {feedback} pieces of feedback deleted")

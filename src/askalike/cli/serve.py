@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli._options import RankerName, Settings, say_compiling
-from askalike.config import assignments, validated
+from askalike.cli._options import RankerOption, SettingsOption, announce_compilation
+from askalike.config import parse_assignments, validate_settings
 
 
 def register(app: typer.Typer) -> None:
@@ -19,8 +19,8 @@ def serve(
     directories: Annotated[list[Path], typer.Argument(metavar="DIR…", help="The archives' directories.")],
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes one that is free.")] = 8080,
-    ranker: RankerName = None,
-    settings: Settings = None,
+    ranker: RankerOption = None,
+    settings: SettingsOption = None,
     workers: Annotated[int, typer.Option(help="How many processes answer.")] = 1,
     allow_origin: Annotated[
         list[str] | None, typer.Option(metavar="ORIGIN", help="A site whose pages may ask; may be repeated.")
@@ -36,9 +36,9 @@ def serve(
     extra.require()
     given = {"archives": directories, "host": host, "port": port, "ranker": ranker, "workers": workers}
     given |= {"allow_origins": allow_origin or []}
-    values = given | {"values": assignments(settings or [])} | assignments(option or [])
-    chosen = validated(ServiceSettings, values, "serve")
-    say_compiling()
-    from askalike.service.supervising import supervise
+    values = given | {"values": parse_assignments(settings or [])} | parse_assignments(option or [])
+    chosen = validate_settings(ServiceSettings, values, "serve")
+    announce_compilation()
+    from askalike.service.processes.supervisor import supervise
 
     supervise(chosen, lambda where: print(f"askalike: serving at {where}", file=sys.stderr, flush=True))

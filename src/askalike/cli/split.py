@@ -7,10 +7,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from askalike.archive.partitions import Partition, cut
-from askalike.archive.store import Archive
-from askalike.cli._options import Directory, Json, print_json
+from askalike.cli._options import Directory, JsonOption, print_json
 from askalike.errors import SettingsError
+from askalike.labels.partitions import Partition, create_partition
+from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
@@ -33,34 +33,34 @@ def split_command(
     seed: Annotated[int | None, typer.Option(help="Of the order of clusters [default: 0].")] = None,
     name: Annotated[str | None, typer.Option(help="The parts are called NAME/PART; default: as --by.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Cut anew what has that name.")] = False,
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """Cut a split into train, dev and test, or folds, with no duplicate cluster in two of them.
 
     The parts are kept in the archive and found by name, as in `askalike evaluate DIR --split cluster/dev`.
     """
-    given = {"shares": _numbers(shares), "before": before, "after": after, "folds": folds, "seed": seed}
+    given = {"shares": _parse_shares(shares), "before": before, "after": after, "folds": folds, "seed": seed}
     settings = {key: value for key, value in given.items() if value is not None}
     with Archive.open(directory) as archive:
-        made = cut(archive, by, settings, of=of, name=name, replace=replace)
-    print_json(asdict(made)) if json else report(made, Console(highlight=False))
+        made = create_partition(archive, by, settings, source_split=of, name=name, replace=replace)
+    print_json(asdict(made)) if json else print_partition(made, Console(highlight=False))
 
 
-def report(made: Partition, console: Console) -> None:
+def print_partition(partition: Partition, console: Console) -> None:
     """Prints a line for each part, and how it was made."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     table.add_column("part")
     for column in ("queries", "clusters", "largest", "links"):
         table.add_column(column, justify="right")
-    for part in made.parts:
+    for part in partition.parts:
         figures = (part.queries, part.clusters, part.largest, part.links)
         table.add_row(part.split, *(f"{figure:,}" for figure in figures))
     console.print(table)
-    left_out = f"; {made.left_out:,} queries are in no part" if made.left_out else ""
-    console.print(f"{made.made}{left_out}", soft_wrap=True)
+    left_out = f"; {partition.left_out:,} queries are in no part" if partition.left_out else ""
+    console.print(f"{partition.description}{left_out}", soft_wrap=True)
 
 
-def _numbers(text: str | None) -> list[float] | None:
+def _parse_shares(text: str | None) -> list[float] | None:
     try:
         return [float(part) for part in text.split(",")] if text is not None else None
     except ValueError:

@@ -5,13 +5,21 @@ from typing import Annotated
 
 import typer
 
-from askalike.archive.store import Archive
-from askalike.cli._options import Directory, Json, RankerName, Settings, chosen, print_json, say_compiling
-from askalike.curation.tags import QUERIES, K, Worth
-from askalike.curation.tags import suggest as suggested
-from askalike.curation.tags import worth as measured
-from askalike.curation.thresholds import Share
+from askalike.calibration.thresholds import BinomialProportion
+from askalike.cli._options import (
+    Directory,
+    JsonOption,
+    RankerOption,
+    SettingsOption,
+    announce_compilation,
+    build_ranker,
+    print_json,
+)
 from askalike.errors import SettingsError
+from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation
+from askalike.moderation.tags import evaluate_suggestions as measured
+from askalike.moderation.tags import suggest_tags as suggested
+from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
@@ -24,21 +32,21 @@ def suggest_tags(
     question: Annotated[str, typer.Argument(help="The question, as somebody asks it.")] = "",
     body: Annotated[str, typer.Option(help="The question's body.")] = "",
     k: Annotated[int, typer.Option("-k", min=1, help="How many tags.")] = K,
-    ranker: RankerName = None,
-    settings: Settings = None,
+    ranker: RankerOption = None,
+    settings: SettingsOption = None,
     evaluate: Annotated[bool, typer.Option("--evaluate", help="Measure it on tagged questions instead.")] = False,
-    queries: Annotated[int, typer.Option(min=1, help="With --evaluate: how many questions.")] = QUERIES,
+    queries: Annotated[int, typer.Option(min=1, help="With --evaluate: how many questions.")] = MAX_QUERIES,
     seed: Annotated[int, typer.Option(help="With --evaluate: decides which.")] = 0,
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """Suggest tags for a question: those of the questions most like it, each with its share of their say."""
     if bool(question.strip()) == evaluate:
         raise SettingsError("suggest-tags: expected a question, or --evaluate")
     with Archive.open(directory) as archive:
-        say_compiling()
-        built = chosen(archive, ranker, settings)
+        announce_compilation()
+        built = build_ranker(archive, ranker, settings)
         if evaluate:
-            _show_worth(measured(archive, built, queries, seed), built.name, json)
+            _print_evaluation(measured(archive, built, queries, seed), built.name, json)
             return
         tags = suggested(archive, built, question, body, k)
     if json:
@@ -50,24 +58,29 @@ def suggest_tags(
         print("nothing similar: no question of the archive is like this one")
 
 
-def _show_worth(worth: Worth, name: str, json: bool) -> None:
+def _print_evaluation(evaluation: TagEvaluation, ranker_name: str, json: bool) -> None:
     rows = {
-        f"{name}, neighbours' tags": (worth.first, worth.found),
-        "the most frequent tags": (worth.fashion_first, worth.fashion_found),
+        f"{ranker_name}, neighbours' tags": (evaluation.precision_at_1, evaluation.recall_at_k),
+        "the most frequent tags": (evaluation.baseline_precision_at_1, evaluation.baseline_recall_at_k),
     }
     if json:
-        shown = {what: {"P@1": _share(first), f"R@{K}": _share(found)} for what, (first, found) in rows.items()}
-        print_json({"queries": worth.queries, **shown})
+        shown = {
+            what: {"P@1": _proportion_as_dict(first), f"R@{K}": _proportion_as_dict(found)}
+            for what, (first, found) in rows.items()
+        }
+        print_json({"queries": evaluation.query_count, **shown})
         return
-    print(f"{worth.queries:,} questions with tags of their own, none of which finds itself; in brackets 95 % (Wilson)")
+    print(
+        f"{evaluation.query_count:,} questions with tags of their own, none of which finds itself; in brackets 95 % (Wilson)"
+    )
     for what, (first, found) in rows.items():
-        print(f"{what:<36} P@1 {_text(first)}  R@{K} {_text(found)} of {found.n:,} tags")
+        print(f"{what:<36} P@1 {_format_proportion(first)}  R@{K} {_format_proportion(found)} of {found.n:,} tags")
 
 
-def _share(share: Share) -> dict[str, object]:
-    return {"value": share.value, "interval": share.interval, "n": share.n}
+def _proportion_as_dict(proportion: BinomialProportion) -> dict[str, object]:
+    return {"value": proportion.value, "interval": proportion.interval, "n": proportion.n}
 
 
-def _text(share: Share) -> str:
-    low, high = share.interval
-    return f"{share.value:.3f} [{low:.3f}, {high:.3f}]"
+def _format_proportion(proportion: BinomialProportion) -> str:
+    low, high = proportion.interval
+    return f"{proportion.value:.3f} [{low:.3f}, {high:.3f}]"

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from askalike.archive.store import Archive
 from askalike.cli._options import Directory
-from askalike.cli._training import needs_torch, progress
-from askalike.config import assignments
-from askalike.encoders._recipe import trainable
+from askalike.cli._training import require_torch, training_output
+from askalike.config import parse_assignments
+from askalike.encoders._recipe import list_trainable
+from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 def train(
     directory: Directory,
-    recipe: Annotated[str, typer.Option(help=f"A packaged recipe ({', '.join(trainable())}), or a TOML file.")],
+    recipe: Annotated[str, typer.Option(help=f"A packaged recipe ({', '.join(list_trainable())}), or a TOML file.")],
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the recipe; may be repeated.")
     ] = None,
@@ -33,11 +33,11 @@ def train(
     devices: Annotated[int, typer.Option(min=1, help="How many processes train, each on a device of its own.")] = 1,
 ) -> None:
     """Train a network; the same command goes on where it was interrupted."""
-    needs_torch()
-    from askalike.experiment import training
+    require_torch()
+    from askalike.experiments import training
 
-    values = assignments(settings or []) | ({"signals": signals} if signals else {})
-    chosen = training.chosen(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
-    with Archive.open(directory) as archive, progress() as (report, say):
-        folder = training.train(archive, chosen, name or f"my_{Path(recipe).stem}", dev=dev, report=report, say=say)
+    values = parse_assignments(settings or []) | ({"signals": signals} if signals else {})
+    chosen = training.load_recipe(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
+    with Archive.open(directory) as archive, training_output() as (report, say):
+        folder = training.train(archive, chosen, name or f"my_{Path(recipe).stem}", dev=dev, report=report, log=say)
     print(f"{folder}: use it with --ranker {folder.name}")

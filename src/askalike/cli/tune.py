@@ -7,22 +7,22 @@ from typing import Annotated, Any
 import typer
 
 from askalike import registry
-from askalike.archive.splits import split
-from askalike.archive.store import Archive
 from askalike.cli import _ladder
-from askalike.cli._options import Directory, Fields, Json, print_json, progress, say_compiling
-from askalike.cli._training import remark
-from askalike.cli._tuned import NOTES, header, heading, row
-from askalike.config import assignments
+from askalike.cli._options import Directory, FieldsOption, JsonOption, announce_compilation, print_json, progress_bar
+from askalike.cli._training import print_remark
+from askalike.cli._tuned import NOTES, format_heading, format_rows, format_table_header
+from askalike.config import parse_assignments
 from askalike.errors import SettingsError
-from askalike.experiment.estimate import FOLDS, SEED, Estimate, estimate, sampled
-from askalike.experiment.measuring import tuning_splits
-from askalike.experiment.spaces import lexical
-from askalike.tune.budget import seconds
-from askalike.tune.run import MEASURE
-from askalike.tune.run import tune as climb
+from askalike.experiments.measuring import tuning_splits
+from askalike.experiments.nested_estimate import FOLDS, SEED, TuningEstimate, estimate_tuning, sample_queries
+from askalike.experiments.search_spaces import lexical_grids
+from askalike.labels.splits import load_split
+from askalike.store.archive import Archive
+from askalike.tuning.budget import parse_duration
+from askalike.tuning.run import DEFAULT_MEASURE
+from askalike.tuning.run import tune_archive as climb
 
-LEXICAL = ",".join(registry.names("similarity"))
+LEXICAL_RANKERS = ",".join(registry.names("similarity"))
 LEXICAL_MEASURE = "Success@10"
 
 
@@ -38,13 +38,16 @@ def tune(
         str, typer.Option(metavar="MODEL", help="A pre-trained encoder that teaches and competes: a folder or package.")
     ] = "",
     measure: Annotated[
-        str, typer.Option(help=f"What to maximise, as ir-measures writes it; default: {MEASURE}.", show_default=False)
+        str,
+        typer.Option(
+            help=f"What to maximise, as ir-measures writes it; default: {DEFAULT_MEASURE}.", show_default=False
+        ),
     ] = "",
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A setting that all rankers have; may be repeated."),
     ] = None,
-    fields: Fields = None,
+    fields: FieldsOption = None,
     seed: Annotated[int, typer.Option(help="Decides about parts, folds and samples.")] = SEED,
     rule: Annotated[str, typer.Option(help="trec_eval, semeval, beir or lei.")] = "trec_eval",
     only: Annotated[
@@ -54,12 +57,12 @@ def tune(
     test: Annotated[str | None, typer.Option(metavar="SPLIT", help="With --only: whose queries measure, once.")] = None,
     ranker_names: Annotated[
         str, typer.Option("--rankers", help="With --only: which rankers, with commas.", show_default=False)
-    ] = LEXICAL,
+    ] = LEXICAL_RANKERS,
     sample: Annotated[
         int | None, typer.Option(min=1, help="With --only: choose on so many of the dev queries only.")
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="With --only: folds, where there is no test split.")] = FOLDS,
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """Find the ranker that suits an archive best, prove it, put it into service, and calibrate it.
 
@@ -69,29 +72,29 @@ def tune(
     other beats significantly, and never one that does not beat words. The same command goes on where it was
     interrupted.
     """
-    fixed = assignments(settings or []) | ({"fields": fields} if fields else {})
+    fixed = parse_assignments(settings or []) | ({"fields": fields} if fields else {})
     if only:
-        _only(
+        _tune_lexical(
             only, directory, fixed, dev, test, measure or LEXICAL_MEASURE, ranker_names, sample, folds, seed, rule, json
         )
         return
     if dev or test or sample:
         raise SettingsError("--dev, --test and --sample go with --only lexical; tune divides the labels itself")
-    limit = seconds(budget)
+    limit = parse_duration(budget)
     with Archive.open(directory) as archive:
-        say_compiling()
-        shown = _ladder.Shown(directory, measure or MEASURE, quiet=json)
+        announce_compilation()
+        shown = _ladder.TuningPrinter(directory, measure or DEFAULT_MEASURE, quiet=json)
         outcome = climb(
-            archive, budget_s=limit, encoder=encoder, measure=measure or MEASURE, rule=rule, fixed=fixed, seed=seed,
-            tell=shown, say=remark,
+            archive, budget_s=limit, encoder=encoder, measure=measure or DEFAULT_MEASURE, rule=rule, fixed=fixed, seed=seed,
+            on_event=shown, log=print_remark,
         )  # fmt: skip
     if json:
-        print_json(_ladder.as_dict(outcome))
+        print_json(_ladder.outcome_as_dict(outcome))
     else:
-        print(_ladder.ending(outcome, directory))
+        print(_ladder.format_outcome(outcome, directory))
 
 
-def _only(
+def _tune_lexical(
     only: str, directory: Path, fixed: dict[str, Any], dev: str | None, test: str | None, measure: str, names: str,
     sample: int | None, folds: int, seed: int, rule: str, json: bool,
 ) -> None:  # fmt: skip
@@ -100,29 +103,29 @@ def _only(
         raise SettingsError(f"tune --only {only}: expected --only lexical")
     with Archive.open(directory) as archive:
         first, second = tuning_splits(archive, dev, test)
-        choosing, measuring = split(archive, first), split(archive, second) if second else None
-        choosing = sampled(choosing, sample, seed) if sample else choosing
-        spaces = {name: lexical(archive, name, fixed) for name in map(str.strip, names.split(","))}
-        say_compiling()
-        what = heading(directory, measure, first, second, len(choosing.qrels), folds, seed)
-        results: list[Estimate] = []
+        choosing, measuring = load_split(archive, first), load_split(archive, second) if second else None
+        choosing = sample_queries(choosing, sample, seed) if sample else choosing
+        spaces = {name: lexical_grids(archive, name, fixed) for name in map(str.strip, names.split(","))}
+        announce_compilation()
+        what = format_heading(directory, measure, first, second, len(choosing.qrels), folds, seed)
+        results: list[TuningEstimate] = []
         if not json:
-            print(f"{what}\n\n{header()}")
+            print(f"{what}\n\n{format_table_header()}")
         for name, space in spaces.items():
-            with progress(f"tuning {name}") as report:
+            with progress_bar(f"tuning {name}") as report:
                 results.append(
-                    estimate(
+                    estimate_tuning(
                         archive, name, space, choosing, measuring, measure,
-                        fixed=fixed, rule=rule, parts=folds, seed=seed, progress=report,
+                        fixed=fixed, rule=rule, n_folds=folds, seed=seed, progress=report,
                     )
                 )  # fmt: skip
             if not json:
-                print(row(results[-1]), flush=True)
-    _end(what, results, json)
+                print(format_rows(results[-1]), flush=True)
+    _print_results(what, results, json)
 
 
-def _end(what: str, results: Sequence[Estimate], json: bool) -> None:
+def _print_results(heading: str, results: Sequence[TuningEstimate], json: bool) -> None:
     if json:
-        print_json({"what": what, "rankers": [result.as_dict() for result in results]})
+        print_json({"what": heading, "rankers": [result.as_dict() for result in results]})
     else:
         print(f"\n{NOTES}\n{results[0].tuned['test'].describe}")

@@ -3,26 +3,26 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from askalike.archive.view import View
-from askalike.encoders._provenance import hidden, licence, meta
+from askalike.encoders._provenance import describe_held_out_splits, describe_licence, read_metadata
 from askalike.encoders._recipe import Recipe
+from askalike.store.view import View
 from askalike.training.checkpoint import Epoch
 
 
-def card(
+def render_card(
     name: str, recipe: Recipe, trained: Mapping[str, Any], view: View, epochs: Sequence[Epoch], coverage: str
 ) -> str:
     """The card as Markdown."""
     lines = [
         f"# {name}",
         "",
-        f"A `{recipe.name}` network, trained by askalike on the archive {meta(view).get('name', view.archive)!r}. "
+        f"A `{recipe.name}` network, trained by askalike on the archive {read_metadata(view).get('name', view.archive)!r}. "
         f"All its settings are in `model.toml`; it has {trained['parameters']:,} parameters.",
         "",
         "## Data",
         "",
-        f"- {_learned(recipe, trained['pairs'])}, at change {view.change}{hidden(view)}.",
-        f"- Licence of the archive's texts: {licence(view)}. The model is made from them.",
+        f"- {_describe_training_data(recipe, trained['pairs'])}, at change {view.change}{describe_held_out_splits(view)}.",
+        f"- Licence of the archive's texts: {describe_licence(view)}. The model is made from them.",
         *([f"- {coverage[0].upper()}{coverage[1:]}."] if coverage else []),
         "",
         "## Measures",
@@ -39,7 +39,7 @@ def card(
     return "\n".join(lines)
 
 
-def _learned(recipe: Recipe, pairs: int) -> str:
+def _describe_training_data(recipe: Recipe, pairs: int) -> str:
     teacher = recipe.teacher
     if not teacher.encoder:
         return f"{pairs} pairs by the signals {', '.join(recipe.data.signals)}"

@@ -12,7 +12,7 @@ from pydantic import Field
 from askalike.config import Settings
 from askalike.errors import InputError, SettingsError, TrainingError
 from askalike.text.bpe import Bpe
-from askalike.text.packaged import packaged
+from askalike.text.packaged import find_packaged_vectors
 from askalike.text.vocabulary import RESERVED
 
 Array = NDArray[np.float32]
@@ -36,27 +36,29 @@ class EmbeddingSettings(Settings):
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class InitialVectors:
     """Vectors to begin with, (tokens, dim); a row of NaN where a token has none. None: all begin at random."""
 
     vectors: Array | None
     coverage: str
 
 
-def started(
+def initialise_vectors(
     settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Callable[[], Iterator[list[str]]], seed: int
-) -> Start:
+) -> InitialVectors:
     """The vectors that a network's tokens begin with. `texts` gives the archive's texts as words, as often as asked."""
     if settings.start == "random":
-        return Start(None, "word vectors begin at random")
+        return InitialVectors(None, "word vectors begin at random")
     if settings.start == "packaged":
-        return _covered(packaged_vectors(tokens), tokens, "packaged subword vectors")
+        return _add_coverage(load_packaged_vectors(tokens), tokens, "packaged subword vectors")
     if settings.start == "skipgram":
-        return _covered(skipgram(settings, tokens, dim, texts, seed), tokens, "skip-gram on the archive's own text")
-    return _covered(read_vectors(Path(settings.start), tokens), tokens, settings.start)
+        return _add_coverage(
+            train_skipgram(settings, tokens, dim, texts, seed), tokens, "skip-gram on the archive's own text"
+        )
+    return _add_coverage(read_vectors(Path(settings.start), tokens), tokens, settings.start)
 
 
-def skipgram(
+def train_skipgram(
     settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Callable[[], Iterator[list[str]]], seed: int
 ) -> Array:
     """Skip-gram vectors of these tokens, learned by one worker: the same texts and seed give the same vectors.
@@ -72,27 +74,27 @@ def skipgram(
             "more texts, or set features.min_texts=1"
         )
     model = Word2Vec(
-        sentences=_Texts(texts, known), vector_size=dim, window=settings.context, negative=settings.noise,
+        sentences=_KnownTokenTexts(texts, known), vector_size=dim, window=settings.context, negative=settings.noise,
         epochs=settings.passes, sg=1, min_count=1, workers=1, seed=seed,
     )  # fmt: skip
     found = model.wv.key_to_index
-    return _filled(tokens, dim, {token: model.wv.vectors[row] for token, row in found.items()})
+    return _align_with_tokens(tokens, dim, {token: model.wv.vectors[row] for token, row in found.items()})
 
 
-def packaged_vectors(tokens: Sequence[str]) -> Array:
+def load_packaged_vectors(tokens: Sequence[str]) -> Array:
     """The packaged vectors of a tokenizer's pieces, which come first. Raises SettingsError for other tokens."""
     from safetensors.numpy import load_file
 
-    weights, tokenizer = packaged()
+    weights, tokenizer = find_packaged_vectors()
     known: Array = load_file(weights)["embedding.weight"].astype(np.float32)
-    if list(tokens[RESERVED : RESERVED + len(known)]) != Bpe.read(tokenizer).pieces:
+    if list(tokens[RESERVED : RESERVED + len(known)]) != Bpe.from_file(tokenizer).pieces:
         raise SettingsError("embeddings.start=packaged: expected a network that reads these subwords")
     vectors = np.full((len(tokens), known.shape[1]), np.nan, np.float32)
     vectors[RESERVED : RESERVED + len(known)] = known
     return vectors
 
 
-class _Texts:
+class _KnownTokenTexts:
     """Texts that can be read again and again, without the words that the network does not know."""
 
     def __init__(self, texts: Callable[[], Iterator[list[str]]], known: set[str]) -> None:
@@ -113,16 +115,16 @@ def read_vectors(path: Path, tokens: Sequence[str]) -> Array:
     exact: dict[str, Array] = {}
     folded: dict[str, Array] = {}
     dim = 0
-    for number, token, values in _lines(path):
+    for number, token, values in _read_lines(path):
         dim = dim or len(values)
         if token in wanted and token not in exact:
-            exact[token] = _numbers(path, number, values)
+            exact[token] = _parse_vector(path, number, values)
         elif (low := token.lower()) in wanted and low not in folded:
-            folded[low] = _numbers(path, number, values)
-    return _filled(tokens, dim, folded | exact)
+            folded[low] = _parse_vector(path, number, values)
+    return _align_with_tokens(tokens, dim, folded | exact)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+def _read_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
     """The number, token and numbers of each line."""
     if not path.is_file():
         raise SettingsError(f"embeddings.start={str(path)!r}: expected skipgram, random, packaged, teacher, or a file")
@@ -139,21 +141,23 @@ def _lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
             yield number, row[0], row[1:]
 
 
-def _numbers(path: Path, line: int, values: list[str]) -> Array:
+def _parse_vector(path: Path, line: int, values: list[str]) -> Array:
     try:
         return np.array(values, np.float32)
     except ValueError:
         raise InputError(f"{path}:{line}: expected a word and {len(values)} numbers") from None
 
 
-def _filled(tokens: Sequence[str], dim: int, found: Mapping[str, Array]) -> Array:
+def _align_with_tokens(tokens: Sequence[str], dim: int, vector_by_token: Mapping[str, Array]) -> Array:
     vectors = np.full((len(tokens), dim), np.nan, np.float32)
     for row, token in enumerate(tokens):
-        if row >= RESERVED and token in found:
-            vectors[row] = found[token]
+        if row >= RESERVED and token in vector_by_token:
+            vectors[row] = vector_by_token[token]
     return vectors
 
 
-def _covered(vectors: Array, tokens: Sequence[str], source: str) -> Start:
+def _add_coverage(vectors: Array, tokens: Sequence[str], source: str) -> InitialVectors:
     there, all_ = int(np.isfinite(vectors).all(1).sum()), len(tokens) - RESERVED
-    return Start(vectors, f"word vectors: {there} of {all_} words ({there / max(all_, 1):.1%}) begin as {source}")
+    return InitialVectors(
+        vectors, f"word vectors: {there} of {all_} words ({there / max(all_, 1):.1%}) begin as {source}"
+    )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
-from askalike.archive.view import View
+from askalike.store.view import View
 from askalike.types import Answer, Question, Vectors
 
 Role = Literal["query", "document"]
@@ -17,11 +17,11 @@ class Encoder(Protocol):
     """
 
     @classmethod
-    def named(cls, values: Mapping[str, Any]) -> Self:
+    def from_settings(cls, values: Mapping[str, Any]) -> Self:
         """The built-in encoder with these settings. Raises SettingsError for what is not known or not installed."""
 
     @classmethod
-    def opened(cls, folder: Path, values: Mapping[str, Any]) -> Self:
+    def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """The trained encoder in a folder of `models/`. Raises InputError for what cannot be read."""
 
     @property

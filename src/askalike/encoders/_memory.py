@@ -13,7 +13,7 @@ KEY_BYTES = 16
 Array = NDArray[np.float32]
 
 
-class Memory:
+class VectorCache:
     """One encoder's vectors in a folder: rows of a digest and numbers, appended as they come.
 
     A row that a kill has cut short does not count. One process writes at a time.
@@ -21,47 +21,47 @@ class Memory:
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self.folder = folder
-        self._name = fingerprint[:16]
-        self._rows: dict[bytes, int] | None = None
+        self._file_prefix = fingerprint[:16]
+        self._row_by_key: dict[bytes, int] | None = None
         self._path = Path()
         self._dtype = np.dtype("V1")
 
-    def recalled(self, texts: Sequence[str], encode: Callable[[Sequence[str]], Array]) -> Array:
+    def get_or_encode(self, texts: Sequence[str], encode: Callable[[Sequence[str]], Array]) -> Array:
         """The vectors of texts, (texts, dim); `encode` is called for those that are new, each once.
 
         Raises ArchiveError where they cannot be written.
         """
-        keys = list(map(_key, texts))
-        known = self._known()
+        keys = list(map(_compute_key, texts))
+        known = self._load_rows()
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if new:
-            self._keep(list(new), encode(list(new.values())))
+            self._append(list(new), encode(list(new.values())))
         rows = np.array([known[key] for key in keys], np.int64)
         return np.array(np.memmap(self._path, self._dtype, "r")["vector"][rows]) if len(rows) else encode(())
 
-    def knows(self, text: str) -> bool:
+    def contains(self, text: str) -> bool:
         """Whether a text's vector is there."""
-        return _key(text) in self._known()
+        return _compute_key(text) in self._load_rows()
 
-    def _known(self) -> dict[bytes, int]:
+    def _load_rows(self) -> dict[bytes, int]:
         """Digest → row."""
-        if self._rows is None:
-            self._rows = {}
-            for path in self.folder.glob(f"{self._name}-*.vectors"):
-                self._open(path, int(path.stem.rpartition("-")[2]))
+        if self._row_by_key is None:
+            self._row_by_key = {}
+            for path in self.folder.glob(f"{self._file_prefix}-*.vectors"):
+                self._set_layout(path, int(path.stem.rpartition("-")[2]))
                 count = path.stat().st_size // self._dtype.itemsize
                 keys = np.fromfile(path, self._dtype, count)["key"] if count else ()
-                self._rows = {bytes(key): row for row, key in enumerate(keys)}
-        return self._rows
+                self._row_by_key = {bytes(key): row for row, key in enumerate(keys)}
+        return self._row_by_key
 
-    def _open(self, path: Path, dim: int) -> None:
+    def _set_layout(self, path: Path, dim: int) -> None:
         self._path = path
         self._dtype = np.dtype([("key", f"V{KEY_BYTES}"), ("vector", np.float32, (dim,))])
 
-    def _keep(self, keys: Sequence[bytes], vectors: Array) -> None:
-        rows, begin = self._known(), len(self._known())
+    def _append(self, keys: Sequence[bytes], vectors: Array) -> None:
+        rows, begin = self._load_rows(), len(self._load_rows())
         if not rows:
-            self._open(self.folder / f"{self._name}-{vectors.shape[1]}.vectors", vectors.shape[1])
+            self._set_layout(self.folder / f"{self._file_prefix}-{vectors.shape[1]}.vectors", vectors.shape[1])
         added = np.zeros(len(keys), self._dtype)
         added["key"], added["vector"] = np.array(keys, f"V{KEY_BYTES}"), vectors
         try:
@@ -74,5 +74,5 @@ class Memory:
         rows.update((key, begin + n) for n, key in enumerate(keys))
 
 
-def _key(text: str) -> bytes:
+def _compute_key(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=KEY_BYTES).digest()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from askalike import registry
-from askalike.config import Settings, validated
+from askalike.config import Settings, validate_settings
 from askalike.encoders._embeddings import EmbeddingSettings
 from askalike.errors import InputError, SettingsError
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
@@ -17,20 +17,20 @@ from askalike.training.settings import NegativesSettings, TeacherSettings, Train
 Tables = Mapping[str, Mapping[str, Any]]
 
 SIGNALS = ("duplicates", "judgements", "rephrasings")
-NAMES = ("network", "features", "embeddings", "teacher", "loss", "negatives", "training", "data")
-CORPUS = ("doc2vec", "topics")
+TABLE_NAMES = ("network", "features", "embeddings", "teacher", "loss", "negatives", "training", "data")
+CORPUS_ENCODERS = ("doc2vec", "topics")
 """Encoders that learn from texts alone: they have settings, and no recipe."""
-PACKAGED = importlib.resources.files("askalike.encoders") / "recipes"
+RECIPE_FOLDER = importlib.resources.files("askalike.encoders") / "recipes"
 
 
-def recipes() -> tuple[str, ...]:
+def list_recipes() -> tuple[str, ...]:
     """The names of the packaged recipes."""
-    return tuple(sorted(f.name.removesuffix(".toml") for f in PACKAGED.iterdir() if f.name.endswith(".toml")))
+    return tuple(sorted(f.name.removesuffix(".toml") for f in RECIPE_FOLDER.iterdir() if f.name.endswith(".toml")))
 
 
-def trainable() -> tuple[str, ...]:
+def list_trainable() -> tuple[str, ...]:
     """What can be trained by its name: the packaged recipes, and the encoders that need none."""
-    return (*recipes(), *CORPUS)
+    return (*list_recipes(), *CORPUS_ENCODERS)
 
 
 class DataSettings(Settings):
@@ -67,71 +67,73 @@ class Recipe:
         values: `table.key` → value, or `key` where only one table has it. Raises SettingsError for what is not known,
         InputError for a file that is not TOML.
         """
-        if source not in recipes() and not source.endswith(".toml"):
+        if source not in list_recipes() and not source.endswith(".toml"):
             raise SettingsError(
-                f"no recipe is called {source!r}; there are: {', '.join(recipes())}; or name a TOML file"
+                f"no recipe is called {source!r}; there are: {', '.join(list_recipes())}; or name a TOML file"
             )
-        return cls.of(_file(Path(source)) if source.endswith(".toml") else _packaged(source), values or {})
+        return cls.from_tables(
+            _read_recipe_file(Path(source)) if source.endswith(".toml") else _read_packaged_recipe(source), values or {}
+        )
 
     @classmethod
-    def of(cls, tables: Tables, values: Mapping[str, Any] | None = None) -> Self:
+    def from_tables(cls, tables: Tables, values: Mapping[str, Any] | None = None) -> Self:
         """From tables as `tables` gives them; what they leave out is as in the network's packaged recipe."""
-        if unknown := [name for name in tables if name not in NAMES]:
-            raise SettingsError(f"a recipe has no table {', '.join(unknown)} (known: {', '.join(NAMES)})")
+        if unknown := [name for name in tables if name not in TABLE_NAMES]:
+            raise SettingsError(f"a recipe has no table {', '.join(unknown)} (known: {', '.join(TABLE_NAMES)})")
         name = tables.get("network", {}).get("name")
         if not isinstance(name, str):
             raise SettingsError(f"a recipe names its network: name = one of {', '.join(registry.names('network'))}")
         kind = registry.load("network", name)
-        own = _own(name)
-        loss = _loss_name(tables, values or {}, own)
-        models = _models(kind, loss)
-        set_ = _placed(values or {}, models)
-        own, tables = _for_loss(own, loss), _for_loss(tables, loss)
-        merged = {t: {**own.get(t, {}), **tables.get(t, {}), **set_.get(t, {})} for t in NAMES}
+        own = _load_default_tables(name)
+        loss = _choose_loss_name(tables, values or {}, own)
+        models = _load_settings_classes(kind, loss)
+        set_ = _group_by_table(values or {}, models)
+        own, tables = _drop_other_loss(own, loss), _drop_other_loss(tables, loss)
+        merged = {t: {**own.get(t, {}), **tables.get(t, {}), **set_.get(t, {})} for t in TABLE_NAMES}
         for table in ("network", "loss"):
             merged[table].pop("name", None)
-        found: dict[str, Any] = {"network": validated(models["network"], merged["network"], "network")}
+        found: dict[str, Any] = {"network": validate_settings(models["network"], merged["network"], "network")}
         merged["features"].update(kind.told(found["network"]))
-        found |= {t: validated(models[t], merged[t], t) for t in NAMES if t not in found}
+        found |= {t: validate_settings(models[t], merged[t], t) for t in TABLE_NAMES if t not in found}
         return cls(name, loss_name=loss, **found)
 
-    def tables(self) -> dict[str, dict[str, Any]]:
+    def to_tables(self) -> dict[str, dict[str, Any]]:
         """The recipe, whole: reading it again gives an equal one."""
         named = {"network": self.name, "loss": self.loss_name}
-        rows = {table: getattr(self, table).model_dump() for table in NAMES}
+        rows = {table: getattr(self, table).model_dump() for table in TABLE_NAMES}
         return {table: ({"name": named[table]} if table in named else {}) | row for table, row in rows.items()}
 
 
-def toml(tables: Tables) -> str:
+def format_toml(tables: Tables) -> str:
     """Tables of plain values as TOML; None is left out."""
     parts = []
     for table, rows in tables.items():
-        lines = [f"{key} = {_value(value)}" for key, value in rows.items() if value is not None]
+        lines = [f"{key} = {_format_value(value)}" for key, value in rows.items() if value is not None]
         parts.append("\n".join([f"[{table}]", *lines]))
     return "\n\n".join(parts) + "\n"
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return f"[{', '.join(_value(v) for v in value)}]"
+    return f"[{', '.join(_format_value(v) for v in value)}]"
 
 
-def _own(network: str) -> Tables:
+def _load_default_tables(network: str) -> Tables:
     """What recipes of that network begin from: the packaged one of its name, if there is one."""
     bare: Tables = {"network": {"name": network}, "loss": {"name": "multiple_negatives"}}
-    return {**bare, **(_packaged(network) if network in recipes() else {})}
+    return {**bare, **(_read_packaged_recipe(network) if network in list_recipes() else {})}
 
 
-def _packaged(name: str) -> Tables:
-    return tomllib.loads((PACKAGED / f"{name}.toml").read_text(encoding="utf-8"))
+def _read_packaged_recipe(name: str) -> Tables:
+    return tomllib.loads((RECIPE_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def _file(path: Path) -> Tables:
+def _read_recipe_file(path: Path) -> Tables:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -141,32 +143,32 @@ def _file(path: Path) -> Tables:
     return tables
 
 
-def _models(kind: Any, loss: str) -> dict[str, type[Settings]]:
+def _load_settings_classes(network_class: Any, loss_name: str) -> dict[str, type[Settings]]:
     return {
-        "network": kind.Settings,
-        "features": registry.load("features", kind.features).Settings,
+        "network": network_class.Settings,
+        "features": registry.load("features", network_class.features).Settings,
         "embeddings": EmbeddingSettings,
         "teacher": TeacherSettings,
-        "loss": registry.load("loss", loss),
+        "loss": registry.load("loss", loss_name),
         "negatives": NegativesSettings,
         "training": TrainingSettings,
         "data": DataSettings,
     }
 
 
-def _loss_name(tables: Tables, values: Mapping[str, Any], own: Tables) -> str:
+def _choose_loss_name(tables: Tables, values: Mapping[str, Any], defaults: Tables) -> str:
     found = values.get("loss.name", values.get("loss")) or tables.get("loss", {}).get("name")
-    return str(found or own["loss"]["name"])
+    return str(found or defaults["loss"]["name"])
 
 
-def _for_loss(tables: Tables, loss: str) -> Tables:
+def _drop_other_loss(tables: Tables, loss_name: str) -> Tables:
     """Without the loss's settings where they are another one's."""
-    if tables.get("loss", {}).get("name", loss) == loss:
+    if tables.get("loss", {}).get("name", loss_name) == loss_name:
         return tables
     return {table: rows for table, rows in tables.items() if table != "loss"}
 
 
-def _placed(values: Mapping[str, Any], models: Mapping[str, type[Settings]]) -> dict[str, dict[str, Any]]:
+def _group_by_table(values: Mapping[str, Any], models: Mapping[str, type[Settings]]) -> dict[str, dict[str, Any]]:
     """`table.key` and `key` by table."""
     placed: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
@@ -177,12 +179,12 @@ def _placed(values: Mapping[str, Any], models: Mapping[str, type[Settings]]) -> 
             value = tuple(value.split(","))
         tables = [table] if table else [t for t, model in models.items() if name in model.model_fields]
         if len(tables) != 1 or tables[0] not in models:
-            raise SettingsError(_unplaced(name, tables, models))
+            raise SettingsError(_describe_unknown_setting(name, tables, models))
         placed.setdefault(tables[0], {})[key] = value
     return placed
 
 
-def _unplaced(name: str, tables: Sequence[str], models: Mapping[str, type[Settings]]) -> str:
+def _describe_unknown_setting(name: str, tables: Sequence[str], models: Mapping[str, type[Settings]]) -> str:
     if len(tables) > 1:
         return f"{name}: which one? {', '.join(f'{table}.{name}' for table in tables)}"
     known = ", ".join(f"{t}.{key}" for t, model in models.items() for key in model.model_fields)

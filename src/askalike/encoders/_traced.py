@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class VectorContributions:
     """One part of a text's vectors, as a sum: at `columns` are added `values`, by the words of number `words`; (n,).
 
     `side`: so many words on either side have a part in that. `weight`: the part's, in a score of cosines.
@@ -17,19 +17,19 @@ class Made:
     columns: NDArray[np.int64]
     values: NDArray[np.float32]
     words: NDArray[np.int64]
-    side: int
+    context: int
     weight: float
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TracedText:
     """A plain text, where its words stand in it, and what makes the parts of its vectors."""
 
     text: str
     spans: Sequence[tuple[int, int]]
-    parts: tuple[Made, ...]
+    parts: tuple[VectorContributions, ...]
 
-    def stretch(self, word: int, side: int) -> tuple[int, int]:
+    def context_span(self, word: int, context: int) -> tuple[int, int]:
         """Where a word and those beside it stand."""
-        last = min(word + side, len(self.spans) - 1)
-        return self.spans[max(word - side, 0)][0], self.spans[last][1]
+        last = min(word + context, len(self.spans) - 1)
+        return self.spans[max(word - context, 0)][0], self.spans[last][1]

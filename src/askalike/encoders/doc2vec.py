@@ -8,16 +8,16 @@ from numba import njit
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.encoders._corpus import Array, Arrays, Corpus, CorpusSettings, Texts
-from askalike.text.features.words import Words
+from askalike.encoders._corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
+from askalike.text.features.words import WordFeatures
 
-RATES = (0.025, 0.0001)
+LEARNING_RATES = (0.025, 0.0001)
 """The learning rate of the first pass and of the last, as in word2vec."""
-POWER = 0.75
+NOISE_POWER = 0.75
 """Noise words are drawn by their frequency to this power, as in word2vec."""
 
 
-class Doc2vecSettings(CorpusSettings):
+class Doc2vecEncoderSettings(CorpusEncoderSettings):
     """Sizes; the defaults are those that Lau and Baldwin (2016) found best."""
 
     dim: int = Field(300, ge=1, description="numbers in a text's vector")
@@ -27,17 +27,17 @@ class Doc2vecSettings(CorpusSettings):
     passes: int = Field(20, ge=1, description="over the archive; as many for each text that is encoded")
 
 
-class Doc2vec(Corpus):
+class Doc2vecEncoder(CorpusEncoder):
     """A text's vector is the one that best predicts its words against noise; every text's is worked out alike.
 
     Kept are the words' output vectors, (dim, tokens), and how often each word occurs: what inference needs.
     """
 
-    Settings: ClassVar[type[CorpusSettings]] = Doc2vecSettings
-    arrays: ClassVar[tuple[str, ...]] = ("outputs", "counts")
-    settings: Doc2vecSettings
+    Settings: ClassVar[type[CorpusEncoderSettings]] = Doc2vecEncoderSettings
+    array_names: ClassVar[tuple[str, ...]] = ("outputs", "counts")
+    settings: Doc2vecEncoderSettings
 
-    def learned(self, texts: Texts, words: Words) -> Arrays:
+    def train_arrays(self, texts: TokenisedTexts, words: WordFeatures) -> Arrays:
         """By gensim with one worker: the same texts and seed give the same vectors."""
         from gensim.models import doc2vec
 
@@ -57,15 +57,23 @@ class Doc2vec(Corpus):
             counts[number] = model.wv.get_vecattr(token, "count")
         return {"outputs": outputs, "counts": counts}
 
-    def encoded(self, values: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
+    def infer_vectors(self, values: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
         """Each text begins at zero and is moved by its words, `passes` times; its chance comes from its words alone."""
-        own, counts = self.settings, self.kept["counts"].astype(np.float64)
-        drawn = np.cumsum(counts**POWER)
-        outputs = np.ascontiguousarray(self.kept["outputs"].T)
-        return _inferred(values, starts, outputs, drawn / drawn[-1], _kept(counts, own.sample), own.noise, own.passes)
+        own, counts = self.settings, self.trained_arrays["counts"].astype(np.float64)
+        drawn = np.cumsum(counts**NOISE_POWER)
+        outputs = np.ascontiguousarray(self.trained_arrays["outputs"].T)
+        return _infer(
+            values,
+            starts,
+            outputs,
+            drawn / drawn[-1],
+            _compute_keep_probabilities(counts, own.sample),
+            own.noise,
+            own.passes,
+        )
 
 
-def _kept(counts: Array, sample: float) -> NDArray[np.float64]:
+def _compute_keep_probabilities(counts: Array, sample: float) -> NDArray[np.float64]:
     """The chance of each word to be looked at, as word2vec has it."""
     if not sample:
         return np.ones(len(counts))
@@ -74,8 +82,8 @@ def _kept(counts: Array, sample: float) -> NDArray[np.float64]:
 
 
 @njit(cache=True)
-def _inferred(
-    values: Array, starts: Array, outputs: Array, drawn: Array, kept: Array, noise: int, passes: int
+def _infer(
+    values: Array, starts: Array, outputs: Array, noise_cdf: Array, keep_probabilities: Array, noise: int, passes: int
 ) -> NDArray[np.float32]:
     """PV-DBOW's step for the text's vector alone: towards its words' outputs, away from noise words' outputs."""
     found = np.zeros((len(starts) - 1, outputs.shape[1]), np.float32)
@@ -84,19 +92,19 @@ def _inferred(
         vector = found[text]
         chance = np.uint64(1)
         for i in range(starts[text], starts[text + 1]):
-            chance = _next(chance ^ np.uint64(values[i]))
+            chance = _next_random(chance ^ np.uint64(values[i]))
         for n in range(passes):
-            rate = RATES[0] - (RATES[0] - RATES[1]) * n / passes
+            rate = LEARNING_RATES[0] - (LEARNING_RATES[0] - LEARNING_RATES[1]) * n / passes
             for i in range(starts[text], starts[text + 1]):
-                chance = _next(chance)
-                if _share(chance) > kept[values[i]]:
+                chance = _next_random(chance)
+                if _to_uniform(chance) > keep_probabilities[values[i]]:
                     continue
                 move[:] = 0
                 for m in range(noise + 1):
                     word = values[i]
                     if m:
-                        chance = _next(chance)
-                        word = np.searchsorted(drawn, _share(chance))
+                        chance = _next_random(chance)
+                        word = np.searchsorted(noise_cdf, _to_uniform(chance))
                         if word == values[i]:
                             continue
                     score = np.float32(0)
@@ -111,12 +119,12 @@ def _inferred(
 
 
 @njit(cache=True)
-def _next(state: np.uint64) -> np.uint64:
+def _next_random(state: np.uint64) -> np.uint64:
     """One step of a linear congruential generator (Knuth's MMIX)."""
     return state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
 
 
 @njit(cache=True)
-def _share(state: np.uint64) -> float:
+def _to_uniform(state: np.uint64) -> float:
     """A number in [0, 1) of the state's upper bits."""
     return np.float64(state >> np.uint64(11)) / 9007199254740992.0

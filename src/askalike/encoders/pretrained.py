@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import config
-from askalike.archive.view import View
-from askalike.encoders import MODEL
+from askalike.encoders import MODEL_FILE
 from askalike.encoders._encoder import Role
-from askalike.encoders._memory import Memory
+from askalike.encoders._memory import VectorCache
 from askalike.errors import SettingsError
-from askalike.installed import located
+from askalike.packages import find_model
+from askalike.store.view import View
 from askalike.text.clean import plain_text
-from askalike.types import Answer, Part, Question, Vectors
+from askalike.types import Answer, Question, VectorPart, Vectors
 
-FOLDER = "pretrained"
+MODEL_FOLDER = "pretrained"
 """Where a fine-tuned model lies in its folder of `models/`."""
 
 
-class PretrainedSettings(config.Settings):
+class PretrainedEncoderSettings(config.Settings):
     """Which model, and how it is used."""
 
     model: str = Field("", description="the model's folder, or an installed package that carries one")
@@ -41,34 +41,36 @@ class PretrainedSettings(config.Settings):
     )
 
 
-class Pretrained:
+class PretrainedEncoder:
     """A pre-trained encoder. The score is the cosine."""
 
-    def __init__(self, settings: PretrainedSettings) -> None:
+    def __init__(self, settings: PretrainedEncoderSettings) -> None:
         self.settings = settings
-        self.folder = located(settings.model, "model")
-        self.knows_until: str | None = None
+        self.folder = find_model(settings.model, "model")
+        self.trained_until: str | None = None
         """The date of the latest text or link that a fine-tuned one may have learned from."""
-        self.memory: Memory | None = None
+        self.cache: VectorCache | None = None
         """Where what was encoded is kept for the next time; nowhere unless it is set."""
         self._model: Any = None
-        self.fingerprint = hashlib.sha256(json.dumps([*_identity(self.folder), *_usage(settings)]).encode()).hexdigest()
+        self.fingerprint = hashlib.sha256(
+            json.dumps([*_describe_files(self.folder), *_describe_usage(settings)]).encode()
+        ).hexdigest()
 
     @classmethod
-    def named(cls, values: Mapping[str, Any]) -> Self:
+    def from_settings(cls, values: Mapping[str, Any]) -> Self:
         """The model that `model` names. Raises SettingsError where it is not on this machine."""
-        return cls(config.validated(PretrainedSettings, values, "pretrained"))
+        return cls(config.validate_settings(PretrainedEncoderSettings, values, "pretrained"))
 
     @classmethod
-    def opened(cls, folder: Path, values: Mapping[str, Any]) -> Self:
+    def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """A fine-tuned model that lies in a folder of `models/`, in its subfolder `pretrained`."""
-        made = cls.named({**values, "model": str(folder / FOLDER)})
-        described = tomllib.loads((folder / MODEL).read_text(encoding="utf-8"))
-        made.knows_until = described.get("trained", {}).get("knows_until")
+        made = cls.from_settings({**values, "model": str(folder / MODEL_FOLDER)})
+        described = tomllib.loads((folder / MODEL_FILE).read_text(encoding="utf-8"))
+        made.trained_until = described.get("trained", {}).get("knows_until")
         return made
 
     @staticmethod
-    def keep(
+    def save_model(
         folder: Path, recipe: Any, features: Any, tensors: Mapping[str, NDArray[Any]]
     ) -> Mapping[str, Mapping[str, Any]]:
         """Writes a fine-tuned network as sentence-transformers reads it; see Neural.keep."""
@@ -78,7 +80,7 @@ class Pretrained:
 
         network = registry.load("network", recipe.name)(recipe.network, len(features.tokens))
         network.load_state_dict({name: torch.from_numpy(tensor) for name, tensor in tensors.items()})
-        network.model.save(str(folder / FOLDER), create_model_card=False)
+        network.model.save(str(folder / MODEL_FOLDER), create_model_card=False)
         return {}
 
     @property
@@ -95,11 +97,11 @@ class Pretrained:
         plain = [self.text(t) for t in texts]
         prompt = self.settings.query_prompt if role == "query" else self.settings.document_prompt
         asked = [prompt + t for t in plain]
-        values = self.memory.recalled(asked, self._encoded) if self.memory else self._encoded(asked)
+        values = self.cache.get_or_encode(asked, self._encode_texts) if self.cache else self._encode_texts(asked)
         values[[not t for t in plain]] = 0
-        return Vectors((Part(values, "cosine"),))
+        return Vectors((VectorPart(values, "cosine"),))
 
-    def _encoded(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(texts, dim). The model puts texts of about one length into a batch."""
         found = self.model.encode(
             list(texts), batch_size=self.settings.batch, show_progress_bar=False, convert_to_tensor=True
@@ -116,33 +118,33 @@ class Pretrained:
         """The sentence-transformers model, loaded when it is first used. Raises SettingsError without the extra."""
         if self._model is None:
             try:
-                from askalike.nn.transformer import loaded
+                from askalike.nn.transformer import load_sentence_transformer
             except ImportError:
                 raise SettingsError(
                     "pretrained: sentence-transformers is not installed: pip install 'askalike[pretrained]'"
                 ) from None
-            model = loaded(self.folder, self.settings.device)
+            model = load_sentence_transformer(self.folder, self.settings.device)
             self._model = model.bfloat16() if self.settings.precision == "bf16" else model
         return self._model
 
 
-def _identity(folder: Path) -> list[Any]:
+def _describe_files(folder: Path) -> list[Any]:
     """What tells a model's files from another's: names and sizes of all, contents of the small ones."""
     files = sorted(p for p in folder.rglob("*") if p.is_file())
     return [
-        [str(p.relative_to(folder)), os.path.getsize(p), _digest(p)]
+        [str(p.relative_to(folder)), os.path.getsize(p), _compute_digest(p)]
         for p in files
         if p.suffix in (".json", ".safetensors")
     ]
 
 
-def _digest(path: Path) -> str:
+def _compute_digest(path: Path) -> str:
     """Of the file, or of its last mebibyte."""
     with open(path, "rb") as file:
         file.seek(max(0, os.path.getsize(path) - (1 << 20)))
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def _usage(settings: PretrainedSettings) -> list[str]:
+def _describe_usage(settings: PretrainedEncoderSettings) -> list[str]:
     precision = [] if settings.precision == "32" else [settings.precision]
     return [settings.query_prompt, settings.document_prompt, *precision]

@@ -25,26 +25,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import config
-from askalike.archive.view import View
 from askalike.encoders._encoder import Role
 from askalike.errors import InputError, SettingsError
+from askalike.store.view import View
 from askalike.text.bpe import Bpe
-from askalike.text.features.pieces import TOKENIZER, LookupSettings, Pieces, PieceSettings
-from askalike.text.packaged import PACKAGE, packaged
-from askalike.text.pieces import pooled
+from askalike.text.features.pieces import TOKENIZER_FILE, LookupSettings, PieceFeatures, PieceSettings
+from askalike.text.packaged import PACKAGE, find_packaged_vectors
+from askalike.text.pieces import sum_weighted_rows
 from askalike.text.vocabulary import RESERVED
-from askalike.types import Answer, Part, Question, Vectors
+from askalike.types import Answer, Question, VectorPart, Vectors
 
-WEIGHTS = "static.safetensors"
-LEAST = 0.35  # cosine of packaged vectors: on small desks, questions about something else stay below it
+WEIGHTS_FILE = "static.safetensors"
+DEFAULT_MIN_SCORE = 0.35  # cosine of packaged vectors: on small desks, questions about something else stay below it
 
 
-class StaticSettings(PieceSettings):
+class StaticEncoderSettings(PieceSettings):
     """What becomes of a text before it is looked up, and how many rows there are of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class WordVector:
     """A word of a text, where it stands, and the sum of its rows."""
 
     start: int
@@ -52,73 +52,77 @@ class Word:
     vector: NDArray[np.float32]
 
 
-class Static:
+class StaticEncoder:
     """The static encoder. vectors: (rows, dim). weights: (rows)."""
 
     def __init__(
         self,
-        settings: StaticSettings,
+        settings: StaticEncoderSettings,
         vectors: NDArray[Any],
         weights: NDArray[Any],
         bpe: Bpe | None,
         fingerprint: str,
-        least: float | None = None,
+        min_score: float | None = None,
         values: Mapping[str, Any] | None = None,
     ) -> None:
-        rows = settings.sizes.rows
+        rows = settings.row_counts.total
         if len(vectors) != rows or len(weights) != rows or len(bpe or ()) > settings.subwords:
             raise InputError(f"static: {rows} rows expected, found {len(vectors)} vectors, {len(weights)} weights")
         self.settings = settings
-        self.knows_until: str | None = None
+        self.trained_until: str | None = None
         """The date of the latest text or link that it may have learned from."""
-        self.least = least
+        self.min_score = min_score
         """The score below which texts are taken to be about something else; None where nobody has looked."""
         self.values = values or {}
         """See Encoder.values; a trained one's are fixed."""
-        self.pieces = Pieces(settings, bpe)
+        self.pieces = PieceFeatures(settings, bpe)
         self.vectors = np.ascontiguousarray(vectors, np.float32)
         self.weights = np.ascontiguousarray(weights, np.float32)
         described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
         self.fingerprint = hashlib.sha256(described.encode()).hexdigest()
 
     @classmethod
-    def named(cls, values: Mapping[str, Any]) -> Self:
+    def from_settings(cls, values: Mapping[str, Any]) -> Self:
         """The mean of packaged subword vectors. Raises SettingsError where the extra `vectors` is not installed."""
-        text = config.validated(LookupSettings, values, "static")
-        weights, tokenizer = packaged()
-        vectors = _tensors(weights)["embedding.weight"]
-        bpe = Bpe.read(tokenizer)
-        settings = StaticSettings(**text.model_dump(), subwords=len(vectors))
+        text = config.validate_settings(LookupSettings, values, "static")
+        weights, tokenizer = find_packaged_vectors()
+        vectors = _load_tensors(weights)["embedding.weight"]
+        bpe = Bpe.from_file(tokenizer)
+        settings = StaticEncoderSettings(**text.model_dump(), subwords=len(vectors))
         origin = f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
-        return cls(settings, vectors, np.ones(len(vectors), np.float32), bpe, origin, LEAST, text.model_dump())
+        return cls(
+            settings, vectors, np.ones(len(vectors), np.float32), bpe, origin, DEFAULT_MIN_SCORE, text.model_dump()
+        )
 
     @classmethod
-    def opened(cls, folder: Path, values: Mapping[str, Any]) -> Self:
+    def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """The trained encoder in a folder. Its settings are fixed: `values` must be empty."""
         described = tomllib.loads((folder / "model.toml").read_text(encoding="utf-8"))
         if values:
             raise SettingsError(f"{folder.name}: {', '.join(values)}: a trained model's own settings are fixed")
-        settings = config.validated(StaticSettings, described.get("static", {}), f"{folder / 'model.toml'}: static")
-        tensors = _tensors(folder / WEIGHTS)
-        bpe = Bpe.read(folder / TOKENIZER) if settings.subwords else None
-        with open(folder / WEIGHTS, "rb") as file:
+        settings = config.validate_settings(
+            StaticEncoderSettings, described.get("static", {}), f"{folder / 'model.toml'}: static"
+        )
+        tensors = _load_tensors(folder / WEIGHTS_FILE)
+        bpe = Bpe.from_file(folder / TOKENIZER_FILE) if settings.subwords else None
+        with open(folder / WEIGHTS_FILE, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         try:
             made = cls(settings, tensors["vectors"], tensors["weights"], bpe, digest)
         except KeyError as missing:
-            raise InputError(f"{folder / WEIGHTS}: no tensor {missing}; expected vectors and weights") from None
-        made.knows_until = described.get("trained", {}).get("knows_until")
+            raise InputError(f"{folder / WEIGHTS_FILE}: no tensor {missing}; expected vectors and weights") from None
+        made.trained_until = described.get("trained", {}).get("knows_until")
         return made
 
     @staticmethod
-    def keep(
-        folder: Path, recipe: Any, features: Pieces, tensors: Mapping[str, NDArray[Any]]
+    def save_model(
+        folder: Path, recipe: Any, features: PieceFeatures, tensors: Mapping[str, NDArray[Any]]
     ) -> Mapping[str, Mapping[str, Any]]:
         """Writes a trained network's numbers as `opened` reads them; returns the table [static] of model.toml."""
         from safetensors.numpy import save_file
 
         vectors = tensors["pieces.weight"][RESERVED:].astype(np.float16)
-        save_file({"vectors": vectors, "weights": tensors["weight"][RESERVED:].copy()}, folder / WEIGHTS)
+        save_file({"vectors": vectors, "weights": tensors["weight"][RESERVED:].copy()}, folder / WEIGHTS_FILE)
         features.save(folder)
         return {"static": recipe.features.model_dump()}
 
@@ -129,13 +133,13 @@ class Static:
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
         """The weighted sum of each text's rows; queries and documents alike."""
         rows, offsets = self.pieces.lookup([self.text(t) for t in texts])
-        return Vectors((Part(pooled(rows, offsets, self.vectors, self.weights), "cosine"),))
+        return Vectors((VectorPart(sum_weighted_rows(rows, offsets, self.vectors, self.weights), "cosine"),))
 
     def text(self, text: Question | Answer) -> str:
         """What of a question or an answer is looked up: the beginning of title and body, plain; "" without a word."""
-        return self.pieces.text(text)
+        return self.pieces.extract_text(text)
 
-    def words(self, text: str) -> list[Word]:
+    def words(self, text: str) -> list[WordVector]:
         """The words of a plain text with what each adds, those of no weight left out; their sum is the text's vector.
 
         A pair of words counts for its second one.
@@ -143,25 +147,27 @@ class Static:
         pieces = text.split()
         pairs = [f"{before} {piece}".strip() for before, piece in zip(["", *pieces], pieces, strict=False)]
         rows, offsets = self.pieces.lookup([*pairs, "", *pieces[:-1]])
-        sums = pooled(rows, offsets, self.vectors, self.weights)
+        sums = sum_weighted_rows(rows, offsets, self.vectors, self.weights)
         found, at = [], 0
         for piece, both, before in zip(pieces, sums, sums[len(pieces) :], strict=False):
             start = text.index(piece, at)
             at = start + len(piece)
-            found.append(Word(start, at, both - before))
+            found.append(WordVector(start, at, both - before))
         return found
 
 
-def save(folder: Path, settings: StaticSettings, vectors: NDArray[Any], weights: NDArray[Any], tokenizer: Path) -> None:
+def save(
+    folder: Path, settings: StaticEncoderSettings, vectors: NDArray[Any], weights: NDArray[Any], tokenizer: Path
+) -> None:
     """Writes a trained encoder's weights and tokenizer; model.toml, with the settings as [static], is the trainer's."""
     from safetensors.numpy import save_file
 
-    save_file({"vectors": vectors, "weights": weights.astype(np.float32)}, folder / WEIGHTS)
+    save_file({"vectors": vectors, "weights": weights.astype(np.float32)}, folder / WEIGHTS_FILE)
     if settings.subwords:
-        shutil.copyfile(tokenizer, folder / TOKENIZER)
+        shutil.copyfile(tokenizer, folder / TOKENIZER_FILE)
 
 
-def _tensors(path: Path) -> dict[str, NDArray[Any]]:
+def _load_tensors(path: Path) -> dict[str, NDArray[Any]]:
     try:
         from safetensors import SafetensorError
         from safetensors.numpy import load_file

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.special import digamma
 
-from askalike.encoders._corpus import Array, Arrays, Corpus, CorpusSettings, Texts
-from askalike.text.features.words import Words
+from askalike.encoders._corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
+from askalike.text.features.words import WordFeatures
 
 CHUNK = 1_024
 
 
-class TopicsSettings(CorpusSettings):
+class TopicsEncoderSettings(CorpusEncoderSettings):
     """How many topics, and how they are learned. Function words say nothing of a topic."""
 
     stop_words: bool = True
@@ -24,40 +24,40 @@ class TopicsSettings(CorpusSettings):
     steps: int = Field(30, ge=1, description="of inference for each text")
 
 
-class Topics(Corpus):
+class TopicsEncoder(CorpusEncoder):
     """A text's vector is its expected share in each topic, less what it has without a word; scores are cosines.
 
     Kept is how strongly each topic speaks each word, exp(E[log β]), (topics, tokens).
     """
 
-    Settings: ClassVar[type[CorpusSettings]] = TopicsSettings
-    arrays: ClassVar[tuple[str, ...]] = ("topics",)
-    settings: TopicsSettings
+    Settings: ClassVar[type[CorpusEncoderSettings]] = TopicsEncoderSettings
+    array_names: ClassVar[tuple[str, ...]] = ("topics",)
+    settings: TopicsEncoderSettings
 
-    def learned(self, texts: Texts, words: Words) -> Arrays:
+    def train_arrays(self, texts: TokenisedTexts, words: WordFeatures) -> Arrays:
         """By gensim's online variational Bayes."""
         from gensim.matutils import Sparse2Corpus
         from gensim.models import LdaModel
 
         own = self.settings
         model = LdaModel(
-            Sparse2Corpus(_counted(texts, words), documents_columns=False), num_topics=own.topics,
+            Sparse2Corpus(_count_words(texts, words), documents_columns=False), num_topics=own.topics,
             id2word=dict(enumerate(words.tokens)), passes=own.passes, random_state=own.seed, alpha=own.prior,
             eval_every=None, dtype=np.float32,
         )  # fmt: skip
         return {"topics": np.asarray(model.expElogbeta, np.float32)}
 
-    def encoded(self, values: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
+    def infer_vectors(self, values: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
         """Variational inference, the same number of steps for every text."""
         chunks = range(0, max(len(starts) - 1, 1), CHUNK)
-        return np.concatenate([self._inferred(values, starts[n : n + CHUNK + 1]) for n in chunks])
+        return np.concatenate([self._infer_chunk(values, starts[n : n + CHUNK + 1]) for n in chunks])
 
-    def _inferred(self, values: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _infer_chunk(self, values: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
         own = self.settings
         rows = starts - starts[0]
         text, words = np.repeat(np.arange(len(rows) - 1), np.diff(rows)), np.arange(rows[-1])
         of_text = scipy.sparse.csr_array((np.ones(len(words)), words, rows), (len(rows) - 1, len(words)))
-        spoken = self.kept["topics"].T[values[starts[0] : starts[-1]]]
+        spoken = self.trained_arrays["topics"].T[values[starts[0] : starts[-1]]]
         gamma = np.full((len(starts) - 1, own.topics), own.prior + 1.0)
         for _ in range(own.steps):
             theta = np.exp(digamma(gamma) - digamma(gamma.sum(1, keepdims=True)))
@@ -68,9 +68,9 @@ class Topics(Corpus):
         return (found / np.maximum(found.sum(1, keepdims=True), 1)).astype(np.float32)  # type: ignore[no-any-return]
 
 
-def _counted(texts: Texts, words: Words) -> Array:
+def _count_words(texts: TokenisedTexts, words: WordFeatures) -> Array:
     """How often each text has each word, (texts, tokens) CSR."""
-    rows = [words.vocabulary.numbers(text) for text in texts()]
+    rows = [words.vocabulary.encode(text) for text in texts()]
     columns = np.concatenate([np.array(row, np.int32) for row in rows])
     starts = np.concatenate(([0], np.cumsum([len(row) for row in rows])))
     matrix = scipy.sparse.csr_array((np.ones(len(columns)), columns, starts), (len(rows), len(words.tokens)))

@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from askalike.archive.view import View
 from askalike.rankers import Ranker
+from askalike.store.view import View
 from askalike.types import Question
 
-NEAR = 20
+SEARCHED_HITS = 20
 """Duplicates are looked for around so many of the query's hits."""
-LIKE = 1.75
+MIN_SCORE = 1.75
 """Of 2, for ends that nothing near is more like: pairs below it have a subject in common and no more."""
 
 
@@ -23,21 +23,21 @@ class Precedent:
     score: float
 
 
-def precedents(view: View, ranker: Ranker, query: Question, hit: Question, k: int = 2) -> list[Precedent]:
+def find_precedents(view: View, ranker: Ranker, query: Question, hit: Question, k: int = 2) -> list[Precedent]:
     """The k pairs most like (query, hit), one end like each; none where no duplicate near is much like them.
 
     The links around the hit and the query's first hits are compared, but for one that joins query and hit themselves.
     """
-    near = [hit.id, *(h.id for h in ranker.rank({query.id: query}, NEAR)[query.id])]
+    near = [hit.id, *(h.id for h in ranker.rank({query.id: query}, SEARCHED_HITS)[query.id])]
     links = [link for link in _links(view, near) if set(link) != {query.id, hit.id}]
-    texts = view.get({id for link in links for id in link})
-    to_query, to_hit = (_scores(ranker, asked, texts) for asked in (query, hit))
+    texts = view.get_questions({id for link in links for id in link})
+    to_query, to_hit = (_relative_scores(ranker, asked, texts) for asked in (query, hit))
     found = [
-        Precedent(texts[a], texts[b], max(_sum(to_query, to_hit, a, b), _sum(to_query, to_hit, b, a)))
+        Precedent(texts[a], texts[b], max(_pair_score(to_query, to_hit, a, b), _pair_score(to_query, to_hit, b, a)))
         for a, b in links
         if a in texts and b in texts
     ]
-    told = (p for p in found if p.score >= LIKE)
+    told = (p for p in found if p.score >= MIN_SCORE)
     return sorted(told, key=lambda p: (-p.score, p.duplicate.id, p.original.id))[:k]
 
 
@@ -50,12 +50,12 @@ def _links(view: View, ids: list[str]) -> list[tuple[str, str]]:
     return list(view.connection.execute(sql, (json.dumps(ids),)))
 
 
-def _scores(ranker: Ranker, asked: Question, texts: Mapping[str, Question]) -> Mapping[str, float]:
+def _relative_scores(ranker: Ranker, query: Question, texts: Mapping[str, Question]) -> Mapping[str, float]:
     """Each text's score for what is asked, as a share of the best; what is asked is itself like nothing else is."""
-    hits = ranker.rank({asked.id: asked}, len(texts), candidates={asked.id: list(texts)})[asked.id]
+    hits = ranker.rank({query.id: query}, len(texts), candidates={query.id: list(texts)})[query.id]
     best = max((h.score for h in hits), default=0.0)
-    return {h.id: h.score / best if best > 0 else 0.0 for h in hits} | ({asked.id: 1.0} if asked.id in texts else {})
+    return {h.id: h.score / best if best > 0 else 0.0 for h in hits} | ({query.id: 1.0} if query.id in texts else {})
 
 
-def _sum(to_query: Mapping[str, float], to_hit: Mapping[str, float], a: str, b: str) -> float:
+def _pair_score(to_query: Mapping[str, float], to_hit: Mapping[str, float], a: str, b: str) -> float:
     return to_query.get(a, 0.0) + to_hit.get(b, 0.0)

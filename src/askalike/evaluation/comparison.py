@@ -3,11 +3,11 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from askalike.evaluation.tables import Cell, Table, to_csv, to_html, to_latex, to_text
+from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_html, to_latex, to_text
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class ComparedSystem:
     """One system's mean; over several seeds, the mean and standard deviation of the seeds' means.
 
     `beats` holds the letters of the systems that it is significantly better than.
@@ -22,7 +22,7 @@ class System:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class QueryDifference:
     """One query's value under the two systems of a pair."""
 
     query_id: str
@@ -31,7 +31,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class SystemPair:
     """First minus second: the mean over queries with its 95 % interval, p as it is and after Holm.
 
     `wins`, `losses`, `ties` count queries, seen from the first. `differing`: the queries that differ most, the
@@ -48,7 +48,7 @@ class Pair:
     wins: int
     losses: int
     ties: int
-    differing: tuple[Difference, ...]
+    differing: tuple[QueryDifference, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +57,25 @@ class Comparison:
 
     measure: str
     n: int
-    systems: tuple[System, ...]
-    pairs: tuple[Pair, ...]
+    systems: tuple[ComparedSystem, ...]
+    pairs: tuple[SystemPair, ...]
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for JSON."""
         return asdict(self)
 
-    def systems_table(self) -> Table:
+    def systems_table(self) -> ResultTable:
         """One row a system, the letters of those it beats raised behind its mean."""
-        rows = [(f"{s.letter} {s.name}", Cell(_mean(s), "".join(s.beats))) for s in self.systems]
-        return Table(f"{self.measure}, n = {self.n} queries", ("system", self.measure), rows, self.notes)
+        rows = [(f"{s.letter} {s.name}", TableCell(_format_mean(s), "".join(s.beats))) for s in self.systems]
+        return ResultTable(f"{self.measure}, n = {self.n} queries", ("system", self.measure), rows, self.notes)
 
-    def pairs_table(self) -> Table:
+    def pairs_table(self) -> ResultTable:
         """One row a pair: each mean, the difference with its interval, p, wins, losses, ties."""
         means = {system.name: f"{system.mean:.4f}" for system in self.systems}
-        rows = [(p.first, p.second, means[p.first], means[p.second], *_numbers(p)) for p in self.pairs]
+        rows = [(p.first, p.second, means[p.first], means[p.second], *_format_pair(p)) for p in self.pairs]
         head = ("first", "second", "mean 1", "mean 2", "difference", "low", "high", "p", "p (Holm)")
-        return Table(f"Differences in {self.measure}", (*head, "wins", "losses", "ties"), rows)
+        return ResultTable(f"Differences in {self.measure}", (*head, "wins", "losses", "ties"), rows)
 
     def to_text(self) -> str:
         """Both tables as plain text."""
@@ -94,10 +94,10 @@ class Comparison:
         return to_csv(self.pairs_table())
 
 
-def _mean(system: System) -> str:
+def _format_mean(system: ComparedSystem) -> str:
     return f"{system.mean:.4f}" if system.sd is None else f"{system.mean:.4f} ± {system.sd:.4f}"
 
 
-def _numbers(pair: Pair) -> tuple[str, ...]:
+def _format_pair(pair: SystemPair) -> tuple[str, ...]:
     interval = (f"{pair.difference:+.4f}", f"{pair.low:+.4f}", f"{pair.high:+.4f}")
     return *interval, f"{pair.p:.4f}", f"{pair.p_holm:.4f}", str(pair.wins), str(pair.losses), str(pair.ties)

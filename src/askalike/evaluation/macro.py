@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from askalike.evaluation.outcome import DRAWS, SEED, Evaluation
-from askalike.evaluation.resampling import bootstrap_means, interval
-from askalike.evaluation.tables import Table
+from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, Evaluation
+from askalike.evaluation.resampling import bootstrap_means, percentile_interval
+from askalike.evaluation.tables import ResultTable
 
 
 @dataclass(frozen=True, slots=True)
-class Macro:
+class MacroEvaluation:
     """Evaluations of several groups by the same measures and rule, in a fixed order."""
 
     groups: Mapping[str, Evaluation]
@@ -31,7 +31,10 @@ class Macro:
     @property
     def intervals(self) -> Mapping[str, tuple[float, float]]:
         """Measure → 95 % bootstrap interval of the macro average, queries drawn within their group."""
-        return {m: interval(np.mean([_drawn(e, m) for e in self.groups.values()], axis=0)) for m in self.means}
+        return {
+            m: percentile_interval(np.mean([_bootstrap_group_means(e, m) for e in self.groups.values()], axis=0))
+            for m in self.means
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """The macro average, and each group's measures."""
@@ -40,7 +43,7 @@ class Macro:
         groups = {name: e.as_dict() for name, e in self.groups.items()}
         return {"measures": averages, "n": self.n, "average": "macro", "groups": groups}
 
-    def table(self) -> Table:
+    def table(self) -> ResultTable:
         """A row a group, then the macro average with its intervals."""
         names = list(self.means)
         rows = [[g, str(e.n), *(f"{e.means[m]:.4f}" for m in names)] for g, e in self.groups.items()]
@@ -53,11 +56,11 @@ class Macro:
         notes = (
             f"macro average: the mean of {len(self.groups)} groups, each ranked within itself",
             first.describe,
-            f"interval: bootstrap over queries within their group, {DRAWS} draws",
+            f"interval: bootstrap over queries within their group, {BOOTSTRAP_DRAWS} draws",
         )
-        return Table("Evaluation", ("group", "n", *names), [*rows, *total], notes)
+        return ResultTable("Evaluation", ("group", "n", *names), [*rows, *total], notes)
 
 
-def _drawn(evaluation: Evaluation, measure: str) -> Any:
+def _bootstrap_group_means(evaluation: Evaluation, measure: str) -> Any:
     values = np.array([list(evaluation.values[measure].values())]).T
-    return bootstrap_means(values, DRAWS, SEED)[:, 0]
+    return bootstrap_means(values, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)[:, 0]

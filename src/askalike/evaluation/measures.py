@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation import semeval
-from askalike.evaluation.names import AVG_REC, canonical, parsed
+from askalike.evaluation.names import AVG_REC, canonical_name, parse_measure
 from askalike.evaluation.outcome import Evaluation, means_and_intervals
-from askalike.evaluation.rules import Rule, named
+from askalike.evaluation.rules import Rule, get_rule
 from askalike.types import Hit, Qrels, Run
 
 Hits = Sequence[Hit] | Mapping[str, float]
-Columns = tuple[Sequence[str], NDArray[np.float64]]
+IdsAndScores = tuple[Sequence[str], NDArray[np.float64]]
 
-CHUNK = 256
+CHUNK_SIZE = 256
 """Queries handed to ir_measures at once: its dictionaries of a whole run would take gigabytes."""
 
 
@@ -30,18 +30,18 @@ def evaluate(
     result has them as they were asked for. Raises SettingsError for an unknown rule or measure, InputError where run
     and judgements have no query in common, a document comes twice in a query, or a score or grade is not a number.
     """
-    by = named(rule)
-    asked = {name: canonical(name) for name in measures}
+    by = get_rule(rule)
+    asked = {name: canonical_name(name) for name in measures}
     if not asked:
         raise SettingsError("no measure is named; expected for instance AP, RR, P@5, Success@1")
-    unjudged = _unjudged(run, qrels)
-    queries = sorted(query for query, grades in qrels.items() if by.counts(_grades(query, grades)))
+    unjudged = _count_unjudged(run, qrels)
+    queries = sorted(query for query, grades in qrels.items() if by.includes_query(_validate_grades(query, grades)))
     if not queries:
         raise InputError(f"none of {len(qrels)} queries is left to measure ({by.describe()})")
     tally = _Tally(queries, set(asked.values()), by)
-    for start in range(0, len(queries), CHUNK):
-        tally.add(start, run, qrels)
-    values = {name: dict(zip(queries, tally.values(canon).tolist(), strict=True)) for name, canon in asked.items()}
+    for start in range(0, len(queries), CHUNK_SIZE):
+        tally.measure_chunk(start, run, qrels)
+    values = {name: dict(zip(queries, tally.get_values(canon).tolist(), strict=True)) for name, canon in asked.items()}
     means, intervals = means_and_intervals(values)
     return Evaluation(
         rule=by.name,
@@ -63,50 +63,50 @@ class _Tally:
 
     def __init__(self, queries: Sequence[str], names: set[str], rule: Rule) -> None:
         self._queries, self._rule = queries, rule
-        self._own = {AVG_REC: semeval.average_recall, **rule.own}
-        self._measures = [parsed(name) for name in sorted(names - self._own.keys())]
+        self._own_measures = {AVG_REC: semeval.average_recall, **rule.own_measures}
+        self._measures = [parse_measure(name) for name in sorted(names - self._own_measures.keys())]
         self._values = {str(measure): np.zeros(len(queries)) for measure in self._measures}
         self._hits = np.zeros((len(queries), semeval.DEPTH), np.bool_)
         self.relevant = np.zeros(len(queries), np.int64)
         self.unanswered = self.self_hits = 0
 
-    def values(self, name: str) -> semeval.Values:
+    def get_values(self, name: str) -> semeval.Values:
         """A measure's values by its canonical name: (queries,)."""
-        own = self._own.get(name)
+        own = self._own_measures.get(name)
         return self._values[name] if own is None else own(self._hits, self.relevant)
 
-    def add(self, start: int, run: Run | Mapping[str, Hits], qrels: Qrels) -> None:
+    def measure_chunk(self, start: int, run: Run | Mapping[str, Hits], qrels: Qrels) -> None:
         """Measures the queries from `start` on, as many as fit into a chunk."""
-        rows = {query: row for row, query in enumerate(self._queries[start : start + CHUNK], start)}
-        grades = {query: _grades(query, qrels[query]) for query in rows}
-        ranked = {query: self._ranked(query, run) for query in rows}
+        rows = {query: row for row, query in enumerate(self._queries[start : start + CHUNK_SIZE], start)}
+        grades = {query: _validate_grades(query, qrels[query]) for query in rows}
+        ranked = {query: self._order_hits(query, run) for query in rows}
         for query, row in rows.items():
-            self._count(row, grades[query], ranked[query])
-        scored = {query: _scored(ids) for query, ids in ranked.items() if ids}
+            self._count_query(row, grades[query], ranked[query])
+        scored = {query: _make_descending_scores(ids) for query, ids in ranked.items() if ids}
         for metric in ir_measures.iter_calc(self._measures, grades, scored) if self._measures else ():
             self._values[str(metric.measure)][rows[metric.query_id]] = metric.value
 
-    def _ranked(self, query: str, run: Run | Mapping[str, Hits]) -> Sequence[str]:
+    def _order_hits(self, query: str, run: Run | Mapping[str, Hits]) -> Sequence[str]:
         if query not in run:
             return ()
-        ids, scores = _columns(query, run)
-        kept = self._rule.order(query, ids, scores)
+        ids, scores = _validate_columns(query, run)
+        kept = self._rule.order_hits(query, ids, scores)
         self.self_hits += len(ids) - len(kept)
         return kept
 
-    def _count(self, row: int, grades: Mapping[str, int], ids: Sequence[str]) -> None:
+    def _count_query(self, row: int, grades: Mapping[str, int], ids: Sequence[str]) -> None:
         first = [grades.get(document, 0) > 0 for document in ids[: semeval.DEPTH]]
         self._hits[row, : len(first)] = first
         self.relevant[row] = sum(grade > 0 for grade in grades.values())
         self.unanswered += not first
 
 
-def _scored(ids: Sequence[str]) -> dict[str, float]:
+def _make_descending_scores(ids: Sequence[str]) -> dict[str, float]:
     """Scores that fall by one a hit, so that ir_measures keeps the rule's order."""
     return dict(zip(ids, np.arange(len(ids), 0.0, -1.0).tolist(), strict=True))
 
 
-def _columns(query: str, run: Run | Mapping[str, Hits]) -> Columns:
+def _validate_columns(query: str, run: Run | Mapping[str, Hits]) -> IdsAndScores:
     if isinstance(run, Run):
         ids, scores = run.columns(query)
     else:
@@ -120,14 +120,14 @@ def _columns(query: str, run: Run | Mapping[str, Hits]) -> Columns:
     return ids, scores
 
 
-def _grades(query: str, grades: Mapping[str, int]) -> dict[str, int]:
+def _validate_grades(query: str, grades: Mapping[str, int]) -> dict[str, int]:
     try:
         return {document: operator.index(grade) for document, grade in grades.items()}
     except TypeError:
         raise InputError(f"judgements, query {query!r}: a grade is not a whole number") from None
 
 
-def _unjudged(run: Run | Mapping[str, Hits], qrels: Qrels) -> int:
+def _count_unjudged(run: Run | Mapping[str, Hits], qrels: Qrels) -> int:
     """How many of the run's queries the judgements do not know; InputError where that is all of them."""
     unjudged = sum(query not in qrels for query in run)
     if not run:

@@ -9,7 +9,7 @@ import ir_measures
 from askalike.errors import SettingsError
 
 AVG_REC = "AvgRec"
-FIRST_HIT = "FHS"
+FIRST_HIT_SUCCESS = "FHS"
 """First-hit success: the share of queries whose first hit is right, which is Success@1."""
 MEASURES = (
     *("AP", "RR", "P", "R", "nDCG", "Success", "Rprec", "Bpref", "infAP", "IPrec", "Judged"),
@@ -22,24 +22,24 @@ _NAME = re.compile(r"(\w+)(?:\((.*)\))?(?:@([0-9.]+))?")
 _PROVIDERS: Sequence[ir_measures.Provider] = (ir_measures.pytrec_eval, ir_measures.judged, ir_measures.msmarco)
 
 
-def canonical(name: str) -> str:
+def canonical_name(name: str) -> str:
     """The measure's name as ir_measures writes it: `map` → `AP`, `Accuracy@1` and `FHS` → `Success@1`.
 
     Raises SettingsError for a name that is unknown, with those that are known, and for a cut-off or parameter that
     the measure lacks or needs.
     """
-    if name.strip().lower() == FIRST_HIT.lower():
+    if name.strip().lower() == FIRST_HIT_SUCCESS.lower():
         return "Success@1"
-    return AVG_REC if name.strip().lower() == AVG_REC.lower() else str(parsed(name))
+    return AVG_REC if name.strip().lower() == AVG_REC.lower() else str(parse_measure(name))
 
 
-def cutoff(name: str) -> int | None:
+def parse_cutoff(name: str) -> int | None:
     """How many hits a measure looks at: 10 for `Success@10`, None where it looks at all. Raises as `canonical`."""
-    _, at, depth = canonical(name).rpartition("@")
+    _, at, depth = canonical_name(name).rpartition("@")
     return int(depth) if at and depth.isdigit() else None
 
 
-def parsed(name: str) -> ir_measures.Measure:
+def parse_measure(name: str) -> ir_measures.Measure:
     """ir_measures' object for a measure in any spelling, AvgRec and FHS apart. Raises what `canonical` raises.
 
     ir_measures' own parser needs a part of `ast` that Python 3.14 no longer has.
@@ -48,15 +48,15 @@ def parsed(name: str) -> ir_measures.Measure:
     base = _SPELLINGS.get(match[1].lower()) if match else None
     if match is None or base is None:
         aliases = ", ".join(f"{alias} (= {known})" for alias, known in ALIASES.items())
-        known = f"{', '.join(MEASURES)}, {FIRST_HIT}, {aliases}; with a cut-off as in P@5"
+        known = f"{', '.join(MEASURES)}, {FIRST_HIT_SUCCESS}, {aliases}; with a cut-off as in P@5"
         raise SettingsError(f"no measure is called {name!r}; there are: {known}")
-    measure = _built(base, match[2], match[3])
+    measure = _build_measure(base, match[2], match[3])
     if measure is None:
         raise SettingsError(f"measure {name!r}: its cut-off or parameters are wrong or missing; expected as in P@5")
     return measure
 
 
-def _built(base: str, parameters: str | None, cutoff: str | None) -> ir_measures.Measure | None:
+def _build_measure(base: str, parameters: str | None, cutoff: str | None) -> ir_measures.Measure | None:
     """The measure, or None where none of the providers at hand computes it."""
     try:
         pairs = [pair.split("=") for pair in (parameters or "").split(",") if pair]

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from askalike.errors import SettingsError
-from askalike.evaluation.names import canonical
-from askalike.evaluation.resampling import bootstrap_means, interval
-from askalike.evaluation.tables import Table
+from askalike.evaluation.names import canonical_name
+from askalike.evaluation.resampling import bootstrap_means, percentile_interval
+from askalike.evaluation.tables import ResultTable
 
-DRAWS = 2_000
-SEED = 0
+BOOTSTRAP_DRAWS = 2_000
+BOOTSTRAP_SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class Evaluation:
 
     def per_query(self, measure: str) -> Mapping[str, float]:
         """Query id → value of a measure, in whatever spelling. Raises SettingsError for one that was not measured."""
-        wanted = canonical(measure)
+        wanted = canonical_name(measure)
         for name, values in self.values.items():
-            if canonical(name) == wanted:
+            if canonical_name(name) == wanted:
                 return values
         raise SettingsError(f"measure {measure!r} was not evaluated; there are: {', '.join(self.values)}")
 
@@ -53,14 +53,18 @@ class Evaluation:
         }
         return {"measures": measures, "n": self.n, **self._counts(), "rule": self.rule, "describe": self.describe}
 
-    def table(self) -> Table:
+    def table(self) -> ResultTable:
         """One row a measure, with the rule and the counts as notes."""
         counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self._counts().items())
         rows = [
             (name, f"{mean:.4f}", "{:.4f} – {:.4f}".format(*self.intervals[name])) for name, mean in self.means.items()
         ]
-        notes = (f"n = {self.n} queries ({counts})", self.describe, f"interval: bootstrap over queries, {DRAWS} draws")
-        return Table("Evaluation", ("measure", "mean", "95 % interval"), rows, notes)
+        notes = (
+            f"n = {self.n} queries ({counts})",
+            self.describe,
+            f"interval: bootstrap over queries, {BOOTSTRAP_DRAWS} draws",
+        )
+        return ResultTable("Evaluation", ("measure", "mean", "95 % interval"), rows, notes)
 
     def _counts(self) -> dict[str, int]:
         names = ("unanswered", "unanswerable", "dropped", "unjudged", "self_hits")
@@ -72,6 +76,6 @@ def means_and_intervals(
 ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
     """Each measure's mean over its queries and its 95 % bootstrap interval, from the same draws for every measure."""
     columns = np.array([list(of_query.values()) for of_query in values.values()]).T
-    drawn = bootstrap_means(columns, DRAWS, SEED)
+    drawn = bootstrap_means(columns, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)
     means = {name: float(columns[:, i].mean()) for i, name in enumerate(values)}
-    return means, {name: interval(drawn[:, i]) for i, name in enumerate(values)}
+    return means, {name: percentile_interval(drawn[:, i]) for i, name in enumerate(values)}

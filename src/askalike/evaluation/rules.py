@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from askalike.errors import SettingsError
 from askalike.evaluation import semeval
 
-OwnMeasure = Callable[[semeval.Hits, semeval.Counts], semeval.Values]
+RuleMeasure = Callable[[semeval.HitMatrix, semeval.RelevantCounts], semeval.Values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Rule:
     ties_by_id: bool
     drops_self_hits: bool = False
     drops_unanswerable: bool = False
-    own: Mapping[str, OwnMeasure] = field(default_factory=dict)
+    own_measures: Mapping[str, RuleMeasure] = field(default_factory=dict)
     remark: str = ""
 
     def describe(self) -> str:
@@ -43,11 +43,11 @@ class Rule:
         )
         return f"rule {self.name}: {'; '.join(filter(None, parts))}"
 
-    def counts(self, grades: Mapping[str, int]) -> bool:
+    def includes_query(self, grades: Mapping[str, int]) -> bool:
         """Whether a query with these judgements is measured."""
         return not self.drops_unanswerable or any(grade > 0 for grade in grades.values())
 
-    def order(self, query_id: str, ids: Sequence[str], scores: NDArray[np.float64]) -> Sequence[str]:
+    def order_hits(self, query_id: str, ids: Sequence[str], scores: NDArray[np.float64]) -> Sequence[str]:
         """The document ids, best first, without those that the rule drops."""
         with np.errstate(over="ignore"):
             compared = scores.astype(np.float32) if self.ties_by_id else scores
@@ -60,7 +60,7 @@ class Rule:
         return ids
 
 
-_SEMEVAL = {
+_SEMEVAL_MEASURES = {
     "AP": semeval.average_precision,
     "AP@10": semeval.average_precision,
     "RR": semeval.reciprocal_rank,
@@ -74,7 +74,7 @@ RULES = {
         Rule(
             "semeval",
             ties_by_id=False,
-            own=_SEMEVAL,
+            own_measures=_SEMEVAL_MEASURES,
             remark="AP and RR over the first 10 hits, AP divided by the relevant hits found there, RR times 100",
         ),
         Rule("beir", ties_by_id=True, drops_self_hits=True, remark="BEIR's own tool leaves queries without hits out"),
@@ -83,7 +83,7 @@ RULES = {
 }
 
 
-def named(name: str) -> Rule:
+def get_rule(name: str) -> Rule:
     """The rule of that name. Raises SettingsError, with those there are."""
     if name not in RULES:
         raise SettingsError(f"no rule is called {name!r}; there are: {', '.join(RULES)}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-class Estimate(NamedTuple):
+class MeanEstimate(NamedTuple):
     """A 95 % interval of a mean or a difference, and its two-sided p."""
 
     low: float
@@ -17,7 +17,7 @@ class Estimate(NamedTuple):
     p: float
 
 
-def over_seeds_and_queries(first: Floats, second: Floats) -> Estimate:
+def estimate_difference(first: Floats, second: Floats) -> MeanEstimate:
     """Welch's t on a difference of means whose variance has a part for queries and one for each system's seeds.
 
     first, second: (seeds, queries), values of the same queries; the numbers of seeds may differ, and a system of one
@@ -28,26 +28,26 @@ def over_seeds_and_queries(first: Floats, second: Floats) -> Estimate:
     given in 42 %.
     """
     per_query = first.mean(axis=0) - second.mean(axis=0)
-    return _estimate(float(per_query.mean()), (per_query, first.mean(axis=1), second.mean(axis=1)))
+    return _estimate_mean(float(per_query.mean()), (per_query, first.mean(axis=1), second.mean(axis=1)))
 
 
 def interval_over_seeds(values: Floats) -> tuple[float, float]:
     """The 95 % interval of one system's mean over seeds and queries, by the same t; values: (seeds, queries)."""
-    found = _estimate(float(values.mean()), (values.mean(axis=0), values.mean(axis=1)))
+    found = _estimate_mean(float(values.mean()), (values.mean(axis=0), values.mean(axis=1)))
     return found.low, found.high
 
 
-def _estimate(mean: float, parts: Sequence[Floats]) -> Estimate:
+def _estimate_mean(mean: float, variance_parts: Sequence[Floats]) -> MeanEstimate:
     """A mean whose variance is the sum of the variances of the parts' means, tested against 0."""
     from scipy.stats import t  # takes long to import, and only comparing needs it
 
-    variances = [_variance_of_mean(part) for part in parts]
+    variances = [_variance_of_mean(part) for part in variance_parts]
     variance = sum(of_part for of_part, _ in variances)
     if variance == 0:
-        return Estimate(mean, mean, float(mean == 0))
+        return MeanEstimate(mean, mean, float(mean == 0))
     freedom = variance**2 / sum(of_part**2 / n for of_part, n in variances if of_part)
     reach = float(t.ppf(0.975, freedom)) * variance**0.5
-    return Estimate(mean - reach, mean + reach, 2 * float(t.sf(abs(mean) / variance**0.5, freedom)))
+    return MeanEstimate(mean - reach, mean + reach, 2 * float(t.sf(abs(mean) / variance**0.5, freedom)))
 
 
 def _variance_of_mean(values: Floats) -> tuple[float, int]:

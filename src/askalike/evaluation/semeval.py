@@ -10,23 +10,23 @@ from numpy.typing import NDArray
 DEPTH = 10
 RANKS = np.arange(1, DEPTH + 1)
 
-Hits = NDArray[np.bool_]
-Counts = NDArray[np.int64]
+HitMatrix = NDArray[np.bool_]
+RelevantCounts = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 
-def average_precision(hits: Hits, relevant: Counts) -> Values:
+def average_precision(hits: HitMatrix, relevant: RelevantCounts) -> Values:
     """The mean of the precisions at the relevant hits found, not divided by those missed; 0 without one."""
     precisions = hits * (hits.cumsum(axis=1) / RANKS)
     return np.asarray(precisions.sum(axis=1) / np.maximum(hits.sum(axis=1), 1))
 
 
-def reciprocal_rank(hits: Hits, relevant: Counts) -> Values:
+def reciprocal_rank(hits: HitMatrix, relevant: RelevantCounts) -> Values:
     """100 / the rank of the first relevant hit; 0 without one."""
     return np.asarray(100 * (hits / RANKS).max(axis=1))
 
 
-def average_recall(hits: Hits, relevant: Counts) -> Values:
+def average_recall(hits: HitMatrix, relevant: RelevantCounts) -> Values:
     """Parts of AvgRec, the mean over k = 1…10 of R_k = Σ found in the first k / Σ min(k, relevant), sums over queries.
 
     The figure is a mean of ratios of sums, not a mean over queries; a query's value is the figure plus n times the

@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import InputError, SettingsError
-from askalike.evaluation.comparison import Comparison, Difference, Pair, System
+from askalike.evaluation.comparison import ComparedSystem, Comparison, QueryDifference, SystemPair
 from askalike.evaluation.outcome import Evaluation
-from askalike.evaluation.resampling import bootstrap_means, interval, sign_flip_p
-from askalike.evaluation.seeds import Estimate, over_seeds_and_queries
+from askalike.evaluation.resampling import bootstrap_means, percentile_interval, sign_flip_p
+from askalike.evaluation.seeds import MeanEstimate, estimate_difference
 
-DRAWS = 10_000
-SEED = 0
+RESAMPLING_DRAWS = 10_000
+RESAMPLING_SEED = 0
 ALPHA = 0.05
-EQUAL = 1e-12
+TIE_TOLERANCE = 1e-12
 """Two values of a query no further apart are a tie: means over seeds carry rounding errors."""
 
 Floats = NDArray[np.float64]
-Values = Sequence[Mapping[str, float]]
+SeedValues = Sequence[Mapping[str, float]]
 
 
 def compare(
@@ -28,7 +28,7 @@ def compare(
     measure: str,
     *,
     common_only: bool = False,
-    most: int = 10,
+    max_differing: int = 10,
 ) -> Comparison:
     """Compares every pair of systems by one measure, query by query.
 
@@ -46,23 +46,23 @@ def compare(
     seeds = {name: [e] if isinstance(e, Evaluation) else list(e) for name, e in evaluations.items()}
     if len(seeds) < 2 or not all(seeds.values()):
         raise SettingsError("a comparison needs two systems or more, each with an evaluation")
-    rule = _one_rule(seeds)
+    rule = _require_one_rule(seeds)
     values = {name: [e.per_query(measure) for e in of_seeds] for name, of_seeds in seeds.items()}
-    queries, apart = _queries(values, common_only)
+    queries, apart = _select_common_queries(values, common_only)
     runs = {name: np.array([[v[q] for q in queries] for v in of_seeds]) for name, of_seeds in values.items()}
-    pairs = _pairs(runs, queries, most)
+    pairs = _compare_pairs(runs, queries, max_differing)
     several = any(len(of_seeds) > 1 for of_seeds in seeds.values())
-    return Comparison(measure, len(queries), _systems(runs, pairs), pairs, _notes(rule, several, apart))
+    return Comparison(measure, len(queries), _summarise_systems(runs, pairs), pairs, _notes(rule, several, apart))
 
 
-def _one_rule(seeds: Mapping[str, Sequence[Evaluation]]) -> str:
+def _require_one_rule(seeds: Mapping[str, Sequence[Evaluation]]) -> str:
     rules = {e.describe: name for name, of_seeds in seeds.items() for e in of_seeds}
     if len(rules) > 1:
         raise InputError(f"systems measured under different rules cannot be compared: {' | '.join(sorted(rules))}")
     return next(iter(rules))
 
 
-def _queries(values: Mapping[str, Values], common_only: bool) -> tuple[list[str], int]:
+def _select_common_queries(values: Mapping[str, SeedValues], common_only: bool) -> tuple[list[str], int]:
     """The queries to compare on, sorted, and how many queries not all systems have."""
     sets = {f"{name}, seed {i}": set(v) for name, of_seeds in values.items() for i, v in enumerate(of_seeds, 1)}
     union, common = set.union(*sets.values()), set.intersection(*sets.values())
@@ -79,16 +79,20 @@ def _queries(values: Mapping[str, Values], common_only: bool) -> tuple[list[str]
     return sorted(common), len(apart)
 
 
-def _pairs(runs: Mapping[str, Floats], queries: Sequence[str], most: int) -> tuple[Pair, ...]:
+def _compare_pairs(
+    system_values: Mapping[str, Floats], queries: Sequence[str], max_differing: int
+) -> tuple[SystemPair, ...]:
     """Every pair of systems, from their values: name → (seeds, queries)."""
-    names = list(combinations(runs, 2))
-    means = {name: of_seeds.mean(axis=0) for name, of_seeds in runs.items()}
+    names = list(combinations(system_values, 2))
+    means = {name: of_seeds.mean(axis=0) for name, of_seeds in system_values.items()}
     differences = np.array([means[first] - means[second] for first, second in names]).T
-    differences[np.abs(differences) <= EQUAL] = 0
-    estimates = _estimates([(runs[first], runs[second]) for first, second in names], differences)
-    corrected = holm(np.array([estimate.p for estimate in estimates]))
+    differences[np.abs(differences) <= TIE_TOLERANCE] = 0
+    estimates = _estimate_differences(
+        [(system_values[first], system_values[second]) for first, second in names], differences
+    )
+    corrected = correct_holm(np.array([estimate.p for estimate in estimates]))
     return tuple(
-        Pair(
+        SystemPair(
             first,
             second,
             difference=float(difference.mean()),
@@ -99,7 +103,7 @@ def _pairs(runs: Mapping[str, Floats], queries: Sequence[str], most: int) -> tup
             wins=int((difference > 0).sum()),
             losses=int((difference < 0).sum()),
             ties=int((difference == 0).sum()),
-            differing=_differing(difference, means[first], means[second], queries, most),
+            differing=_most_differing_queries(difference, means[first], means[second], queries, max_differing),
         )
         for (first, second), difference, (low, high, p), adjusted in zip(
             names, differences.T, estimates, corrected, strict=True
@@ -107,38 +111,41 @@ def _pairs(runs: Mapping[str, Floats], queries: Sequence[str], most: int) -> tup
     )
 
 
-def _estimates(pairs: Sequence[tuple[Floats, Floats]], differences: Floats) -> list[Estimate]:
+def _estimate_differences(pairs: Sequence[tuple[Floats, Floats]], differences: Floats) -> list[MeanEstimate]:
     """Interval and p of each pair; differences: (queries, pairs)."""
-    drawn = bootstrap_means(differences, DRAWS, SEED)
-    p = sign_flip_p(differences, DRAWS, SEED)
-    estimates = [Estimate(*interval(drawn[:, i]), float(p[i])) for i in range(len(pairs))]
+    drawn = bootstrap_means(differences, RESAMPLING_DRAWS, RESAMPLING_SEED)
+    p = sign_flip_p(differences, RESAMPLING_DRAWS, RESAMPLING_SEED)
+    estimates = [MeanEstimate(*percentile_interval(drawn[:, i]), float(p[i])) for i in range(len(pairs))]
     for i, (first, second) in enumerate(pairs):
         if len(first) > 1 or len(second) > 1:
-            wider = over_seeds_and_queries(first, second)
+            wider = estimate_difference(first, second)
             estimates[i] = wider._replace(p=max(wider.p, estimates[i].p))
     return estimates
 
 
-def holm(p: Floats) -> Floats:
+def correct_holm(p: Floats) -> Floats:
     """p-values corrected for their number (Holm 1979): (pairs,) → (pairs,)."""
     from statsmodels.stats.multitest import multipletests  # takes seconds to import, and only comparing needs it
 
     return np.asarray(multipletests(p, method="holm")[1])
 
 
-def _differing(
-    difference: Floats, first: Floats, second: Floats, queries: Sequence[str], most: int
-) -> tuple[Difference, ...]:
-    order = np.argsort(-np.abs(difference), kind="stable")[:most]
-    return tuple(Difference(queries[i], float(first[i]), float(second[i])) for i in order if difference[i] != 0)
+def _most_differing_queries(
+    difference: Floats, first: Floats, second: Floats, queries: Sequence[str], max_differing: int
+) -> tuple[QueryDifference, ...]:
+    order = np.argsort(-np.abs(difference), kind="stable")[:max_differing]
+    return tuple(QueryDifference(queries[i], float(first[i]), float(second[i])) for i in order if difference[i] != 0)
 
 
-def _systems(runs: Mapping[str, Floats], pairs: Sequence[Pair]) -> tuple[System, ...]:
+def _summarise_systems(system_values: Mapping[str, Floats], pairs: Sequence[SystemPair]) -> tuple[ComparedSystem, ...]:
     """Each system, from its values: name → (seeds, queries)."""
-    letters = {name: _letter(i) for i, name in enumerate(runs)}
-    beats = {name: tuple(letters[other] for other in runs if (name, other) in _won(pairs)) for name in runs}
+    letters = {name: _letter(i) for i, name in enumerate(system_values)}
+    beats = {
+        name: tuple(letters[other] for other in system_values if (name, other) in _significant_wins(pairs))
+        for name in system_values
+    }
     return tuple(
-        System(
+        ComparedSystem(
             name,
             letters[name],
             mean=float(of_seeds.mean()),
@@ -146,11 +153,11 @@ def _systems(runs: Mapping[str, Floats], pairs: Sequence[Pair]) -> tuple[System,
             seeds=len(of_seeds),
             beats=beats[name],
         )
-        for name, of_seeds in runs.items()
+        for name, of_seeds in system_values.items()
     )
 
 
-def _won(pairs: Sequence[Pair]) -> set[tuple[str, str]]:
+def _significant_wins(pairs: Sequence[SystemPair]) -> set[tuple[str, str]]:
     """(better, worse) of every significant pair."""
     return {(p.first, p.second) if p.difference > 0 else (p.second, p.first) for p in pairs if p.p_holm < ALPHA}
 
@@ -160,15 +167,15 @@ def _letter(i: int) -> str:
     return ascii_lowercase[i % 26] + (str(i // 26) if i >= 26 else "")
 
 
-def _notes(rule: str, several: bool, apart: int) -> tuple[str, ...]:
+def _notes(rule: str, has_seeds: bool, dropped_count: int) -> tuple[str, ...]:
     texts = (
         rule,
         f"raised letters: significantly better than that system (paired randomisation test, two-sided, "
-        f"{DRAWS} draws, Holm over all pairs, p < {ALPHA}); low, high: 95 % paired bootstrap interval",
+        f"{RESAMPLING_DRAWS} draws, Holm over all pairs, p < {ALPHA}); low, high: 95 % paired bootstrap interval",
         "± is the standard deviation over seeds; where a system has several, its pairs' intervals and p also allow for "
         "other seeds (Welch's t over seeds and queries), a system with one counting as free of chance"
-        if several
+        if has_seeds
         else "",
-        f"{apart} queries that not all systems have are left out" if apart else "",
+        f"{dropped_count} queries that not all systems have are left out" if dropped_count else "",
     )
     return tuple(filter(None, texts))

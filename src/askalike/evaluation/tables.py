@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """A text with a raised mark behind it, such as the letters of the systems that a system beats."""
 
     text: str
@@ -19,58 +19,61 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ResultTable:
     """Rows of as many cells as there are columns; `notes` are printed below."""
 
     title: str
     columns: tuple[str, ...]
-    rows: Sequence[Sequence[str | Cell]]
+    rows: Sequence[Sequence[str | TableCell]]
     notes: tuple[str, ...] = ()
 
 
-def to_text(table: Table) -> str:
+def to_text(table: ResultTable) -> str:
     """Aligned columns, the first to the left, the others to the right."""
-    columns = [_aligned(column, str.rjust if i else str.ljust) for i, column in enumerate(_by_column(table))]
+    columns = [_align(column, str.rjust if i else str.ljust) for i, column in enumerate(_transpose(table))]
     body = ("  ".join(line).rstrip() for line in zip(*columns, strict=True))
     return "\n".join((table.title, *body, *table.notes)) + "\n"
 
 
-def _by_column(table: Table) -> Iterator[tuple[Cell, ...]]:
-    cells = ([cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in (table.columns, *table.rows))
+def _transpose(table: ResultTable) -> Iterator[tuple[TableCell, ...]]:
+    cells = (
+        [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row]
+        for row in (table.columns, *table.rows)
+    )
     return zip(*cells, strict=True)
 
 
-def _aligned(column: Sequence[Cell], justify: Callable[[str, int], str]) -> list[str]:
+def _align(column: Sequence[TableCell], justify: Callable[[str, int], str]) -> list[str]:
     width, marks = max(len(cell.text) for cell in column), max(len(cell.mark) for cell in column)
     return [f"{justify(cell.text, width)}{' ' if marks else ''}{cell.mark.ljust(marks)}" for cell in column]
 
 
-def to_csv(table: Table) -> str:
+def to_csv(table: ResultTable) -> str:
     """The columns and rows as RFC 4180; neither title nor notes."""
     out = io.StringIO()
     csv.writer(out).writerows([table.columns, *table.rows])
     return out.getvalue()
 
 
-def to_html(table: Table) -> str:
+def to_html(table: ResultTable) -> str:
     """A `<table>` with its title as caption; the notes are paragraphs behind it."""
     head = "".join(f"<th>{html.escape(column)}</th>" for column in table.columns)
-    body = "\n".join(f"<tr>{''.join(map(_html, row))}</tr>" for row in table.rows)
+    body = "\n".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in table.rows)
     notes = "".join(f"<p>{html.escape(note)}</p>\n" for note in table.notes)
     caption = html.escape(table.title)
     return f"<table>\n<caption>{caption}</caption>\n<tr>{head}</tr>\n{body}\n</table>\n{notes}"
 
 
-def _html(cell: str | Cell) -> str:
-    if isinstance(cell, Cell) and cell.mark:
+def _html_cell(cell: str | TableCell) -> str:
+    if isinstance(cell, TableCell) and cell.mark:
         return f"<td>{html.escape(cell.text)}<sup>{html.escape(cell.mark)}</sup></td>"
     return f"<td>{html.escape(str(cell))}</td>"
 
 
-def to_latex(table: Table) -> str:
+def to_latex(table: ResultTable) -> str:
     """A `table` environment, to be used with the package booktabs; the notes follow the title in the caption."""
-    caption = " ".join(f"{_latex(text)}." for text in (table.title, *table.notes))
-    body = "\n".join(f"{' & '.join(map(_latex, row))} \\\\" for row in table.rows)
+    caption = " ".join(f"{_latex_cell(text)}." for text in (table.title, *table.notes))
+    body = "\n".join(f"{' & '.join(map(_latex_cell, row))} \\\\" for row in table.rows)
     return "\n".join(
         (
             r"\begin{table}",
@@ -78,7 +81,7 @@ def to_latex(table: Table) -> str:
             rf"\caption{{{caption}}}",
             rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
             r"\toprule",
-            rf"{' & '.join(map(_latex, table.columns))} \\",
+            rf"{' & '.join(map(_latex_cell, table.columns))} \\",
             r"\midrule",
             body,
             r"\bottomrule",
@@ -89,14 +92,14 @@ def to_latex(table: Table) -> str:
     )
 
 
-_LATEX = str.maketrans(
+_LATEX_ESCAPES = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     | {"±": r"$\pm$", "−": r"$-$", "–": "--", "<": r"$<$", ">": r"$>$"}
 )
 
 
-def _latex(cell: str | Cell) -> str:
-    if isinstance(cell, Cell) and cell.mark:
-        return f"{cell.text.translate(_LATEX)}$^{{{cell.mark}}}$"
-    return str(cell).translate(_LATEX)
+def _latex_cell(cell: str | TableCell) -> str:
+    if isinstance(cell, TableCell) and cell.mark:
+        return f"{cell.text.translate(_LATEX_ESCAPES)}$^{{{cell.mark}}}$"
+    return str(cell).translate(_LATEX_ESCAPES)

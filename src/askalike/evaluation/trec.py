@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import InputError
-from askalike.evaluation.formats import QRELS, RUNS, rows
+from askalike.evaluation.formats import QRELS_FORMATS, RUN_FORMATS, read_rows
 from askalike.types import Qrels, Run
 
 
@@ -31,7 +31,7 @@ def read_run(path: str | Path) -> Run:
     columns: dict[str, tuple[list[str], array[float]]] = {}
     shared: dict[str, str] = {}
     current = None
-    for _, query, document, score in rows(path, RUNS):
+    for _, query, document, score in read_rows(path, RUN_FORMATS):
         if query is not current:  # `rows` hands out one object as long as the query stays
             current = query
             ids, scores = columns.setdefault(query, ([], array("d")))
@@ -39,8 +39,8 @@ def read_run(path: str | Path) -> Run:
         scores.append(score)
     for query, (ids, _) in columns.items():
         if len(set(ids)) < len(ids):
-            raise _repeated(path, query)
-    return Run({query: _sorted(ids, np.frombuffer(scores)) for query, (ids, scores) in columns.items()})
+            raise _duplicate_document_error(path, query)
+    return Run({query: _sort_by_score(ids, np.frombuffer(scores)) for query, (ids, scores) in columns.items()})
 
 
 def read_qrels(path: str | Path) -> Qrels:
@@ -50,7 +50,7 @@ def read_qrels(path: str | Path) -> Qrels:
     """
     path = Path(path)
     qrels: dict[str, dict[str, int]] = {}
-    for number, query, document, grade in rows(path, QRELS):
+    for number, query, document, grade in read_rows(path, QRELS_FORMATS):
         grades = qrels.setdefault(query, {})
         if document in grades:
             raise InputError(f"{path}, line {number}: document {document!r} is judged twice for query {query!r}")
@@ -70,25 +70,25 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
     """
     if len(tag.split()) != 1:
         raise InputError(f"tag {tag!r}: a run's tag is one word")
-    with _replaced(Path(path)) as file:
+    with _open_atomically(Path(path)) as file:
         for query in run:
             ids, scores = run.columns(query)
             if " ".join((query, *ids)).split() != [query, *ids]:
                 raise InputError(f"query {query!r}: its id or a document's is empty or has white space in it")
-            hits = enumerate(zip(ids, _falling(scores, query).tolist(), strict=True), 1)
+            hits = enumerate(zip(ids, _make_strictly_decreasing(scores, query).tolist(), strict=True), 1)
             lines = (f"{query} Q0 {document} {rank} {score!r} {tag}\n" for rank, (document, score) in hits)
             file.write("".join(lines).encode())
 
 
-def separated(run: Run) -> Run:
+def separate_ties(run: Run) -> Run:
     """The run with scores that fall strictly as 32-bit floats, as `write_run` writes them."""
-    return Run({q: (run.columns(q)[0], _falling(run.columns(q)[1], q)) for q in run})
+    return Run({q: (run.columns(q)[0], _make_strictly_decreasing(run.columns(q)[1], q)) for q in run})
 
 
-def _repeated(path: Path, query: str) -> InputError:
+def _duplicate_document_error(path: Path, query: str) -> InputError:
     """Reads the file again, for the line on which a document of the query comes for the second time."""
     seen: set[str] = set()
-    for number, other, document, _ in rows(path, RUNS):
+    for number, other, document, _ in read_rows(path, RUN_FORMATS):
         if other == query and document in seen:
             return InputError(f"{path}, line {number}: document {document!r} comes twice for query {query!r}")
         if other == query:
@@ -96,14 +96,14 @@ def _repeated(path: Path, query: str) -> InputError:
     return InputError(f"{path}: changed while it was read")
 
 
-def _sorted(ids: list[str], scores: NDArray[np.float64]) -> tuple[Sequence[str], NDArray[np.float64]]:
+def _sort_by_score(ids: list[str], scores: NDArray[np.float64]) -> tuple[Sequence[str], NDArray[np.float64]]:
     if np.all(scores[1:] <= scores[:-1]):
         return ids, scores
     order = np.argsort(-scores, kind="stable")
     return [ids[i] for i in order.tolist()], scores[order]
 
 
-def _falling(scores: NDArray[np.float64], query: str) -> NDArray[np.float64]:
+def _make_strictly_decreasing(scores: NDArray[np.float64], query: str) -> NDArray[np.float64]:
     """The scores, each nudged down where, as a 32-bit float, it does not lie below the one before it."""
     with np.errstate(over="ignore"):
         single = scores.astype(np.float32)
@@ -118,11 +118,11 @@ def _falling(scores: NDArray[np.float64], query: str) -> NDArray[np.float64]:
 
 
 @contextmanager
-def _replaced(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
+def _open_atomically(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
     """A file beside `path` that takes its name once it is complete."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with partial.open("wb") as raw, _compressed(raw) if path.suffix == ".gz" else raw as file:
+        with partial.open("wb") as raw, _open_gzip_writer(raw) if path.suffix == ".gz" else raw as file:
             yield file
         partial.replace(path)
     except OSError as error:
@@ -132,5 +132,5 @@ def _replaced(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
             partial.unlink(missing_ok=True)
 
 
-def _compressed(raw: IO[bytes]) -> gzip.GzipFile:
+def _open_gzip_writer(raw: IO[bytes]) -> gzip.GzipFile:
     return gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0)

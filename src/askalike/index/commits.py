@@ -18,20 +18,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 
 import numpy as np
 
-from askalike.disk import synced, whole_synced
 from askalike.errors import IndexBusyError, SearchIndexError
-from askalike.index.segment import Array
+from askalike.files import fsync_folder, fsync_path
+from askalike.index.lexical.segment import Array
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 MANIFEST = "manifest.json"
-FAN = 4  # as many segments of about one size become one
-SMALL = 4_096  # documents: segments below it become one at once, as each costs every search what looking into it takes
-NOTHING = (0, 0)  # the stamp of an index that is not there
+MERGE_FACTOR = 4  # as many segments of about one size become one
+SMALL_SEGMENT = (
+    4_096  # documents: segments below it become one at once, as each costs every search what looking into it takes
+)
+NO_MANIFEST = (0, 0)  # the stamp of an index that is not there
 
 
-class Part(Protocol):
+class CommittedSegment(Protocol):
     """A segment as the manifest names it."""
 
     @property
@@ -43,15 +45,15 @@ class Part(Protocol):
         """The file that says which of its documents were deleted since; None where none was."""
 
     @property
-    def size(self) -> int:
+    def live_count(self) -> int:
         """How many of its documents are live."""
 
     @property
-    def dead(self) -> int:
+    def deleted_count(self) -> int:
         """How many are not."""
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=CommittedSegment)
 S = TypeVar("S")
 L = TypeVar("L", bound="DataclassInstance")
 
@@ -67,9 +69,9 @@ class CommittedIndex(ABC, Generic[P, S, L]):
         self.layout = layout
         self.change = 0
         """The archive's change number that the index has followed to."""
-        self._parts: list[P] = []
+        self._segments: list[P] = []
         self._searcher: S | None = None
-        self._stamp = NOTHING
+        self._stamp = NO_MANIFEST
 
     @classmethod
     def open(cls, path: Path, layout: L) -> Self:
@@ -85,25 +87,25 @@ class CommittedIndex(ABC, Generic[P, S, L]):
     def searcher(self) -> S:
         """Searches the state last read or committed."""
         if self._searcher is None:
-            self._searcher = self._searching()
+            self._searcher = self._make_searcher()
         return self._searcher
 
     @abstractmethod
-    def _opened(self, name: str, deletions: str | None) -> P:
+    def _open_segment(self, name: str, deletions: str | None) -> P:
         """The segment of that name. Raises FileNotFoundError, or SearchIndexError for a damaged one."""
 
     @abstractmethod
-    def _searching(self) -> S:
+    def _make_searcher(self) -> S:
         """What searches the parts as they are."""
 
     def refresh(self) -> bool:
         """Reads the manifest again if another process has committed; returns whether it had."""
         for _ in range(5):
             try:
-                stamp = self._stat()
+                stamp = self._stat_manifest()
                 if stamp == self._stamp:
                     return False
-                self._read(stamp)
+                self._read_manifest(stamp)
             except FileNotFoundError:  # a commit has come between the manifest and the files it names
                 continue
             self._stamp = stamp
@@ -111,7 +113,7 @@ class CommittedIndex(ABC, Generic[P, S, L]):
         raise SearchIndexError(f"{self.path}: files that its manifest names are missing; delete it, it will be rebuilt")
 
     @contextmanager
-    def locked(self) -> Iterator[Self]:
+    def lock_writer(self) -> Iterator[Self]:
         """Holds the writer's lock. Raises SearchIndexError where another one is at work."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -121,7 +123,7 @@ class CommittedIndex(ABC, Generic[P, S, L]):
                 try:
                     yield self
                 finally:
-                    self._sweep()
+                    self._remove_unreferenced()
         except BlockingIOError:
             raise IndexBusyError(
                 f"{self.path}: another process is writing this index; wait until it has finished and repeat",
@@ -133,14 +135,14 @@ class CommittedIndex(ABC, Generic[P, S, L]):
                 "directory's permissions and repeat, the last committed state is safe"
             ) from None
 
-    def commit(self, change: int, parts: Sequence[P]) -> None:
+    def commit(self, change: int, committed_segments: Sequence[P]) -> None:
         """Makes these parts, whose files are written, the state of that change number. For the writer only."""
-        known = {p.name for p in self._parts}
-        for part in parts:
+        known = {p.name for p in self._segments}
+        for part in committed_segments:
             if part.name not in known:
-                whole_synced(self.path / part.name)
-        synced(self.path)
-        segments = [[p.name, p.deletions] for p in parts]
+                fsync_folder(self.path / part.name)
+        fsync_path(self.path)
+        segments = [[p.name, p.deletions] for p in committed_segments]
         manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "segments": segments}
         temporary = self.path / f"{MANIFEST}.new"
         with open(temporary, "w", encoding="utf-8") as file:
@@ -148,30 +150,31 @@ class CommittedIndex(ABC, Generic[P, S, L]):
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self.path / MANIFEST)
-        self._parts, self.change, self._searcher = list(parts), change, None
-        self._stamp = self._stat()
-        synced(self.path)
+        self._segments, self.change, self._searcher = list(committed_segments), change, None
+        self._stamp = self._stat_manifest()
+        fsync_path(self.path)
 
-    def _stat(self) -> tuple[int, int]:
+    def _stat_manifest(self) -> tuple[int, int]:
         try:
             stat = (self.path / MANIFEST).stat()
         except FileNotFoundError:
-            return NOTHING
+            return NO_MANIFEST
         return stat.st_ino, stat.st_mtime_ns
 
-    def _read(self, stamp: tuple[int, int]) -> None:
-        if stamp == NOTHING:  # a new index, or one that was thrown away
-            self._parts, self.change, self._searcher = [], 0, None
+    def _read_manifest(self, stamp: tuple[int, int]) -> None:
+        if stamp == NO_MANIFEST:  # a new index, or one that was thrown away
+            self._segments, self.change, self._searcher = [], 0, None
             return
-        manifest = _manifest(self.path / MANIFEST)
-        self._check(manifest)
-        kept = {(p.name, p.deletions): p for p in self._parts}
-        self._parts = [
-            kept.get((name, deletions)) or self._opened(name, deletions) for name, deletions in manifest["segments"]
+        manifest = _load_manifest(self.path / MANIFEST)
+        self._check_manifest(manifest)
+        kept = {(p.name, p.deletions): p for p in self._segments}
+        self._segments = [
+            kept.get((name, deletions)) or self._open_segment(name, deletions)
+            for name, deletions in manifest["segments"]
         ]
         self.change, self._searcher = manifest["change"], None
 
-    def _check(self, manifest: Mapping[str, Any]) -> None:
+    def _check_manifest(self, manifest: Mapping[str, Any]) -> None:
         rebuild = f"rebuild it: askalike index {self.path.parent.parent} --rebuild"
         if manifest.get("format") != self.FORMAT:
             raise SearchIndexError(
@@ -183,15 +186,15 @@ class CommittedIndex(ABC, Generic[P, S, L]):
                     f"{self.path}: built with another analyzer or other settings ({key} differs); {rebuild}"
                 )
 
-    def _sweep(self) -> None:
+    def _remove_unreferenced(self) -> None:
         """Removes what neither the manifest names nor a reader can still come to ask for."""
-        named = {p.name for p in self._parts} | {p.deletions for p in self._parts} | {MANIFEST, "lock"}
+        named = {p.name for p in self._segments} | {p.deletions for p in self._segments} | {MANIFEST, "lock"}
         for entry in self.path.iterdir():
             if entry.name not in named:
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
 
 
-class Names:
+class FileNamer:
     """New names for a writer's files: none that the directory has."""
 
     def __init__(self, index: CommittedIndex[Any, Any, Any]) -> None:
@@ -203,36 +206,38 @@ class Names:
         while True:
             self._sequence += 1
             name = f"{self._index.change}-{os.getpid()}-{self._sequence}"
-            if not any((self._index.path / taken).exists() for taken in (name, deletions_file(name))):
+            if not any((self._index.path / taken).exists() for taken in (name, deletions_filename(name))):
                 return name
 
 
-def to_merge(parts: Sequence[P], order: Callable[[P], int], fitting: Callable[[Sequence[P], int], list[P]]) -> list[P]:
+def select_merge(
+    segments: Sequence[P], sort_key: Callable[[P], int], select_mergeable: Callable[[Sequence[P], int], list[P]]
+) -> list[P]:
     """Segments that are better one: FAN of about the same size, two small ones, or one that is more than half deleted.
 
     fitting: of parts of one size, in the given order, those to merge, at least so many; none where they are not to be.
     """
-    for part in parts:
-        if part.dead > part.size:
+    for part in segments:
+        if part.deleted_count > part.live_count:
             return [part]
     tiers: dict[int, list[P]] = {}
-    for part in sorted(parts, key=order):
-        tiers.setdefault(0 if part.size < SMALL else part.size.bit_length() // 3, []).append(part)
-    crowded = [group for size, tier in tiers.items() if (group := fitting(tier, FAN if size else 2))]
-    return min(crowded, key=lambda group: group[0].size, default=[])
+    for part in sorted(segments, key=sort_key):
+        tiers.setdefault(0 if part.live_count < SMALL_SEGMENT else part.live_count.bit_length() // 3, []).append(part)
+    crowded = [group for size, tier in tiers.items() if (group := select_mergeable(tier, MERGE_FACTOR if size else 2))]
+    return min(crowded, key=lambda group: group[0].live_count, default=[])
 
 
-def without(numbers: Array, deleted: Array, gone: Array) -> Array:
+def add_deletions(docids: Array, deleted: Array, deleted_docids: Array) -> Array:
     """The positions (int32, rising) of deleted documents once those of the numbers `gone` are deleted too."""
-    dead = np.zeros(len(numbers), np.bool_)
+    dead = np.zeros(len(docids), np.bool_)
     dead[deleted] = True
-    first, last = (np.searchsorted(numbers, gone, side) for side in ("left", "right"))
+    first, last = (np.searchsorted(docids, deleted_docids, side) for side in ("left", "right"))
     for a, b in zip(first[last > first], last[last > first], strict=True):
         dead[a:b] = True
     return np.flatnonzero(dead).astype(np.int32)
 
 
-def deletions_file(name: str) -> str:
+def deletions_filename(name: str) -> str:
     """The file of deletions of that name."""
     return f"deleted-{name}.npz"
 
@@ -245,7 +250,7 @@ def save_deletions(path: Path, **arrays: Array) -> None:
         os.fsync(file.fileno())
 
 
-def _manifest(path: Path) -> dict[str, Any]:
+def _load_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:

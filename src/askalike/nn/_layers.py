@@ -5,19 +5,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.errors import SettingsError
-from askalike.nn._network import RESERVED, Trace
+from askalike.nn._network import RESERVED, TokenTrace
 
 
-def embedding(size: int, dim: int) -> nn.Embedding:
+def make_embedding(vocabulary_size: int, dim: int) -> nn.Embedding:
     """Random word vectors (normal, deviation 0.1); padding's is 0 and stays so."""
-    table = nn.Embedding(size, dim, padding_idx=0)
+    table = nn.Embedding(vocabulary_size, dim, padding_idx=0)
     nn.init.normal_(table.weight, std=0.1)
     with torch.no_grad():
         table.weight[0] = 0
     return table
 
 
-def fill(table: nn.Embedding, vectors: Tensor | None) -> None:
+def copy_pretrained_vectors(table: nn.Embedding, vectors: Tensor | None) -> None:
     """Puts pre-trained vectors (size, dim) in; a row that is not finite keeps its random one."""
     if vectors is None:
         return
@@ -39,10 +39,10 @@ class WindowMax(nn.Module):
     of a batch is multiplied once, however often it occurs, and the windows are sums of rows looked up.
     """
 
-    def __init__(self, size: int, dim: int, window: int, units: int) -> None:
+    def __init__(self, vocabulary_size: int, dim: int, window: int, units: int) -> None:
         super().__init__()
         self.window, self.units = window, units
-        self.words = embedding(size, dim)
+        self.words = make_embedding(vocabulary_size, dim)
         self.weight = nn.Parameter(torch.empty(dim, window * units))
         self.bias = nn.Parameter(torch.zeros(units))
         bound = (6 / (dim * window + units)) ** 0.5  # Glorot's, for the matrix as the paper writes it
@@ -53,12 +53,12 @@ class WindowMax(nn.Module):
         highest = self._windows(ids, mask).max(1).values
         return highest.masked_fill(~mask.any(1, keepdim=True), 0).tanh()
 
-    def trace(self, ids: Tensor, mask: Tensor) -> Trace:
+    def trace(self, ids: Tensor, mask: Tensor) -> TokenTrace:
         """Each unit with its value and the middle of the window that it is of, (batch, units): see Network.trace."""
         highest, middle = self._windows(ids, mask).max(1)
         values = highest.masked_fill(~mask.any(1, keepdim=True), 0).tanh()
         columns = torch.arange(self.units, device=values.device).expand_as(values)
-        return Trace(columns, values, middle, self.window // 2)
+        return TokenTrace(columns, values, middle, self.window // 2)
 
     def _windows(self, ids: Tensor, mask: Tensor) -> Tensor:
         """W1 z + b of each window, (batch, tokens, units); -inf where its middle is padding."""
@@ -71,18 +71,18 @@ class WindowMax(nn.Module):
         return windows.masked_fill(~mask[:, :, None], -torch.inf)
 
 
-class WordWeights(nn.Module):
+class WeightedBag(nn.Module):
     """A weighted bag of words (dos Santos et al. 2015, eq. 1): each word's frequency times its weight t."""
 
-    def __init__(self, size: int, trained: bool) -> None:
+    def __init__(self, vocabulary_size: int, trained: bool) -> None:
         super().__init__()
-        self.t = nn.Parameter(torch.ones(size), requires_grad=trained)
+        self.t = nn.Parameter(torch.ones(vocabulary_size), requires_grad=trained)
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """ids, mask (batch, tokens) to (batch, distinct words of the batch). An unknown word counts nothing."""
         return self._bags(ids, mask)[1]
 
-    def sparse(self, ids: Tensor, mask: Tensor) -> Tensor:
+    def sparse_bags(self, ids: Tensor, mask: Tensor) -> Tensor:
         """The same as a sparse tensor, a column for each word of the vocabulary: (batch, size)."""
         words, bags = self._bags(ids, mask)
         row, column = bags.nonzero(as_tuple=True)
@@ -90,10 +90,10 @@ class WordWeights(nn.Module):
         shape = (len(ids), len(self.t))
         return torch.sparse_coo_tensor(places, values, shape, is_coalesced=True, check_invariants=False)
 
-    def trace(self, ids: Tensor, mask: Tensor) -> Trace:
+    def trace(self, ids: Tensor, mask: Tensor) -> TokenTrace:
         """Each token's word with its weight, (batch, tokens): see Network.trace."""
         known = (mask & (ids >= RESERVED)).to(self.t)
-        return Trace(ids, self.t[ids] * known, torch.arange(ids.shape[1], device=ids.device).expand_as(ids))
+        return TokenTrace(ids, self.t[ids] * known, torch.arange(ids.shape[1], device=ids.device).expand_as(ids))
 
     def _bags(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         words, places = torch.unique(ids, return_inverse=True)

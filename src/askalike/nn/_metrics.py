@@ -6,20 +6,20 @@ from torch.nn import functional
 
 from askalike.types import Metric
 
-TINY = 1e-12
+MIN_SQUARED_DISTANCE = 1e-12
 """Under the root of a squared distance: its gradient is 0 where two vectors are equal."""
 
 
-def pairwise(metric: Metric, left: Tensor, right: Tensor) -> Tensor:
+def score_pairs(metric: Metric, left: Tensor, right: Tensor) -> Tensor:
     """Scores of vectors side by side: (…, dim) each, which may broadcast, to (…). A zero vector has cosine 0."""
     if metric == "cosine":
         return functional.cosine_similarity(left, right, dim=-1)
     if metric == "dot":
         return (left * right).sum(-1)
-    return -(left - right).square().sum(-1).clamp_min(TINY).sqrt()
+    return -(left - right).square().sum(-1).clamp_min(MIN_SQUARED_DISTANCE).sqrt()
 
 
-def matrix(metric: Metric, left: Tensor, right: Tensor) -> Tensor:
+def score_matrix(metric: Metric, left: Tensor, right: Tensor) -> Tensor:
     """Scores of each with each: (n, dim) and (m, dim) to (n, m)."""
     if metric == "euclidean":
         return -torch.cdist(left, right)

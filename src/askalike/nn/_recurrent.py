@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.nn._layers import embedding
+from askalike.nn._layers import make_embedding
 
 Pooling = Literal["last", "max", "mean", "mean_max"]
 
 
-class Recurrent(nn.Module):
+class LstmLayer(nn.Module):
     """A one-way LSTM. Padding comes after the last real step and so changes no state before it."""
 
     def __init__(self, dim: int, hidden: int) -> None:
@@ -24,13 +24,13 @@ class Recurrent(nn.Module):
         return self.lstm(steps)[0]  # type: ignore[no-any-return]
 
 
-class WordReader(nn.Module):
+class WordLstm(nn.Module):
     """Word vectors, and an LSTM over them."""
 
-    def __init__(self, size: int, dim: int, hidden: int, dropout: float = 0.0) -> None:
+    def __init__(self, vocabulary_size: int, dim: int, hidden: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.words = embedding(size, dim)
-        self.recurrent = Recurrent(dim, hidden)
+        self.words = make_embedding(vocabulary_size, dim)
+        self.recurrent = LstmLayer(dim, hidden)
         self.dropout = dropout
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -38,34 +38,34 @@ class WordReader(nn.Module):
         return self.recurrent(functional.dropout(self.words(ids), self.dropout, self.training))  # type: ignore[no-any-return]
 
 
-def pooled(how: Pooling, states: Tensor, mask: Tensor) -> Tensor:
+def pool_states(pooling: Pooling, states: Tensor, mask: Tensor) -> Tensor:
     """One vector of states (batch, steps, hidden): (batch, hidden), or (batch, 2 · hidden) for mean_max.
 
     mask: (batch, steps), True = real step. Zeros for a text without one.
     """
-    return POOLINGS[how](states, mask).masked_fill(~mask.any(1, keepdim=True), 0)
+    return POOLINGS[pooling](states, mask).masked_fill(~mask.any(1, keepdim=True), 0)
 
 
-def _last(states: Tensor, mask: Tensor) -> Tensor:
+def _pool_last(states: Tensor, mask: Tensor) -> Tensor:
     return states[torch.arange(len(states), device=states.device), (mask.sum(1) - 1).clamp_min(0)]
 
 
-def _max(states: Tensor, mask: Tensor) -> Tensor:
+def _pool_max(states: Tensor, mask: Tensor) -> Tensor:
     highest = states.masked_fill(~mask[:, :, None], -torch.inf).amax(1)
     return highest.masked_fill(~mask.any(1, keepdim=True), 0)
 
 
-def _mean(states: Tensor, mask: Tensor) -> Tensor:
+def _pool_mean(states: Tensor, mask: Tensor) -> Tensor:
     return states.masked_fill(~mask[:, :, None], 0).sum(1) / mask.sum(1, keepdim=True).clamp_min(1)
 
 
-def _mean_max(states: Tensor, mask: Tensor) -> Tensor:
-    return torch.cat((_mean(states, mask), _max(states, mask)), 1)
+def _pool_mean_max(states: Tensor, mask: Tensor) -> Tensor:
+    return torch.cat((_pool_mean(states, mask), _pool_max(states, mask)), 1)
 
 
 POOLINGS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "last": _last,
-    "max": _max,
-    "mean": _mean,
-    "mean_max": _mean_max,
+    "last": _pool_last,
+    "max": _pool_max,
+    "mean": _pool_mean,
+    "mean_max": _pool_mean_max,
 }

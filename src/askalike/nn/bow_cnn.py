@@ -7,13 +7,13 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from askalike.config import Settings
-from askalike.nn._layers import WindowMax, WordWeights, fill
-from askalike.nn._network import Batch, Network, Trace, Vectors
-from askalike.nn.cnn import CnnSettings
+from askalike.nn._layers import WeightedBag, WindowMax, copy_pretrained_vectors
+from askalike.nn._network import Batch, Network, PartVectors, TokenTrace
+from askalike.nn.cnn import CnnNetworkSettings
 from askalike.types import Metric
 
 
-class BowCnnSettings(CnnSettings):
+class BowCnnNetworkSettings(CnnNetworkSettings):
     """Sizes, and the start of the words' weights t (Table 5: idf trained, idf fixed, ones trained)."""
 
     units: int = Field(400, ge=1, description="convolutional units: numbers in a question's vector")
@@ -21,40 +21,40 @@ class BowCnnSettings(CnnSettings):
     train_weights: bool = Field(True, description="whether t is learned")
 
 
-class BowCnn(Network):
+class BowCnnNetwork(Network):
     """s(q1, q2) = β1 · cosine of the bags of words + β2 · cosine of the convolutional vectors."""
 
-    Settings: ClassVar[type[Settings]] = BowCnnSettings
+    Settings: ClassVar[type[Settings]] = BowCnnNetworkSettings
     metrics: tuple[Metric, ...] = ("cosine", "cosine")
 
-    def __init__(self, settings: BowCnnSettings, size: int) -> None:
-        super().__init__(settings, size)
-        self.bag = WordWeights(size, settings.train_weights)
-        self.convolution = WindowMax(size, settings.dim, settings.window, settings.units)
+    def __init__(self, settings: BowCnnNetworkSettings, vocabulary_size: int) -> None:
+        super().__init__(settings, vocabulary_size)
+        self.bag = WeightedBag(vocabulary_size, settings.train_weights)
+        self.convolution = WindowMax(vocabulary_size, settings.dim, settings.window, settings.units)
         self.beta = nn.Parameter(torch.ones(2))
 
-    def start(self, vectors: Tensor | None, idf: Tensor) -> None:
+    def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Word vectors begin as the pre-trained ones, the words' weights as their idf or as ones."""
-        fill(self.convolution.words, vectors)
+        copy_pretrained_vectors(self.convolution.words, vectors)
         if self.settings.weights == "idf":
             with torch.no_grad():
                 self.bag.t.copy_(idf)
 
-    def forward(self, batch: Batch) -> Vectors:
+    def forward(self, batch: Batch) -> PartVectors:
         """ids, mask (batch, tokens) to two parts: (batch, distinct words of the batch) and (batch, units)."""
         ids, mask = batch["ids"], batch["mask"]
         return self.bag(ids, mask), self.convolution(ids, mask)
 
-    def encode(self, batch: Batch) -> Vectors:
+    def encode(self, batch: Batch) -> PartVectors:
         """The bags as a sparse tensor with a column for each word, (batch, size); the other part as it is."""
         ids, mask = batch["ids"], batch["mask"]
-        return self.bag.sparse(ids, mask), self.convolution(ids, mask)
+        return self.bag.sparse_bags(ids, mask), self.convolution(ids, mask)
 
-    def trace(self, batch: Batch) -> tuple[Trace, ...]:
+    def trace(self, batch: Batch) -> tuple[TokenTrace, ...]:
         """A word of the bag is each of its tokens'; each unit is the window's where it is largest."""
         ids, mask = batch["ids"], batch["mask"]
         return self.bag.trace(ids, mask), self.convolution.trace(ids, mask)
 
-    def weights(self) -> Tensor:
+    def part_weights(self) -> Tensor:
         """β, (2,)."""
         return self.beta

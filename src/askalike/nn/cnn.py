@@ -6,11 +6,11 @@ from pydantic import Field, field_validator
 from torch import Tensor
 
 from askalike.config import Settings
-from askalike.nn._layers import WindowMax, fill
-from askalike.nn._network import Batch, Network, Trace, Vectors
+from askalike.nn._layers import WindowMax, copy_pretrained_vectors
+from askalike.nn._network import Batch, Network, PartVectors, TokenTrace
 
 
-class CnnSettings(Settings):
+class CnnNetworkSettings(Settings):
     """Sizes; the defaults are the paper's (Table 2)."""
 
     dim: int = Field(200, ge=1, description="numbers in a word's vector")
@@ -19,34 +19,34 @@ class CnnSettings(Settings):
 
     @field_validator("window")
     @classmethod
-    def _has_a_middle(cls, window: int) -> int:
+    def _check_odd(cls, window: int) -> int:
         if window % 2 == 0:
             raise ValueError("expected an odd number")
         return window
 
 
-class Cnn(Network):
+class CnnNetwork(Network):
     """s(q1, q2) is the cosine of the two questions' convolutional vectors."""
 
-    Settings: ClassVar[type[Settings]] = CnnSettings
+    Settings: ClassVar[type[Settings]] = CnnNetworkSettings
 
-    def __init__(self, settings: CnnSettings, size: int) -> None:
-        super().__init__(settings, size)
-        self.convolution = WindowMax(size, settings.dim, settings.window, settings.units)
+    def __init__(self, settings: CnnNetworkSettings, vocabulary_size: int) -> None:
+        super().__init__(settings, vocabulary_size)
+        self.convolution = WindowMax(vocabulary_size, settings.dim, settings.window, settings.units)
 
     @property
-    def width(self) -> int:
+    def vector_dim(self) -> int:
         """Numbers in a question's vector."""
         return int(self.settings.units)
 
-    def start(self, vectors: Tensor | None, idf: Tensor) -> None:
+    def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Word vectors begin as the pre-trained ones."""
-        fill(self.convolution.words, vectors)
+        copy_pretrained_vectors(self.convolution.words, vectors)
 
-    def forward(self, batch: Batch) -> Vectors:
+    def forward(self, batch: Batch) -> PartVectors:
         """ids, mask (batch, tokens) to one part (batch, units)."""
         return (self.convolution(batch["ids"], batch["mask"]),)
 
-    def trace(self, batch: Batch) -> tuple[Trace, ...]:
+    def trace(self, batch: Batch) -> tuple[TokenTrace, ...]:
         """Each unit is the window's where it is largest."""
         return (self.convolution.trace(batch["ids"], batch["mask"]),)

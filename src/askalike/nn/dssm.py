@@ -2,25 +2,25 @@
 
 from torch import Tensor, nn
 
-from askalike.nn._recurrent import Recurrent, pooled
-from askalike.nn._two_towers import TwoTowers
+from askalike.nn._recurrent import LstmLayer, pool_states
+from askalike.nn._two_towers import TwoTowerNetwork
 
 
-class LastState(nn.Module):
+class LastStateTower(nn.Module):
     """The last state of an LSTM over words."""
 
     def __init__(self, dim: int, hidden: int) -> None:
         super().__init__()
-        self.recurrent = Recurrent(dim, hidden)
+        self.recurrent = LstmLayer(dim, hidden)
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
         """words (batch, tokens, dim), mask (batch, tokens) to (batch, hidden)."""
-        return pooled("last", self.recurrent(words), mask)
+        return pool_states("last", self.recurrent(words), mask)
 
 
-class Dssm(TwoTowers):
+class DssmNetwork(TwoTowerNetwork):
     """LSTM towers over words: the last state, and dense layers."""
 
-    def tower(self) -> nn.Module:
+    def make_tower(self) -> nn.Module:
         """See TwoTowers.tower."""
-        return LastState(self.settings.dim, self.settings.hidden)
+        return LastStateTower(self.settings.dim, self.settings.hidden)

@@ -4,31 +4,31 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from askalike.nn._recurrent import Recurrent, pooled
-from askalike.nn._two_towers import TwoTowers
+from askalike.nn._recurrent import LstmLayer, pool_states
+from askalike.nn._two_towers import TwoTowerNetwork
 
 
-class Sentences(nn.Module):
+class SentenceTower(nn.Module):
     """The last state of an LSTM over sentences, each the last state of an LSTM over its words."""
 
     def __init__(self, dim: int, hidden: int) -> None:
         super().__init__()
-        self.recurrent = Recurrent(dim, hidden)
-        self.over = Recurrent(hidden, hidden)
+        self.recurrent = LstmLayer(dim, hidden)
+        self.over = LstmLayer(hidden, hidden)
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
         """words (batch, sentences, tokens, dim), mask (batch, sentences, tokens) to (batch, hidden)."""
         there = mask.any(2)
-        sentences = pooled("last", self.recurrent(words[there]), mask[there])
+        sentences = pool_states("last", self.recurrent(words[there]), mask[there])
         steps = sentences.new_zeros(*there.shape, sentences.shape[1]).masked_scatter(there[:, :, None], sentences)
-        return pooled("last", self.over(steps), there)
+        return pool_states("last", self.over(steps), there)
 
 
-class DssmHierarchicalLstm(TwoTowers):
+class DssmHierarchicalLstmNetwork(TwoTowerNetwork):
     """Towers for long answers."""
 
     features: ClassVar[str] = "sentences"
 
-    def tower(self) -> nn.Module:
+    def make_tower(self) -> nn.Module:
         """See TwoTowers.tower."""
-        return Sentences(self.settings.dim, self.settings.hidden)
+        return SentenceTower(self.settings.dim, self.settings.hidden)

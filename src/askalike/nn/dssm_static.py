@@ -2,10 +2,10 @@
 
 from torch import Tensor, nn
 
-from askalike.nn._two_towers import TwoTowers
+from askalike.nn._two_towers import TwoTowerNetwork
 
 
-class Mean(nn.Module):
+class MeanTower(nn.Module):
     """The mean of words' vectors, each with a weight that is told from the vector, and a dense layer."""
 
     def __init__(self, dim: int, hidden: int) -> None:
@@ -20,9 +20,9 @@ class Mean(nn.Module):
         return self.dense(mean).tanh()  # type: ignore[no-any-return]
 
 
-class DssmStatic(TwoTowers):
+class DssmStaticNetwork(TwoTowerNetwork):
     """Towers without order."""
 
-    def tower(self) -> nn.Module:
+    def make_tower(self) -> nn.Module:
         """See TwoTowers.tower."""
-        return Mean(self.settings.dim, self.settings.hidden)
+        return MeanTower(self.settings.dim, self.settings.hidden)

@@ -8,12 +8,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.config import Settings
-from askalike.nn._layers import fill
-from askalike.nn._network import Batch, Network, Vectors
-from askalike.nn._recurrent import Pooling, WordReader, pooled
+from askalike.nn._layers import copy_pretrained_vectors
+from askalike.nn._network import Batch, Network, PartVectors
+from askalike.nn._recurrent import Pooling, WordLstm, pool_states
 
 
-class LstmSettings(Settings):
+class LstmNetworkSettings(Settings):
     """Sizes (the paper's), which states make the vector, and what compares two of them."""
 
     dim: int = Field(300, ge=1, description="numbers in a word's vector")
@@ -26,21 +26,21 @@ class LstmSettings(Settings):
     dropout: float = Field(0.3, ge=0, lt=1, description="of word vectors, while it learns")
 
 
-class Lstm(Network):
+class LstmNetwork(Network):
     """Scores are log odds that two texts belong together: w · cosine + b, or the pair classifier's."""
 
-    Settings: ClassVar[type[Settings]] = LstmSettings
+    Settings: ClassVar[type[Settings]] = LstmNetworkSettings
 
-    def __init__(self, settings: LstmSettings, size: int) -> None:
-        super().__init__(settings, size)
-        self.reader = WordReader(size, settings.dim, settings.hidden, settings.dropout)
+    def __init__(self, settings: LstmNetworkSettings, vocabulary_size: int) -> None:
+        super().__init__(settings, vocabulary_size)
+        self.reader = WordLstm(vocabulary_size, settings.dim, settings.hidden, settings.dropout)
         if settings.head == "pair":
-            self.first, self.second = nn.Linear(4 * self.width, settings.dense), nn.Linear(settings.dense, 1)
+            self.first, self.second = nn.Linear(4 * self.vector_dim, settings.dense), nn.Linear(settings.dense, 1)
         else:
             self.log_scale, self.bias = nn.Parameter(torch.tensor([1.5])), nn.Parameter(torch.tensor(-2.0))
 
     @property
-    def width(self) -> int:
+    def vector_dim(self) -> int:
         """Numbers in a text's vector."""
         return int(self.settings.hidden) * (2 if self.settings.pooling == "mean_max" else 1)
 
@@ -49,28 +49,28 @@ class Lstm(Network):
         """Whether vectors alone give the score."""
         return bool(self.settings.head == "cosine")
 
-    def start(self, vectors: Tensor | None, idf: Tensor) -> None:
+    def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Word vectors begin as the pre-trained ones."""
-        fill(self.reader.words, vectors)
+        copy_pretrained_vectors(self.reader.words, vectors)
 
-    def forward(self, batch: Batch) -> Vectors:
+    def forward(self, batch: Batch) -> PartVectors:
         """ids, mask (batch, tokens) to one part (batch, width)."""
-        return (pooled(self.settings.pooling, self.reader(batch["ids"]), batch["mask"]),)
+        return (pool_states(self.settings.pooling, self.reader(batch["ids"]), batch["mask"]),)
 
-    def weights(self) -> Tensor:
+    def part_weights(self) -> Tensor:
         """w, above 0, (1,); of the pair classifier 1."""
-        return self.log_scale.exp() if self.indexable else super().weights()
+        return self.log_scale.exp() if self.indexable else super().part_weights()
 
-    def pairs(self, left: Vectors, right: Vectors) -> Tensor:
+    def score_pairs(self, left: PartVectors, right: PartVectors) -> Tensor:
         """Scores of texts side by side: (…, width), which may broadcast, to (…)."""
         if self.indexable:
-            return super().pairs(left, right) + self.bias
+            return super().score_pairs(left, right) + self.bias
         u, v = torch.broadcast_tensors(left[0], right[0])  # type: ignore[no-untyped-call]
         both = torch.cat((u, v, (u - v).abs(), u * v), -1)
         return self.second(functional.relu(self.first(both)))[..., 0]  # type: ignore[no-any-return]
 
-    def matrix(self, left: Vectors, right: Vectors) -> Tensor:
+    def score_matrix(self, left: PartVectors, right: PartVectors) -> Tensor:
         """Scores of each with each: (n, width) and (m, width) to (n, m)."""
         if self.indexable:
-            return super().matrix(left, right) + self.bias
-        return self.pairs(tuple(p[:, None] for p in left), tuple(p[None] for p in right))
+            return super().score_matrix(left, right) + self.bias
+        return self.score_pairs(tuple(p[:, None] for p in left), tuple(p[None] for p in right))

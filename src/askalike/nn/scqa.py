@@ -8,11 +8,11 @@ from torch import nn
 from torch.nn import functional
 
 from askalike.config import Settings
-from askalike.nn._layers import embedding
-from askalike.nn._network import Batch, Network, Vectors
+from askalike.nn._layers import make_embedding
+from askalike.nn._network import Batch, Network, PartVectors
 
 
-class ScqaSettings(Settings):
+class ScqaNetworkSettings(Settings):
     """Sizes. The paper gives none of filters, strides and padding, and its first layer is as wide as its input."""
 
     dim: int = Field(512, ge=1, description="units of the first dense layer")
@@ -23,13 +23,13 @@ class ScqaSettings(Settings):
     units: int = Field(128, ge=1, description="of the last dense layer: numbers in a text's vector")
 
     @model_validator(mode="after")
-    def _something_is_left(self) -> "ScqaSettings":
-        if self.left < 1:
+    def _check_output_length(self) -> "ScqaNetworkSettings":
+        if self.output_length < 1:
             raise ValueError(f"dim={self.dim} is too small for so many convolutions; raise it, or lower pool or stride")
         return self
 
     @property
-    def left(self) -> int:
+    def output_length(self) -> int:
         """How many numbers each filter of the last convolution gives."""
         size = self.dim
         for _ in self.filters:
@@ -37,28 +37,28 @@ class ScqaSettings(Settings):
         return size
 
 
-class Scqa(Network):
+class ScqaNetwork(Network):
     """A dense layer over a binary vector of trigrams, convolution → max-pool → ReLU some times, a dense layer."""
 
-    Settings: ClassVar[type[Settings]] = ScqaSettings
+    Settings: ClassVar[type[Settings]] = ScqaNetworkSettings
     features: ClassVar[str] = "trigrams"
 
-    def __init__(self, settings: ScqaSettings, size: int) -> None:
-        super().__init__(settings, size)
-        self.first = embedding(size, settings.dim)  # the matrix of a dense layer whose input is 0 or 1
+    def __init__(self, settings: ScqaNetworkSettings, vocabulary_size: int) -> None:
+        super().__init__(settings, vocabulary_size)
+        self.first = make_embedding(vocabulary_size, settings.dim)  # the matrix of a dense layer whose input is 0 or 1
         self.bias = nn.Parameter(self.first.weight.new_zeros(settings.dim))
         channels = (1, *settings.filters)
         pairs = pairwise(channels)
         kernel, stride = settings.kernel, settings.stride
         self.convolutions = nn.ModuleList(nn.Conv1d(i, o, kernel, stride, kernel // 2) for i, o in pairs)
-        self.last = nn.Linear(settings.filters[-1] * settings.left, settings.units)
+        self.last = nn.Linear(settings.filters[-1] * settings.output_length, settings.units)
 
     @property
-    def width(self) -> int:
+    def vector_dim(self) -> int:
         """Numbers in a text's vector."""
         return int(self.settings.units)
 
-    def forward(self, batch: Batch) -> Vectors:
+    def forward(self, batch: Batch) -> PartVectors:
         """ids, mask (batch, distinct trigrams) to one part (batch, units); zeros for a text without a trigram."""
         ids, mask = batch["ids"], batch["mask"]
         signal = (self.first(ids.where(mask, 0)).sum(1) + self.bias)[:, None]

@@ -6,12 +6,12 @@ from pydantic import Field
 from torch import Tensor
 
 from askalike.config import Settings
-from askalike.nn._layers import fill
-from askalike.nn._network import Batch, Network, Vectors
-from askalike.nn._recurrent import Pooling, WordReader, pooled
+from askalike.nn._layers import copy_pretrained_vectors
+from askalike.nn._network import Batch, Network, PartVectors
+from askalike.nn._recurrent import Pooling, WordLstm, pool_states
 
 
-class SiameseLstmSettings(Settings):
+class SiameseLstmNetworkSettings(Settings):
     """Sizes; the draft leaves them open."""
 
     dim: int = Field(300, ge=1, description="numbers in a word's vector")
@@ -19,24 +19,24 @@ class SiameseLstmSettings(Settings):
     pooling: Pooling = Field("last", description="which states make the vector: last, max, mean, mean_max")
 
 
-class SiameseLstm(Network):
+class SiameseLstmNetwork(Network):
     """Questions and answers go through the same LSTM."""
 
-    Settings: ClassVar[type[Settings]] = SiameseLstmSettings
+    Settings: ClassVar[type[Settings]] = SiameseLstmNetworkSettings
 
-    def __init__(self, settings: SiameseLstmSettings, size: int) -> None:
-        super().__init__(settings, size)
-        self.reader = WordReader(size, settings.dim, settings.hidden)
+    def __init__(self, settings: SiameseLstmNetworkSettings, vocabulary_size: int) -> None:
+        super().__init__(settings, vocabulary_size)
+        self.reader = WordLstm(vocabulary_size, settings.dim, settings.hidden)
 
     @property
-    def width(self) -> int:
+    def vector_dim(self) -> int:
         """Numbers in a text's vector."""
         return int(self.settings.hidden) * (2 if self.settings.pooling == "mean_max" else 1)
 
-    def start(self, vectors: Tensor | None, idf: Tensor) -> None:
+    def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Word vectors begin as the pre-trained ones."""
-        fill(self.reader.words, vectors)
+        copy_pretrained_vectors(self.reader.words, vectors)
 
-    def forward(self, batch: Batch) -> Vectors:
+    def forward(self, batch: Batch) -> PartVectors:
         """ids, mask (batch, tokens) to one part (batch, width)."""
-        return (pooled(self.settings.pooling, self.reader(batch["ids"]), batch["mask"]),)
+        return (pool_states(self.settings.pooling, self.reader(batch["ids"]), batch["mask"]),)

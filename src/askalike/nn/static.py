@@ -8,14 +8,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.config import Settings
-from askalike.nn._layers import embedding, fill
-from askalike.nn._network import Batch, Network, Vectors
+from askalike.nn._layers import copy_pretrained_vectors, make_embedding
+from askalike.nn._network import Batch, Network, PartVectors
 
-SPARE = 0.1
+RANDOM_ROW_SCALE = 0.1
 """Rows that no vector is given for begin this much shorter than those that have one."""
 
 
-class StaticSettings(Settings):
+class StaticNetworkSettings(Settings):
     """Size, and the start of the pieces' weights."""
 
     dim: int = Field(256, ge=1, description="numbers in a piece's vector, and in a text's")
@@ -23,32 +23,32 @@ class StaticSettings(Settings):
     dropout: float = Field(0.0, ge=0, lt=1, description="the share of pieces left out of each text while it learns")
 
 
-class Static(Network):
+class StaticNetwork(Network):
     """The sum over a text's pieces of weight · vector; scores are cosines."""
 
-    Settings: ClassVar[type[Settings]] = StaticSettings
+    Settings: ClassVar[type[Settings]] = StaticNetworkSettings
     features: ClassVar[str] = "pieces"
-    served_by: ClassVar[str] = "static"
+    encoder_name: ClassVar[str] = "static"
 
-    def __init__(self, settings: StaticSettings, size: int) -> None:
-        super().__init__(settings, size)
-        self.pieces = embedding(size, settings.dim)
-        self.weight = nn.Parameter(torch.ones(size))
+    def __init__(self, settings: StaticNetworkSettings, vocabulary_size: int) -> None:
+        super().__init__(settings, vocabulary_size)
+        self.pieces = make_embedding(vocabulary_size, settings.dim)
+        self.weight = nn.Parameter(torch.ones(vocabulary_size))
 
     @property
-    def width(self) -> int:
+    def vector_dim(self) -> int:
         """Numbers in a text's vector."""
         return int(self.settings.dim)
 
-    def start(self, vectors: Tensor | None, idf: Tensor) -> None:
+    def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Pieces begin as the given vectors, the others as short random ones."""
         with torch.no_grad():
             if self.settings.piece_weights == "idf":
                 self.weight.copy_(idf)
             if vectors is not None:
-                self._fill(vectors)
+                self._copy_vectors(vectors)
 
-    def forward(self, batch: Batch) -> Vectors:
+    def forward(self, batch: Batch) -> PartVectors:
         """ids, mask (batch, tokens) to one part (batch, dim)."""
         ids, mask = batch["ids"], batch["mask"]
         flat, ends = ids[mask], mask.sum(1).cumsum(0)
@@ -61,8 +61,8 @@ class Static(Network):
             ),
         )
 
-    def _fill(self, vectors: Tensor) -> None:
+    def _copy_vectors(self, vectors: Tensor) -> None:
         given = vectors.isfinite().all(1)
         length = vectors[given].std()
-        self.pieces.weight.mul_(SPARE * length / self.pieces.weight.std())
-        fill(self.pieces, vectors)
+        self.pieces.weight.mul_(RANDOM_ROW_SCALE * length / self.pieces.weight.std())
+        copy_pretrained_vectors(self.pieces, vectors)

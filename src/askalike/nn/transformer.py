@@ -7,46 +7,46 @@ from pydantic import Field
 
 from askalike.config import Settings
 from askalike.errors import SettingsError
-from askalike.installed import located
-from askalike.nn._network import Batch, Network, Vectors
+from askalike.nn._network import Batch, Network, PartVectors
+from askalike.packages import find_model
 
 
-class TransformerSettings(Settings):
+class TransformerNetworkSettings(Settings):
     """Where it begins."""
 
     base: str = Field("", description="the model to begin with: a folder, or an installed package that carries one")
 
 
-class Transformer(Network):
+class TransformerNetwork(Network):
     """The model's own vector of a text, pooled as the model has it; scores are cosines."""
 
-    Settings: ClassVar[type[Settings]] = TransformerSettings
+    Settings: ClassVar[type[Settings]] = TransformerNetworkSettings
     features: ClassVar[str] = "wordpieces"
-    served_by: ClassVar[str] = "pretrained"
+    encoder_name: ClassVar[str] = "pretrained"
 
-    def __init__(self, settings: TransformerSettings, size: int) -> None:
-        super().__init__(settings, size)
-        self.model = loaded(located(settings.base, "network.base"), "cpu")
+    def __init__(self, settings: TransformerNetworkSettings, vocabulary_size: int) -> None:
+        super().__init__(settings, vocabulary_size)
+        self.model = load_sentence_transformer(find_model(settings.base, "network.base"), "cpu")
 
     @staticmethod
-    def told(settings: Any) -> dict[str, Any]:
+    def feature_settings(settings: Any) -> dict[str, Any]:
         """The tokenizer is the base's own."""
         return {"pieces_of": settings.base}
 
     @property
-    def width(self) -> int:
+    def vector_dim(self) -> int:
         """Numbers in a text's vector."""
         older: Any = self.model.get_sentence_embedding_dimension
         return int(getattr(self.model, "get_embedding_dimension", older)())
 
-    def forward(self, batch: Batch) -> Vectors:
+    def forward(self, batch: Batch) -> PartVectors:
         """ids, mask (batch, pieces) to one part (batch, width); zeros for a text without a word."""
         ids, mask = batch["ids"], batch["mask"]
         found = self.model({"input_ids": ids, "attention_mask": mask.long()})["sentence_embedding"]
         return (found.masked_fill(~mask.any(1, keepdim=True), 0),)
 
 
-def loaded(folder: Path, device: str | None) -> Any:
+def load_sentence_transformer(folder: Path, device: str | None) -> Any:
     """The sentence-transformers model in a folder, read without a bar for its files. Raises SettingsError."""
     try:
         from sentence_transformers import SentenceTransformer

@@ -9,73 +9,73 @@ from pathlib import Path
 from typing import Any
 
 from askalike import registry
-from askalike.archive.serving import served
-from askalike.archive.store import Archive
-from askalike.archive.view import View
-from askalike.encoders._recipe import CORPUS, recipes, trainable
+from askalike.encoders._recipe import CORPUS_ENCODERS, list_recipes, list_trainable
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers._ranker import Progress, Ranker
+from askalike.store.archive import Archive
+from askalike.store.deployments import get_served_ranker
+from askalike.store.view import View
 
 __all__ = [
     "Ranker",
-    "build",
-    "caught_up",
-    "check_new",
-    "default",
-    "forget",
-    "in_service",
+    "active_ranker",
+    "build_or_reuse",
+    "build_with_retry",
+    "check_model_name",
+    "create",
+    "default_name",
+    "delete_indexes",
     "names",
-    "refreshed",
-    "trained",
+    "trained_model_names",
 ]
 
-COMPOSED = ("cascade", "distinct", "hybrid")
-PARTS = ("votes",)  # these find nothing by themselves
-OF_ANSWERS = ("by_question",)  # these rank nothing else
-UNTRAINED = ("pretrained", "static")  # the encoders that need no training of ours
-MODELS = "models"
-NAME = re.compile("[a-z0-9][a-z0-9_.-]*")
-PATIENCE_S, BUSY_S = 60.0, 0.2
+COMPOSITE = ("cascade", "distinct", "hybrid")
+PART_ONLY = ("votes",)  # these find nothing by themselves
+ANSWER_RANKERS = ("by_question",)  # these rank nothing else
+PRETRAINED_ENCODERS = ("pretrained", "static")  # the encoders that need no training of ours
+MODELS_FOLDER = "models"
+MODEL_NAME_PATTERN = re.compile("[a-z0-9][a-z0-9_.-]*")
+LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.2
 """How long another process that writes is waited for, and how often it is looked after."""
 
 
-def default() -> str:
+def default_name() -> str:
     """The ranker where none is named or in service: `hybrid` with packaged vectors, else `lm_jelinek_mercer`."""
     return "hybrid" if importlib.util.find_spec("wordllama") else "lm_jelinek_mercer"
 
 
-def in_service(archive: Archive | Path | str | None) -> tuple[str, Mapping[str, Any]]:
+def active_ranker(archive: Archive | Path | str | None) -> tuple[str, Mapping[str, Any]]:
     """The ranker and settings that an archive serves, which `tune` or `promote` chose; `default()` where none did."""
     if archive is None:
-        return default(), {}
+        return default_name(), {}
     if not isinstance(archive, Archive):
         with Archive.open(archive) as opened:
-            return in_service(opened)
-    chosen = served(archive)
-    return (chosen.ranker, chosen.settings) if chosen else (default(), {})
+            return active_ranker(opened)
+    chosen = get_served_ranker(archive)
+    return (chosen.ranker, chosen.settings) if chosen else (default_name(), {})
 
 
 def names() -> tuple[str, ...]:
     """What `--ranker` takes beside trained models: a similarity's name is lexical ranking by it, an encoder's dense."""
-    return (*registry.names("similarity"), *UNTRAINED, *COMPOSED)
+    return (*registry.names("similarity"), *PRETRAINED_ENCODERS, *COMPOSITE)
 
 
-def trained(archive: Path | str) -> tuple[str, ...]:
+def trained_model_names(archive: Path | str) -> tuple[str, ...]:
     """The names of an archive's own models."""
-    return tuple(sorted(path.parent.name for path in (Path(archive) / MODELS).glob("*/model.toml")))
+    return tuple(sorted(path.parent.name for path in (Path(archive) / MODELS_FOLDER).glob("*/model.toml")))
 
 
-def check_new(name: str) -> None:
+def check_model_name(name: str) -> None:
     """Refuses a name for a trained model that is taken, or is none. Raises SettingsError."""
-    if not NAME.fullmatch(name):
+    if not MODEL_NAME_PATTERN.fullmatch(name):
         raise SettingsError(f"{name!r}: a model's name is lower-case letters, digits, '_', '.' and '-'")
     if name in {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)} | {
-        *trainable()
+        *list_trainable()
     }:
         raise SettingsError(f"{name!r} is the name of a built-in ranker; choose another one for the model")
 
 
-def build(
+def create(
     name: str | None = None, settings: Mapping[str, Any] | None = None, archive: Archive | Path | str | None = None
 ) -> Ranker:
     """A ranker by its name, with settings as `key: value`; the one in service where no name is given.
@@ -83,68 +83,68 @@ def build(
     archive: the one whose `models/` hold trained rankers, or its directory. Raises SettingsError for what is not known.
     """
     if name is None:
-        name, kept = in_service(archive)
+        name, kept = active_ranker(archive)
         settings = {**kept, **(settings or {})}
     values = settings or {}
     archive = archive.path if isinstance(archive, Archive) else archive
-    folder = Path(archive) / MODELS / name if archive and NAME.fullmatch(name) else None
+    folder = Path(archive) / MODELS_FOLDER / name if archive and MODEL_NAME_PATTERN.fullmatch(name) else None
     if folder and (folder / "model.toml").exists():
-        check_new(name)
-        ranker = registry.load("ranker", "dense").named(name, values, folder)
+        check_model_name(name)
+        ranker = registry.load("ranker", "dense").from_settings(name, values, folder)
         if getattr(ranker.encoder, "indexable", True):
             return ranker  # type: ignore[no-any-return]
         return registry.load("ranker", "pairwise")(ranker.encoder, name)  # type: ignore[no-any-return]
     if name in registry.names("similarity"):
-        return registry.load("ranker", "lexical").named(name, values)  # type: ignore[no-any-return]
-    if name in (*UNTRAINED, *CORPUS):
-        return registry.load("ranker", "dense").named(name, values)  # type: ignore[no-any-return]
-    if name in recipes():
-        ranker = registry.load("ranker", "dense").named("neural", _recipe(name, values))
+        return registry.load("ranker", "lexical").from_settings(name, values)  # type: ignore[no-any-return]
+    if name in (*PRETRAINED_ENCODERS, *CORPUS_ENCODERS):
+        return registry.load("ranker", "dense").from_settings(name, values)  # type: ignore[no-any-return]
+    if name in list_recipes():
+        ranker = registry.load("ranker", "dense").from_settings("neural", _recipe_settings(name, values))
         ranker.name = name
         return ranker  # type: ignore[no-any-return]
-    if name in (*COMPOSED, *OF_ANSWERS):
-        return registry.load("ranker", name).named(name, values, archive)  # type: ignore[no-any-return]
-    if name in PARTS:
-        return registry.load("ranker", name).named(name, values)  # type: ignore[no-any-return]
-    known = (*names(), *(trained(archive) if archive else ()))
+    if name in (*COMPOSITE, *ANSWER_RANKERS):
+        return registry.load("ranker", name).from_settings(name, values, archive)  # type: ignore[no-any-return]
+    if name in PART_ONLY:
+        return registry.load("ranker", name).from_settings(name, values)  # type: ignore[no-any-return]
+    known = (*names(), *(trained_model_names(archive) if archive else ()))
     raise SettingsError(f"no ranker is called {name!r}; there are: {', '.join(known)}")
 
 
-def _recipe(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def _recipe_settings(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """A network's own recipe with some values set: what is searched is what is learned from, too."""
     fields = {"features.fields": values["fields"]} if "fields" in values else {}
     return {"recipe": name, **fields, **values}
 
 
-def caught_up(ranker: Ranker, view: View, progress: Progress | None = None) -> Ranker:
+def build_with_retry(ranker: Ranker, view: View, progress: Progress | None = None) -> Ranker:
     """The ranker, with all of the view indexed. Where another process writes an index, it waits for that.
 
     Raises IndexBusyError where that takes longer than PATIENCE_S.
     """
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + LOCK_TIMEOUT_S
     while True:
         try:
-            return ranker.index(view, progress)
+            return ranker.build(view, progress)
         except IndexBusyError:
             if time.monotonic() > until:
                 raise
-            time.sleep(BUSY_S)
+            time.sleep(LOCK_POLL_S)
 
 
-def refreshed(ranker: Ranker, view: View) -> Ranker:
+def build_or_reuse(ranker: Ranker, view: View) -> Ranker:
     """The ranker, with all of the view indexed; where another process is doing so, the last committed state serves.
 
     Raises IndexBusyError where nothing is committed yet.
     """
     try:
-        return ranker.index(view)
+        return ranker.build(view)
     except IndexBusyError as busy:
         if not busy.searchable:
             raise
         return ranker
 
 
-def forget(ranker: Ranker, view: View) -> None:
+def delete_indexes(ranker: Ranker, view: View) -> None:
     """Removes a ranker's indexes of a view; the next `index` builds them afresh."""
-    for path in ranker.paths(view):
+    for path in ranker.index_paths(view):
         shutil.rmtree(path, ignore_errors=True)

@@ -7,64 +7,66 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field
 
 from askalike import config
-from askalike.archive.view import View
-from askalike.encoders._recipe import recipes
+from askalike.encoders._recipe import list_recipes
 from askalike.errors import IndexBusyError, SettingsError
-from askalike.rankers._numbered import Numbered
-from askalike.rankers._ranker import Dated, Progress
+from askalike.rankers._numbered import DocidRanker
+from askalike.rankers._ranker import Progress, TrainedRanker
+from askalike.store.view import View
 
 
-def _listed(value: Any) -> Any:
+def _split_commas(value: Any) -> Any:
     """`a,b` as it is typed, or one value, as a list."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",")]
     return value if isinstance(value, Sequence) else [value]
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-Numbers = Annotated[tuple[float, ...], BeforeValidator(_listed)]
+PartNames = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
+Weights = Annotated[tuple[float, ...], BeforeValidator(_split_commas)]
 
 
-class PartsSettings(config.Settings):
+class CompositeSettings(config.Settings):
     """Which rankers, what all of them search, and how many documents each proposes."""
 
-    parts: Names = Field(("lm_jelinek_mercer", "static"), description="the rankers; PART.KEY sets one of a part's own")
+    parts: PartNames = Field(
+        ("lm_jelinek_mercer", "static"), description="the rankers; PART.KEY sets one of a part's own"
+    )
     depth: int = Field(200, ge=1, description="how many documents a part proposes, whatever k is")
     fields: Literal["title", "body", "title,body"] | None = Field(None, description="what every part searches")
     rephrasings: bool | None = Field(None, description="whether a question is found by its rephrasings too")
     seed: int | None = Field(None, ge=0, description="of every part that learns")
 
 
-class Composed(Numbered):
+class CompositeRanker(DocidRanker):
     """A ranker over other rankers."""
 
-    Settings: ClassVar[type[PartsSettings]]
+    Settings: ClassVar[type[CompositeSettings]]
 
-    def __init__(self, parts: Sequence[Numbered], settings: PartsSettings, name: str) -> None:
+    def __init__(self, parts: Sequence[DocidRanker], settings: CompositeSettings, name: str) -> None:
         self.name = name
         self.parts = tuple(parts)
         self.settings = settings
 
     @classmethod
-    def named(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
+    def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
         """The ranker with these settings; those of a part are `part.key`, or a table under the part's name."""
-        from askalike.rankers import PARTS, build
+        from askalike.rankers import PART_ONLY, create
 
-        own, nested = _split(values)
-        settings = config.validated(cls.Settings, own, name)
+        own, nested = _split_settings(values)
+        settings = config.validate_settings(cls.Settings, own, name)
         if unknown := nested.keys() - set(settings.parts):
             raise SettingsError(f"{name}: {', '.join(sorted(unknown))} is not one of parts={','.join(settings.parts)}")
         if len(set(settings.parts)) < len(settings.parts):
             raise SettingsError(f"{name}: parts={','.join(settings.parts)}: each part once")
         shared = settings.model_dump(include={"fields", "rephrasings"}, exclude_none=True)
-        chance = _seeded(name, settings)
+        chance = _part_seeds(name, settings)
         own_of = {
-            part: ({} if part in PARTS else shared) | nested.get(part, {}) | chance.get(part, {})
+            part: ({} if part in PART_ONLY else shared) | nested.get(part, {}) | chance.get(part, {})
             for part in settings.parts
         }
-        parts = [build(part, own_of[part], archive) for part in settings.parts]
+        parts = [create(part, own_of[part], archive) for part in settings.parts]
         for part in parts:
-            if not isinstance(part, Numbered):
+            if not isinstance(part, DocidRanker):
                 raise SettingsError(f"{name}: {part.name} cannot be a part of another ranker")
         return cls(parts, settings, name)  # type: ignore[arg-type]
 
@@ -80,9 +82,9 @@ class Composed(Numbered):
         return " ".join(filter(None, (part.fingerprint for part in self.parts)))
 
     @property
-    def knows_until(self) -> str | None:
+    def trained_until(self) -> str | None:
         """See Dated: the latest of what its parts know."""
-        dates = [part.knows_until for part in self.parts if isinstance(part, Dated)]
+        dates = [part.trained_until for part in self.parts if isinstance(part, TrainedRanker)]
         return max((date for date in dates if date), default=None)
 
     def fit(self, view: View) -> Self:
@@ -91,12 +93,12 @@ class Composed(Numbered):
             part.fit(view)
         return self
 
-    def index(self, view: View, progress: Progress | None = None) -> Self:
+    def build(self, view: View, progress: Progress | None = None) -> Self:
         """Brings every part's index up to date; where another process does so, the last committed state serves."""
         busy = None
         for part in self.parts:
             try:
-                part.index(view, progress)
+                part.build(view, progress)
             except IndexBusyError as error:
                 if not error.searchable:
                     raise
@@ -106,22 +108,22 @@ class Composed(Numbered):
             raise busy
         return self
 
-    def paths(self, view: View) -> Sequence[Path]:
+    def index_paths(self, view: View) -> Sequence[Path]:
         """The directories of its parts' indexes."""
-        return tuple(path for part in self.parts for path in part.paths(view))
+        return tuple(path for part in self.parts for path in part.index_paths(view))
 
 
-def _seeded(name: str, settings: PartsSettings) -> dict[str, dict[str, Any]]:
+def _part_seeds(name: str, settings: CompositeSettings) -> dict[str, dict[str, Any]]:
     """The seed for each part that learns. Raises SettingsError where there is a seed and none learns."""
     if settings.seed is None:
         return {}
-    found = {part: {"training.seed": settings.seed} for part in settings.parts if part in recipes()}
+    found = {part: {"training.seed": settings.seed} for part in settings.parts if part in list_recipes()}
     if not found:
         raise SettingsError(f"{name}: seed={settings.seed}, but none of parts={','.join(settings.parts)} learns")
     return found
 
 
-def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def _split_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """(the ranker's own settings, each part's)."""
     own: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {}

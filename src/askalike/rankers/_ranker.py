@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.archive.view import View
+from askalike.store.view import View
 from askalike.types import Explanation, Filter, Question, Run
 
 Progress = Callable[[int, int], None]
@@ -28,10 +28,10 @@ class Ranker(Protocol):
     def fit(self, view: View) -> Self:
         """Learns from the view's texts and links. A ranker that has nothing to learn returns itself at once."""
 
-    def index(self, view: View, progress: Progress | None = None) -> Self:
+    def build(self, view: View, progress: Progress | None = None) -> Self:
         """Makes the view searchable: builds its index, or applies what has changed since. Needed before `rank`."""
 
-    def paths(self, view: View) -> Sequence[Path]:
+    def index_paths(self, view: View) -> Sequence[Path]:
         """The directories of its indexes of a view."""
 
     def rank(
@@ -40,7 +40,7 @@ class Ranker(Protocol):
         k: int,
         *,
         candidates: Mapping[str, Sequence[str]] | None = None,
-        where: Filter | None = None,
+        filter: Filter | None = None,
         prefix: bool = False,
     ) -> Run:
         """The k best documents of each query: best first, ties in the archive's order, none that matches nothing.
@@ -55,7 +55,7 @@ class Ranker(Protocol):
     def explain(self, query: Question, ids: Sequence[str], *, prefix: bool = False) -> Mapping[str, Explanation]:
         """Why each of these documents has its score for the query. prefix: as for `rank`."""
 
-    def likenesses(
+    def similarities(
         self, queries: Mapping[str, Question], run: Run, *, prefix: bool = False
     ) -> Mapping[str, NDArray[np.float64]] | None:
         """How alike each query and its hits in a run of this ranker are, as they come, each (hits,).
@@ -75,12 +75,12 @@ class Tunable(Protocol):
 
 
 @runtime_checkable
-class Dated(Protocol):
+class TrainedRanker(Protocol):
     """A ranker that has learned from texts or links with dates, and says of when the latest of them are.
 
     What it knows must not be later than the moment that it is asked at: a replay refuses it before that.
     """
 
     @property
-    def knows_until(self) -> str | None:
+    def trained_until(self) -> str | None:
         """The ISO date of the latest thing it has learned from; None where it has learned nothing."""

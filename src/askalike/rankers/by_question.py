@@ -9,11 +9,11 @@ import numpy as np
 from pydantic import Field
 
 from askalike import config
-from askalike.archive.view import View
 from askalike.errors import SettingsError
-from askalike.index.search import Found
-from askalike.rankers._numbered import Asked, Numbered, Numbers, Scores, all_asked
+from askalike.index.lexical.searcher import TopDocs
+from askalike.rankers._numbered import DocidRanker, Docids, ResolvedQuery, Scores, resolve_queries
 from askalike.rankers._ranker import Progress
+from askalike.store.view import View
 from askalike.types import Explanation
 
 
@@ -23,24 +23,24 @@ class ByQuestionSettings(config.Settings):
     ranker: str = Field("lm_jelinek_mercer", description="who ranks the questions; further settings are its own")
 
 
-class ByQuestion(Numbered):
+class ByQuestionRanker(DocidRanker):
     """An answer scores as its question does; those of one question come in the archive's order of answers."""
 
-    def __init__(self, inner: Numbered, settings: ByQuestionSettings, name: str = "by_question") -> None:
+    def __init__(self, inner: DocidRanker, settings: ByQuestionSettings, name: str = "by_question") -> None:
         self.name = name
         self.inner = inner
         self.settings = settings
 
     @classmethod
-    def named(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
+    def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
         """With these settings; those that are not its own are the inner ranker's."""
-        from askalike.rankers import build
+        from askalike.rankers import create
 
         own = {key: value for key, value in values.items() if key in ByQuestionSettings.model_fields}
-        settings = config.validated(ByQuestionSettings, own, name)
+        settings = config.validate_settings(ByQuestionSettings, own, name)
         rest = {key: value for key, value in values.items() if key not in own}
-        inner = build(settings.ranker, rest, archive)
-        if not isinstance(inner, Numbered):
+        inner = create(settings.ranker, rest, archive)
+        if not isinstance(inner, DocidRanker):
             raise SettingsError(f"{name}: {settings.ranker} cannot rank for another ranker")
         return cls(inner, settings, name)
 
@@ -54,51 +54,55 @@ class ByQuestion(Numbered):
         self.inner.fit(view)
         return self
 
-    def index(self, view: View, progress: Progress | None = None) -> Self:
+    def build(self, view: View, progress: Progress | None = None) -> Self:
         """Indexes the questions. Raises SettingsError for a view of questions: those have rankers enough."""
-        if view.of != "answers":
+        if view.kind != "answers":
             raise SettingsError(f"{self.name}: ranks answers; to rank questions, use {self.inner.name}")
         self._view = view
-        self.inner.index(replace(view, of="questions"), progress)
+        self.inner.build(replace(view, kind="questions"), progress)
         return self
 
-    def paths(self, view: View) -> Sequence[Path]:
+    def index_paths(self, view: View) -> Sequence[Path]:
         """Those of the inner ranker's index of the questions."""
-        return self.inner.paths(replace(view, of="questions"))
+        return self.inner.index_paths(replace(view, kind="questions"))
 
-    def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> Any:
+    def prepare(self, view: View, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
         """The queries as the inner ranker knows them; none finds the answers of the question that it is itself."""
-        questions = replace(view, of="questions")
-        own = all_asked(questions, {one.query.id: one.query for one in asked})
+        questions = replace(view, kind="questions")
+        own = resolve_queries(questions, {one.query.id: one.query for one in queries})
         return self.inner.prepare(questions, list(own.values()), prefix)
 
-    def find(self, prepared: Any, k: int, allowed: Numbers | None) -> list[Found]:
+    def retrieve(self, prepared: Any, k: int, allowed: Docids | None) -> list[TopDocs]:
         """See Numbered.find."""
-        view = self._opened()
-        found = self.inner.find(prepared, k, None)
-        answers = view.answers_by_number(np.unique(np.concatenate([f.numbers for f in found])) if found else ())
-        return [_answers(one, answers, k, allowed) for one in found]
+        view = self._require_view()
+        found = self.inner.retrieve(prepared, k, None)
+        answers = view.docids_of_answers(np.unique(np.concatenate([f.docids for f in found])) if found else ())
+        return [_expand_to_answers(one, answers, k, allowed) for one in found]
 
-    def score(self, prepared: Any, candidates: Sequence[Numbers]) -> list[Scores]:
+    def score(self, prepared: Any, candidates: Sequence[Docids]) -> list[Scores]:
         """See Numbered.score."""
-        questions = self._opened().asked_by_number({int(n) for numbers in candidates for n in numbers})
+        questions = self._require_view().docids_of_questions({int(n) for numbers in candidates for n in numbers})
         rows = [np.array([questions.get(int(n), -1) for n in numbers], np.int64) for numbers in candidates]
         return self.inner.score(prepared, rows)
 
-    def explain_asked(
-        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    def explain_resolved(
+        self, view: View, resolved: ResolvedQuery, ids: Sequence[str], prefix: bool = False
     ) -> Mapping[str, Explanation]:
         """None: what the questions have in common says little about their answers."""
         return {}
 
 
-def _answers(found: Found, answers: Mapping[int, Sequence[int]], k: int, allowed: Numbers | None) -> Found:
+def _expand_to_answers(
+    top_docs: TopDocs, answers: Mapping[int, Sequence[int]], k: int, allowed: Docids | None
+) -> TopDocs:
     """The answers of the questions found, in their order."""
     rows = [
-        (a, score) for n, score in zip(found.numbers.tolist(), found.scores, strict=True) for a in answers.get(n, ())
+        (a, score)
+        for n, score in zip(top_docs.docids.tolist(), top_docs.scores, strict=True)
+        for a in answers.get(n, ())
     ]
     if allowed is not None:
         wanted = set(allowed.tolist())
         rows = [row for row in rows if row[0] in wanted]
     numbers, scores = zip(*rows[:k], strict=True) if rows else ((), ())
-    return Found(np.array(numbers, np.int64), np.array(scores, np.float64))
+    return TopDocs(np.array(numbers, np.int64), np.array(scores, np.float64))

@@ -12,23 +12,23 @@ import numpy as np
 from pydantic import Field
 
 from askalike import config, encoders
-from askalike.archive.view import View
 from askalike.encoders import Encoder
-from askalike.index.search import Found
-from askalike.index.stored import Storage
-from askalike.index.vector_search import VectorQueries, VectorSearcher
-from askalike.index.vectors import VectorIndex, VectorLayout
-from askalike.rankers._indexed import Indexed
-from askalike.rankers._numbered import Asked, Numbers, Scores
-from askalike.rankers._pairs import explained, read
-from askalike.rankers._paths import directory
+from askalike.index.lexical.searcher import TopDocs
+from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
+from askalike.index.vectors.stored import Storage
+from askalike.index.vectors.vectors import VectorIndex, VectorLayout
+from askalike.rankers._indexed import IndexedRanker
+from askalike.rankers._numbered import Docids, ResolvedQuery, Scores
+from askalike.rankers._pairs import explain_by_vectors, read_words
+from askalike.rankers._paths import index_directory
 from askalike.rankers._ranker import Progress
+from askalike.store.view import View
 from askalike.types import Answer, Explanation, Question
 
 BATCH = 2_048
 Text = Question | Answer
 
-REMEMBERED = 512
+CACHED_TEXTS = 512
 """So many texts are remembered with their words, some 25 MB: while somebody types the same are found again."""
 
 
@@ -42,25 +42,25 @@ class DenseSettings(config.Settings):
     exact_up_to: int = Field(500_000, ge=1, description="above so many vectors neighbours are approximate")
 
 
-class Dense(Indexed[VectorIndex]):
+class DenseRanker(IndexedRanker[VectorIndex]):
     """Ranking by an encoder's vectors."""
 
     def __init__(self, encoder: Encoder, settings: DenseSettings | None = None, name: str = "dense") -> None:
         self.name = name
         self.encoder = encoder
         self.settings = settings or DenseSettings()
-        self._reads = lru_cache(REMEMBERED)(read)
+        self._word_reader = lru_cache(CACHED_TEXTS)(read_words)
 
     @classmethod
-    def named(cls, name: str, values: Mapping[str, Any], folder: Path | None = None) -> Self:
+    def from_settings(cls, name: str, values: Mapping[str, Any], folder: Path | None = None) -> Self:
         """Ranking by the encoder of that name, or by the trained one in a folder.
 
         The values are its settings or those of DenseSettings.
         """
         ours = {k: v for k, v in values.items() if k in DenseSettings.model_fields}
         others = {k: v for k, v in values.items() if k not in ours}
-        encoder = encoders.opened(folder, others) if folder else encoders.build(name, others)
-        return cls(encoder, config.validated(DenseSettings, ours, name), name)
+        encoder = encoders.open_encoder(folder, others) if folder else encoders.build(name, others)
+        return cls(encoder, config.validate_settings(DenseSettings, ours, name), name)
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -73,12 +73,12 @@ class Dense(Indexed[VectorIndex]):
         return self.encoder.fingerprint
 
     @property
-    def knows_until(self) -> str | None:
+    def trained_until(self) -> str | None:
         """See Dated: what a trained encoder says of itself; a packaged one has seen nothing of the archive."""
-        return getattr(self.encoder, "knows_until", None)
+        return getattr(self.encoder, "trained_until", None)
 
     @property
-    def tells_likeness(self) -> bool:
+    def has_similarity(self) -> bool:
         """It does: vectors are compared two by two."""
         return True
 
@@ -87,40 +87,47 @@ class Dense(Indexed[VectorIndex]):
         self.encoder = self.encoder.fit(view)
         return self
 
-    def paths(self, view: View) -> Sequence[Path]:
+    def index_paths(self, view: View) -> Sequence[Path]:
         """The directory of a view's index."""
-        return (directory(view, f"vectors-{view.of}-{self._digest()[:12]}"),)
+        return (index_directory(view, f"vectors-{view.kind}-{self._digest()[:12]}"),)
 
-    def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> VectorQueries | None:
+    def prepare(self, view: View, queries: Sequence[ResolvedQuery], prefix: bool) -> VectorQueries | None:
         """The queries' vectors."""
-        if not asked:
+        if not queries:
             return None
-        vectors = self.encoder.encode([self._seen(one.query) for one in asked], "query")
-        return VectorQueries(vectors, [(one.skip_number, one.skip_phrasing) for one in asked])
+        vectors = self.encoder.encode([self._select_fields(one.query) for one in queries], "query")
+        return VectorQueries(vectors, [(one.excluded_docid, one.excluded_phrasing) for one in queries])
 
-    def find(self, prepared: VectorQueries | None, k: int, allowed: Numbers | None) -> list[Found]:
+    def retrieve(self, prepared: VectorQueries | None, k: int, allowed: Docids | None) -> list[TopDocs]:
         """See Numbered.find. Every document is found that scores `least`, and none for a query without a word."""
         found = self._searcher().search(prepared, k, allowed) if prepared else []
-        least = getattr(self.encoder, "least", None) if self.settings.least is None else self.settings.least
-        return found if least is None else [_from(least, f) for f in found]
+        least = getattr(self.encoder, "min_score", None) if self.settings.least is None else self.settings.least
+        return found if least is None else [_drop_below(least, f) for f in found]
 
-    def score(self, prepared: VectorQueries | None, candidates: Sequence[Numbers]) -> list[Scores]:
+    def score(self, prepared: VectorQueries | None, candidates: Sequence[Docids]) -> list[Scores]:
         """See Numbered.score."""
         return self._searcher().score(prepared, candidates) if prepared else []
 
-    def explain_asked(
-        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    def explain_resolved(
+        self, view: View, resolved: ResolvedQuery, ids: Sequence[str], prefix: bool = False
     ) -> Mapping[str, Explanation]:
         """What each word of the query adds, beside the word it is closest to; or the score alone."""
-        numbers = view.numbers(ids)
-        queries = self.prepare(view, [asked], prefix)
-        documents = view.get(numbers) if view.of == "questions" else {}
+        numbers = view.docids(ids)
+        queries = self.prepare(view, [resolved], prefix)
+        documents = view.get_questions(numbers) if view.kind == "questions" else {}
         if queries is None or not documents:
             return {}
         scores = self.score(queries, [np.array(list(numbers.values()), np.int64)])[0]
-        seen = self._seen(asked.query)
+        seen = self._select_fields(resolved.query)
         return {
-            id: explained(self.encoder, self.name, seen, self._best(queries, documents[id], n), score, self._reads)
+            id: explain_by_vectors(
+                self.encoder,
+                self.name,
+                seen,
+                self._best_phrasing_fields(queries, documents[id], n),
+                score,
+                self._word_reader,
+            )
             for (id, n), score in zip(numbers.items(), np.nan_to_num(scores).tolist(), strict=True)
             if id in documents
         }
@@ -129,17 +136,17 @@ class Dense(Indexed[VectorIndex]):
         values = [self.encoder.fingerprint, self.settings.fields, self.settings.rephrasings, self.settings.storage]
         return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
-    def _open(self, view: View) -> VectorIndex:
+    def _open_index(self, view: View) -> VectorIndex:
         layout = VectorLayout(self._digest(), self.settings.storage, self.settings.exact_up_to)
-        return VectorIndex.open(self.paths(view)[0], layout)
+        return VectorIndex.open(self.index_paths(view)[0], layout)
 
     def _searcher(self) -> VectorSearcher:
-        return self._committed().searcher
+        return self._require_index().searcher
 
-    def _follow(self, view: View, index: VectorIndex, change: int, progress: Progress | None) -> None:
-        with index.writing() as writer:
-            writer.delete(view.deleted(index.change))
-            total = view.changed(index.change) if progress else 0
+    def _apply_changes(self, view: View, index: VectorIndex, change: int, progress: Progress | None) -> None:
+        with index.writer() as writer:
+            writer.delete(view.deleted_docids(index.change))
+            total = view.count_changed(index.change) if progress else 0
             done = 0
             for batch in self._batches(view, index.change):
                 numbers, phrasings, texts = zip(*batch, strict=True)
@@ -162,31 +169,31 @@ class Dense(Indexed[VectorIndex]):
             yield batch
 
     def _phrasings(self, view: View, since: int) -> Iterator[tuple[int, list[Text]]]:
-        if view.of == "answers":
+        if view.kind == "answers":
             for number, answer in view.answers(since):
                 yield number, [answer]
             return
         for number, question in view.questions(since):
             others = question.rephrasings if self.settings.rephrasings else ()
-            yield number, [self._seen(question), *(replace(question, title=text, body="") for text in others)]
+            yield number, [self._select_fields(question), *(replace(question, title=text, body="") for text in others)]
 
-    def _seen(self, question: Question) -> Question:
+    def _select_fields(self, question: Question) -> Question:
         """The question without the fields that are not encoded."""
         if self.settings.fields == "title" and question.body:
             return replace(question, body="")
         return replace(question, title="") if self.settings.fields == "body" else question
 
-    def _best(self, queries: VectorQueries, question: Question, number: int) -> Mapping[str, Question]:
+    def _best_phrasing_fields(self, queries: VectorQueries, question: Question, docid: int) -> Mapping[str, Question]:
         """The fields of the phrasing that scores best, each as a text of its own."""
-        phrasing = self._searcher().best(queries, 0, number) if question.rephrasings else 0
+        phrasing = self._searcher().best_phrasing(queries, 0, docid) if question.rephrasings else 0
         if phrasing:
             known = phrasing <= len(question.rephrasings)  # else the archive has changed since
             return {"rephrasing": replace(question, title=question.rephrasings[phrasing - 1], body="")} if known else {}
-        seen = self._seen(question)
+        seen = self._select_fields(question)
         fields = {"title": replace(seen, body=""), "body": replace(seen, title="")}
         return {name: text for name, text in fields.items() if getattr(text, name)}
 
 
-def _from(least: float, found: Found) -> Found:
-    enough = found.scores >= least
-    return Found(found.numbers[enough], found.scores[enough])
+def _drop_below(min_score: float, top_docs: TopDocs) -> TopDocs:
+    enough = top_docs.scores >= min_score
+    return TopDocs(top_docs.docids[enough], top_docs.scores[enough])

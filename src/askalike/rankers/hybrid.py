@@ -12,20 +12,20 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from askalike.archive.view import View
 from askalike.errors import SettingsError
-from askalike.index.search import Found
-from askalike.rankers._numbered import Asked, Numbered, Numbers, Scores, all_asked, best
-from askalike.rankers._parts import Composed, PartsSettings
-from askalike.rankers._parts import Numbers as Weights
+from askalike.index.lexical.searcher import TopDocs
+from askalike.rankers._numbered import DocidRanker, Docids, ResolvedQuery, Scores, resolve_queries, top_k
+from askalike.rankers._parts import CompositeRanker, CompositeSettings
+from askalike.rankers._parts import Weights as Weights
 from askalike.rankers._ranker import Progress
+from askalike.store.view import View
 from askalike.types import Contribution, Explanation, Question, Run, Span
 
-RANK = 60  # added to a rank before it is inverted (Cormack, Clarke and Büttcher 2009)
-REMEMBERED = 256  # queries with their pools, some 20 MB
+RRF_K = 60  # added to a rank before it is inverted (Cormack, Clarke and Büttcher 2009)
+CACHED_QUERIES = 256  # queries with their pools, some 20 MB
 
 
-class HybridSettings(PartsSettings):
+class HybridSettings(CompositeSettings):
     """Which rankers count how much, and how their scores are made comparable."""
 
     weights: Weights | None = Field(None, description="what each part counts; equal unless given")
@@ -35,7 +35,7 @@ class HybridSettings(PartsSettings):
 
 
 @dataclass(slots=True)
-class _Prepared:
+class _PreparedQueries:
     """The queries as each part knows them, and their pools once they are known."""
 
     parts: list[Any]
@@ -46,40 +46,40 @@ class _Prepared:
 class _Pools:
     """What the parts propose for each query; part by part the scales that follow, and the scores made comparable."""
 
-    numbers: list[Numbers]
-    scales: list[list["_Scale"]]
+    docids: list[Docids]
+    normalisers: list[list["ScoreNormaliser"]]
     scores: list[list[Scores]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Scale:
+class ScoreNormaliser:
     """How one part's scores for one query count. numbers: what the part found, best first."""
 
     normalise: str
-    numbers: Numbers
+    docids: Docids
     low: float
-    span: float
+    score_range: float
 
-    def __call__(self, numbers: Numbers, scores: Scores) -> Scores:
+    def __call__(self, docids: Docids, scores: Scores) -> Scores:
         """The scores of these documents, made comparable; 0 for what the part cannot find."""
         if self.normalise == "none":
             return np.nan_to_num(scores)
         if self.normalise == "min_max":
-            if self.span == 0:  # all alike, as where one document is all there is
+            if self.score_range == 0:  # all alike, as where one document is all there is
                 return (scores > 0).astype(np.float64)
-            return np.nan_to_num((scores - self.low) / self.span)
-        ranks = {n: rank for rank, n in enumerate(self.numbers.tolist(), 1)}
-        return np.array([1 / (RANK + ranks[n]) if n in ranks else 0.0 for n in numbers.tolist()])
+            return np.nan_to_num((scores - self.low) / self.score_range)
+        ranks = {n: rank for rank, n in enumerate(self.docids.tolist(), 1)}
+        return np.array([1 / (RRF_K + ranks[n]) if n in ranks else 0.0 for n in docids.tolist()])
 
 
-class Hybrid(Composed):
+class HybridRanker(CompositeRanker):
     """Several rankers together."""
 
-    Settings: ClassVar[type[PartsSettings]] = HybridSettings
+    Settings: ClassVar[type[CompositeSettings]] = HybridSettings
     settings: HybridSettings
-    _latest: tuple[Any, _Prepared] | None = None
+    _cached: tuple[Any, _PreparedQueries] | None = None
 
-    def __init__(self, parts: Sequence[Numbered], settings: HybridSettings, name: str = "hybrid") -> None:
+    def __init__(self, parts: Sequence[DocidRanker], settings: HybridSettings, name: str = "hybrid") -> None:
         super().__init__(parts, settings, name)
         if settings.weights is not None and len(settings.weights) != len(parts):
             raise SettingsError(f"{name}: {len(parts)} parts, but {len(settings.weights)} weights")
@@ -91,138 +91,147 @@ class Hybrid(Composed):
         choices = [weights for weights in product((1, 2, 4), repeat=len(self.parts)) if min(weights) == 1]
         return ({"weights": choices},)
 
-    def weighed(
+    def rank_with_weights(
         self,
         queries: Mapping[str, Question],
         k: int,
-        choices: Iterable[Sequence[float]],
+        weight_choices: Iterable[Sequence[float]],
         *,
         candidates: Mapping[str, Sequence[str]] | None = None,
     ) -> list[Run]:
         """`rank` under each of several choices of weights, hardly slower than under one: the parts score once."""
-        view = self._opened()
-        asked = all_asked(view, queries)
+        view = self._require_view()
+        asked = resolve_queries(view, queries)
         prepared, own, runs = self.prepare(view, list(asked.values()), False), self.weights, []
-        for weights in choices:
+        for weights in weight_choices:
             self.weights = tuple(weights)
-            runs.append(self._run(view, asked, prepared, k, candidates))
+            runs.append(self._rank_prepared(view, asked, prepared, k, candidates))
         self.weights = own
         return runs
 
-    def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> _Prepared:
+    def prepare(self, view: View, queries: Sequence[ResolvedQuery], prefix: bool) -> _PreparedQueries:
         """The queries as each part knows them. A few are remembered with their pools until the next `index`, as they
         are explained, or their likenesses asked for, after they were found."""
-        key = (view, tuple(asked), prefix)
-        remembered = self._latest
+        key = (view, tuple(queries), prefix)
+        remembered = self._cached
         if remembered and remembered[0] == key:
             return remembered[1]
-        prepared = _Prepared([part.prepare(view, asked, prefix) for part in self.parts])
-        if len(asked) <= REMEMBERED:
-            self._latest = key, prepared
+        prepared = _PreparedQueries([part.prepare(view, queries, prefix) for part in self.parts])
+        if len(queries) <= CACHED_QUERIES:
+            self._cached = key, prepared
         return prepared
 
-    def likenesses(
+    def similarities(
         self, queries: Mapping[str, Question], run: Run, *, prefix: bool = False
     ) -> Mapping[str, Scores] | None:
         """See Ranker.likenesses: the mean over the parts whose scores tell; 0 for what such a part cannot find."""
-        view = self._opened()
-        prepared = self.prepare(view, list(all_asked(view, queries).values()), prefix)
-        telling = [(part, own) for part, own in zip(self.parts, prepared.parts, strict=True) if part.tells_likeness]
+        view = self._require_view()
+        prepared = self.prepare(view, list(resolve_queries(view, queries).values()), prefix)
+        telling = [(part, own) for part, own in zip(self.parts, prepared.parts, strict=True) if part.has_similarity]
         if not telling:
             return None
-        of_id = view.numbers({id for q in queries for id in run.columns(q)[0]})
+        of_id = view.docids({id for q in queries for id in run.columns(q)[0]})
         rows = [np.array([of_id.get(id, -1) for id in run.columns(q)[0]], np.int64) for q in queries]
         each = [[np.nan_to_num(s) for s in part.score(own, rows)] for part, own in telling]
         return {q: np.mean(scores, axis=0) for q, scores in zip(queries, zip(*each, strict=True), strict=True)}
 
-    def index(self, view: View, progress: Progress | None = None) -> Self:
+    def build(self, view: View, progress: Progress | None = None) -> Self:
         """See Ranker.index."""
-        self._latest = None
-        return super().index(view, progress)
+        self._cached = None
+        return super().build(view, progress)
 
-    def find(self, prepared: _Prepared, k: int, allowed: Numbers | None) -> list[Found]:
+    def retrieve(self, prepared: _PreparedQueries, k: int, allowed: Docids | None) -> list[TopDocs]:
         """See Numbered.find. A document that no part proposes is not found."""
         if allowed is None:
             pools = self._pools(prepared)
-            totals = self._totals(pools.scores, pools.numbers)
-            return [best(n, s, k) for n, s in zip(pools.numbers, totals, strict=True)]
-        numbers = [_union(found) for found in zip(*self._proposed(prepared, allowed), strict=True)]
-        return [best(n, s, k) for n, s in zip(numbers, self.score(prepared, numbers), strict=True)]
+            totals = self._weighted_sums(pools.scores, pools.docids)
+            return [top_k(n, s, k) for n, s in zip(pools.docids, totals, strict=True)]
+        numbers = [_union_docids(found) for found in zip(*self._retrieve_parts(prepared, allowed), strict=True)]
+        return [top_k(n, s, k) for n, s in zip(numbers, self.score(prepared, numbers), strict=True)]
 
-    def score(self, prepared: _Prepared, candidates: Sequence[Numbers]) -> list[Scores]:
+    def score(self, prepared: _PreparedQueries, candidates: Sequence[Docids]) -> list[Scores]:
         """See Numbered.score."""
-        return self._totals(self._comparable(prepared, candidates), candidates)
+        return self._weighted_sums(self._normalised_scores(prepared, candidates), candidates)
 
-    def explain_asked(
-        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    def explain_resolved(
+        self, view: View, resolved: ResolvedQuery, ids: Sequence[str], prefix: bool = False
     ) -> Mapping[str, Explanation]:
         """The words of every part, each part's as much as the part adds."""
-        prepared = self.prepare(view, [asked], prefix)
-        numbers = view.numbers(ids)
-        rows = self._comparable(prepared, [np.array(list(numbers.values()), np.int64)])
-        reasons = [part.explain_asked(view, asked, ids, prefix) for part in self.parts]
+        prepared = self.prepare(view, [resolved], prefix)
+        numbers = view.docids(ids)
+        rows = self._normalised_scores(prepared, [np.array(list(numbers.values()), np.int64)])
+        reasons = [part.explain_resolved(view, resolved, ids, prefix) for part in self.parts]
         found: dict[str, Explanation] = {}
         for at, id in enumerate(numbers):
             shares = [float(w * scores[0][at]) for w, scores in zip(self.weights, rows, strict=True)]
-            own = [_sharing(part.name, r.get(id), s) for part, r, s in zip(self.parts, reasons, shares, strict=True)]
-            found[id] = _together(own, {part.name: share for part, share in zip(self.parts, shares, strict=True)})
+            own = [
+                scale_explanation(part.name, r.get(id), s)
+                for part, r, s in zip(self.parts, reasons, shares, strict=True)
+            ]
+            found[id] = merge_explanations(
+                own, {part.name: share for part, share in zip(self.parts, shares, strict=True)}
+            )
         return found
 
-    def _totals(self, scores: Sequence[Sequence[Scores]], candidates: Sequence[Numbers]) -> list[Scores]:
+    def _weighted_sums(self, scores: Sequence[Sequence[Scores]], candidates: Sequence[Docids]) -> list[Scores]:
         totals = [np.zeros(len(numbers)) for numbers in candidates]
         for weight, own in zip(self.weights, scores, strict=True):
             for total, one in zip(totals, own, strict=True):
                 total += weight * one
         return totals
 
-    def _comparable(self, prepared: _Prepared, candidates: Sequence[Numbers]) -> list[list[Scores]]:
+    def _normalised_scores(self, prepared: _PreparedQueries, candidates: Sequence[Docids]) -> list[list[Scores]]:
         """Part by part the scores of each query's candidates, made comparable."""
         return [
             [scale(n, s) for scale, n, s in zip(scales, candidates, part.score(own, candidates), strict=True)]
-            for part, own, scales in zip(self.parts, prepared.parts, self._pools(prepared).scales, strict=True)
+            for part, own, scales in zip(self.parts, prepared.parts, self._pools(prepared).normalisers, strict=True)
         ]
 
-    def _pools(self, prepared: _Prepared) -> _Pools:
+    def _pools(self, prepared: _PreparedQueries) -> _Pools:
         """What the parts propose for each query out of the whole archive."""
         if prepared.pools is None:
-            proposed = self._proposed(prepared, None)
-            numbers = [_union(found) for found in zip(*proposed, strict=True)]
+            proposed = self._retrieve_parts(prepared, None)
+            numbers = [_union_docids(found) for found in zip(*proposed, strict=True)]
             raw = [
-                _scores(part, own, found, numbers)
+                _score_pools(part, own, found, numbers)
                 for part, own, found in zip(self.parts, prepared.parts, proposed, strict=True)
             ]
-            scales = [list(map(self._scale, f, s)) for f, s in zip(proposed, raw, strict=True)]
+            scales = [list(map(self._fit_normaliser, f, s)) for f, s in zip(proposed, raw, strict=True)]
             scores = [
                 [c(n, x) for c, n, x in zip(cs, numbers, xs, strict=True)] for cs, xs in zip(scales, raw, strict=True)
             ]
             prepared.pools = _Pools(numbers, scales, scores)
         return prepared.pools
 
-    def _proposed(self, prepared: _Prepared, allowed: Numbers | None) -> list[list[Found]]:
-        return [p.find(own, self.settings.depth, allowed) for p, own in zip(self.parts, prepared.parts, strict=True)]
+    def _retrieve_parts(self, prepared: _PreparedQueries, allowed: Docids | None) -> list[list[TopDocs]]:
+        return [
+            p.retrieve(own, self.settings.depth, allowed) for p, own in zip(self.parts, prepared.parts, strict=True)
+        ]
 
-    def _scale(self, found: Found, scores: Scores) -> _Scale:
+    def _fit_normaliser(self, top_docs: TopDocs, scores: Scores) -> ScoreNormaliser:
         there = scores[~np.isnan(scores)]
         low, high = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
-        return _Scale(self.settings.normalise, found.numbers, low, high - low)
+        return ScoreNormaliser(self.settings.normalise, top_docs.docids, low, high - low)
 
 
-def _scores(part: Numbered, prepared: Any, found: Sequence[Found], pools: Sequence[Numbers]) -> list[Scores]:
+def _score_pools(
+    part: DocidRanker, prepared: Any, retrieved: Sequence[TopDocs], pools: Sequence[Docids]
+) -> list[Scores]:
     """A part's scores of the pools: those that it has found with them, and the others'."""
-    others = [~np.isin(pool, own.numbers) for pool, own in zip(pools, found, strict=True)]
+    others = [~np.isin(pool, own.docids) for pool, own in zip(pools, retrieved, strict=True)]
     asked = part.score(prepared, [pool[rest] for pool, rest in zip(pools, others, strict=True)])
     scores = [np.empty(len(pool)) for pool in pools]
-    for own, pool, rest, known, more in zip(scores, pools, others, found, asked, strict=True):
-        own[np.searchsorted(pool, known.numbers)] = known.scores
+    for own, pool, rest, known, more in zip(scores, pools, others, retrieved, asked, strict=True):
+        own[np.searchsorted(pool, known.docids)] = known.scores
         own[rest] = more
     return scores
 
 
-def _union(found: Sequence[Found]) -> Numbers:
-    return np.unique(np.concatenate([f.numbers for f in found]))
+def _union_docids(top_docs: Sequence[TopDocs]) -> Docids:
+    return np.unique(np.concatenate([f.docids for f in top_docs]))
 
 
-def _sharing(name: str, reason: Explanation | None, share: float) -> Explanation:
+def scale_explanation(name: str, reason: Explanation | None, share: float) -> Explanation:
     """A part's explanation, its contributions adding up to what the part adds."""
     reason = reason or Explanation(0.0)
     total = sum(c.score for c in reason.contributions)
@@ -232,7 +241,7 @@ def _sharing(name: str, reason: Explanation | None, share: float) -> Explanation
     return replace(reason, score=share, contributions=rows)
 
 
-def _together(reasons: Sequence[Explanation], parts: Mapping[str, float]) -> Explanation:
+def merge_explanations(reasons: Sequence[Explanation], part_scores: Mapping[str, float]) -> Explanation:
     """One explanation of several: the same word's contributions added up, the spans of all fields."""
     words: dict[str, Contribution] = {}
     spans: dict[Span, None] = {}
@@ -246,4 +255,4 @@ def _together(reasons: Sequence[Explanation], parts: Mapping[str, float]) -> Exp
         fresh = [f for f in reason.text if text.setdefault(f, reason.text[f]) == reason.text[f]]
         spans |= {s: None for s in reason.spans if s.field in fresh}
     rows = tuple(sorted(words.values(), key=lambda c: -c.score))
-    return Explanation(sum(parts.values()), rows, tuple(spans), text, parts)
+    return Explanation(sum(part_scores.values()), rows, tuple(spans), text, part_scores)

@@ -10,23 +10,23 @@ from typing import Any, Self
 import numpy as np
 
 from askalike import clock, config
-from askalike.archive.view import View
 from askalike.errors import SettingsError
-from askalike.index.search import Found
-from askalike.rankers._numbered import Asked, Numbered, Numbers, Scores
+from askalike.index.lexical.searcher import TopDocs
+from askalike.rankers._numbered import DocidRanker, Docids, ResolvedQuery, Scores
 from askalike.rankers._ranker import Progress
+from askalike.store.view import View
 from askalike.types import Contribution, Explanation, Filter, Question, Run
 
 
-class Votes(Numbered):
+class VotesRanker(DocidRanker):
     """The score of a document is ln(1 + its votes), 0 where it has none or fewer. It proposes nothing by itself."""
 
     name = "votes"
 
     @classmethod
-    def named(cls, name: str, values: Mapping[str, Any]) -> Self:
+    def from_settings(cls, name: str, values: Mapping[str, Any]) -> Self:
         """It has no settings."""
-        config.validated(config.Settings, values, name)
+        config.validate_settings(config.Settings, values, name)
         return cls()
 
     @property
@@ -35,15 +35,15 @@ class Votes(Numbered):
         return {}
 
     @property
-    def knows_until(self) -> str | None:
+    def trained_until(self) -> str | None:
         """See Dated: nobody knows what votes a document had at an earlier date."""
         return clock.now()
 
-    def paths(self, view: View) -> Sequence[Path]:
+    def index_paths(self, view: View) -> Sequence[Path]:
         """None: the archive itself is read."""
         return ()
 
-    def index(self, view: View, progress: Progress | None = None) -> Self:
+    def build(self, view: View, progress: Progress | None = None) -> Self:
         """Nothing is to be done."""
         self._view = view
         return self
@@ -54,7 +54,7 @@ class Votes(Numbered):
         k: int,
         *,
         candidates: Mapping[str, Sequence[str]] | None = None,
-        where: Filter | None = None,
+        filter: Filter | None = None,
         prefix: bool = False,
     ) -> Run:
         """Raises SettingsError: there is nothing to find by."""
@@ -63,30 +63,30 @@ class Votes(Numbered):
             "--ranker hybrid --set parts=lm_jelinek_mercer,votes --set weights=4,1"
         )
 
-    def prepare(self, view: View, asked: Sequence[Asked], prefix: bool) -> int:
+    def prepare(self, view: View, queries: Sequence[ResolvedQuery], prefix: bool) -> int:
         """How many queries there are."""
-        return len(asked)
+        return len(queries)
 
-    def find(self, prepared: int, k: int, allowed: Numbers | None) -> list[Found]:
+    def retrieve(self, prepared: int, k: int, allowed: Docids | None) -> list[TopDocs]:
         """See Numbered.find: nothing."""
-        return [Found(np.empty(0, np.int64), np.empty(0, np.float64)) for _ in range(prepared)]
+        return [TopDocs(np.empty(0, np.int64), np.empty(0, np.float64)) for _ in range(prepared)]
 
-    def score(self, prepared: int, candidates: Sequence[Numbers]) -> list[Scores]:
+    def score(self, prepared: int, candidates: Sequence[Docids]) -> list[Scores]:
         """See Numbered.score."""
         wanted = np.unique(np.concatenate([np.empty(0, np.int64), *candidates]))
-        votes = self._opened().votes(wanted)
+        votes = self._require_view().votes(wanted)
         of = np.log1p([max(votes.get(n, 0), 0) for n in wanted.tolist()])
         return [of[np.searchsorted(wanted, numbers)] for numbers in candidates]
 
-    def explain_asked(
-        self, view: View, asked: Asked, ids: Sequence[str], prefix: bool = False
+    def explain_resolved(
+        self, view: View, resolved: ResolvedQuery, ids: Sequence[str], prefix: bool = False
     ) -> Mapping[str, Explanation]:
         """The number of votes."""
-        numbers = view.numbers(ids)
+        numbers = view.docids(ids)
         votes = view.votes(numbers.values())
-        return {id: _counted(votes[number]) for id, number in numbers.items() if votes.get(number, 0) > 0}
+        return {id: _explain_votes(votes[number]) for id, number in numbers.items() if votes.get(number, 0) > 0}
 
 
-def _counted(votes: int) -> Explanation:
+def _explain_votes(votes: int) -> Explanation:
     score = float(np.log1p(votes))
     return Explanation(score, (Contribution(f"{votes:,} vote{'s' * (votes > 1)}", (), score),))

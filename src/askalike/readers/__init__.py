@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from askalike.archive.importing import Summary, import_records, opened_for_import
-from askalike.config import validated
+from askalike.config import validate_settings
 from askalike.errors import InputError, SettingsError
-from askalike.readers._source import Progress, Source
+from askalike.readers._source import ReadProgressCallback, SourceFiles
 from askalike.registry import load
+from askalike.store.importing import ArchiveSummary, import_records, open_for_import
 
 
 def import_archive(
@@ -20,8 +20,8 @@ def import_archive(
     options: Mapping[str, Any] | None = None,
     language: str | None = None,
     strict: bool = False,
-    progress: Progress = lambda done, total: None,
-) -> Summary:
+    progress: ReadProgressCallback = lambda done, total: None,
+) -> ArchiveSummary:
     """Imports files into the archive at `directory`, made if need be, and says what it holds now.
 
     reader: a registered name. options: that reader's settings. progress: called with the bytes read and expected.
@@ -31,9 +31,9 @@ def import_archive(
         raise SettingsError(f"language {language!r}: expected a two-letter code such as en")
     if not paths:
         raise InputError("no path is given; expected the files or folders to import")
-    chosen = validated(load("reader", reader), options or {}, f"reader {reader}")
+    chosen = validate_settings(load("reader", reader), options or {}, f"reader {reader}")
     files = [Path(path) for path in paths]
-    source = Source(progress, strict=strict)
-    with opened_for_import(Path(directory)) as archive:
+    source = SourceFiles(progress, strict=strict)
+    with open_for_import(Path(directory)) as archive:
         records = chosen.read(files, source)
         return import_records(archive, reader, files, records, source, language=language, strict=strict)

@@ -5,52 +5,52 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from askalike.readers._source import Source
-from askalike.readers._values import clean
-from askalike.types import Rejected
+from askalike.readers._source import SourceFiles
+from askalike.readers._values import replace_forbidden
+from askalike.types import RejectedRow
 
 DECODER = json.JSONDecoder(strict=False)
-LARGEST_VALUE = 1 << 26
+MAX_VALUE_SIZE = 1 << 26
 Row = dict[str, Any]
 
 
-def json_lines(source: Source, path: Path) -> Iterator[Row | Rejected]:
+def read_json_lines(source: SourceFiles, path: Path) -> Iterator[Row | RejectedRow]:
     """The object on each line; a line that holds none is rejected, an empty one passed over."""
-    for line in source.lines(path):
+    for line in source.read_lines(path):
         if line.strip():
-            yield _parsed(source, line)
+            yield _parse_line(source, line)
 
 
-def json_items(source: Source, path: Path, records: str | None) -> Iterator[Row | Rejected]:
+def read_json_items(source: SourceFiles, path: Path, list_path: str | None) -> Iterator[Row | RejectedRow]:
     """The objects of the list that `records` leads to (`root.qapair`), or of the file's own list without it.
 
     Raises InputError where there is no such list, and where the JSON is cut short or malformed.
     """
-    cursor = _Cursor(source, path)
-    _descend(cursor, [key for key in (records or "").split(".") if key])
-    for item in cursor.items():
-        yield _object(source, item)
+    cursor = _JsonCursor(source, path)
+    _descend_to_list(cursor, [key for key in (list_path or "").split(".") if key])
+    for item in cursor.read_items():
+        yield _check_object(source, item)
 
 
-def _parsed(source: Source, line: str) -> Row | Rejected:
+def _parse_line(source: SourceFiles, line: str) -> Row | RejectedRow:
     try:
-        return _object(source, DECODER.decode(line.strip()), escaped="\\u" in line)
+        return _check_object(source, DECODER.decode(line.strip()), escaped="\\u" in line)
     except (ValueError, RecursionError) as error:
         return source.reject(f"not JSON: {error}", line.rstrip())
 
 
-def _object(source: Source, value: Any, escaped: bool = True) -> Row | Rejected:
+def _check_object(source: SourceFiles, value: Any, escaped: bool = True) -> Row | RejectedRow:
     """The value if it is an object, its strings mended where they hold what no database takes."""
     if not isinstance(value, dict):
         return source.reject("expected a JSON object", value)
-    cleaned: Row = clean(value) if escaped else value
+    cleaned: Row = replace_forbidden(value) if escaped else value
     source.note("rows with NULs or lone surrogates mended", cleaned != value)
     return cleaned
 
 
-def _descend(cursor: "_Cursor", keys: Sequence[str]) -> None:
+def _descend_to_list(cursor: "_JsonCursor", keys: Sequence[str]) -> None:
     for depth, key in enumerate(keys):
-        seen = list(cursor.keys_until(key))
+        seen = list(cursor.read_keys_until(key))
         if seen and seen[-1] == key:
             continue
         where = ".".join(keys[: depth + 1])
@@ -60,14 +60,14 @@ def _descend(cursor: "_Cursor", keys: Sequence[str]) -> None:
         raise cursor.error(f"expected a list of records; give --records {hint}")
 
 
-class _Cursor:
+class _JsonCursor:
     """A place in a JSON text of which only a piece is in memory."""
 
-    def __init__(self, source: Source, path: Path) -> None:
+    def __init__(self, source: SourceFiles, path: Path) -> None:
         self._source = source
-        self._pieces = source.text(path)
+        self._chunks = source.read_text(path)
         self._buffer = ""
-        self._at = 0
+        self._position = 0
         self._line = 1
 
     def error(self, problem: str) -> Exception:
@@ -78,76 +78,76 @@ class _Cursor:
     def peek(self) -> str:
         """The next character that is not white space; empty at the end."""
         while True:
-            rest = self._buffer[self._at : self._at + 64].lstrip()
+            rest = self._buffer[self._position : self._position + 64].lstrip()
             if rest:
-                self._forward(self._buffer.index(rest[0], self._at))
+                self._advance(self._buffer.index(rest[0], self._position))
                 return rest[0]
-            self._forward(min(self._at + 64, len(self._buffer)))
-            if self._at == len(self._buffer) and not self._more():
+            self._advance(min(self._position + 64, len(self._buffer)))
+            if self._position == len(self._buffer) and not self._read_more():
                 return ""
 
-    def keys_until(self, wanted: str) -> Iterator[str]:
+    def read_keys_until(self, wanted: str) -> Iterator[str]:
         """Enters an object and hands out its keys, values skipped; behind `wanted` the cursor is at its value."""
         if self.peek() != "{":
             return
-        self._take("{")
+        self._expect("{")
         while self.peek() != "}":
-            key = self._value()
-            self._take(":")
+            key = self._parse_value()
+            self._expect(":")
             yield str(key)
             if key == wanted:
                 return
-            self._value()
-            self._comma("}")
+            self._parse_value()
+            self._skip_comma("}")
 
-    def items(self) -> Iterator[Any]:
+    def read_items(self) -> Iterator[Any]:
         """The items of the list that begins here; the source's line is that of each item's beginning."""
-        self._take("[")
+        self._expect("[")
         while self.peek() != "]":
             line = self._line
-            value = self._value()
+            value = self._parse_value()
             self._source.line = line
             yield value
-            self._comma("]")
+            self._skip_comma("]")
 
-    def _comma(self, closing: str) -> None:
+    def _skip_comma(self, closing: str) -> None:
         if self.peek() != closing:
-            self._take(",")
+            self._expect(",")
 
-    def _take(self, character: str) -> None:
+    def _expect(self, character: str) -> None:
         found = self.peek()
         if found != character:
             raise self.error(f"not JSON: expected {character!r}, found {found or 'the end of the file'!r}")
-        self._forward(self._at + 1)
+        self._advance(self._position + 1)
 
-    def _value(self) -> Any:
+    def _parse_value(self) -> Any:
         self.peek()
         while True:
             try:
-                value, end = DECODER.raw_decode(self._buffer, self._at)
+                value, end = DECODER.raw_decode(self._buffer, self._position)
                 problem = ""
             except (ValueError, RecursionError) as error:
                 end, problem = len(self._buffer), str(error).partition(":")[0]
-            if end < len(self._buffer) or not self._more():
+            if end < len(self._buffer) or not self._read_more():
                 if problem:
                     raise self.error(f"not JSON ({problem}), or the file is cut short")
-                self._forward(end)
+                self._advance(end)
                 return value
-            if len(self._buffer) - self._at > LARGEST_VALUE:
+            if len(self._buffer) - self._position > MAX_VALUE_SIZE:
                 raise self.error("not JSON, or a value over 64 MB")
 
-    def _forward(self, to: int) -> None:
-        self._line += self._buffer.count("\n", self._at, to)
-        self._at = to
+    def _advance(self, position: int) -> None:
+        self._line += self._buffer.count("\n", self._position, position)
+        self._position = position
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         """Reads on until twice as much is in memory; False at the end of the file."""
-        rest = [self._buffer[self._at :]]
+        rest = [self._buffer[self._position :]]
         wanted = max(1, len(rest[0]))
-        for piece in self._pieces:
+        for piece in self._chunks:
             rest.append(piece)
             wanted -= len(piece)
             if wanted <= 0:
                 break
-        self._buffer, self._at = "".join(rest), 0
+        self._buffer, self._position = "".join(rest), 0
         return len(rest) > 1 and len(self._buffer) > len(rest[0])

@@ -3,7 +3,7 @@
 import sqlite3
 
 
-class FirstTexts:
+class FirstTextStore:
     """The first text of each id, as a short hash: a database without a name, which SQLite keeps on disk as it grows."""
 
     def __init__(self) -> None:
@@ -12,13 +12,13 @@ class FirstTexts:
         self._connection.execute("CREATE TABLE first (id TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID")
         self._connection.execute("BEGIN")
 
-    def of(self, id: str, text: str) -> str:
+    def get_or_add(self, id: str, text: str) -> str:
         """The text that came first under the id: this one where none did before."""
         if self._connection.execute("INSERT OR IGNORE INTO first VALUES (?, ?)", (id, text)).rowcount:
             return text
         return str(self._connection.execute("SELECT text FROM first WHERE id = ?", (id,)).fetchone()[0])
 
-    def __enter__(self) -> "FirstTexts":
+    def __enter__(self) -> "FirstTextStore":
         return self
 
     def __exit__(self, *_: object) -> None:

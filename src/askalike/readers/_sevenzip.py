@@ -11,12 +11,12 @@ from pathlib import Path, PureWindowsPath
 import py7zr
 from py7zr.exceptions import ArchiveError, PasswordRequired, UnsupportedCompressionMethodError
 
-from askalike.readers._source import Source
+from askalike.readers._source import SourceFiles
 
-MOST_TIMES_ITS_SIZE = 100
+MAX_COMPRESSION_RATIO = 100
 ALWAYS_ALLOWED_BYTES = 100_000_000
-QUEUED_PIECES = 16
-DAMAGED = (
+MAX_QUEUED_PIECES = 16
+DAMAGE_ERRORS = (
     ArchiveError, PasswordRequired, UnsupportedCompressionMethodError, lzma.LZMAError, zlib.error, struct.error,
     EOFError, OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError, NotImplementedError,
 )  # fmt: skip
@@ -25,7 +25,7 @@ DAMAGED = (
 Piece = tuple[str, bytes]
 
 
-def pieces(source: Source, path: Path, wanted: Collection[str]) -> Iterator[Piece]:
+def read_pieces(source: SourceFiles, path: Path, wanted: Collection[str]) -> Iterator[Piece]:
     """The wanted members' bytes in the archive's order, each piece with its member's base name in lower case.
 
     Raises InputError for an archive that is damaged, has members outside its folder or links, or would unpack to more
@@ -35,13 +35,13 @@ def pieces(source: Source, path: Path, wanted: Collection[str]) -> Iterator[Piec
         try:
             archive = py7zr.SevenZipFile(raw)
             listed = archive.list()
-        except DAMAGED as error:
-            raise source.error(f"cannot be opened as .7z ({_said(error)}); fetch it again") from None
-        _check(source, listed, path.stat().st_size)
-        yield from _unpacked(source, archive, [f.filename for f in listed if _base(f.filename) in wanted])
+        except DAMAGE_ERRORS as error:
+            raise source.error(f"cannot be opened as .7z ({_summarise_error(error)}); fetch it again") from None
+        _check_members(source, listed, path.stat().st_size)
+        yield from _stream_members(source, archive, [f.filename for f in listed if _base_name(f.filename) in wanted])
 
 
-def _check(source: Source, listed: list[py7zr.FileInfo], size: int) -> None:
+def _check_members(source: SourceFiles, listed: list[py7zr.FileInfo], size: int) -> None:
     for member in listed:
         windows = PureWindowsPath(member.filename)
         if windows.anchor or member.filename.startswith("/") or ".." in windows.parts:
@@ -49,16 +49,16 @@ def _check(source: Source, listed: list[py7zr.FileInfo], size: int) -> None:
         if not (member.is_file or member.is_directory):
             raise source.error(f"member {member.filename!r} is a link or device; the archive is refused")
     unpacked = sum(member.uncompressed for member in listed)
-    if unpacked > max(ALWAYS_ALLOWED_BYTES, size * MOST_TIMES_ITS_SIZE):
+    if unpacked > max(ALWAYS_ALLOWED_BYTES, size * MAX_COMPRESSION_RATIO):
         raise source.error(
-            f"would unpack to {unpacked:,} bytes, over {MOST_TIMES_ITS_SIZE} times its size; refused. "
+            f"would unpack to {unpacked:,} bytes, over {MAX_COMPRESSION_RATIO} times its size; refused. "
             "If you trust it, unpack it yourself and import the folder"
         )
 
 
-def _unpacked(source: Source, archive: py7zr.SevenZipFile, names: list[str]) -> Iterator[Piece]:
+def _stream_members(source: SourceFiles, archive: py7zr.SevenZipFile, names: list[str]) -> Iterator[Piece]:
     pipe = _Pipe()
-    thread = threading.Thread(target=_unpack, args=(archive, names, pipe), daemon=True)
+    thread = threading.Thread(target=_unpack_members, args=(archive, names, pipe), daemon=True)
     thread.start()
     try:
         while (piece := pipe.queue.get()) is not None:
@@ -67,15 +67,17 @@ def _unpacked(source: Source, archive: py7zr.SevenZipFile, names: list[str]) -> 
         pipe.abandon()
         thread.join()
     if pipe.error:
-        raise source.error(f"cannot be unpacked to its end ({_said(pipe.error)}); it is damaged, fetch it again")
+        raise source.error(
+            f"cannot be unpacked to its end ({_summarise_error(pipe.error)}); it is damaged, fetch it again"
+        )
 
 
-def _unpack(archive: py7zr.SevenZipFile, names: list[str], pipe: "_Pipe") -> None:
+def _unpack_members(archive: py7zr.SevenZipFile, names: list[str], pipe: "_Pipe") -> None:
     try:
         archive.extract(targets=names, factory=pipe)
     except _Abandoned:
         return
-    except DAMAGED as error:
+    except DAMAGE_ERRORS as error:
         pipe.error = error
     pipe.put(None)
 
@@ -88,13 +90,13 @@ class _Pipe(py7zr.WriterFactory):
     """Where the unpacking thread leaves pieces and the reader takes them; a full one makes the thread wait."""
 
     def __init__(self) -> None:
-        self.queue: queue.Queue[Piece | None] = queue.Queue(QUEUED_PIECES)
+        self.queue: queue.Queue[Piece | None] = queue.Queue(MAX_QUEUED_PIECES)
         self.error: BaseException | None = None
         self._abandoned = threading.Event()
 
     def create(self, filename: str) -> "_Member":
         """The end that py7zr writes one member to."""
-        return _Member(_base(filename), self)
+        return _Member(_base_name(filename), self)
 
     def put(self, piece: Piece | None) -> None:
         """Waits for room."""
@@ -139,9 +141,9 @@ class _Member(py7zr.Py7zIO):
         return self._size
 
 
-def _base(name: str) -> str:
+def _base_name(name: str) -> str:
     return name.replace("\\", "/").rpartition("/")[2].lower()
 
 
-def _said(error: BaseException) -> str:
+def _summarise_error(error: BaseException) -> str:
     return str(error).partition("\n")[0] or type(error).__name__

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from itertools import chain
 from xml.parsers import expat
 
-from askalike.readers._source import Source, not_utf8
+from askalike.readers._source import SourceFiles, describe_invalid_utf8
 
-LARGEST_ELEMENT = 1 << 26
-CONTROL = bytes(b for b in range(32) if b not in b"\t\n\r")
-CONTROL_BYTE = re.compile(b"[" + re.escape(CONTROL) + b"]")
+MAX_ELEMENT_SIZE = 1 << 26
+CONTROL_CHARACTERS = bytes(b for b in range(32) if b not in b"\t\n\r")
+CONTROL_BYTE = re.compile(b"[" + re.escape(CONTROL_CHARACTERS) + b"]")
 FORBIDDEN_REFERENCE = re.compile(
     rb"&#(?:x0*(?:[0-8bcef]|1[0-9a-f]|d[89a-f][0-9a-f]{2}|fff[ef])|0*(?:[0-8]|1[1245-9]|2[0-9]|3[01]));", re.IGNORECASE
 )
-LONGEST_REFERENCE = 12
+MAX_REFERENCE_LENGTH = 12
 REPLACEMENT = "\ufffd".encode()
-INVALID = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
-MENDED = "characters that XML forbids replaced"
+INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
+REPLACED_NOTE = "characters that XML forbids replaced"
 
 
 @dataclass(slots=True)
@@ -33,22 +33,22 @@ class Element:
     text: str = ""
     children: list["Element"] = field(default_factory=list)
 
-    def all(self, tag: str) -> list["Element"]:
+    def find_all(self, tag: str) -> list["Element"]:
         """The children of one tag."""
         return [child for child in self.children if child.tag == tag]
 
-    def text_of(self, tag: str) -> str:
+    def find_text(self, tag: str) -> str:
         """The stripped text of the first child of a tag; empty where there is none."""
         return next((child.text.strip() for child in self.children if child.tag == tag), "")
 
 
-def elements(source: Source, chunks: Iterable[bytes], tag: str) -> Iterator[Element]:
+def read_elements(source: SourceFiles, chunks: Iterable[bytes], tag: str) -> Iterator[Element]:
     """Each element of a tag as soon as it is complete; what comes before an error is handed out first.
 
     Raises InputError with the line for XML that is cut short, malformed, wrongly encoded or declares entities.
     """
-    builder = _Builder(tag)
-    for chunk in chain(_mended(chunks, source), [b""]):
+    builder = _ElementBuilder(tag)
+    for chunk in chain(_replace_forbidden(chunks, source), [b""]):
         for element in builder.feed(chunk):
             source.line = element.line
             yield element
@@ -57,7 +57,7 @@ def elements(source: Source, chunks: Iterable[bytes], tag: str) -> Iterator[Elem
             raise source.error(builder.problem)
 
 
-class _Builder:
+class _ElementBuilder:
     """Feeds bytes to expat and collects the finished elements; `problem` and `line` say why it stopped."""
 
     def __init__(self, tag: str) -> None:
@@ -65,65 +65,65 @@ class _Builder:
         self.line = 0
         self._tag = tag
         self._open: list[Element] = []
-        self._done: list[Element] = []
-        self._fed = 0
-        self._since_done = 0
+        self._finished: list[Element] = []
+        self._bytes_fed = 0
+        self._bytes_since_element = 0
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._characters
-        self._parser.EntityDeclHandler = self._entity
+        self._parser.StartElementHandler = self._start_element
+        self._parser.EndElementHandler = self._end_element
+        self._parser.CharacterDataHandler = self._add_text
+        self._parser.EntityDeclHandler = self._refuse_entity
 
     def feed(self, chunk: bytes) -> list[Element]:
         """The elements that this chunk completes; an empty chunk is the end of the file."""
-        self._done = []
-        self._since_done += len(chunk)
+        self._finished = []
+        self._bytes_since_element += len(chunk)
         try:
             self._parser.Parse(chunk, not chunk)
-            if self._since_done > LARGEST_ELEMENT and not self._done:
+            if self._bytes_since_element > MAX_ELEMENT_SIZE and not self._finished:
                 self._stop(f"no end of <{self._tag}> in over 64 MB; expected one such element a row")
         except expat.ExpatError as error:
-            self._stop(self.problem or self._explained(error, chunk))
-        self._fed += len(chunk)
-        return self._done
+            self._stop(self.problem or self._describe_error(error, chunk))
+        self._bytes_fed += len(chunk)
+        return self._finished
 
     def _stop(self, problem: str) -> None:
         self.problem, self.line = problem, self._parser.CurrentLineNumber
 
-    def _explained(self, error: expat.ExpatError, chunk: bytes) -> str:
+    def _describe_error(self, error: expat.ExpatError, chunk: bytes) -> str:
         at = self._parser.ErrorByteIndex
-        inside = at - self._fed
-        if error.code == INVALID and 0 <= inside < len(chunk) and chunk[inside] > 127:
-            return not_utf8(at, chunk[inside])
+        inside = at - self._bytes_fed
+        if error.code == INVALID_TOKEN and 0 <= inside < len(chunk) and chunk[inside] > 127:
+            return describe_invalid_utf8(at, chunk[inside])
         if not chunk:
             return "the XML ends before its last element is closed; the file is cut short or empty, fetch it again"
         return f"not well-formed XML ({expat.ErrorString(error.code)}); mend the file there, or fetch it again"
 
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+    def _start_element(self, tag: str, attributes: dict[str, str]) -> None:
         if self._open or tag == self._tag:
             self._open.append(Element(tag, attributes, self._parser.CurrentLineNumber))
 
-    def _end(self, tag: str) -> None:
+    def _end_element(self, tag: str) -> None:
         if not self._open:
             return
         element = self._open.pop()
         if self._open:
             self._open[-1].children.append(element)
         else:
-            self._done.append(element)
-            self._since_done = 0
+            self._finished.append(element)
+            self._bytes_since_element = 0
 
-    def _characters(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         if self._open:
             self._open[-1].text += text
 
-    def _entity(self, name: str, *_: object) -> None:
+    def _refuse_entity(self, name: str, *_: object) -> None:
         self.problem = f"declares the entity {name!r}; such files are refused, remove its <!ENTITY> declarations"
         raise expat.ExpatError
 
 
-def _mended(chunks: Iterable[bytes], source: Source) -> Iterator[bytes]:
+def _replace_forbidden(chunks: Iterable[bytes], source: SourceFiles) -> Iterator[bytes]:
     """The chunks without what XML 1.0 forbids though dumps hold it: control characters, raw or as references."""
     kept = b""
     wide = None
@@ -133,19 +133,19 @@ def _mended(chunks: Iterable[bytes], source: Source) -> Iterator[bytes]:
             yield chunk
             continue
         chunk = kept + chunk
-        cut = chunk.rfind(b"&", -LONGEST_REFERENCE)
+        cut = chunk.rfind(b"&", -MAX_REFERENCE_LENGTH)
         cut = len(chunk) if cut < 0 or b";" in chunk[cut:] else cut
         kept = chunk[cut:]
-        if whole := _replaced(chunk[:cut], source):
+        if whole := _replace_in_chunk(chunk[:cut], source):
             yield whole
     if kept:
         yield kept
 
 
-def _replaced(chunk: bytes, source: Source) -> bytes:
+def _replace_in_chunk(chunk: bytes, source: SourceFiles) -> bytes:
     chunk, count = FORBIDDEN_REFERENCE.subn(REPLACEMENT, chunk)
-    source.note(MENDED, count)
-    if len(chunk.translate(None, CONTROL)) != len(chunk):
+    source.note(REPLACED_NOTE, count)
+    if len(chunk.translate(None, CONTROL_CHARACTERS)) != len(chunk):
         chunk, count = CONTROL_BYTE.subn(REPLACEMENT, chunk)
-        source.note(MENDED, count)
+        source.note(REPLACED_NOTE, count)
     return chunk

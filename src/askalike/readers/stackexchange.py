@@ -7,18 +7,18 @@ from pathlib import Path
 
 from askalike.config import Settings
 from askalike.errors import InputError
-from askalike.readers._source import Source
-from askalike.readers._values import optional_utc, problem, utc
-from askalike.readers._xml import elements
+from askalike.readers._source import SourceFiles
+from askalike.readers._values import describe_error, parse_optional_utc, parse_utc
+from askalike.readers._xml import read_elements
 from askalike.text.clean import strip_banner
 from askalike.types import Answer, Link, LinkKind, Question, Record
 
-QUESTION, ANSWER = "1", "2"
-POSTS, LINKS = "posts.xml", "postlinks.xml"
-PLANTED = frozenset({"1000000001", "1000000010"})
+QUESTION_TYPE, ANSWER_TYPE = "1", "2"
+POSTS_FILE, LINKS_FILE = "posts.xml", "postlinks.xml"
+PLANTED_POST_IDS = frozenset({"1000000001", "1000000010"})
 """Posts planted in every site's dump since mid-2025 (https://meta.stackexchange.com/q/412018)."""
-KINDS: dict[str | None, LinkKind] = {"3": "duplicate", "1": "related"}
-SITE = re.compile(
+LINK_KINDS: dict[str | None, LinkKind] = {"3": "duplicate", "1": "related"}
+SITE_PATTERN = re.compile(
     r"(?:[a-z0-9-]+\.)*(?:stackexchange|stackoverflow|superuser|serverfault|askubuntu|stackapps)\.com|mathoverflow\.net"
 )
 LANGUAGES = ("ru", "es", "pt", "ja")
@@ -28,68 +28,68 @@ LICENSES = (("2011-04-08", "CC BY-SA 2.5"), ("2018-05-02", "CC BY-SA 3.0"), ("99
 Row = dict[str, str]
 
 
-class Stackexchange(Settings):
+class StackexchangeReader(Settings):
     """A site's dump: PATH is its folder with Posts.xml and PostLinks.xml, or its .7z."""
 
-    def read(self, paths: Sequence[Path], source: Source) -> Iterator[Record]:
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[Record]:
         """Questions, answers and links in the dump's order. Raises InputError."""
-        files = [file for path in paths for file in _files(path)]
-        site = _site(paths)
+        files = [file for path in paths for file in _find_files(path)]
+        site = _infer_site(paths)
         source.facts |= {"name": site, "license": "CC BY-SA"}
-        known = SITE.fullmatch(site) is not None
+        known = SITE_PATTERN.fullmatch(site) is not None
         if known:
             prefix = site.partition(".")[0]
             source.facts["language"] = prefix if prefix in LANGUAGES else "en"
         source.expect(files)
-        rows = _Rows(source, f"https://{site}" if known else None)
+        rows = _RowParser(source, f"https://{site}" if known else None)
         has_posts = False
         for file in files:
-            for name, chunks in _parts(source, file):
-                convert = rows.link if name == LINKS else rows.post
-                has_posts |= name != LINKS
-                for element in elements(source, chunks, "row"):
+            for name, chunks in _open_tables(source, file):
+                convert = rows.parse_link if name == LINKS_FILE else rows.parse_post
+                has_posts |= name != LINKS_FILE
+                for element in read_elements(source, chunks, "row"):
                     yield from convert(element.attributes)
         if not has_posts:
             raise InputError(f"{paths[0]}: no Posts.xml in it; expected the dump of one site")
 
 
-class _Rows:
+class _RowParser:
     """Turns rows of a dump into records."""
 
-    def __init__(self, source: Source, url: str | None) -> None:
+    def __init__(self, source: SourceFiles, site_url: str | None) -> None:
         self._source = source
-        self._url = url
+        self._site_url = site_url
 
-    def post(self, row: Row) -> Iterator[Record]:
+    def parse_post(self, row: Row) -> Iterator[Record]:
         """A question or an answer, or why it is none."""
-        if row.get("Id") in PLANTED:
+        if row.get("Id") in PLANTED_POST_IDS:
             self._source.note("planted posts dropped")
             return
         kind = row.get("PostTypeId")
-        if kind not in (QUESTION, ANSWER):
+        if kind not in (QUESTION_TYPE, ANSWER_TYPE):
             self._source.note("posts skipped that are neither question nor answer")
             return
         try:
-            yield self._question(row) if kind == QUESTION else self._answer(row)
+            yield self._parse_question(row) if kind == QUESTION_TYPE else self._parse_answer(row)
         except (KeyError, ValueError) as error:
-            yield self._source.reject(problem(error), row)
+            yield self._source.reject(describe_error(error), row)
 
-    def link(self, row: Row) -> Iterator[Record]:
+    def parse_link(self, row: Row) -> Iterator[Record]:
         """A link of a kind that we keep."""
-        kind = KINDS.get(row.get("LinkTypeId"))
+        kind = LINK_KINDS.get(row.get("LinkTypeId"))
         if kind is None:
             self._source.note("links skipped that are neither duplicate nor related")
             return
         try:
-            link = Link(row["PostId"], row["RelatedPostId"], kind, optional_utc(row.get("CreationDate")))
+            link = Link(row["PostId"], row["RelatedPostId"], kind, parse_optional_utc(row.get("CreationDate")))
         except (KeyError, ValueError) as error:
-            yield self._source.reject(problem(error), row)
+            yield self._source.reject(describe_error(error), row)
         else:
-            if PLANTED.isdisjoint((link.source, link.target)):
+            if PLANTED_POST_IDS.isdisjoint((link.source, link.target)):
                 yield link
 
-    def _question(self, row: Row) -> Question:
-        id, created_at = row["Id"], utc(row["CreationDate"])
+    def _parse_question(self, row: Row) -> Question:
+        id, created_at = row["Id"], parse_utc(row["CreationDate"])
         body, banner = strip_banner(row.get("Body", ""), "html")
         if banner:
             self._source.note("label-leak banners removed")
@@ -98,18 +98,18 @@ class _Rows:
             row["Title"],
             body,
             "html",
-            tags_of(row.get("Tags", "")),
+            parse_tags(row.get("Tags", "")),
             created_at=created_at,
-            closed_at=optional_utc(row.get("ClosedDate")),
+            closed_at=parse_optional_utc(row.get("ClosedDate")),
             author=row.get("OwnerUserId") or row.get("OwnerDisplayName"),
-            url=self._url and f"{self._url}/q/{id}",
-            license=row.get("ContentLicense") or license_at(created_at),
-            votes=_votes(row),
+            url=self._site_url and f"{self._site_url}/q/{id}",
+            license=row.get("ContentLicense") or find_license(created_at),
+            votes=_parse_votes(row),
             accepted_answer_id=row.get("AcceptedAnswerId"),
         )
 
-    def _answer(self, row: Row) -> Answer:
-        id, created_at = row["Id"], utc(row["CreationDate"])
+    def _parse_answer(self, row: Row) -> Answer:
+        id, created_at = row["Id"], parse_utc(row["CreationDate"])
         return Answer(
             id,
             row["ParentId"],
@@ -117,23 +117,23 @@ class _Rows:
             "html",
             created_at=created_at,
             author=row.get("OwnerUserId") or row.get("OwnerDisplayName"),
-            url=self._url and f"{self._url}/a/{id}",
-            license=row.get("ContentLicense") or license_at(created_at),
-            votes=_votes(row),
+            url=self._site_url and f"{self._site_url}/a/{id}",
+            license=row.get("ContentLicense") or find_license(created_at),
+            votes=_parse_votes(row),
         )
 
 
-def tags_of(text: str) -> tuple[str, ...]:
+def parse_tags(text: str) -> tuple[str, ...]:
     """Tags in either notation of the dumps: `<a><b>` or `|a|b|`."""
     return tuple(tag for tag in re.split(r"[<>|]+", text) if tag)
 
 
-def license_at(created_at: str) -> str:
+def find_license(created_at: str) -> str:
     """The licence that Stack Exchange gave to posts of that date."""
     return next(name for before, name in LICENSES if created_at < before)
 
 
-def _votes(row: Row) -> int | None:
+def _parse_votes(row: Row) -> int | None:
     score = row.get("Score")
     try:
         return int(score) if score else None
@@ -141,37 +141,37 @@ def _votes(row: Row) -> int | None:
         raise ValueError(f"Score {score!r}: expected a whole number") from None
 
 
-def _parts(source: Source, file: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
+def _open_tables(source: SourceFiles, file: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Posts and links of one file, each as its name and chunks of bytes."""
     if file.suffix.lower() != ".7z":
-        yield file.name.lower(), source.chunks(file)
+        yield file.name.lower(), source.read_chunks(file)
         return
-    from askalike.readers._sevenzip import pieces
+    from askalike.readers._sevenzip import read_pieces
 
-    for name, group in groupby(pieces(source, file, (POSTS, LINKS)), key=lambda piece: piece[0]):
+    for name, group in groupby(read_pieces(source, file, (POSTS_FILE, LINKS_FILE)), key=lambda piece: piece[0]):
         yield name, (chunk for _, chunk in group)
 
 
-def _files(path: Path) -> list[Path]:
+def _find_files(path: Path) -> list[Path]:
     if not path.exists():
         raise InputError(f"{path}: not there; expected the folder or the .7z of a site's dump")
     if path.is_file():
         return [path]
-    files = [f for name in (POSTS, LINKS) for f in sorted(path.iterdir()) if f.name.lower() == name]
-    if not files or files[0].name.lower() != POSTS:
+    files = [f for name in (POSTS_FILE, LINKS_FILE) for f in sorted(path.iterdir()) if f.name.lower() == name]
+    if not files or files[0].name.lower() != POSTS_FILE:
         raise InputError(f"{path}: no Posts.xml in it; expected the dump of one site")
     return files
 
 
-def _site(paths: Sequence[Path]) -> str:
+def _infer_site(paths: Sequence[Path]) -> str:
     """The one site that the paths are named after (large sites come as one .7z a table: `SITE-Posts.7z`)."""
-    sites = {_site_of(path.resolve()) for path in paths}
+    sites = {_infer_site_of_path(path.resolve()) for path in paths}
     if len(sites) > 1:
         raise InputError(f"{', '.join(sorted(sites))}: several sites; import each into an archive of its own")
     return sites.pop()
 
 
-def _site_of(path: Path) -> str:
+def _infer_site_of_path(path: Path) -> str:
     if path.is_dir():
         return path.name
     if path.suffix.lower() == ".7z":

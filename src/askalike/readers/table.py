@@ -8,14 +8,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from askalike.config import Settings
-from askalike.readers._exported import exported_csv, exported_facts
-from askalike.readers._rows import Columns, rows
-from askalike.readers._seen import FirstTexts
-from askalike.readers._source import Source, files_of
-from askalike.readers._values import derived_id, optional_utc, problem, string, strings
-from askalike.types import Answer, Link, Question, Record, Rejected
+from askalike.readers._exported import read_csv_export, read_export_facts
+from askalike.readers._rows import ColumnMapping, read_rows
+from askalike.readers._seen import FirstTextStore
+from askalike.readers._source import SourceFiles, find_files
+from askalike.readers._values import derive_id, describe_error, parse_optional_utc, split_cell, to_text
+from askalike.types import Answer, Link, Question, Record, RejectedRow
 
-USUAL = {
+USUAL_COLUMNS = {
     "question": ("question", "question_text", "title", "subject", "query", "text"),
     "answer": ("answer", "answer_text", "answers", "response"),
     "body": ("body", "question_body", "description", "details", "content", "text"),
@@ -29,16 +29,16 @@ USUAL = {
     "created_at": ("created_at", "created", "creation_date", "date"),
 }
 """The names that columns usually have, Kendra's (`_question`) and QnA Maker's (`Metadata`) exports included."""
-PATTERNS = tuple(f"*.{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2"))
-KEPT = (
+FILE_PATTERNS = tuple(f"*.{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2"))
+REPEATED_ID_NOTE = (
     "rows have the id of an earlier row and another text: kept as questions of their own (else: --repeated-ids reject)"
 )
-SHORT = 3
-WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+MAX_DROPPED_LENGTH = 3
+WIDE_SCRIPTS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts that say in three characters what others need a sentence for."""
 
 
-class Table(Settings):
+class TableReader(Settings):
     """A table, one question a row: CSV, TSV, JSON lines, or JSON with --records. Usual column names are recognised.
 
     A folder that `askalike export --format csv` wrote gives back the whole archive.
@@ -64,41 +64,47 @@ class Table(Settings):
         "is done unless you say), or reject it (so it is done under --strict)",
     )
 
-    def read(self, paths: Sequence[Path], source: Source) -> Iterator[Record]:
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[Record]:
         """Each row as a question, its answers and its link. Raises InputError."""
-        if len(paths) == 1 and (facts := exported_facts(paths[0], "csv")) is not None:
+        if len(paths) == 1 and (facts := read_export_facts(paths[0], "csv")) is not None:
             source.facts |= facts
-            yield from exported_csv(paths[0], source)
+            yield from read_csv_export(paths[0], source)
             return
-        files = files_of(paths, *PATTERNS)
+        files = find_files(paths, *FILE_PATTERNS)
         source.facts["name"] = paths[0].resolve().name.partition(".")[0]
         source.expect(files)
-        columns = Columns({part: getattr(self, part) for part in USUAL}, USUAL, ("question",))
-        with FirstTexts() as first:
+        columns = ColumnMapping({part: getattr(self, part) for part in USUAL_COLUMNS}, USUAL_COLUMNS, ("question",))
+        with FirstTextStore() as first:
             for file in files:
-                for row in rows(source, file, records=self.records, quotes=self.quotes):
+                for row in read_rows(source, file, list_path=self.records, quotes=self.quotes):
                     yield from (
-                        [row] if isinstance(row, Rejected) else self._taken(columns.of(row, source), first, source, row)
+                        [row]
+                        if isinstance(row, RejectedRow)
+                        else self._parse_row(columns.extract(row, source), first, source, row)
                     )
-        columns.check_named(source)
+        columns.check_chosen(source)
 
-    def _taken(self, cells: Mapping[str, Any], first: FirstTexts, source: Source, row: object) -> list[Record]:
+    def _parse_row(
+        self, cells: Mapping[str, Any], first_texts: FirstTextStore, source: SourceFiles, row: object
+    ) -> list[Record]:
         try:
-            return self._records(cells, first, source)
+            return self._build_records(cells, first_texts, source)
         except (KeyError, ValueError) as error:
-            return [source.reject(problem(error), row)]
+            return [source.reject(describe_error(error), row)]
 
-    def _records(self, cells: Mapping[str, Any], first: FirstTexts, source: Source) -> list[Record]:
+    def _build_records(
+        self, cells: Mapping[str, Any], first_texts: FirstTextStore, source: SourceFiles
+    ) -> list[Record]:
         """A question with its answers and links. Raises KeyError or ValueError."""
-        title = string(cells.get("question"))
+        title = to_text(cells.get("question"))
         if not title:
             raise KeyError("question")
-        body, given = string(cells.get("body")), string(cells.get("id"))
+        body, given = to_text(cells.get("body")), to_text(cells.get("id"))
         source.ids_are_given = "id" in cells
-        id = self._id(given, derived_id(title, body), first, source)
-        texts = _texts(cells.get("answer"))
+        id = self._choose_id(given, derive_id(title, body), first_texts, source)
+        texts = _split_answers(cells.get("answer"))
         answers = [
-            Answer(f"{id}_{n if given else derived_id(text)}", id, text, self.markup, len(texts) == 1)
+            Answer(f"{id}_{n if given else derive_id(text)}", id, text, self.markup, len(texts) == 1)
             for n, text in enumerate(texts, 1)
         ]
         question = Question(
@@ -106,47 +112,47 @@ class Table(Settings):
             title,
             body,
             self.markup,
-            strings(cells.get("tags")),
-            string(cells.get("category")) or None,
-            _language(cells.get("lang")),
-            optional_utc(string(cells.get("created_at"))),
-            url=string(cells.get("url")) or None,
+            split_cell(cells.get("tags")),
+            to_text(cells.get("category")) or None,
+            _parse_language(cells.get("lang")),
+            parse_optional_utc(to_text(cells.get("created_at"))),
+            url=to_text(cells.get("url")) or None,
             accepted_answer_id=answers[0].id if len(answers) == 1 else None,
-            rephrasings=_rephrasings(cells.get("alternates"), title, source),
+            rephrasings=_parse_rephrasings(cells.get("alternates"), title, source),
         )
-        return [question, *answers, *(Link(id, target) for target in strings(cells.get("duplicate_of")))]
+        return [question, *answers, *(Link(id, target) for target in split_cell(cells.get("duplicate_of")))]
 
-    def _id(self, given: str, own: str, first: FirstTexts, source: Source) -> str:
+    def _choose_id(self, given: str, derived: str, first_texts: FirstTextStore, source: SourceFiles) -> str:
         """The id that is given, unless an earlier row with another text has it; `own` is made from the text."""
         if not given:
-            return own
+            return derived
         rejects = self.repeated_ids == "reject" or (self.repeated_ids is None and source.strict)
-        if rejects or first.of(given, own) == own:
+        if rejects or first_texts.get_or_add(given, derived) == derived:
             return given
-        source.note(KEPT)
-        return f"{given}#{own}"
+        source.note(REPEATED_ID_NOTE)
+        return f"{given}#{derived}"
 
 
-def _texts(value: Any) -> list[str]:
+def _split_answers(value: Any) -> list[str]:
     """The answers of a cell: one text, or a list (JSON) of them, each once."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         value = [value]
-    return list(dict.fromkeys(strings(value, separators="")))
+    return list(dict.fromkeys(split_cell(value, separators="")))
 
 
-def _rephrasings(value: Any, title: str, source: Source) -> tuple[str, ...]:
+def _parse_rephrasings(value: Any, title: str, source: SourceFiles) -> tuple[str, ...]:
     """Other phrasings, each once; those empty or of three letters or fewer are no questions."""
     if isinstance(value, list):
-        source.note("empty alternates dropped", sum(not string(v) for v in value))
-    given = strings(value)
-    kept = [text for text in given if len(text) > SHORT or WIDE.search(text)]
+        source.note("empty alternates dropped", sum(not to_text(v) for v in value))
+    given = split_cell(value)
+    kept = [text for text in given if len(text) > MAX_DROPPED_LENGTH or WIDE_SCRIPTS.search(text)]
     source.note("alternates of three letters or fewer dropped", len(given) - len(kept))
     return tuple(text for text in dict.fromkeys(kept) if text != title)
 
 
-def _language(value: Any) -> str | None:
+def _parse_language(value: Any) -> str | None:
     """`en` of `en`, `EN` or `en-US`. Raises ValueError for what is no such code."""
-    code = re.split("[-_]", string(value).lower())[0]
+    code = re.split("[-_]", to_text(value).lower())[0]
     if code and not re.fullmatch("[a-z]{2}", code):
         raise ValueError(f"language {value!r}: expected a two-letter code such as en")
     return code or None

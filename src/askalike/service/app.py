@@ -5,31 +5,33 @@ from contextlib import ExitStack, asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 
-from askalike.service import answers, asking, curating, health, links, metrics, pages, questions, similar, widget
-from askalike.service.desk import Desk
-from askalike.service.dropin import apache_answer, discourse
-from askalike.service.limits import BodyLimit
-from askalike.service.loopback import LoopbackOnly
-from askalike.service.origins import Origins
-from askalike.service.problems import RESPONSES, install
-from askalike.service.rate import Rate
-from askalike.service.renewing import renewing
+from askalike.service import pages
+from askalike.service.dropins import apache_answer, discourse
+from askalike.service.limits import BodyLimitMiddleware
+from askalike.service.loopback import LoopbackOnlyMiddleware
+from askalike.service.origins import ArchiveCORSMiddleware
+from askalike.service.processes.hot_reload import hot_reload
+from askalike.service.rate import RateLimiter
+from askalike.service.routes import answers, asking, health, links, metrics, questions, similar, widget
+from askalike.service.routes import moderation as curating
+from askalike.service.routes.problems import RESPONSES, install_error_handlers
+from askalike.service.served_archive import ServedArchive
 from askalike.service.settings import ServiceSettings
-from askalike.service.tracing import Tracing
+from askalike.service.tracing import TracingMiddleware
 
 VERSION = "1"
 
 
-def create_app(settings: ServiceSettings, rate: Rate) -> FastAPI:
+def create_app(settings: ServiceSettings, rate_limiter: RateLimiter) -> FastAPI:
     """The service as an ASGI application. It opens the archives when it starts and closes them when it ends."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as stack:
-            app.state.desks = {name: Desk.open(name, settings) for name in settings.folders()}
-            for desk in app.state.desks.values():
-                stack.callback(desk.close)
-            async with renewing(app.state.desks.values()):
+            app.state.served_archives = {name: ServedArchive.open(name, settings) for name in settings.archive_paths()}
+            for served_archive in app.state.served_archives.values():
+                stack.callback(served_archive.close)
+            async with hot_reload(app.state.served_archives.values()):
                 yield
 
     app = FastAPI(
@@ -41,22 +43,28 @@ def create_app(settings: ServiceSettings, rate: Rate) -> FastAPI:
         redoc_url=None,
         responses=dict(RESPONSES),
     )
-    app.state.settings, app.state.rate = settings, rate
-    install(app)
-    app.include_router(_of_an_archive(), prefix="/v1/{archive}")  # first: what is asked most is looked for first
+    app.state.settings, app.state.rate = settings, rate_limiter
+    install_error_handlers(app)
+    app.include_router(
+        _create_archive_router(), prefix="/v1/{archive}"
+    )  # first: what is asked most is looked for first
     app.include_router(health.router)
     app.include_router(metrics.router)
     app.include_router(widget.router)
-    app.include_router(pages.router())
-    app.add_middleware(BodyLimit, most_bytes=settings.max_body_bytes, receive_s=settings.receive_s)
-    app.add_middleware(Origins, allowed=settings.allow_origins, desks=lambda: app.state.desks.values())
+    app.include_router(pages.create_router())
+    app.add_middleware(BodyLimitMiddleware, max_bytes=settings.max_body_bytes, receive_s=settings.receive_s)
+    app.add_middleware(
+        ArchiveCORSMiddleware,
+        allowed_origins=settings.allow_origins,
+        served_archives=lambda: app.state.served_archives.values(),
+    )
     if settings.keyless:
-        app.add_middleware(LoopbackOnly)
-    app.add_middleware(Tracing, log_texts=settings.log_texts)
+        app.add_middleware(LoopbackOnlyMiddleware)
+    app.add_middleware(TracingMiddleware, log_texts=settings.log_texts)
     return app
 
 
-def _of_an_archive() -> APIRouter:
+def _create_archive_router() -> APIRouter:
     router = APIRouter()
     for part in (similar, asking, discourse, apache_answer, questions, answers, links, curating):
         router.include_router(part.router)

@@ -5,27 +5,31 @@ from collections.abc import Callable, Iterable, Sequence
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-from askalike.service.desk import Desk
-from askalike.service.tracing import HEADER
+from askalike.service.served_archive import ServedArchive
+from askalike.service.tracing import REQUEST_ID_HEADER
 
-REMEMBERED_S = 600
+PREFLIGHT_MAX_AGE_S = 600
 """How long a browser need not ask again whether it may ask."""
 
 
-class Origins(CORSMiddleware):
+class ArchiveCORSMiddleware(CORSMiddleware):
     """ASGI middleware: the origins that the operator allows, and those that a key was made for, may read and search."""
 
-    def __init__(self, app: ASGIApp, allowed: Sequence[str], desks: Callable[[], Iterable[Desk]]) -> None:
+    def __init__(
+        self, app: ASGIApp, allowed_origins: Sequence[str], served_archives: Callable[[], Iterable[ServedArchive]]
+    ) -> None:
         super().__init__(
             app,
-            allow_origins=allowed,
+            allow_origins=allowed_origins,
             allow_methods=("GET", "POST"),
             allow_headers=("authorization", "content-type"),
-            expose_headers=(HEADER, "retry-after"),
-            max_age=REMEMBERED_S,
+            expose_headers=(REQUEST_ID_HEADER, "retry-after"),
+            max_age=PREFLIGHT_MAX_AGE_S,
         )
-        self._desks = desks
+        self._served_archives = served_archives
 
     def is_allowed_origin(self, origin: str) -> bool:
         """Whether pages of that origin may."""
-        return super().is_allowed_origin(origin) or any(desk.published(origin) for desk in self._desks())
+        return super().is_allowed_origin(origin) or any(
+            served_archive.has_key_for_origin(origin) for served_archive in self._served_archives()
+        )

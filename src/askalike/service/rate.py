@@ -13,28 +13,28 @@ import secrets
 import struct
 import time
 
-PLACES = 1 << 14
-WIDTH = 8
+N_SLOTS = 1 << 14
+SLOT_BYTES = 8
 KEY_BYTES = 32
-SIZE = KEY_BYTES + PLACES * WIDTH
+FILE_BYTES = KEY_BYTES + N_SLOTS * SLOT_BYTES
 
 
-class Rate:
+class RateLimiter:
     """At most `per_s` requests a second of one caller, `burst` of them at once. `per_s` of 0 is no limit."""
 
-    def __init__(self, number: int, per_s: float, burst: int) -> None:
+    def __init__(self, fd: int, per_s: float, burst: int) -> None:
         """`number`: the file descriptor that `shared` gave."""
-        self._number = number
+        self._fd = fd
         self._per_s = per_s
         self._burst = burst
-        self._memory = mmap.mmap(number, SIZE)
+        self._memory = mmap.mmap(fd, FILE_BYTES)
 
-    def wait_s(self, caller: str) -> float:
+    def acquire(self, caller: str) -> float:
         """0 where the caller may go on, which counts; else how long it has to wait."""
         if not self._per_s:
             return 0.0
-        at = self._place(caller)
-        fcntl.lockf(self._number, fcntl.LOCK_EX, WIDTH, at)
+        at = self._slot_offset(caller)
+        fcntl.lockf(self._fd, fcntl.LOCK_EX, SLOT_BYTES, at)
         try:
             now = time.monotonic()
             due = max(now, struct.unpack_from("d", self._memory, at)[0])
@@ -44,16 +44,16 @@ class Rate:
             struct.pack_into("d", self._memory, at, due + 1 / self._per_s)
             return 0.0
         finally:
-            fcntl.lockf(self._number, fcntl.LOCK_UN, WIDTH, at)
+            fcntl.lockf(self._fd, fcntl.LOCK_UN, SLOT_BYTES, at)
 
-    def _place(self, caller: str) -> int:
+    def _slot_offset(self, caller: str) -> int:
         digest = hashlib.blake2b(caller.encode(), key=self._memory[:KEY_BYTES], digest_size=8).digest()
-        return KEY_BYTES + int.from_bytes(digest) % PLACES * WIDTH
+        return KEY_BYTES + int.from_bytes(digest) % N_SLOTS * SLOT_BYTES
 
 
-def shared(folder: str) -> int:
+def create_shared_file(folder: str) -> int:
     """The descriptor of a fresh file in that folder, for processes to inherit."""
     number = os.open(os.path.join(folder, "rate"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     os.write(number, secrets.token_bytes(KEY_BYTES))
-    os.ftruncate(number, SIZE)
+    os.ftruncate(number, FILE_BYTES)
     return number

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from askalike.archive.keys import ORIGIN
 from askalike.config import Settings
 from askalike.errors import SettingsError
 from askalike.service.hosts import is_loopback
+from askalike.store.keys import ORIGIN_PATTERN
 
 
 class ServiceSettings(Settings):
@@ -45,9 +45,9 @@ class ServiceSettings(Settings):
 
     @field_validator("allow_origins")
     @classmethod
-    def _origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+    def _validate_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
         for origin in origins:
-            if not ORIGIN.fullmatch(origin):
+            if not ORIGIN_PATTERN.fullmatch(origin):
                 raise ValueError(f"{origin!r} is no origin; expected one such as https://forum.example, without a path")
         return origins
 
@@ -56,7 +56,7 @@ class ServiceSettings(Settings):
         """Whether everything is open to who has no key."""
         return is_loopback(self.host) and not self.require_keys
 
-    def folders(self) -> Mapping[str, Path]:
+    def archive_paths(self) -> Mapping[str, Path]:
         """Each archive's name, that of its folder, and where it is. Raises SettingsError where two have one name."""
         named = [(path.resolve().name, path) for path in self.archives]
         if twice := [name for name, n in Counter(name for name, _ in named).items() if n > 1]:

@@ -8,10 +8,10 @@ from numba import njit
 Normalisation = Literal["none", "h1", "h2", "h3", "z"]
 NORMALISATIONS = ("none", "h1", "h2", "h3", "z")
 
-C = (1.0, 0.25, 0.5, 2.0, 4.0, 8.0)
+C_VALUES = (1.0, 0.25, 0.5, 2.0, 4.0, 8.0)
 NORMALISATION_GRIDS = (
-    {"normalisation": ("h2",), "c": C},
-    {"normalisation": ("h1",), "c": C},
+    {"normalisation": ("h2",), "c": C_VALUES},
+    {"normalisation": ("h1",), "c": C_VALUES},
     {"normalisation": ("h3",), "mu": (800.0, 50.0, 100.0, 200.0, 400.0, 1600.0)},
     {"normalisation": ("z",), "z": (0.3, 0.1, 0.2, 0.4)},
     {"normalisation": ("none",)},
@@ -20,17 +20,19 @@ NORMALISATION_GRIDS = (
 
 
 @njit("float64(int64, float64, float64, float64, float64, float64, float64)", cache=True)
-def normalised(kind: int, c: float, tf: float, length: float, ttf: float, total: float, average: float) -> float:
+def normalise_tf(
+    normalisation: int, c: float, tf: float, length: float, ttf: float, total: float, average: float
+) -> float:
     """The frequency that the term would have in a document of average length.
 
     kind: position in NORMALISATIONS. c: the parameter of that normalisation (c of H1 and H2, μ of H3, z of Z).
     """
-    if kind == 1:
+    if normalisation == 1:
         return tf * c * average / length
-    if kind == 2:
+    if normalisation == 2:
         return tf * math.log2(1.0 + c * average / length)
-    if kind == 3:
+    if normalisation == 3:
         return c * (tf + c * (ttf + 1.0) / (total + 1.0)) / (length + c)
-    if kind == 4:
+    if normalisation == 4:
         return tf * (average / length) ** c
     return tf

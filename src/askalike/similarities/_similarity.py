@@ -28,6 +28,6 @@ class Similarity(Settings):
         """
 
 
-def signature(parameters: int) -> list[Any]:
+def float64_signature(parameter_count: int) -> list[Any]:
     """The compiled signature of a formula: that many float64 in, one out."""
-    return [f"float64({', '.join(['float64'] * parameters)})"]
+    return [f"float64({', '.join(['float64'] * parameter_count)})"]

@@ -6,18 +6,18 @@ from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._similarity import Floats, Similarity, signature
+from askalike.similarities._similarity import Floats, Similarity, float64_signature
 from askalike.types import Collection
 
 
-@vectorize(signature(7), cache=True)
+@vectorize(float64_signature(7), cache=True)
 def bm25(tf: float, length: float, df: float, documents: float, average: float, k1: float, b: float) -> float:
     """ln(1 + (N−n+½)/(n+½)) · tf / (tf + k1·(1−b+b·L/avg))."""
     idf = math.log(1.0 + (documents - df + 0.5) / (df + 0.5))
     return idf * tf / (tf + k1 * (1.0 - b + b * length / average))
 
 
-class Bm25(Similarity):
+class Bm25Similarity(Similarity):
     """BM25. Lucene's defaults; elsewhere others are usual (Anserini 0.9/0.4, bm25s 1.5/0.75)."""
 
     GRIDS = ({"k1": (1.2, 0.3, 0.6, 0.9, 1.5, 2.0), "b": (0.75, 0.0, 0.15, 0.3, 0.45, 0.6, 0.9)},)

@@ -7,15 +7,15 @@ from numba import njit, vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._normalisation import NORMALISATION_GRIDS, NORMALISATIONS, Normalisation, normalised
-from askalike.similarities._similarity import Floats, Similarity, signature
+from askalike.similarities._normalisation import NORMALISATION_GRIDS, NORMALISATIONS, Normalisation, normalise_tf
+from askalike.similarities._similarity import Floats, Similarity, float64_signature
 from askalike.types import Collection
 
 BASIC_MODELS = ("g", "in", "if", "ine")
 
 
 @njit("float64(int64, float64, float64, float64)", cache=True)
-def information(model: int, df: float, ttf: float, documents: float) -> float:
+def information_content(model: int, df: float, ttf: float, documents: float) -> float:
     """What one occurrence tells under the models In, IF and Ine, in bits."""
     if model == 1:
         return math.log2((documents + 1.0) / (df + 0.5))
@@ -25,22 +25,22 @@ def information(model: int, df: float, ttf: float, documents: float) -> float:
     return math.log2((documents + 1.0) / (expected + 0.5))
 
 
-@vectorize(signature(10), cache=True)
+@vectorize(float64_signature(10), cache=True)
 def dfr(
     tf: float, length: float, df: float, ttf: float, documents: float, total: float,
-    model: float, bernoulli: float, kind: float, c: float,
+    model: float, bernoulli: float, normalisation: float, c: float,
 ) -> float:  # fmt: skip
     """Information of the normalised frequency times its after-effect, in Lucene 9's algebra."""
-    tfn = normalised(int(kind), c, tf, length, ttf, total, total / documents)
+    tfn = normalise_tf(int(normalisation), c, tf, length, ttf, total, total / documents)
     effect = (ttf + 2.0) / (df + 1.0) if bernoulli else 1.0
     if model == 0.0:
         lam = (ttf + 1.0) / (documents + ttf + 1.0)
         b, g = math.log2(lam + 1.0), math.log2((1.0 + lam) / lam)
         return effect * (g - (g - b) / (1.0 + tfn))
-    return information(int(model), df, ttf, documents) * effect * (1.0 - 1.0 / (1.0 + tfn))
+    return information_content(int(model), df, ttf, documents) * effect * (1.0 - 1.0 / (1.0 + tfn))
 
 
-class Dfr(Similarity):
+class DfrSimilarity(Similarity):
     """Divergence from randomness: a basic model, an after-effect, a normalisation."""
 
     GRIDS = tuple(

@@ -7,29 +7,29 @@ from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._normalisation import NORMALISATION_GRIDS, NORMALISATIONS, Normalisation, normalised
-from askalike.similarities._similarity import Floats, Similarity, signature
+from askalike.similarities._normalisation import NORMALISATION_GRIDS, NORMALISATIONS, Normalisation, normalise_tf
+from askalike.similarities._similarity import Floats, Similarity, float64_signature
 from askalike.types import Collection
 
 BELOW_ONE = 1.0 - 2.0**-24  # the float before 1, which Lucene takes where λ would be 1
 
 
-@vectorize(signature(10), cache=True)
+@vectorize(float64_signature(10), cache=True)
 def ib(
     tf: float, length: float, df: float, ttf: float, documents: float, total: float,
-    spl: float, by_ttf: float, kind: float, c: float,
+    spl: float, by_ttf: float, normalisation: float, c: float,
 ) -> float:  # fmt: skip
     """−ln of the probability of a frequency at least as high: log-logistic, or smoothed power law."""
     lam = ((ttf if by_ttf else df) + 1.0) / (documents + 1.0)
     if lam == 1.0:
         lam = BELOW_ONE
-    tfn = normalised(int(kind), c, tf, length, ttf, total, total / documents)
+    tfn = normalise_tf(int(normalisation), c, tf, length, ttf, total, total / documents)
     if spl:
         return -math.log((lam ** (tfn / (tfn + 1.0)) - lam) / (1.0 - lam))
     return -math.log(lam / (tfn + lam))
 
 
-class Ib(Similarity):
+class IbSimilarity(Similarity):
     """Information-based model: a distribution, the statistic λ that it is fitted with, a normalisation."""
 
     GRIDS = tuple({"distribution": ("ll", "spl"), "lambda": ("df", "ttf"), **grid} for grid in NORMALISATION_GRIDS)

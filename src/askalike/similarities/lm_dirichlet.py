@@ -6,18 +6,18 @@ from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._similarity import Floats, Similarity, signature
+from askalike.similarities._similarity import Floats, Similarity, float64_signature
 from askalike.types import Collection
 
 
-@vectorize(signature(5), cache=True)
+@vectorize(float64_signature(5), cache=True)
 def lm_dirichlet(tf: float, length: float, ttf: float, total: float, mu: float) -> float:
     """max(0, ln(1 + tf/(μp)) + ln(μ/(L+μ))), p = (F+1)/(T+1)."""
     p = (ttf + 1.0) / (total + 1.0)
     return max(0.0, math.log(1.0 + tf / (mu * p)) + math.log(mu / (length + mu)))
 
 
-class LmDirichlet(Similarity):
+class LmDirichletSimilarity(Similarity):
     """Language model with Dirichlet smoothing. Short texts like a small μ."""
 
     GRIDS = ({"mu": (2000.0, 25.0, 50.0, 100.0, 200.0, 300.0, 500.0, 1000.0, 1500.0, 2500.0)},)

@@ -6,18 +6,18 @@ from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._similarity import Floats, Similarity, signature
+from askalike.similarities._similarity import Floats, Similarity, float64_signature
 from askalike.types import Collection
 
 
-@vectorize(signature(5), cache=True)
+@vectorize(float64_signature(5), cache=True)
 def lm_jelinek_mercer(tf: float, length: float, ttf: float, total: float, lam: float) -> float:
     """ln(1 + ((1−λ)·tf/L) / (λp)), p = (F+1)/(T+1)."""
     p = (ttf + 1.0) / (total + 1.0)
     return math.log(1.0 + ((1.0 - lam) * tf / length) / (lam * p))
 
 
-class LmJelinekMercer(Similarity):
+class LmJelinekMercerSimilarity(Similarity):
     """Language model with Jelinek-Mercer smoothing."""
 
     GRIDS = ({"lambda": (0.7, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 0.9)},)

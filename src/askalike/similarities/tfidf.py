@@ -6,18 +6,18 @@ from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._similarity import Floats, Similarity, signature
+from askalike.similarities._similarity import Floats, Similarity, float64_signature
 from askalike.types import Collection
 
 
-@vectorize(signature(5), cache=True)
+@vectorize(float64_signature(5), cache=True)
 def tfidf(tf: float, length: float, df: float, documents: float, idf_power: float) -> float:
     """√tf · idf^power / √length, idf = ln((N+1)/(n+1)) + 1."""
     idf = math.log((documents + 1.0) / (df + 1.0)) + 1.0
     return math.sqrt(tf) * idf**idf_power / math.sqrt(length)
 
 
-class Tfidf(Similarity):
+class TfidfSimilarity(Similarity):
     """TF-IDF with Lucene's length normalisation."""
 
     GRIDS = ({"idf_power": (1.0, 0.5, 1.5, 2.0, 3.0)},)

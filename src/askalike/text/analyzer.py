@@ -14,15 +14,15 @@ from pydantic import field_validator
 from askalike.config import Settings
 from askalike.text.clean import plain_text
 from askalike.text.language import LANGUAGES
-from askalike.text.stems import language_of, stem
+from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
-from askalike.text.words import Tokenizer, cjk_run, is_plain, word_pattern
+from askalike.text.words import Tokenizer, cjk_pattern, is_plain, word_pattern
 from askalike.types import Markup
 
 VERSION: Final = 1
 """Raised whenever any text would yield other terms than before: older indexes are then refused."""
 
-_REMEMBERED = 100_000
+_MAX_CACHED_WORDS = 100_000
 """Words of each language whose terms are kept: some 20 MB."""
 
 _DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
@@ -50,7 +50,7 @@ class AnalyzerSettings(Settings):
 
     @field_validator("language")
     @classmethod
-    def _known(cls, language: str) -> str:
+    def _check_language(cls, language: str) -> str:
         if language != "auto" and language not in LANGUAGES:
             raise ValueError(f"expected auto or one of {', '.join(LANGUAGES)}")
         return language
@@ -67,8 +67,8 @@ class Analyzer:
 
     def __init__(self, settings: AnalyzerSettings | None = None) -> None:
         self.settings = settings or AnalyzerSettings()
-        self._languages: dict[str, _Terms] = {}
-        self._plain = word_pattern(self.settings.tokenizer, plain=True)
+        self._term_caches: dict[str, _TermCache] = {}
+        self._plain_pattern = word_pattern(self.settings.tokenizer, plain=True)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -76,26 +76,26 @@ class Analyzer:
         parts = [self.settings.model_dump(), VERSION, Stemmer.version(), unicodedata.unidata_version]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def text(self, raw: str, markup: Markup) -> str:
+    def plain_text(self, raw: str, markup: Markup) -> str:
         """The plain text of a title, a body or a query, code and links treated as the settings say."""
         return plain_text(raw, markup, code=self.settings.code, links=self.settings.links)
 
-    def tokens(self, text: str, language: str | None = None) -> list[str]:
+    def analyze(self, text: str, language: str | None = None) -> list[str]:
         """The terms of a plain text, in its order."""
         if not is_plain(text):
-            return [term for term, _, _ in self._spans(text, language)]
-        found = list(map(self._terms(language).__getitem__, self._plain.findall(text)))
+            return [term for term, _, _ in self._iter_spans(text, language)]
+        found = list(map(self._get_term_cache(language).__getitem__, self._plain_pattern.findall(text)))
         return list(filter(None, found)) if self.settings.stop_words else found
 
-    def spans(self, text: str, language: str | None = None) -> list[tuple[str, int, int]]:
+    def analyze_with_spans(self, text: str, language: str | None = None) -> list[tuple[str, int, int]]:
         """The same terms, each with the offsets of its first character and of that after its last in `text`."""
         if not is_plain(text):
-            return list(self._spans(text, language))
-        terms = self._terms(language)
-        found = [(terms[word[0]], word.start(), word.end()) for word in self._plain.finditer(text)]
+            return list(self._iter_spans(text, language))
+        terms = self._get_term_cache(language)
+        found = [(terms[word[0]], word.start(), word.end()) for word in self._plain_pattern.finditer(text)]
         return [span for span in found if span[0]] if self.settings.stop_words else found
 
-    def prefix(self, text: str, language: str | None = None) -> tuple[list[str], str | None]:
+    def split_prefix(self, text: str, language: str | None = None) -> tuple[list[str], str | None]:
         """Text that is still being typed: the terms of its finished words, and the unfinished last word.
 
         That word is lower-cased, but neither stemmed nor looked up as a stop word; None where the text ends in white
@@ -103,15 +103,15 @@ class Analyzer:
         pairs before it are terms.
         """
         *_, last = (None, *self._pattern(text).finditer(text))
-        if not last or last.end() < len(text) or self._is_sign(text[-1]):
-            return self.tokens(text, language), None
+        if not last or last.end() < len(text) or self._is_punctuation(text[-1]):
+            return self.analyze(text, language), None
         if not self._is_cjk(last[0]):
-            return self.tokens(text[: last.start()], language), self._folded(last[0])
-        pairs = self.tokens(last[0], language) if len(last[0]) > 1 else []
-        return self.tokens(text[: last.start()], language) + pairs, text[-1]
+            return self.analyze(text[: last.start()], language), self._normalise_word(last[0])
+        pairs = self.analyze(last[0], language) if len(last[0]) > 1 else []
+        return self.analyze(text[: last.start()], language) + pairs, text[-1]
 
-    def _spans(self, text: str, language: str | None) -> Iterator[tuple[str, int, int]]:
-        terms = self._terms(language)
+    def _iter_spans(self, text: str, language: str | None) -> Iterator[tuple[str, int, int]]:
+        terms = self._get_term_cache(language)
         for found in self._pattern(text).finditer(text):
             word, start = found[0], found.start()
             if self._is_cjk(word):
@@ -125,35 +125,35 @@ class Analyzer:
         return word_pattern(self.settings.tokenizer, is_plain(text))
 
     def _is_cjk(self, word: str) -> bool:
-        return not word.isascii() and self.settings.tokenizer != "whitespace" and cjk_run().match(word) is not None
+        return not word.isascii() and self.settings.tokenizer != "whitespace" and cjk_pattern().match(word) is not None
 
-    def _is_sign(self, character: str) -> bool:
+    def _is_punctuation(self, character: str) -> bool:
         return self.settings.tokenizer == "ptb" and unicodedata.category(character)[0] not in "LMN"
 
-    def _folded(self, word: str) -> str:
+    def _normalise_word(self, word: str) -> str:
         if self.settings.tokenizer == "whitespace":
             return _SURROGATE.sub("\ufffd", word)
-        return _fold(word)
+        return _fold_case(word)
 
-    def _terms(self, language: str | None) -> "_Terms":
+    def _get_term_cache(self, language: str | None) -> "_TermCache":
         code = self.settings.language if self.settings.language != "auto" else language or "en"
-        if code not in self._languages:
+        if code not in self._term_caches:
             code = code if code in LANGUAGES else "other"
-            self._languages.setdefault(code, _Terms(self, code))
-        return self._languages[code]
+            self._term_caches.setdefault(code, _TermCache(self, code))
+        return self._term_caches[code]
 
-    def _term(self, word: str, language: str) -> str:
+    def _word_to_term(self, word: str, language: str) -> str:
         """One word's term; "" for a stop word."""
-        folded = self._folded(word)
+        folded = self._normalise_word(word)
         if self.settings.tokenizer == "whitespace":
             return folded
-        own = language_of(folded, language)
+        own = word_language(folded, language)
         if self.settings.stop_words and own and folded in stop_words(own):
             return ""
         return stem(folded, own) if self.settings.stem else folded
 
 
-class _Terms(dict[str, str]):
+class _TermCache(dict[str, str]):
     """Word → term in the texts of one language; worked out when first asked for, forgotten when there are too many."""
 
     def __init__(self, analyzer: Analyzer, language: str) -> None:
@@ -161,13 +161,13 @@ class _Terms(dict[str, str]):
         self._language = language
 
     def __missing__(self, word: str) -> str:
-        if len(self) >= _REMEMBERED:
+        if len(self) >= _MAX_CACHED_WORDS:
             self.clear()
-        term = self[word] = self._analyzer._term(word, self._language)
+        term = self[word] = self._analyzer._word_to_term(word, self._language)
         return term
 
 
-def _fold(word: str) -> str:
+def _fold_case(word: str) -> str:
     """Lower case, composed (NFC), with straight apostrophes and without stress marks that no letter includes."""
     word = word.lower()
     if word.isascii():

@@ -44,22 +44,22 @@ def plain_text(
     if not text.isascii():
         text = _SURROGATE.sub("\ufffd", text)
     if markup == "html":
-        text = _without_tags(text, code)
+        text = _strip_tags(text, code)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
     text = _CONTROL.sub(" ", text)
     if links == "token" and ("://" in text or "www." in text):
         text = _URL.sub(f" {LINK_TOKEN} ", text)
     if "\n" not in text:
-        return _one_line(text)
-    return "\n".join(filter(None, map(_one_line, text.split("\n"))))
+        return _collapse_spaces(text)
+    return "\n".join(filter(None, map(_collapse_spaces, text.split("\n"))))
 
 
-def _one_line(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
-def _without_tags(text: str, code: Literal["drop", "keep"]) -> str:
+def _strip_tags(text: str, code: Literal["drop", "keep"]) -> str:
     """HTML's text. Block tags go before the parser sees them: most bodies then need none, and none nests deeply."""
     text = text.replace("\n", " ").replace("\0", " ")
     if "<" in text:
@@ -72,7 +72,7 @@ def _without_tags(text: str, code: Literal["drop", "keep"]) -> str:
     return tree.text()
 
 
-_PHRASES = (
+_BANNER_PHRASES = (
     r"possible duplicates?(?=\s*(?::|of\b|$))",
     r"this question (?:already has|may already have) (?:an answer|answers)",
     r"возможный дубликат",
@@ -82,17 +82,28 @@ _PHRASES = (
     r"possível duplicata",
     r"esta pergunta já tem (?:uma resposta|respostas)",
 )
-_HINTS = ("possible dup", "already ha", "дубликат", "этот вопрос уже", "duplicado", "duplicata", "ya tiene", "já tem")
-_HEAD = 600
-_PHRASE = re.compile(rf"\s*(?:{'|'.join(_PHRASES)})(?:\s+(?:of|here|здесь|de|aquí|aqui))?\s*:?\s*", re.IGNORECASE)
+_BANNER_HINTS = (
+    "possible dup",
+    "already ha",
+    "дубликат",
+    "этот вопрос уже",
+    "duplicado",
+    "duplicata",
+    "ya tiene",
+    "já tem",
+)
+_HEAD_LENGTH = 600
+_BANNER_PHRASE = re.compile(
+    rf"\s*(?:{'|'.join(_BANNER_PHRASES)})(?:\s+(?:of|here|здесь|de|aquí|aqui))?\s*:?\s*", re.IGNORECASE
+)
 _FIRST_ELEMENT = re.compile(r"\s*<(blockquote|div|aside|p)\b[^<>]*>", re.IGNORECASE)
 _TAGS_AND_LINKS = re.compile(r"<a\b[^<>]*>.*?</a\s*>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 _LIST = re.compile(r"\s*<([uo])l\b[^<>]*>.*?</\1l\s*>\s*", re.IGNORECASE | re.DOTALL)
 _PARAGRAPH = re.compile(r"\s*(\S[^\n]*(?:\n[^\S\n]*\S[^\n]*){0,9})\n[^\S\n]*\n\s*")
 _QUOTE_MARKS = re.compile(r"[>*_]")
-_TITLES_AT_MOST = 300
+_MAX_TITLES_LENGTH = 300
 """Characters that a boxed banner may hold beside its phrase and links: a few titles, not somebody's question."""
-_BANNER_AT_MOST = 10_000
+_MAX_BANNER_LENGTH = 10_000
 """Characters of a banner with its tags."""
 
 
@@ -105,31 +116,31 @@ def strip_banner(body: str, markup: Markup) -> tuple[str, bool]:
     only the phrase and links, with the list after it; in plain text a first paragraph of at most ten lines that a
     blank line ends. Several in a row all go. A body that mentions the words anywhere else is returned as it is.
     """
-    head = body[:_HEAD].lower()
-    if not any(hint in head for hint in _HINTS):
+    head = body[:_HEAD_LENGTH].lower()
+    if not any(hint in head for hint in _BANNER_HINTS):
         return body, False
     rest = body
-    while end := _html_banner(rest) if markup == "html" else _text_banner(rest):
+    while end := _find_html_banner_end(rest) if markup == "html" else _find_text_banner_end(rest):
         rest = rest[end:].lstrip()
     return rest, rest is not body
 
 
-def _html_banner(body: str) -> int:
+def _find_html_banner_end(body: str) -> int:
     """Where the banner that opens an HTML body ends; 0 without one."""
     opening = _FIRST_ELEMENT.match(body)
     if not opening:
         return 0
     tag = opening[1].lower()
-    end = _element_end(body[:_BANNER_AT_MOST], tag, opening.end())
+    end = _find_element_end(body[:_MAX_BANNER_LENGTH], tag, opening.end())
     words = " ".join(_TAGS_AND_LINKS.sub(" ", body[opening.end() : end]).split())
-    phrase = _PHRASE.match(words)
-    if not phrase or len(words) - phrase.end() > (0 if tag == "p" else _TITLES_AT_MOST):
+    phrase = _BANNER_PHRASE.match(words)
+    if not phrase or len(words) - phrase.end() > (0 if tag == "p" else _MAX_TITLES_LENGTH):
         return 0
     following = _LIST.match(body, end) if tag == "p" else None
     return following.end() if following else end
 
 
-def _element_end(body: str, tag: str, start: int) -> int:
+def _find_element_end(body: str, tag: str, start: int) -> int:
     """Where the element whose content begins at `start` ends, nested ones of its kind counted; 0 if it never does."""
     depth = 1
     for found in re.compile(rf"<(/?){tag}\b[^<>]*>", re.IGNORECASE).finditer(body, start):
@@ -139,11 +150,11 @@ def _element_end(body: str, tag: str, start: int) -> int:
     return 0
 
 
-def _text_banner(body: str) -> int:
+def _find_text_banner_end(body: str) -> int:
     """Where the banner that opens a plain-text body ends; 0 without one. Markdown's `> **…**` may stand around it."""
     paragraph = _PARAGRAPH.match(body)
     if not paragraph:
         return 0
     words = " ".join(_QUOTE_MARKS.sub(" ", paragraph[1]).split())
-    phrase = _PHRASE.match(words)
-    return paragraph.end() if phrase and len(words) - phrase.end() <= _TITLES_AT_MOST else 0
+    phrase = _BANNER_PHRASE.match(words)
+    return paragraph.end() if phrase and len(words) - phrase.end() <= _MAX_TITLES_LENGTH else 0

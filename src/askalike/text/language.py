@@ -50,44 +50,46 @@ LANGUAGES: Final[Mapping[str, str | None]] = {
 }
 """ISO 639-1 code → Snowball stemmer, None where a language has none (its words stay whole; zh, ja, ko are bigrams)."""
 
-CERTAIN: Final = 0.6
+MIN_PROBABILITY: Final = 0.6
 """The least probability, among the languages asked for, that counts as certain."""
 
 _LETTER = re.compile(r"[^\W\d_]")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _KANA = re.compile("[\u3041-\u30ff\uff66-\uff9d]")
 _HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]")
-_OPENING = 1000
+_MAX_CHARACTERS = 1000
 """Characters that are looked at: enough for any question."""
 
 
-def detect(text: str, among: Sequence[str] | None = None) -> str | None:
+def detect_language(text: str, candidates: Sequence[str] | None = None) -> str | None:
     """The ISO 639-1 code of the language of plain `text`; None where that is not certain, or there is no letter.
 
     `among` names the languages that come into question (all of LANGUAGES unless given). Chinese, Japanese and Korean
     are known by their script; the others by py3langid's byte n-grams, whose model takes a fraction of a second to
     load when first needed. Few words are often not certain: ask with all the text there is, or with fewer languages.
     """
-    text = text[:_OPENING]
+    text = text[:_MAX_CHARACTERS]
     letters = len(_LETTER.findall(text))
     if not letters:
         return None
-    languages = tuple(LANGUAGES) if among is None else tuple(among)
-    code = _by_script(text, letters) or _by_letters(text, languages)
+    languages = tuple(LANGUAGES) if candidates is None else tuple(candidates)
+    code = _detect_by_script(text, letters) or _detect_by_ngrams(text, languages)
     return code if code in languages else None
 
 
-def main_language(texts: Iterable[str], among: Sequence[str] | None = None, share: float = 0.8) -> str | None:
+def detect_main_language(
+    texts: Iterable[str], candidates: Sequence[str] | None = None, min_share: float = 0.8
+) -> str | None:
     """The language of at least `share` of those `texts` whose language is certain; None where they are mixed."""
     counts: dict[str, int] = {}
     for text in texts:
-        if code := detect(text, among):
+        if code := detect_language(text, candidates):
             counts[code] = counts.get(code, 0) + 1
     best = max(counts, key=lambda code: counts[code], default=None)
-    return best if best and counts[best] >= share * sum(counts.values()) else None
+    return best if best and counts[best] >= min_share * sum(counts.values()) else None
 
 
-def _by_script(text: str, letters: int) -> str | None:
+def _detect_by_script(text: str, letters: int) -> str | None:
     """zh, ja or ko where at least a third of the letters are theirs (a question may be full of Latin names)."""
     if text.isascii():
         return None
@@ -99,16 +101,16 @@ def _by_script(text: str, letters: int) -> str | None:
     return "ja" if 10 * kana > han else "zh"
 
 
-def _by_letters(text: str, languages: tuple[str, ...]) -> str | None:
-    ranked = _identifier().rank(text)
+def _detect_by_ngrams(text: str, languages: tuple[str, ...]) -> str | None:
+    ranked = _load_identifier().rank(text)
     inside = [(probability, code) for code, probability in ranked if code in languages]
     probability, code = max(inside, default=(0.0, None))
-    certain = probability >= CERTAIN * sum(p for p, _ in inside) and probability >= ranked[0][1] / 2
+    certain = probability >= MIN_PROBABILITY * sum(p for p, _ in inside) and probability >= ranked[0][1] / 2
     return code if certain else None
 
 
 @cache
-def _identifier() -> "LanguageIdentifier":
+def _load_identifier() -> "LanguageIdentifier":
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -6,16 +6,16 @@ from pathlib import Path
 from askalike.errors import SettingsError
 
 PACKAGE = "wordllama"
-FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
-MISSING = "static: the packaged vectors are not installed: pip install 'askalike[vectors]'"
+VECTOR_FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
+NOT_INSTALLED = "static: the packaged vectors are not installed: pip install 'askalike[vectors]'"
 
 
-def packaged() -> tuple[Path, Path]:
+def find_packaged_vectors() -> tuple[Path, Path]:
     """The packaged vectors' two files: weights and tokenizer. Raises SettingsError where they are not installed."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.origin:
-        raise SettingsError(MISSING)
-    weights, tokenizer = (Path(spec.origin).parent / file for file in FILES)
+        raise SettingsError(NOT_INSTALLED)
+    weights, tokenizer = (Path(spec.origin).parent / file for file in VECTOR_FILES)
     if not (weights.exists() and tokenizer.exists()):
-        raise SettingsError(f"{MISSING} (the {PACKAGE} that is installed does not carry them)")
+        raise SettingsError(f"{NOT_INSTALLED} (the {PACKAGE} that is installed does not carry them)")
     return weights, tokenizer

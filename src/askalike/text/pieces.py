@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from askalike.text.bpe import Bpe
 
 Array = NDArray[Any]
-REMEMBERED = 1 << 20
+MAX_CACHED_WORDS = 1 << 20
 WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class RowCounts:
     """How many rows there are for subwords, hashed words and hashed pairs; 0 leaves a kind out."""
 
     subwords: int
@@ -31,45 +31,45 @@ class Sizes:
     bigrams: int = 0
 
     @property
-    def rows(self) -> int:
+    def total(self) -> int:
         """All of them."""
         return self.subwords + self.words + self.bigrams
 
 
-class Lookup:
+class PieceLookup:
     """Texts → rows. Remembers words, since words repeat; threads take turns."""
 
-    def __init__(self, sizes: Sizes, bpe: Bpe | None, lower_case: bool = False) -> None:
-        self.sizes = sizes
+    def __init__(self, row_counts: RowCounts, bpe: Bpe | None, lower_case: bool = False) -> None:
+        self.row_counts = row_counts
         self._bpe = bpe
         self._lower_case = lower_case
-        self._turn = threading.Lock()
-        self._forget()
+        self._lock = threading.Lock()
+        self._clear_cache()
 
     def __call__(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """(rows of all texts one after the other, where each text's begin: one more than texts)."""
-        with self._turn:
-            if len(self._known) > REMEMBERED:
-                self._forget()
+        with self._lock:
+            if len(self._cache) > MAX_CACHED_WORDS:
+                self._clear_cache()
             pieces, ends = array("i"), array("q", [0])
             for text in texts:
-                pieces.extend(map(self._known.__getitem__, (text.lower() if self._lower_case else text).split()))
+                pieces.extend(map(self._cache.__getitem__, (text.lower() if self._lower_case else text).split()))
                 ends.append(len(pieces))
-            known = self._known
-            return _rows(
-                _view(pieces), _view(ends), _view(known.subword_ends), _view(known.subwords), _view(known.word_ends),
-                _view(known.words), self.sizes.subwords, self.sizes.words, self.sizes.bigrams,
+            known = self._cache
+            return _make_rows(
+                _as_array(pieces), _as_array(ends), _as_array(known.subword_ends), _as_array(known.subwords), _as_array(known.word_ends),
+                _as_array(known.words), self.row_counts.subwords, self.row_counts.words, self.row_counts.bigrams,
             )  # fmt: skip
 
-    def row_of(self, word: str) -> int:
+    def word_row(self, word: str) -> int:
         """The row of a word in lower case, where there are rows of words."""
-        return self.sizes.subwords + _hash(word) % self.sizes.words
+        return self.row_counts.subwords + _hash(word) % self.row_counts.words
 
-    def _forget(self) -> None:
-        self._known = _Pieces(self._bpe if self.sizes.subwords else None)
+    def _clear_cache(self) -> None:
+        self._cache = _PieceCache(self._bpe if self.row_counts.subwords else None)
 
 
-class _Pieces(dict[str, int]):
+class _PieceCache(dict[str, int]):
     """What stands between white space → a number, and the subwords and words in each."""
 
     def __init__(self, bpe: Bpe | None) -> None:
@@ -79,7 +79,7 @@ class _Pieces(dict[str, int]):
 
     def __missing__(self, piece: str) -> int:
         if self._bpe:
-            self.subwords.extend(self._bpe.ids(piece))
+            self.subwords.extend(self._bpe.encode(piece))
         self.subword_ends.append(len(self.subwords))
         self.words.extend(map(_hash, WORD.findall(piece.lower())))
         self.word_ends.append(len(self.words))
@@ -87,7 +87,7 @@ class _Pieces(dict[str, int]):
         return number
 
 
-def _view(values: "array[int]") -> Array:
+def _as_array(values: "array[int]") -> Array:
     """The same numbers, not copied."""
     return np.frombuffer(values, values.typecode) if values else np.empty(0, values.typecode)
 
@@ -98,7 +98,7 @@ def _hash(word: str) -> int:
 
 
 @njit(cache=True)
-def _rows(
+def _make_rows(
     pieces: Array, ends: Array, subword_ends: Array, subwords: Array, word_ends: Array, words: Array,
     n_subwords: int, n_words: int, n_bigrams: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:  # fmt: skip
@@ -131,7 +131,7 @@ def _rows(
 
 
 @njit(cache=True)
-def pooled(rows: Array, offsets: Array, vectors: Array, weights: Array) -> NDArray[np.float32]:
+def sum_weighted_rows(rows: Array, offsets: Array, vectors: Array, weights: Array) -> NDArray[np.float32]:
     """float32 (texts, dim): the weighted sum of each text's rows, in their order."""
     sums = np.zeros((len(offsets) - 1, vectors.shape[1]), np.float32)
     for text in range(len(offsets) - 1):

@@ -9,11 +9,11 @@ _ABBREVIATIONS: Final = (
     " prof ref refs resp sec sr sra srta st ud vol vs"
     " abb av bzgl bzw evtl ggf inkl sog str usw vgl напр пр рис см стр тел ул "
 )
-_NEVER_LAST: Final = " cf dr e.g fig i.e mme mr mrs ms prof vgl vs z.b напр рис см т.е "
+_ALWAYS_FOLLOWED: Final = " cf dr e.g fig i.e mme mr mrs ms prof vgl vs z.b напр рис см т.е "
 """Of the abbreviations those that something always follows: an upper-case letter after them opens no sentence."""
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """The sentences of a plain text, in its order, without the white space between them; none is empty.
 
     One ends at a line break; at `。`, `！`, `？`; at `!`, `?`, `…` and `...` before white space or a Chinese or
@@ -24,30 +24,30 @@ def sentences(text: str) -> list[str]:
     found: list[str] = []
     for line in text.splitlines():
         start = 0
-        for end in _end().finditer(line):
-            if not end["stop"] or _closes(line[start : end.start()], line[end.end() : end.end() + 1]):
+        for end in _sentence_end().finditer(line):
+            if not end["stop"] or _ends_sentence(line[start : end.start()], line[end.end() : end.end() + 1]):
                 found.append(line[start : end.end()].strip())
                 start = end.end()
         found.append(line[start:].strip())
     return [sentence for sentence in found if sentence]
 
 
-def _closes(before: str, following: str) -> bool:
+def _ends_sentence(preceding: str, following: str) -> bool:
     """Whether the full stop between `before` and `following` (one character or none) ends a sentence."""
-    words = before[-80:].split()
+    words = preceding[-80:].split()
     last = words[-1].lstrip("([{\"'«“„") if words else ""
     if len(last) == 1 and last.isupper():
         return last == "I"
     if len(words) == 1 and last.isdigit():
         return False
-    if f" {last.lower()} " in _NEVER_LAST:
+    if f" {last.lower()} " in _ALWAYS_FOLLOWED:
         return False
     abbreviated = f" {last.lower()} " in _ABBREVIATIONS or re.fullmatch(r"(?:\w\.)+\w", last)
     return following.isupper() or not abbreviated
 
 
 @cache
-def _end() -> re.Pattern[str]:
+def _sentence_end() -> re.Pattern[str]:
     """A sentence's closing signs, the quotes and brackets after them, and white space; `stop` is a lone full stop."""
     closing = r"""["'”’»)\]]*"""
     east = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff"

@@ -23,7 +23,7 @@ _ALPHABETS: Final = (
     ("latin", "\u1e00\u1eff"),
     ("greek", "\u1f00\u1fff"),
 )
-_NOT_LATIN: Final = {
+_ALPHABET_BY_LANGUAGE: Final = {
     **dict.fromkeys(("bg", "ru", "sr", "uk"), "cyrillic"),
     **dict.fromkeys(("hi", "ne"), "devanagari"),
     **dict.fromkeys(("ar", "fa"), "arabic"),
@@ -34,7 +34,7 @@ _NOT_LATIN: Final = {
     "th": "thai",
     **dict.fromkeys(("ja", "ko", "zh"), "cjk"),
 }
-_USUAL: Final = {
+_DEFAULT_LANGUAGE_BY_ALPHABET: Final = {
     "latin": "en",
     "greek": "el",
     "cyrillic": "ru",
@@ -45,23 +45,23 @@ _USUAL: Final = {
 }
 """The language that a word is taken to be in where the text's language is written in another alphabet."""
 
-_LETTERS: Final = 30
+_MAX_LETTERS: Final = 30
 """Of a word that are looked at."""
 
 
-def language_of(word: str, language: str) -> str | None:
+def word_language(word: str, language: str) -> str | None:
     """The language of one lower-case word in a text in `language`: a Russian text's Latin words are English ones.
 
     A word with a letter of the text's own alphabet, or without a letter at all, is in its language; any other in the
     usual one of its alphabet, None where there is none.
     """
-    own = _NOT_LATIN.get(language, "latin")
+    own = _ALPHABET_BY_LANGUAGE.get(language, "latin")
     foreign = None
-    for alphabet in map(_alphabet, word[:_LETTERS]):
+    for alphabet in map(_find_alphabet, word[:_MAX_LETTERS]):
         if alphabet == own:
             return language
         foreign = foreign or alphabet
-    return _USUAL.get(foreign) if foreign else language
+    return _DEFAULT_LANGUAGE_BY_ALPHABET.get(foreign) if foreign else language
 
 
 def stem(word: str, language: str | None) -> str:
@@ -69,17 +69,17 @@ def stem(word: str, language: str | None) -> str:
     name = LANGUAGES.get(language) if language else None
     if name is None:
         return word
-    stemmer, lock = _stemmer(name)
+    stemmer, lock = _get_stemmer(name)
     with lock:
         return stemmer.stemWord(word) or word
 
 
 @cache
-def _stemmer(name: str) -> tuple[Stemmer.Stemmer, threading.Lock]:
+def _get_stemmer(name: str) -> tuple[Stemmer.Stemmer, threading.Lock]:
     """One shared stemmer and its lock: a PyStemmer object may not be used by two threads at once."""
     return Stemmer.Stemmer(name, 0), threading.Lock()
 
 
 @lru_cache(4096)
-def _alphabet(letter: str) -> str | None:
+def _find_alphabet(letter: str) -> str | None:
     return next((name for name, (first, last) in _ALPHABETS if first <= letter <= last), None)

@@ -21,14 +21,14 @@ RESERVED: Final = 2
 class Vocabulary:
     """`tokens[n]` is word n and `ids` its inverse; the commonest words come first. `texts[n]` counts those with it."""
 
-    def __init__(self, tokens: Sequence[str], texts: Sequence[int], total: int) -> None:
+    def __init__(self, tokens: Sequence[str], text_counts: Sequence[int], total_texts: int) -> None:
         self.tokens: Sequence[str] = ("", "", *tokens)
-        self.texts: Sequence[int] = (0, 0, *texts)
-        self.total = total
+        self.text_counts: Sequence[int] = (0, 0, *text_counts)
+        self.total_texts = total_texts
         self.ids = {token: n for n, token in enumerate(self.tokens) if n >= RESERVED}
 
     @classmethod
-    def of(cls, texts: Iterable[Iterable[str]], min_texts: int = 1, size: int | None = None) -> Self:
+    def from_texts(cls, texts: Iterable[Iterable[str]], min_texts: int = 1, size: int | None = None) -> Self:
         """The words of these tokenised texts: those in at least `min_texts` of them, at most `size`."""
         counts: Counter[str] = Counter()
         total = 0
@@ -41,19 +41,19 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def numbers(self, tokens: Iterable[str]) -> list[int]:
+    def encode(self, tokens: Iterable[str]) -> list[int]:
         """The number of each word; UNKNOWN for one that is not here."""
         return [self.ids.get(token, UNKNOWN) for token in tokens]
 
     @property
     def idf(self) -> NDArray[np.float32]:
         """log(texts / texts with the word), float32 (len,); 0 for padding and the unknown word."""
-        return np.array([math.log(self.total / n) if n else 0.0 for n in self.texts], np.float32)
+        return np.array([math.log(self.total_texts / n) if n else 0.0 for n in self.text_counts], np.float32)
 
     def save(self, path: Path) -> None:
         """Writes the number of texts, then a line for each word: the word, a tab, in how many texts it is."""
-        rows = zip(self.tokens[RESERVED:], self.texts[RESERVED:], strict=True)
-        lines = [str(self.total), *(f"{token}\t{n}" for token, n in rows)]
+        rows = zip(self.tokens[RESERVED:], self.text_counts[RESERVED:], strict=True)
+        lines = [str(self.total_texts), *(f"{token}\t{n}" for token, n in rows)]
         partial = path.with_name(path.name + ".partial")
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
         os.replace(partial, path)
@@ -61,7 +61,7 @@ class Vocabulary:
     @classmethod
     def load(cls, path: Path) -> Self:
         """What `save` wrote. Raises InputError with the line that is none of its."""
-        total, *lines = _lines(path)
+        total, *lines = _read_lines(path)
         rows = [line.split("\t") for line in lines]
         for number, row in enumerate(rows, 2):
             if len(row) != 2 or not row[1].isdecimal():
@@ -71,7 +71,7 @@ class Vocabulary:
         return cls([token for token, _ in rows], [int(n) for _, n in rows], int(total))
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     try:
         return path.read_bytes().decode().removesuffix("\n").split("\n")
     except OSError as error:

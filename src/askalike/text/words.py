@@ -12,23 +12,23 @@ _CJK: Final = (
     "\u30fc-\u30ff\u3105-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97c"
     "\uac00-\ud7a3\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-_NOT_A_SIGN: Final = r"\w\s\x00-\x1f\x7f-\x9f\ud800-\udfff"
+_NOT_PUNCTUATION: Final = r"\w\s\x00-\x1f\x7f-\x9f\ud800-\udfff"
 
 
 @cache
-def cjk_run() -> re.Pattern[str]:
+def cjk_pattern() -> re.Pattern[str]:
     """One or more characters of Chinese, Japanese or Korean script."""
     return re.compile(f"[{_CJK}]+")
 
 
 def is_plain(text: str) -> bool:
     """Whether a text has neither combining marks nor Chinese, Japanese or Korean characters."""
-    return text.isascii() or _special().search(text) is None
+    return text.isascii() or _complex_script_pattern().search(text) is None
 
 
 @cache
-def _special() -> re.Pattern[str]:
-    return re.compile(f"[{_CJK}{_marks()}]")
+def _complex_script_pattern() -> re.Pattern[str]:
+    return re.compile(f"[{_CJK}{_combining_marks()}]")
 
 
 @cache
@@ -43,13 +43,13 @@ def word_pattern(tokenizer: Tokenizer, plain: bool) -> re.Pattern[str]:
     """
     if tokenizer == "whitespace":
         return re.compile(r"\S+")
-    word = r"\w+" if plain else rf"[^\W{_CJK}]+(?:[{_marks()}]+[^\W{_CJK}]*)*"
+    word = r"\w+" if plain else rf"[^\W{_CJK}]+(?:[{_combining_marks()}]+[^\W{_CJK}]*)*"
     if tokenizer == "ptb":
-        word = _ptb(word)
+        word = _ptb_pattern(word)
     return re.compile(word if plain else f"{word}|[{_CJK}]+")
 
 
-def _ptb(word: str) -> str:
+def _ptb_pattern(word: str) -> str:
     clitic = r"['’](?i:s|m|d|re|ve|ll)\b"
     inside = rf"[-./@+&=~^|\\]|(?<=\d)[,:](?=\d)|(?!{clitic})['’]"
     return "|".join(
@@ -59,13 +59,13 @@ def _ptb(word: str) -> str:
             r"\w+?(?=[nN]['’][tT]\b)",
             r"\b(?:(?:[^\W\d_]\.){2,}|(?i:mr|mrs|ms|dr|prof|st|vs|etc|inc|ltd|jr|sr)\.)",
             rf"(?:{word})(?:(?:{inside})(?:{word}))*(?:\+\+)?",
-            rf"\.{{2,}}|-{{2,}}|[^{_NOT_A_SIGN}]",
+            rf"\.{{2,}}|-{{2,}}|[^{_NOT_PUNCTUATION}]",
         )
     )
 
 
 @cache
-def _marks() -> str:
+def _combining_marks() -> str:
     """The combining marks of Unicode's basic plane (all large scripts), as a character class: `\\w` lacks them."""
     marks = [c for c in range(0x300, 0x10000) if unicodedata.category(chr(c)) in ("Mn", "Mc")]
     starts = [c for c, before in zip(marks, [0, *marks], strict=False) if c != before + 1]

@@ -4,13 +4,15 @@ from collections import defaultdict
 
 import numpy as np
 
-from askalike.training.examples import Examples, Numbers
+from askalike.training.examples import Examples, Indices
 
-POOL = 50
+BATCHES_PER_POOL = 50
 """Batches whose pairs are sorted by length together: less padding, and still a different mix every epoch."""
 
 
-def batches(examples: Examples, size: int, seed: int, epoch: int, *, apart: bool = False) -> list[Numbers]:
+def make_batches(
+    examples: Examples, size: int, seed: int, epoch: int, *, separate_clusters: bool = False
+) -> list[Indices]:
     """The batches of one epoch, as numbers of pairs, in an order that the seed and the epoch decide.
 
     apart: no batch has two pairs of one cluster. Pairs of a cluster larger than there are batches then wait: an
@@ -20,14 +22,18 @@ def batches(examples: Examples, size: int, seed: int, epoch: int, *, apart: bool
     order = random.permutation(len(examples))
     lengths = examples.rows.lengths
     longer = np.maximum(lengths[examples.query], lengths[examples.positive])
-    pool = size * POOL
+    pool = size * BATCHES_PER_POOL
     chunks = [order[start : start + pool] for start in range(0, len(order), pool)]
     ordered = [chunk[np.argsort(longer[chunk], kind="stable")] for chunk in chunks]
-    made = [batch for chunk in ordered for batch in _cut(chunk, size, examples.clusters if apart else None)]
+    made = [
+        batch
+        for chunk in ordered
+        for batch in _cut_into_batches(chunk, size, examples.clusters if separate_clusters else None)
+    ]
     return [made[n] for n in random.permutation(len(made))]
 
 
-def _cut(pairs: Numbers, size: int, clusters: Numbers | None) -> list[Numbers]:
+def _cut_into_batches(pairs: Indices, size: int, clusters: Indices | None) -> list[Indices]:
     if clusters is None:
         return [pairs[start : start + size] for start in range(0, len(pairs), size)]
     limit = -(-len(pairs) // size)

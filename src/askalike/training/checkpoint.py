@@ -13,8 +13,8 @@ from torch.optim import Optimizer
 
 from askalike.errors import InputError
 
-CHECKPOINT = "checkpoint.safetensors"
-BEST = "best.safetensors"
+CHECKPOINT_FILE = "checkpoint.safetensors"
+BEST_WEIGHTS_FILE = "best.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,9 @@ class Epoch:
 
 def save_weights(network: nn.Module, path: Path) -> None:
     """Writes a network's parameters in one step: a reader finds the old file or the new one."""
-    _write({name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}, {}, path)
+    _write_tensors(
+        {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}, {}, path
+    )
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
@@ -42,30 +44,32 @@ def load_weights(network: nn.Module, path: Path) -> None:
         raise InputError(f"{path}: not this model's weights ({reason}); train it again") from None
 
 
-def save(directory: Path, network: nn.Module, optimizer: Optimizer, run: str, history: Sequence[Epoch]) -> None:
+def save(directory: Path, network: nn.Module, optimizer: Optimizer, run_id: str, history: Sequence[Epoch]) -> None:
     """Writes everything that the next epoch depends on. `run` names what is trained: settings and data."""
     tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
     for number, values in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{number}.{key}": value for key, value in values.items() if isinstance(value, Tensor)}
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    _write(tensors, {"run": run, "history": json.dumps([asdict(e) for e in history])}, directory / CHECKPOINT)
+    _write_tensors(
+        tensors, {"run": run_id, "history": json.dumps([asdict(e) for e in history])}, directory / CHECKPOINT_FILE
+    )
 
 
-def history(directory: Path, run: str) -> list[Epoch] | None:
+def read_history(directory: Path, run_id: str) -> list[Epoch] | None:
     """The epochs of this very run that are done; None where there is no checkpoint of it."""
     try:
-        with safetensors.safe_open(directory / CHECKPOINT, "pt") as file:
+        with safetensors.safe_open(directory / CHECKPOINT_FILE, "pt") as file:
             found = file.metadata() or {}
     except (OSError, safetensors.SafetensorError):
         return None
-    if found.get("run") != run:
+    if found.get("run") != run_id:
         return None
     return [Epoch(**row) for row in json.loads(found["history"])]
 
 
 def restore(directory: Path, network: nn.Module, optimizer: Optimizer) -> None:
     """Puts a checkpoint's tensors into the network and the optimizer."""
-    tensors = safetensors.torch.load_file(directory / CHECKPOINT)
+    tensors = safetensors.torch.load_file(directory / CHECKPOINT_FILE)
     own = network.state_dict()
     network.load_state_dict({name: tensors[f"network.{name}"] for name in own})
     state: dict[int, dict[str, Tensor]] = {}
@@ -77,7 +81,7 @@ def restore(directory: Path, network: nn.Module, optimizer: Optimizer) -> None:
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
-def _write(tensors: Mapping[str, Tensor], metadata: Mapping[str, str], path: Path) -> None:
+def _write_tensors(tensors: Mapping[str, Tensor], metadata: Mapping[str, str], path: Path) -> None:
     partial = path.with_name(path.name + ".partial")
     safetensors.torch.save_file(dict(tensors), partial, dict(metadata))
     os.replace(partial, path)

@@ -33,10 +33,10 @@ class LazyAdam(Optimizer):
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    self._move(parameter, parameter.grad, group)
+                    self._update_parameter(parameter, parameter.grad, group)
         return loss
 
-    def _move(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+    def _update_parameter(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
         state = self.state[parameter]
         if not state:
             state["step"] = torch.zeros(())

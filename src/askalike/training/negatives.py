@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askalike.training.examples import Numbers, Texts
+from askalike.training.examples import Indices, TrainingTexts
 from askalike.training.settings import NegativesSettings
 from askalike.types import Run
 
-ROUNDS = 10
+MAX_REDRAWS = 10
 """How often a negative of the pair's own cluster is drawn anew before the pair goes without."""
 
 
-def drawn(texts: Texts, count: int, seed: int) -> Numbers:
+def draw_negatives(texts: TrainingTexts, count: int, seed: int) -> Indices:
     """`count` random texts for each pair, of its positive's kind and of other clusters: (pairs, count), −1 for none."""
     random = np.random.default_rng((seed, count))
     kinds = texts.kinds
@@ -22,51 +22,55 @@ def drawn(texts: Texts, count: int, seed: int) -> Numbers:
     for kind in np.unique(kinds[texts.positive]):
         pairs = np.flatnonzero(kinds[texts.positive] == kind)
         pool = np.flatnonzero(kinds == kind)
-        found[pairs] = _outside(texts, pairs, pool, count, random)
+        found[pairs] = _draw_from_other_clusters(texts, pairs, pool, count, random)
     return found
 
 
-def _outside(texts: Texts, pairs: Numbers, pool: Numbers, count: int, random: np.random.Generator) -> Numbers:
+def _draw_from_other_clusters(
+    texts: TrainingTexts, pairs: Indices, pool: Indices, count: int, random: np.random.Generator
+) -> Indices:
     found = random.choice(pool, (len(pairs), count))
     own = texts.pair_clusters[pairs][:, None]
-    for _ in range(ROUNDS):
+    for _ in range(MAX_REDRAWS):
         same = texts.clusters[found] == own
         found[same] = random.choice(pool, int(same.sum()))
     found[texts.clusters[found] == own] = -1
     return found
 
 
-def named(texts: Texts, by_query: Mapping[str, Sequence[str]], count: int) -> Numbers:
+def select_negatives(texts: TrainingTexts, ids_by_query: Mapping[str, Sequence[str]], count: int) -> Indices:
     """The first `count` texts that are named for each pair's query, of other clusters: (pairs, count), −1 for none."""
     found = np.full((len(texts.query), count), -1, np.int64)
     for pair, query in enumerate(texts.query.tolist()):
-        numbers = [texts.numbers[id] for id in by_query.get(texts.texts[query].id, ()) if id in texts.numbers]
+        numbers = [
+            texts.index_by_id[id] for id in ids_by_query.get(texts.texts[query].id, ()) if id in texts.index_by_id
+        ]
         apart = [n for n in numbers if texts.clusters[n] != texts.pair_clusters[pair]][:count]
         found[pair, : len(apart)] = apart
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class MiningReport:
     """What the guards did with a ranker's candidates, and what they cannot see."""
 
     pairs: int
-    kept: int
+    mined: int
     by_rank: int
     same_cluster: int
     too_alike: int
     not_there: int
-    without: int
+    pairs_without: int
 
     def __str__(self) -> str:
         return (
-            f"mined negatives: {self.kept} for {self.pairs} pairs ({self.without} pairs without); left out: "
+            f"mined negatives: {self.mined} for {self.pairs} pairs ({self.pairs_without} pairs without); left out: "
             f"{self.by_rank} by rank, {self.same_cluster} of the same cluster, {self.too_alike} too much like the "
             f"positive, {self.not_there} not among the training texts"
         )
 
 
-def mined(texts: Texts, run: Run, settings: NegativesSettings) -> tuple[Numbers, Audit]:
+def mine_negatives(texts: TrainingTexts, run: Run, settings: NegativesSettings) -> tuple[Indices, MiningReport]:
     """The best documents of a run over the pairs' queries that pass every guard: (pairs, mined), −1 for none.
 
     Guards: ranks from `from_rank` (counted from 0) to before `to_rank`; never of the pair's cluster; a score less
@@ -78,14 +82,14 @@ def mined(texts: Texts, run: Run, settings: NegativesSettings) -> tuple[Numbers,
         id = texts.texts[query].id
         if id in run:
             own = texts.pair_clusters[pair]
-            numbers = _guarded(texts, run, id, texts.texts[positive].id, own, settings, counts)
+            numbers = _apply_guards(texts, run, id, texts.texts[positive].id, own, settings, counts)
             found[pair, : len(numbers)] = numbers
     kept = int((found >= 0).sum())
-    return found, Audit(len(found), kept, without=int((found < 0).all(1).sum()), **counts)
+    return found, MiningReport(len(found), kept, pairs_without=int((found < 0).all(1).sum()), **counts)
 
 
-def _guarded(
-    texts: Texts,
+def _apply_guards(
+    texts: TrainingTexts,
     run: Run,
     query: str,
     positive: str,
@@ -94,12 +98,12 @@ def _guarded(
     counts: dict[str, int],
 ) -> list[int]:
     ids, scores = run.columns(query)
-    limit = _limit(ids, scores.tolist(), positive, settings)
+    limit = _find_score_limit(ids, scores.tolist(), positive, settings)
     kept: list[int] = []
     for rank, (id, score) in enumerate(zip(ids, scores.tolist(), strict=True)):
         if len(kept) == settings.mined:
             break
-        number = texts.numbers.get(id)
+        number = texts.index_by_id.get(id)
         if not settings.from_rank <= rank < settings.to_rank:
             counts["by_rank"] += 1
         elif number is None:
@@ -113,6 +117,6 @@ def _guarded(
     return kept
 
 
-def _limit(ids: Sequence[str], scores: Sequence[float], positive: str, settings: NegativesSettings) -> float:
+def _find_score_limit(ids: Sequence[str], scores: Sequence[float], positive: str, settings: NegativesSettings) -> float:
     """Scores from here on are too much like the positive's; where the run has not found it, none is."""
     return settings.below * scores[ids.index(positive)] if positive in ids else math.inf

@@ -25,7 +25,7 @@ class NegativesSettings(Settings):
     below: float = Field(0.95, gt=0, description="only those that score less than this share of the positive's score")
 
     @model_validator(mode="after")
-    def _some(self) -> "NegativesSettings":
+    def _check_negatives(self) -> "NegativesSettings":
         if not (self.random or self.mined or self.judged or self.in_batch):
             raise ValueError("expected negatives: random=20, mined=5, judged=10 or in_batch=true")
         if self.from_rank >= self.to_rank:
@@ -78,7 +78,7 @@ class TrainingSettings(Settings):
     precision: Literal["auto", "32-true", "bf16-mixed"] = Field("auto", description="auto: bf16 on a GPU")
 
     @model_validator(mode="after")
-    def _no_decay(self) -> "TrainingSettings":
+    def _check_weight_decay(self) -> "TrainingSettings":
         if self.optimizer == "lazy_adam" and self.weight_decay:
             raise ValueError("lazy_adam has no weight decay; set weight_decay=0, or optimizer=adam")
         return self

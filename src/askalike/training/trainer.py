@@ -18,21 +18,21 @@ from torch.optim import Optimizer
 from askalike.errors import TrainingError
 from askalike.nn._network import Network
 from askalike.training import checkpoint
-from askalike.training.batches import batches
-from askalike.training.checkpoint import BEST, Epoch
-from askalike.training.dev import Dev
-from askalike.training.examples import Examples, Numbers
+from askalike.training.batches import make_batches
+from askalike.training.checkpoint import BEST_WEIGHTS_FILE, Epoch
+from askalike.training.dev import DevSet
+from askalike.training.examples import Examples, Indices
 from askalike.training.lazy_adam import LazyAdam
 from askalike.training.losses._loss import Loss
-from askalike.training.objective import Objective, step_of
+from askalike.training.objective import Objective, make_training_batch
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
-NAMED = 3
+MAX_PAIRS_NAMED = 3
 """How many pairs of a failed batch are told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TrainingProgress:
     """How training stands. `value` and `best` are the dev measure, a share of 1; `value` is None inside an epoch."""
 
     epoch: int
@@ -41,17 +41,17 @@ class Progress:
     batches: int
     loss: float
     examples_per_second: float
-    left_s: float
+    remaining_s: float
     measure: str
     value: float | None = None
     best: float | None = None
 
 
-Report = Callable[[Progress], None]
+TrainingProgressCallback = Callable[[TrainingProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TrainingJob:
     """All that training needs. `directory` keeps its checkpoint; `run` names settings and data: only they resume."""
 
     network: Network
@@ -59,49 +59,49 @@ class Job:
     negatives: NegativesSettings
     settings: TrainingSettings
     examples: Examples
-    dev: Dev
+    dev: DevSet
     directory: Path
-    run: str
-    report: Report | None = None
+    run_id: str
+    on_progress: TrainingProgressCallback | None = None
     teacher: TeacherSettings | None = None
 
 
-def train(job: Job) -> Sequence[Epoch]:
+def train(job: TrainingJob) -> Sequence[Epoch]:
     """Trains, or goes on where the same run was interrupted; `job.network` then has the best epoch's weights.
 
     The same job gives the same weights on one device of a kind, interrupted or not. Returns the epochs.
     Raises TrainingError for too few pairs, a loss that is not a number, and for want of memory.
     """
-    _check(job)
+    _check_job(job)
     job.directory.mkdir(parents=True, exist_ok=True)
     fabric = Fabric(
         accelerator=job.settings.accelerator,
         devices=job.settings.devices,
         strategy="ddp_spawn" if job.settings.devices > 1 else "auto",
-        precision=_precision(job.settings),
+        precision=_choose_precision(job.settings),
     )
-    with _errors_of_processes():
-        fabric.launch(partial(_train, job=job))
-    checkpoint.load_weights(job.network.cpu(), job.directory / BEST)
-    return checkpoint.history(job.directory, job.run) or []
+    with _unwrap_process_errors():
+        fabric.launch(partial(_train_on_device, job=job))
+    checkpoint.load_weights(job.network.cpu(), job.directory / BEST_WEIGHTS_FILE)
+    return checkpoint.read_history(job.directory, job.run_id) or []
 
 
-def best_of(epochs: Sequence[Epoch]) -> Epoch:
+def find_best_epoch(epochs: Sequence[Epoch]) -> Epoch:
     """The epoch with the greatest dev value; the first of several."""
     return max(epochs, key=lambda epoch: (epoch.value, -epoch.number))
 
 
-def _check(job: Job) -> None:
+def _check_job(job: TrainingJob) -> None:
     there, needed = len(job.examples), job.settings.least_pairs
     if there < needed:
         raise TrainingError(
             f"{there} training pairs are too few, {needed} are needed; use more signals, or set training.least_pairs"
         )
-    if not job.dev.queries:
+    if not job.dev.query_ids:
         raise TrainingError("no dev query to choose the best epoch by; 1 is needed, hundreds are better")
 
 
-def _precision(settings: TrainingSettings) -> Literal["32-true", "bf16-mixed"]:
+def _choose_precision(settings: TrainingSettings) -> Literal["32-true", "bf16-mixed"]:
     if settings.precision != "auto":
         return settings.precision
     gpu = settings.accelerator in ("auto", "cuda") and torch.cuda.is_available()
@@ -109,7 +109,7 @@ def _precision(settings: TrainingSettings) -> Literal["32-true", "bf16-mixed"]:
 
 
 @contextmanager
-def _errors_of_processes() -> Iterator[None]:
+def _unwrap_process_errors() -> Iterator[None]:
     """What one of several processes says is wrong, said by this one."""
     try:
         yield
@@ -121,81 +121,85 @@ def _errors_of_processes() -> Iterator[None]:
         raise TrainingError(message) from None
 
 
-def _train(fabric: Fabric, job: Job) -> None:
+def _train_on_device(fabric: Fabric, job: TrainingJob) -> None:
     if fabric.world_size > 1:  # what was handed to another process shares its memory
         job = replace(job, network=copy.deepcopy(job.network))
     network, settings = job.network, job.settings
-    _make_sparse(network, settings)
+    _choose_sparse_gradients(network, settings)
     objective = Objective(network, job.loss, job.negatives, job.teacher)
-    wrapped, optimizer = fabric.setup(objective, _optimizer(objective, settings))
-    epochs = checkpoint.history(job.directory, job.run)
+    wrapped, optimizer = fabric.setup(objective, _create_optimizer(objective, settings))
+    epochs = checkpoint.read_history(job.directory, job.run_id)
     fabric.barrier()
     if epochs is None:
         epochs = []
-        _save(fabric, job, optimizer, epochs)
+        _save_checkpoint(fabric, job, optimizer, epochs)
     else:
         checkpoint.restore(job.directory, network, optimizer)
     with torch.random.fork_rng():
-        while not _finished(epochs, settings):
-            epochs.append(_epoch(fabric, job, wrapped, optimizer, epochs))
-            _save(fabric, job, optimizer, epochs)
+        while not _is_finished(epochs, settings):
+            epochs.append(_train_epoch(fabric, job, wrapped, optimizer, epochs))
+            _save_checkpoint(fabric, job, optimizer, epochs)
 
 
-def _finished(epochs: Sequence[Epoch], settings: TrainingSettings) -> bool:
+def _is_finished(epochs: Sequence[Epoch], settings: TrainingSettings) -> bool:
     if len(epochs) >= settings.epochs:
         return True
-    return bool(epochs) and len(epochs) - best_of(epochs).number >= settings.patience
+    return bool(epochs) and len(epochs) - find_best_epoch(epochs).number >= settings.patience
 
 
-def _save(fabric: Fabric, job: Job, optimizer: Optimizer, epochs: list[Epoch]) -> None:
+def _save_checkpoint(fabric: Fabric, job: TrainingJob, optimizer: Optimizer, epochs: list[Epoch]) -> None:
     """The best weights first: killed in between, the epoch is done once more and writes them again."""
     if fabric.is_global_zero:
-        if not epochs or best_of(epochs).number == len(epochs):
-            checkpoint.save_weights(job.network, job.directory / BEST)
-        checkpoint.save(job.directory, job.network, optimizer, job.run, epochs)
+        if not epochs or find_best_epoch(epochs).number == len(epochs):
+            checkpoint.save_weights(job.network, job.directory / BEST_WEIGHTS_FILE)
+        checkpoint.save(job.directory, job.network, optimizer, job.run_id, epochs)
     fabric.barrier()
 
 
-def _epoch(fabric: Fabric, job: Job, objective: nn.Module, optimizer: Optimizer, epochs: list[Epoch]) -> Epoch:
+def _train_epoch(
+    fabric: Fabric, job: TrainingJob, objective: nn.Module, optimizer: Optimizer, epochs: list[Epoch]
+) -> Epoch:
     """One pass over the pairs. All its chance comes from the seed and its number, so that it can be repeated."""
     settings, number = job.settings, len(epochs) + 1
     torch.manual_seed(settings.seed * 1_000_003 + number * 101 + fabric.global_rank)
-    made = _own_batches(fabric, job, number)
+    made = _select_process_batches(fabric, job, number)
     objective.train()
     started, total, seen, told = time.perf_counter(), 0.0, 0, 0.0
     for place, pairs in enumerate(made):
-        _set_rate(optimizer, settings, number - 1 + place / len(made))
-        total += _step(fabric, job, objective, optimizer, pairs, number, place)
+        _set_learning_rate(optimizer, settings, number - 1 + place / len(made))
+        total += _train_step(fabric, job, objective, optimizer, pairs, number, place)
         seen += len(pairs)
         if (now := time.perf_counter()) - told > 1:
             told = now
-            _tell(fabric, job, epochs, number, (place + 1, len(made)), total / seen, seen / (now - started))
+            _report_progress(fabric, job, epochs, number, (place + 1, len(made)), total / seen, seen / (now - started))
     seconds = time.perf_counter() - started
     rate = seen * fabric.world_size / seconds
-    value = _dev_value(fabric, job)
+    value = _evaluate_dev_set(fabric, job)
     epoch = Epoch(number, total / max(seen, 1), value, rate, time.perf_counter() - started)
-    _tell(fabric, job, [*epochs, epoch], number, (len(made), len(made)), epoch.loss, rate, value)
+    _report_progress(fabric, job, [*epochs, epoch], number, (len(made), len(made)), epoch.loss, rate, value)
     return epoch
 
 
-def _own_batches(fabric: Fabric, job: Job, epoch: int) -> list[Numbers]:
+def _select_process_batches(fabric: Fabric, job: TrainingJob, epoch: int) -> list[Indices]:
     """This process's batches: every process has equally many."""
     settings = job.settings
-    made = batches(job.examples, settings.batch_size, settings.seed, epoch, apart=job.negatives.in_batch)
+    made = make_batches(
+        job.examples, settings.batch_size, settings.seed, epoch, separate_clusters=job.negatives.in_batch
+    )
     whole = max(len(made) // fabric.world_size, 1)
     return [made[(n * fabric.world_size + fabric.global_rank) % len(made)] for n in range(whole)]
 
 
-def _step(
-    fabric: Fabric, job: Job, objective: nn.Module, optimizer: Optimizer, pairs: Numbers, epoch: int, place: int
+def _train_step(
+    fabric: Fabric, job: TrainingJob, objective: nn.Module, optimizer: Optimizer, pairs: Indices, epoch: int, place: int
 ) -> float:
     """Learns from one batch; returns the sum of its pairs' losses."""
     settings = job.settings
-    with memory_errors(f"training.batch_size (now {settings.batch_size}) or features.longest"):
-        losses = objective(step_of(job.examples, pairs, fabric.device)).float()
+    with convert_memory_errors(f"training.batch_size (now {settings.batch_size}) or features.longest"):
+        losses = objective(make_training_batch(job.examples, pairs, fabric.device)).float()
         total = float(losses.detach().sum())
         if total != total or abs(total) == float("inf"):
-            raise TrainingError(_not_a_number(job, pairs, epoch, place, total))
+            raise TrainingError(_describe_infinite_loss(job, pairs, epoch, place, total))
         optimizer.zero_grad()
         fabric.backward(losses.sum() if settings.reduction == "sum" else losses.mean())
         if settings.clip:
@@ -204,9 +208,9 @@ def _step(
     return total
 
 
-def _not_a_number(job: Job, pairs: Numbers, epoch: int, place: int, loss: float) -> str:
-    names = job.examples.names
-    first = [f"{names[job.examples.query[p]]}–{names[job.examples.positive[p]]}" for p in pairs[:NAMED]]
+def _describe_infinite_loss(job: TrainingJob, pairs: Indices, epoch: int, place: int, loss: float) -> str:
+    names = job.examples.ids
+    first = [f"{names[job.examples.query[p]]}–{names[job.examples.positive[p]]}" for p in pairs[:MAX_PAIRS_NAMED]]
     return (
         f"the loss is {loss} in epoch {epoch}, batch {place + 1} (pairs {', '.join(first)}, … {len(pairs)} in all); "
         f"lower training.learning_rate (now {job.settings.learning_rate:g}) or set training.clip=1"
@@ -214,44 +218,46 @@ def _not_a_number(job: Job, pairs: Numbers, epoch: int, place: int, loss: float)
 
 
 @contextmanager
-def memory_errors(lower: str) -> Iterator[None]:
+def convert_memory_errors(setting: str) -> Iterator[None]:
     """Turns want of memory into a TrainingError that says what to lower."""
     try:
         yield
     except (MemoryError, torch.OutOfMemoryError):
-        raise TrainingError(f"out of memory; lower {lower}") from None
+        raise TrainingError(f"out of memory; lower {setting}") from None
     except RuntimeError as error:
         if "allocate memory" not in str(error):
             raise
-        raise TrainingError(f"out of memory; lower {lower}") from None
+        raise TrainingError(f"out of memory; lower {setting}") from None
 
 
-def _dev_value(fabric: Fabric, job: Job) -> float:
-    value = job.dev.measure(job.network, job.settings.measure) if fabric.is_global_zero else 0.0
+def _evaluate_dev_set(fabric: Fabric, job: TrainingJob) -> float:
+    value = job.dev.evaluate(job.network, job.settings.measure) if fabric.is_global_zero else 0.0
     return float(fabric.broadcast(value))
 
 
-def _tell(
+def _report_progress(
     fabric: Fabric,
-    job: Job,
+    job: TrainingJob,
     epochs: Sequence[Epoch],
     number: int,
-    done: tuple[int, int],
+    batches_done: tuple[int, int],
     loss: float,
     rate: float,
     value: float | None = None,
 ) -> None:
-    if job.report is None or not fabric.is_global_zero:
+    if job.on_progress is None or not fabric.is_global_zero:
         return
     dev_s = sum(e.seconds - len(job.examples) / e.examples_per_second for e in epochs) / max(len(epochs), 1)
-    epochs_left = job.settings.epochs - number + 1 - done[0] / max(done[1], 1)
+    epochs_left = job.settings.epochs - number + 1 - batches_done[0] / max(batches_done[1], 1)
     left = epochs_left * (len(job.examples) / max(rate, 1e-9) + max(dev_s, 0))
-    best = best_of(epochs).value if epochs else None
+    best = find_best_epoch(epochs).value if epochs else None
     measure = job.settings.measure
-    job.report(Progress(number, job.settings.epochs, *done, loss, rate, left, measure, value, best))
+    job.on_progress(
+        TrainingProgress(number, job.settings.epochs, *batches_done, loss, rate, left, measure, value, best)
+    )
 
 
-def _make_sparse(network: Network, settings: TrainingSettings) -> None:
+def _choose_sparse_gradients(network: Network, settings: TrainingSettings) -> None:
     """Some optimizers move only the words of a batch: a gradient for them alone spares a pass over the vocabulary."""
     plain = (
         settings.optimizer in ("sgd", "adagrad", "lazy_adam")
@@ -264,7 +270,7 @@ def _make_sparse(network: Network, settings: TrainingSettings) -> None:
             module.sparse = plain
 
 
-def _optimizer(objective: nn.Module, settings: TrainingSettings) -> Optimizer:
+def _create_optimizer(objective: nn.Module, settings: TrainingSettings) -> Optimizer:
     kinds: dict[str, Callable[..., Optimizer]] = {
         "sgd": torch.optim.SGD,
         "adam": torch.optim.Adam,
@@ -276,7 +282,7 @@ def _optimizer(objective: nn.Module, settings: TrainingSettings) -> Optimizer:
     return kinds[settings.optimizer](learned, lr=settings.learning_rate, weight_decay=settings.weight_decay)
 
 
-def _set_rate(optimizer: Optimizer, settings: TrainingSettings, epochs_done: float) -> None:
+def _set_learning_rate(optimizer: Optimizer, settings: TrainingSettings, epochs_done: float) -> None:
     done = epochs_done / settings.epochs
     share = 1 - done if settings.schedule == "linear" else 1.0
     if done < settings.warm_up:

@@ -9,9 +9,10 @@ import pytest
 from serving import Service
 
 from askalike import Question, build
-from askalike.archive import Archive, proposals
-from askalike.archive.asked import Asked, judge, keep
-from askalike.curation.calibrate import calibrate
+from askalike.store import Archive
+from askalike.calibration.calibrating import calibrate
+from askalike.store import candidate_pairs as proposals
+from askalike.store.query_log import LoggedQuery, insert_feedback, log_query
 from askalike.types import Answer, Link
 
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"> {{ 7*7 }} & more"
@@ -34,7 +35,7 @@ def filled(path: Path) -> None:
                     language='en"><b>',
                     tags=("<b>",),
                     author="<i>",
-                    url="https://desk.example/q/x1",
+                    url="https://served_archive.example/q/x1",
                 ),
                 Question("x 2", "كيف أجدد بطاقة المكتبة؟", language="ar"),
                 Answer("x/1a", "x/1", BODY, "html"),
@@ -42,12 +43,12 @@ def filled(path: Path) -> None:
             ]
         )
         pairs = [("r013", "r001", 0.93), ("r003", "r004", 0.8), ("x/1", "r002", 0.7), ("r005", "r006", None)]
-        proposals.propose(archive, [proposals.Found(q, o, p, 1.0, "lm") for q, o, p in pairs])
+        proposals.add_proposals(archive, [proposals.CandidatePair(q, o, p, 1.0, "lm") for q, o, p in pairs])
         for title in ("Do you lend out kayaks?", "Can I hire a kayak?", "Where may I park my boat?", HOSTILE):
-            keep(archive, Asked(title, "", [], "lm"), 90)
-        judge(archive, Asked("kayak", "", ["r001"], "lm"), "none_of_these", None)
-        judge(archive, Asked("card", "", ["r013"], "lm"), "accept", "r013")
-        calibrate(archive, build("lm_jelinek_mercer"), most=200).calibration.save(path)
+            log_query(archive, LoggedQuery(title, "", [], "lm"), 90)
+        insert_feedback(archive, LoggedQuery("kayak", "", ["r001"], "lm"), "none_of_these", None)
+        insert_feedback(archive, LoggedQuery("card", "", ["r013"], "lm"), "accept", "r013")
+        calibrate(archive, build("lm_jelinek_mercer"), max_queries=200).calibration.save(path)
 
 
 @pytest.fixture(scope="session")

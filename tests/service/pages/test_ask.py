@@ -4,7 +4,7 @@ import re
 
 from serving import until
 
-from askalike.archive import Archive
+from askalike.store import Archive
 from conftest import HOSTILE
 
 ASK = "/a/riverside"

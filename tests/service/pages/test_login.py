@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 import pytest
 from serving import Answer, Service
 
-from askalike.archive import Archive, keys
+from askalike.store import Archive
+from askalike.store import keys
 
 ASK, QUEUE = "/a/riverside", "/a/riverside/queue"
 PUBLIC = "https://ask.example"
@@ -65,7 +66,7 @@ def closed(locked: Path) -> Iterator[Service]:
 
 def made(locked: Path, scope: str) -> str:
     with Archive.open(locked) as opened:
-        return keys.create(opened, scope)
+        return keys.create_key(opened, scope)
 
 
 def logged_in(closed: Service, key: str) -> Browser:
@@ -112,7 +113,7 @@ def test_a_session_ends_by_logging_out_and_with_its_key(closed, locked) -> None:
     assert first.get(ASK).status == 303
     assert second.get(ASK).status == 200
     with Archive.open(locked) as opened:
-        keys.revoke(opened, key.split("_")[1])
+        keys.revoke_key(opened, key.split("_")[1])
     assert second.get(ASK).status == 303
 
 
@@ -158,7 +159,7 @@ def test_a_login_leads_nowhere_else(closed, locked, next: str) -> None:
 
 def test_a_key_that_pages_publish_opens_no_session(closed, locked) -> None:
     with Archive.open(locked) as opened:
-        key = keys.create(opened, "read", origin="https://forum.example")
+        key = keys.create_key(opened, "read", origin="https://forum.example")
     person = Browser(closed)
     person.get("/login")
     assert person.post("/login", key=key).status == 401

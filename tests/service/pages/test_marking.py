@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from askalike.service.pages.assets import FILES
-from askalike.service.pages.marking import marked, only_here, words_of
-from askalike.service.pages.reasons import why
-from askalike.service.pages.rendering import environment
-from askalike.service.pages.shown import percent, shown
+from askalike.service.pages.marking import extract_words, highlight, highlight_differences
+from askalike.service.pages.reasons import summarise_explanation
+from askalike.service.pages.rendering import create_environment
+from askalike.service.pages.shown import format_percent, render_body
 from askalike.types import Contribution, Explanation, Span
 
 
@@ -26,17 +26,17 @@ from askalike.types import Contribution, Explanation, Span
     ],
 )
 def test_marked(text: str, words: set[str], expected: str) -> None:
-    assert marked(text, words) == expected
+    assert highlight(text, words) == expected
 
 
 def test_differences_are_marked() -> None:
-    found = only_here("Hire a <bike> today", words_of("hire a car"), {"bike"})
+    found = highlight_differences("Hire a <bike> today", extract_words("hire a car"), {"bike"})
     assert found == 'Hire a &lt;<mark>bike</mark>&gt; <em class="only">today</em>'
 
 
 @given(st.text(), st.sets(st.text(max_size=5), max_size=5))
 def test_marks_change_no_text(text: str, words: set[str]) -> None:
-    for html in (marked(text, words), only_here(text, words)):
+    for html in (highlight(text, words), highlight_differences(text, words)):
         assert html.striptags().split() == type(html)(html.__class__.escape(text)).striptags().split()
 
 
@@ -52,11 +52,11 @@ def test_marks_change_no_text(text: str, words: set[str]) -> None:
     ],
 )
 def test_html_is_cleaned(html: str, left: str) -> None:
-    assert shown(html, "html") == left
+    assert render_body(html, "html") == left
 
 
 def test_images_become_links() -> None:
-    html = shown(
+    html = render_body(
         '<p>See <img src="https://x.example/a.png?a&amp;b" alt="a <plan>"> <img src="javascript:x"></p>', "html"
     )
     assert "<img" not in html
@@ -66,14 +66,14 @@ def test_images_become_links() -> None:
 
 
 def test_plain_text_has_paragraphs_and_links() -> None:
-    html = shown("One <b>\ntwo https://x.example/a?b&c.\n\nthree", "text")
+    html = render_body("One <b>\ntwo https://x.example/a?b&c.\n\nthree", "text")
     assert html.startswith('<p>One &lt;b&gt;<br>two <a href="https://x.example/a?b&amp;c"')
     assert html.endswith("</a>.</p><p>three</p>")
 
 
 @given(st.text(alphabet=st.sampled_from("<>/\"'= abimgscriptonerror:&;jvx#"), max_size=80))
 def test_no_html_runs(text: str) -> None:
-    for tree in (LexborHTMLParser(f"<body>{shown(text, kind)}") for kind in ("html", "text")):
+    for tree in (LexborHTMLParser(f"<body>{render_body(text, kind)}") for kind in ("html", "text")):
         assert not tree.css("script, img, iframe, style, [onerror], [style], form, svg")
         assert all(
             (a.attributes.get("href") or "https:").startswith(("https:", "http:", "mailto:")) for a in tree.css("a")
@@ -87,21 +87,21 @@ def test_why_in_words() -> None:
         Contribution("now", (), 0.1),
     )
     reason = Explanation(2.5, rows, (Span("title", 2, 6),), {"title": "A Bike"}, {"bm25": 1.0, "static": 1.5})
-    told = why(reason)
+    told = summarise_explanation(reason)
     assert [(w.text, w.strength) for w in told.words] == [("bicycle ≈ bike", 4)]
     assert told.parts == [("meaning", 0.6), ("shared words", 0.4)]
     assert told.matched == {"bike"}
-    assert why(None).words == []
+    assert summarise_explanation(None).words == []
 
 
 def test_shares_are_never_rounded_to_nothing() -> None:
-    assert [percent(x) for x in (0.0, 0.001, 0.5, 1.0)] == ["0 %", "under 1 %", "50 %", "100 %"]
+    assert [format_percent(x) for x in (0.0, 0.001, 0.5, 1.0)] == ["0 %", "under 1 %", "50 %", "100 %"]
 
 
 def test_templates_and_files_are_part_of_the_package() -> None:
     package = files("askalike.service.pages")
     assert all(package.joinpath("static", *name.split("/")).is_file() for name in (*FILES, "vendor/htmx.LICENSE"))
-    templates = environment().list_templates()
+    templates = create_environment().list_templates()
     assert len(templates) >= 12
     for name in templates:
-        environment().get_template(name)
+        create_environment().get_template(name)

@@ -2,8 +2,8 @@
 
 from serving import Service, until
 
-from askalike.archive import Archive
-from askalike.archive.editing import links_of
+from askalike.store import Archive
+from askalike.store.editing import get_links
 
 QUEUE, GAPS = "/a/riverside/queue", "/a/riverside/gaps"
 
@@ -28,7 +28,7 @@ def test_the_queue_by_keyboard(visit, service) -> None:
         page.get_by_text(f"You {state}:").wait_for()
     assert states(service) == ["accepted", "rejected", "skipped", "open"]
     with archive_of(service) as archive:
-        assert "r001" in {link.target for link in links_of(archive, "r013")}
+        assert "r001" in {link.target for link in get_links(archive, "r013")}
     for last in ("You rejected:", "You accepted:"):
         page.keyboard.press("u")
         page.get_by_text(last).wait_for()
@@ -37,7 +37,7 @@ def test_the_queue_by_keyboard(visit, service) -> None:
     assert states(service) == ["open"] * 4
     page.locator("h2", has_text=title).wait_for()
     with archive_of(service) as archive:
-        assert "r001" not in {link.target for link in links_of(archive, "r013")}
+        assert "r001" not in {link.target for link in get_links(archive, "r013")}
 
 
 def test_keys_can_be_switched_off_and_are_off_while_typing(visit, service) -> None:

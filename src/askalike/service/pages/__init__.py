@@ -4,10 +4,10 @@ from fastapi import APIRouter
 
 from askalike.service.pages import ask, assets, gaps, login, quality, question, queue, start
 
-__all__ = ["router"]
+__all__ = ["create_router"]
 
 
-def router() -> APIRouter:
+def create_router() -> APIRouter:
     """All pages. They are no part of the API's description."""
     found = APIRouter(include_in_schema=False)
     for page in (assets, start, login, ask, question, queue, gaps, quality):

@@ -15,30 +15,30 @@ FILES = {
     "icon.svg": "image/svg+xml",
     "vendor/htmx.min.js": "text/javascript; charset=utf-8",
 }
-A_YEAR = "public, max-age=31536000, immutable"
+IMMUTABLE_CACHE = "public, max-age=31536000, immutable"
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class StaticFile:
     """A static file, as it is and compressed."""
 
-    plain: bytes
-    zipped: bytes
+    content: bytes
+    gzipped: bytes
     version: str
     media_type: str
 
 
 @cache
-def static_file(name: str) -> File:
+def load_static_file(name: str) -> StaticFile:
     """A file of `static/`. Raises KeyError for any other."""
     media_type = FILES[name]
     plain = files("askalike.service.pages").joinpath("static", *name.split("/")).read_bytes()
-    return File(plain, gzip.compress(plain, 9, mtime=0), hashlib.sha256(plain).hexdigest()[:12], media_type)
+    return StaticFile(plain, gzip.compress(plain, 9, mtime=0), hashlib.sha256(plain).hexdigest()[:12], media_type)
 
 
-def address(name: str) -> str:
+def static_url(name: str) -> str:
     """Where a page finds the file; another one as soon as it has changed."""
-    return f"/static/{name}?v={static_file(name).version}"
+    return f"/static/{name}?v={load_static_file(name).version}"
 
 
 @router.get("/static/{name:path}")
@@ -46,9 +46,9 @@ async def get_static(request: Request, name: str) -> Response:
     """A static file."""
     if name not in FILES:
         raise HTTPException(404, f"no file {name!r}")
-    found = static_file(name)
+    found = load_static_file(name)
     zipped = "gzip" in request.headers.get("accept-encoding", "")
-    headers = {"cache-control": A_YEAR, "vary": "accept-encoding", "x-content-type-options": "nosniff"}
+    headers = {"cache-control": IMMUTABLE_CACHE, "vary": "accept-encoding", "x-content-type-options": "nosniff"}
     if zipped:
         headers["content-encoding"] = "gzip"
-    return Response(found.zipped if zipped else found.plain, 200, headers, found.media_type)
+    return Response(found.gzipped if zipped else found.content, 200, headers, found.media_type)

@@ -6,13 +6,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from askalike.archive import sessions
-from askalike.archive.keys import Key
-from askalike.service.desk import Desk
 from askalike.service.pages import tokens
-from askalike.service.pages.people import Sent, cookie
-from askalike.service.pages.rendering import page
-from askalike.service.places import slow_down
+from askalike.service.pages.people import SubmittedForm, session_cookie_name
+from askalike.service.pages.rendering import render_page
+from askalike.service.routes.auth import enforce_rate_limit
+from askalike.service.served_archive import ServedArchive
+from askalike.store import sessions
+from askalike.store.keys import ApiKey
 
 router = APIRouter()
 
@@ -20,43 +20,49 @@ router = APIRouter()
 @router.get("/login")
 async def get_login(request: Request, next: Annotated[str, Query(max_length=2_000)] = "/") -> Response:
     """The form that asks for a key."""
-    return page(request, "login.html", next=local(next), wrong=False)
+    return render_page(request, "login.html", next=to_local_path(next), wrong=False)
 
 
 @router.post("/login")
-async def post_login(request: Request, form: Sent) -> Response:
+async def post_login(request: Request, form: SubmittedForm) -> Response:
     """Begins a session at each archive that the key is good for."""
-    slow_down(request)
-    text, next = form.one("key").strip(), local(form.one("next"))
-    good = {desk: key for desk in request.app.state.desks.values() if (key := desk.key(text))}
+    enforce_rate_limit(request)
+    text, next = form.value("key").strip(), to_local_path(form.value("next"))
+    good = {
+        served_archive: key
+        for served_archive in request.app.state.served_archives.values()
+        if (key := served_archive.verify_key(text))
+    }
     if not good:
-        return page(request, "login.html", 401, next=next, wrong=True)
+        return render_page(request, "login.html", 401, next=next, wrong=True)
     response = RedirectResponse(next, 303)
-    for desk, key in good.items():
-        await _begin(request, response, desk, key)
-    tokens.renew(request, response, tokens.fresh())
+    for served_archive, key in good.items():
+        await _begin_session(request, response, served_archive, key)
+    tokens.renew_secret(request, response, tokens.create_secret())
     return response
 
 
 @router.post("/logout")
-async def post_logout(request: Request, form: Sent) -> Response:
+async def post_logout(request: Request, form: SubmittedForm) -> Response:
     """Ends this browser's sessions."""
     response = RedirectResponse("/", 303)
-    for desk in request.app.state.desks.values():
-        if secret := request.cookies.get(cookie(request, desk)):
-            await desk.store(partial(sessions.end, secret=secret))
-            response.delete_cookie(cookie(request, desk), httponly=True, secure=tokens.secure(request))
+    for served_archive in request.app.state.served_archives.values():
+        if secret := request.cookies.get(session_cookie_name(request, served_archive)):
+            await served_archive.run_on_archive(partial(sessions.end_session, secret=secret))
+            response.delete_cookie(
+                session_cookie_name(request, served_archive), httponly=True, secure=tokens.is_https(request)
+            )
     return response
 
 
-def local(next: str) -> str:
+def to_local_path(next: str) -> str:
     """An address of this service, else the start page."""
     plain = next.startswith("/") and not next.startswith("//") and not set(next) & set("\\\r\n\t")
     return next if plain else "/"
 
 
-async def _begin(request: Request, response: Response, desk: Desk, key: Key) -> None:
+async def _begin_session(request: Request, response: Response, served_archive: ServedArchive, key: ApiKey) -> None:
     hours = request.app.state.settings.session_hours
-    secret = await desk.store(partial(sessions.begin, key=key, hours=hours))
-    name, age = cookie(request, desk), int(hours * 3600)
-    response.set_cookie(name, secret, age, httponly=True, secure=tokens.secure(request), samesite="strict")
+    secret = await served_archive.run_on_archive(partial(sessions.begin_session, key=key, hours=hours))
+    name, age = session_cookie_name(request, served_archive), int(hours * 3600)
+    response.set_cookie(name, secret, age, httponly=True, secure=tokens.is_https(request), samesite="strict")

@@ -5,82 +5,87 @@ from dataclasses import dataclass, replace
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from askalike.archive.editing import links_of
-from askalike.archive.store import Archive
-from askalike.engines.local import Local
-from askalike.service.pages.people import Visitor
-from askalike.service.pages.reasons import Why, why
-from askalike.service.pages.rendering import page
-from askalike.service.similar import web_address
+from askalike.engines.local import LocalEngine
+from askalike.service.pages.people import VisitorArchive
+from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
+from askalike.service.pages.rendering import render_page
+from askalike.service.routes.similar import safe_web_url
+from askalike.store.archive import Archive
+from askalike.store.editing import get_links
 from askalike.text.clean import plain_text
-from askalike.types import Answer, Link, Match, Question
+from askalike.types import Answer, Link, Question, SearchHit
 
 router = APIRouter()
-ALSO = 5
-LONGEST_BODY = 1_000
+MAX_SIMILAR = 5
+MAX_QUERY_BODY_LENGTH = 1_000
 """Of a question's body as much is searched with."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class QuestionDetails:
     """A question with its answers, the accepted one first, and the questions that it is linked to, by their ids."""
 
     question: Question
     answers: Sequence[Answer]
     links: Sequence[Link]
-    others: Mapping[str, Question]
+    linked_questions: Mapping[str, Question]
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class RelatedQuestion:
     """A question beside the one that is shown: how they belong together, and why it is thought so."""
 
     question: Question
     relation: str
-    why: Why
+    why: ExplanationSummary
     probability: float | None = None
 
 
 @router.get("/a/{archive}/questions/{id:path}")
-async def get_question(desk: Visitor, request: Request, id: str) -> Response:
+async def get_question(served_archive: VisitorArchive, request: Request, id: str) -> Response:
     """The page of a question."""
-    stored = await desk.store(lambda archive: _stored(archive, id))
+    stored = await served_archive.run_on_archive(lambda archive: _load_question(archive, id))
     if stored is None:
         raise HTTPException(404, f"no question {id!r}")
-    linked, also = await desk.search(lambda engine: _related(engine, stored))
+    linked, also = await served_archive.run_on_engine(lambda engine: _find_related(engine, stored))
     question = stored.question
-    return page(
+    return render_page(
         request, "question.html", question=question, answers=stored.answers, linked=linked, also=also,
-        where=web_address(question.url),
+        where=safe_web_url(question.url),
     )  # fmt: skip
 
 
-def _stored(archive: Archive, id: str) -> Stored | None:
+def _load_question(archive: Archive, id: str) -> QuestionDetails | None:
     view = archive.view()
-    if (question := view.get([id]).get(id)) is None:
+    if (question := view.get_questions([id]).get(id)) is None:
         return None
-    links = links_of(archive, id)
-    others = view.get({link.source for link in links} | {link.target for link in links})
-    return Stored(question, view.answers_to([id])[id], links, others)
+    links = get_links(archive, id)
+    others = view.get_questions({link.source for link in links} | {link.target for link in links})
+    return QuestionDetails(question, view.get_answers_to([id])[id], links, others)
 
 
-def _related(engine: Local, stored: Stored) -> tuple[list[Related], list[Related]]:
+def _find_related(engine: LocalEngine, details: QuestionDetails) -> tuple[list[RelatedQuestion], list[RelatedQuestion]]:
     """What the question is linked to, and what else is similar to it."""
-    question = stored.question
-    names = {_other(link, question.id): _relation(link, question.id) for link in reversed(stored.links)}
+    question = details.question
+    names = {_other_end(link, question.id): _relation(link, question.id) for link in reversed(details.links)}
     reasons = engine.explain(question, list(names))
-    there = [(stored.others[id], name) for id, name in names.items() if id in stored.others]
-    linked = [Related(other, name, why(reasons.get(other.id), other.language)) for other, name in there]
-    body = plain_text(question.body, question.markup)[:LONGEST_BODY]
-    found = engine.like(replace(question, body=body, markup="text"), ALSO + len(names))
-    return linked, [_also(m) for m in found if m.question.id not in names][:ALSO]
+    there = [(details.linked_questions[id], name) for id, name in names.items() if id in details.linked_questions]
+    linked = [
+        RelatedQuestion(other, name, summarise_explanation(reasons.get(other.id), other.language))
+        for other, name in there
+    ]
+    body = plain_text(question.body, question.markup)[:MAX_QUERY_BODY_LENGTH]
+    found = engine.find_similar(replace(question, body=body, markup="text"), MAX_SIMILAR + len(names))
+    return linked, [_to_related(m) for m in found if m.question.id not in names][:MAX_SIMILAR]
 
 
-def _also(match: Match) -> Related:
-    return Related(match.question, "similar", why(match.explanation, match.question.language), match.probability)
+def _to_related(match: SearchHit) -> RelatedQuestion:
+    return RelatedQuestion(
+        match.question, "similar", summarise_explanation(match.explanation, match.question.language), match.probability
+    )
 
 
-def _other(link: Link, id: str) -> str:
+def _other_end(link: Link, id: str) -> str:
     return link.target if link.source == id else link.source
 
 

@@ -9,16 +9,23 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from askalike.service.pages import charts, tokens
-from askalike.service.pages.assets import address
-from askalike.service.pages.marking import marked, only_here
-from askalike.service.pages.shown import day, icon, lang, percent, shown, titled
+from askalike.service.pages.assets import static_url
+from askalike.service.pages.marking import highlight, highlight_differences
+from askalike.service.pages.shown import (
+    display_title,
+    format_day,
+    format_percent,
+    lang_attribute,
+    render_body,
+    render_icon,
+)
 
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-HEADERS = {
-    "content-security-policy": POLICY,
+SECURITY_HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "same-origin",  # without a referrer browsers send forms with the origin "null"
@@ -27,24 +34,24 @@ HEADERS = {
 }
 
 
-def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+def render_page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """The page, or the part of one, that a template makes of the values."""
-    secret, who = tokens.visitor(request), getattr(request.state, "who", None)
-    context = {"request": request, "csrf": tokens.of(secret), "who": who} | values
-    response = HTMLResponse(environment().get_template(template).render(context), status, HEADERS)
+    secret, who = tokens.get_visitor_secret(request), getattr(request.state, "who", None)
+    context = {"request": request, "csrf": tokens.csrf_token(secret), "who": who} | values
+    response = HTMLResponse(create_environment().get_template(template).render(context), status, SECURITY_HEADERS)
     if who and who.key:
         response.headers["cache-control"] = "no-store"  # the next one at this browser may be somebody else
-    tokens.remember(request, response, secret)
+    tokens.remember_secret(request, response, secret)
     return response
 
 
-def home(archive: str) -> str:
+def archive_url(archive: str) -> str:
     """The address of an archive's first page."""
     return f"/a/{quote(archive, safe='')}"
 
 
 @cache
-def environment() -> Environment:
+def create_environment() -> Environment:
     """Where templates are found, and what they may call."""
     made = Environment(
         loader=PackageLoader("askalike.service.pages"),
@@ -53,8 +60,13 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"static": address, "home": home, "icon": icon, "charts": charts}
-    made.filters |= {"marked": marked, "only_here": only_here, "titled": titled, "lang": lang}
-    made.filters |= {"shown": shown, "percent": percent, "day": day}
+    made.globals |= {"static": static_url, "home": archive_url, "icon": render_icon, "charts": charts}
+    made.filters |= {
+        "marked": highlight,
+        "only_here": highlight_differences,
+        "titled": display_title,
+        "lang": lang_attribute,
+    }
+    made.filters |= {"shown": render_body, "percent": format_percent, "day": format_day}
     made.filters["quoted"] = lambda text: quote(text, safe="")
     return made

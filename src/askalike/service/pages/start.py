@@ -3,8 +3,8 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from askalike.service.pages.people import who
-from askalike.service.pages.rendering import page
+from askalike.service.pages.people import get_page_user
+from askalike.service.pages.rendering import render_page
 
 router = APIRouter()
 
@@ -12,8 +12,15 @@ router = APIRouter()
 @router.get("/")
 async def get_start(request: Request) -> Response:
     """The archives that somebody may search."""
-    desks = [desk for desk in request.app.state.desks.values() if who(request, desk)]
-    if not desks:
+    served_archives = [
+        served_archive
+        for served_archive in request.app.state.served_archives.values()
+        if get_page_user(request, served_archive)
+    ]
+    if not served_archives:
         return RedirectResponse("/login", 303)
-    sizes = {desk: await desk.store(lambda archive: len(archive.view())) for desk in desks}
-    return page(request, "start.html", sizes=sizes)
+    sizes = {
+        served_archive: await served_archive.run_on_archive(lambda archive: len(archive.view()))
+        for served_archive in served_archives
+    }
+    return render_page(request, "start.html", sizes=sizes)

@@ -9,45 +9,45 @@ from fastapi import HTTPException, Request, Response
 
 from askalike.service.settings import ServiceSettings
 
-FIELD, HEADER = "csrf", "x-csrf"
+CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf"
 
 
-def visitor(request: Request) -> str:
+def get_visitor_secret(request: Request) -> str:
     """The secret of this browser's cookie, or a fresh one."""
-    return request.cookies.get(_name(request)) or fresh()
+    return request.cookies.get(_cookie_name(request)) or create_secret()
 
 
-def fresh() -> str:
+def create_secret() -> str:
     """A new secret."""
     return secrets.token_urlsafe(32)
 
 
-def of(secret: str) -> str:
+def csrf_token(secret: str) -> str:
     """The token that goes with a secret, for forms."""
     return hashlib.blake2b(secret.encode(errors="replace"), digest_size=24, person=b"form").hexdigest()
 
 
-def remember(request: Request, response: Response, secret: str) -> None:
+def remember_secret(request: Request, response: Response, secret: str) -> None:
     """Gives the browser the secret where it has none."""
-    if _name(request) not in request.cookies:
-        renew(request, response, secret)
+    if _cookie_name(request) not in request.cookies:
+        renew_secret(request, response, secret)
 
 
-def renew(request: Request, response: Response, secret: str) -> None:
+def renew_secret(request: Request, response: Response, secret: str) -> None:
     """Gives the browser another secret: forms that it has open are good for nothing then."""
-    response.set_cookie(_name(request), secret, httponly=True, secure=secure(request), samesite="lax")
+    response.set_cookie(_cookie_name(request), secret, httponly=True, secure=is_https(request), samesite="lax")
 
 
-def check(request: Request, shown: str) -> None:
+def verify_csrf(request: Request, token: str) -> None:
     """Raises HTTPException (403) unless the request comes from one of our pages, in this browser."""
-    if _from_elsewhere(request):
+    if _is_cross_site(request):
         raise HTTPException(403, "this form comes from another site; open the page here and send it again")
-    secret = request.cookies.get(_name(request), "")
-    if not secret or not hmac.compare_digest(of(secret).encode(), shown.encode(errors="replace")):
+    secret = request.cookies.get(_cookie_name(request), "")
+    if not secret or not hmac.compare_digest(csrf_token(secret).encode(), token.encode(errors="replace")):
         raise HTTPException(403, "this form is no longer good; load the page anew and send it again")
 
 
-def _from_elsewhere(request: Request) -> bool:
+def _is_cross_site(request: Request) -> bool:
     """What the browser says of the page that a form comes from."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return True
@@ -58,7 +58,7 @@ def _from_elsewhere(request: Request) -> bool:
         return True
 
 
-def secure(request: Request) -> bool:
+def is_https(request: Request) -> bool:
     """Whether people reach the service by https, so that cookies are to go no other way."""
     return (_settings(request).public_url or "").startswith("https:")
 
@@ -68,8 +68,8 @@ def _host(request: Request) -> str:
     return urlsplit(public).netloc.lower() if public else request.headers.get("host", "").lower()
 
 
-def _name(request: Request) -> str:
-    return "__Host-visitor" if secure(request) else "visitor"
+def _cookie_name(request: Request) -> str:
+    return "__Host-visitor" if is_https(request) else "visitor"
 
 
 def _settings(request: Request) -> ServiceSettings:

@@ -13,7 +13,7 @@ from askalike.text.words import Tokenizer
 from askalike.types import Answer, Question
 
 Text = Question | Answer
-Arrays = Mapping[str, NDArray[np.generic]]
+FeatureArrays = Mapping[str, NDArray[np.generic]]
 """What a network reads of a batch, by name; every array's first axis is the batch."""
 
 
@@ -25,24 +25,24 @@ class TextSettings(AnalyzerSettings):
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
 
 
-class Rows(Protocol):
+class FeatureRows(Protocol):
     """Many texts as numbers."""
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """How long each text is, (texts,): what batches of like lengths are made by."""
 
-    def batch(self, numbers: NDArray[np.int64]) -> Arrays:
+    def batch(self, indices: NDArray[np.int64]) -> FeatureArrays:
         """The texts of these numbers, padded to the longest of them."""
 
 
-class Features(Protocol):
+class TextFeatures(Protocol):
     """Turns texts into rows of numbers; `learn` makes one from an archive's texts, `load` from a model's directory."""
 
     Settings: ClassVar[type[TextSettings]]
 
     @classmethod
-    def learn(cls, settings: TextSettings, texts: Iterable[Text]) -> Self:
+    def from_texts(cls, settings: TextSettings, texts: Iterable[Text]) -> Self:
         """Features that know the words of these texts."""
 
     @classmethod
@@ -60,25 +60,25 @@ class Features(Protocol):
     def idf(self) -> NDArray[np.float32]:
         """How rare each number is, (len(tokens),)."""
 
-    def words(self, text: Text) -> list[str]:
+    def split_words(self, text: Text) -> list[str]:
         """The words of one text, as skip-gram learns from them."""
 
-    def rows(self, texts: Iterable[Text]) -> Rows:
+    def encode(self, texts: Iterable[Text]) -> FeatureRows:
         """The texts as numbers, in their order."""
 
 
-def plain(text: Text, settings: TextSettings, analyzer: Analyzer) -> str:
+def extract_text(text: Text, settings: TextSettings, analyzer: Analyzer) -> str:
     """The plain text of a question's chosen fields (a line each), or of an answer."""
     if isinstance(text, Answer):
-        return analyzer.text(text.body, text.markup)
+        return analyzer.plain_text(text.body, text.markup)
     parts = []
     if "title" in settings.fields:
-        parts.append(analyzer.text(text.title, "text"))
+        parts.append(analyzer.plain_text(text.title, "text"))
     if "body" in settings.fields and text.body:
-        parts.append(analyzer.text(text.body, text.markup))
+        parts.append(analyzer.plain_text(text.body, text.markup))
     return "\n".join(parts)
 
 
-def analyzer_of(settings: TextSettings) -> Analyzer:
+def make_analyzer(settings: TextSettings) -> Analyzer:
     """The analyzer that the settings describe."""
     return Analyzer(AnalyzerSettings(**{key: getattr(settings, key) for key in AnalyzerSettings.model_fields}))

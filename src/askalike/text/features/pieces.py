@@ -16,14 +16,14 @@ from askalike.errors import SettingsError
 from askalike.text.bpe import Bpe
 from askalike.text.clean import plain_text
 from askalike.text.features._features import Text
-from askalike.text.features._ragged import Ragged
-from askalike.text.packaged import packaged
-from askalike.text.pieces import WORD, Lookup, Sizes
+from askalike.text.features._ragged import RaggedArray
+from askalike.text.packaged import find_packaged_vectors
+from askalike.text.pieces import WORD, PieceLookup, RowCounts
 from askalike.text.vocabulary import RESERVED
 from askalike.types import Answer, Markup
 
-TOKENIZER = "tokenizer.json"
-CHUNK = 1_000
+TOKENIZER_FILE = "tokenizer.json"
+CHUNK_SIZE = 1_000
 
 
 class LookupSettings(Settings):
@@ -46,12 +46,12 @@ class PieceSettings(LookupSettings):
     bigrams: int = Field(0, ge=0, description="rows of hashed pairs of words")
 
     @property
-    def sizes(self) -> Sizes:
+    def row_counts(self) -> RowCounts:
         """How many rows there are."""
-        return Sizes(self.subwords, self.words, self.bigrams)
+        return RowCounts(self.subwords, self.words, self.bigrams)
 
 
-class Pieces:
+class PieceFeatures:
     """Pieces by their rows; to a network row n is number n + RESERVED."""
 
     Settings: ClassVar[type[PieceSettings]] = PieceSettings
@@ -60,22 +60,22 @@ class Pieces:
         self, settings: PieceSettings, bpe: Bpe | None, texts: Iterable[Text] = (), tokenizer: Path | None = None
     ) -> None:
         self.settings = settings
-        self.lookup = Lookup(settings.sizes, bpe, settings.lower_case)
+        self.lookup = PieceLookup(settings.row_counts, bpe, settings.lower_case)
         self._bpe = bpe
         self._tokenizer = tokenizer
-        self._counts = np.zeros(settings.sizes.rows, np.int64)
-        self._total = 0
-        self._names: Counter[str] = Counter()
-        for chunk in _chunks(texts):
-            self._count(chunk)
+        self._text_counts = np.zeros(settings.row_counts.total, np.int64)
+        self._total_texts = 0
+        self._word_counts: Counter[str] = Counter()
+        for chunk in _iter_chunks(texts):
+            self._count_texts(chunk)
 
     @classmethod
-    def learn(cls, settings: PieceSettings, texts: Iterable[Text]) -> Self:
+    def from_texts(cls, settings: PieceSettings, texts: Iterable[Text]) -> Self:
         """Counts how many texts hold each piece. Subwords are those of the packaged vectors. Raises SettingsError."""
-        if not settings.sizes.rows:
+        if not settings.row_counts.total:
             raise SettingsError("features: no rows; set words, bigrams or subwords")
-        tokenizer = packaged()[1] if settings.subwords else None
-        bpe = Bpe.read(tokenizer) if tokenizer else None
+        tokenizer = find_packaged_vectors()[1] if settings.subwords else None
+        bpe = Bpe.from_file(tokenizer) if tokenizer else None
         if len(bpe or ()) != settings.subwords:
             raise SettingsError(
                 f"features.subwords={settings.subwords}: expected 0 or {len(bpe or ())}, the tokenizer's"
@@ -85,61 +85,61 @@ class Pieces:
     @classmethod
     def load(cls, settings: PieceSettings, directory: Path) -> Self:
         """With the tokenizer in a model's directory."""
-        path = directory / TOKENIZER
-        return cls(settings, Bpe.read(path) if settings.subwords else None, (), path)
+        path = directory / TOKENIZER_FILE
+        return cls(settings, Bpe.from_file(path) if settings.subwords else None, (), path)
 
     def save(self, directory: Path) -> None:
         """Copies the tokenizer, where there are subwords."""
         if self._tokenizer:
-            shutil.copyfile(self._tokenizer, directory / TOKENIZER)
+            shutil.copyfile(self._tokenizer, directory / TOKENIZER_FILE)
 
     @property
     def tokens(self) -> Sequence[str]:
         """What each number stands for: a subword as the tokenizer has it, the commonest word of a row, "" for pairs."""
         subwords = self._bpe.pieces if self._bpe else ()
         words = [""] * self.settings.words
-        for word, _ in reversed(self._names.most_common()):
-            words[self.lookup.row_of(word) - self.settings.subwords] = word
+        for word, _ in reversed(self._word_counts.most_common()):
+            words[self.lookup.word_row(word) - self.settings.subwords] = word
         return ["", "", *subwords, *words, *[""] * self.settings.bigrams]
 
     @property
     def idf(self) -> NDArray[np.float32]:
         """log(texts / texts with the piece) of each number; of a piece in no text as if it were in one."""
-        found = np.log(max(self._total, 1) / np.maximum(self._counts, 1)).astype(np.float32)
+        found = np.log(max(self._total_texts, 1) / np.maximum(self._text_counts, 1)).astype(np.float32)
         return np.concatenate((np.zeros(RESERVED, np.float32), found))
 
-    def text(self, text: Text) -> str:
+    def extract_text(self, text: Text) -> str:
         """What of a text is looked up: the beginning of title and body, plain; "" without a word."""
         texts = []
         if not isinstance(text, Answer) and "title" in self.settings.fields:
-            texts.append(self._plain(text.title, "text"))
+            texts.append(self._to_plain_text(text.title, "text"))
         if text.body and (isinstance(text, Answer) or "body" in self.settings.fields):
-            texts.append(self._plain(text.body, text.markup))
+            texts.append(self._to_plain_text(text.body, text.markup))
         words = " ".join(texts).split(maxsplit=self.settings.longest)[: self.settings.longest]
         return " ".join(words) if any(map(WORD.search, words)) else ""
 
-    def words(self, text: Text) -> list[str]:
+    def split_words(self, text: Text) -> list[str]:
         """The words of one text."""
-        return WORD.findall(self.text(text).lower())
+        return WORD.findall(self.extract_text(text).lower())
 
-    def rows(self, texts: Iterable[Text]) -> Ragged:
+    def encode(self, texts: Iterable[Text]) -> RaggedArray:
         """The texts as numbers."""
-        rows, offsets = self.lookup([self.text(text) for text in texts])
-        return Ragged(rows + np.int32(RESERVED), offsets)
+        rows, offsets = self.lookup([self.extract_text(text) for text in texts])
+        return RaggedArray(rows + np.int32(RESERVED), offsets)
 
-    def _plain(self, text: str, markup: Markup) -> str:
+    def _to_plain_text(self, text: str, markup: Markup) -> str:
         return plain_text(text, markup, code=self.settings.code, links=self.settings.links)
 
-    def _count(self, texts: Sequence[Text]) -> None:
-        plain = [self.text(text) for text in texts]
+    def _count_texts(self, texts: Sequence[Text]) -> None:
+        plain = [self.extract_text(text) for text in texts]
         rows, offsets = self.lookup(plain)
-        numbered = np.repeat(np.arange(len(plain)), np.diff(offsets)) * len(self._counts) + rows
-        self._counts += np.bincount(np.unique(numbered) % len(self._counts), minlength=len(self._counts))
-        self._total += len(plain)
+        numbered = np.repeat(np.arange(len(plain)), np.diff(offsets)) * len(self._text_counts) + rows
+        self._text_counts += np.bincount(np.unique(numbered) % len(self._text_counts), minlength=len(self._text_counts))
+        self._total_texts += len(plain)
         if self.settings.words:
-            self._names.update(word for text in plain for word in WORD.findall(text.lower()))
+            self._word_counts.update(word for text in plain for word in WORD.findall(text.lower()))
 
 
-def _chunks(texts: Iterable[Text]) -> Iterator[list[Text]]:
+def _iter_chunks(texts: Iterable[Text]) -> Iterator[list[Text]]:
     rest = iter(texts)
-    return iter(lambda: list(islice(rest, CHUNK)), [])
+    return iter(lambda: list(islice(rest, CHUNK_SIZE)), [])

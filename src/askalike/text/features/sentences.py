@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.text.features._features import Arrays, Text, plain
-from askalike.text.features._ragged import Ragged
-from askalike.text.features.words import Words, WordSettings
-from askalike.text.sentences import sentences
+from askalike.text.features._features import FeatureArrays, Text, extract_text
+from askalike.text.features._ragged import RaggedArray
+from askalike.text.features.words import WordFeatures, WordSettings
+from askalike.text.sentences import split_sentences
 
 
 class SentenceSettings(WordSettings):
@@ -23,10 +23,10 @@ class SentenceSettings(WordSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class Nested:
+class NestedRaggedArray:
     """Text n has the sentences `starts[n]` up to `starts[n + 1]`."""
 
-    sentences: Ragged
+    sentences: RaggedArray
     starts: NDArray[np.int64]
 
     @property
@@ -34,11 +34,11 @@ class Nested:
         """How many words each text has."""
         return np.diff(self.sentences.starts[self.starts])
 
-    def batch(self, numbers: NDArray[np.int64]) -> Arrays:
+    def batch(self, indices: NDArray[np.int64]) -> FeatureArrays:
         """ids int64, mask bool (batch, sentences, tokens): 0 and False after a sentence's and after a text's end."""
-        counts = self.starts[numbers + 1] - self.starts[numbers]
+        counts = self.starts[indices + 1] - self.starts[indices]
         there = np.arange(max(int(counts.max(initial=0)), 1)) < counts[:, None]
-        rows = [np.arange(self.starts[n], self.starts[n + 1]) for n in numbers.tolist()]
+        rows = [np.arange(self.starts[n], self.starts[n + 1]) for n in indices.tolist()]
         flat = self.sentences.batch(np.concatenate([*rows, np.zeros(0, np.int64)]).astype(np.int64))
         found = {}
         for name, array in flat.items():
@@ -47,26 +47,26 @@ class Nested:
         return found
 
 
-class Sentences(Words):
+class SentenceFeatures(WordFeatures):
     """Words by their numbers in a vocabulary, sentence by sentence."""
 
     Settings: ClassVar[type[SentenceSettings]] = SentenceSettings
     settings: SentenceSettings
 
-    def sentences(self, text: Text) -> list[list[str]]:
+    def split_sentences(self, text: Text) -> list[list[str]]:
         """The words of each sentence of one text; none is empty."""
         language = getattr(text, "language", None)
-        split = sentences(plain(text, self.settings, self._analyzer))
-        found = (self._analyzer.tokens(sentence, language)[: self.settings.longest] for sentence in split)
+        split = split_sentences(extract_text(text, self.settings, self._analyzer))
+        found = (self._analyzer.analyze(sentence, language)[: self.settings.longest] for sentence in split)
         return [words for words in found if words][: self.settings.most]
 
-    def words(self, text: Text) -> list[str]:
+    def split_words(self, text: Text) -> list[str]:
         """The words of one text, unknown ones too."""
-        return list(chain.from_iterable(self.sentences(text)))
+        return list(chain.from_iterable(self.split_sentences(text)))
 
-    def rows(self, texts: Iterable[Text]) -> Nested:  # type: ignore[override] # rows all the same
+    def encode(self, texts: Iterable[Text]) -> NestedRaggedArray:  # type: ignore[override] # rows all the same
         """The texts as numbers, in their order."""
-        nested = [[self.vocabulary.numbers(words) for words in self.sentences(text)] for text in texts]
+        nested = [[self.vocabulary.encode(words) for words in self.split_sentences(text)] for text in texts]
         starts = np.zeros(len(nested) + 1, np.int64)
         np.cumsum([len(text) for text in nested], out=starts[1:])
-        return Nested(Ragged.of(chain.from_iterable(nested)), starts)
+        return NestedRaggedArray(RaggedArray.from_rows(chain.from_iterable(nested)), starts)

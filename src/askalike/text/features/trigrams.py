@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.text.features._features import Text, TextSettings, analyzer_of, plain
-from askalike.text.features._ragged import Ragged
+from askalike.text.features._features import Text, TextSettings, extract_text, make_analyzer
+from askalike.text.features._ragged import RaggedArray
 from askalike.text.vocabulary import RESERVED
 from askalike.text.words import Tokenizer
 
@@ -25,18 +25,18 @@ class TrigramSettings(TextSettings):
     trigrams: int = Field(8_192, ge=1, description="trigrams are hashed to so many: a dense layer is as wide as these")
 
 
-class Trigrams:
+class TrigramFeatures:
     """Letter trigrams of each word with a # before and behind it."""
 
     Settings: ClassVar[type[TrigramSettings]] = TrigramSettings
 
     def __init__(self, settings: TrigramSettings) -> None:
         self.settings = settings
-        self._analyzer = analyzer_of(settings)
-        self._numbers = lru_cache(100_000)(self._of_word)
+        self._analyzer = make_analyzer(settings)
+        self._hash_word_cached = lru_cache(100_000)(self._hash_word)
 
     @classmethod
-    def learn(cls, settings: TrigramSettings, texts: Iterable[Text]) -> Self:
+    def from_texts(cls, settings: TrigramSettings, texts: Iterable[Text]) -> Self:
         """Nothing is learned: trigrams are hashed."""
         return cls(settings)
 
@@ -58,19 +58,25 @@ class Trigrams:
         """1 for each: they are not counted."""
         return np.ones(len(self.tokens), np.float32)
 
-    def words(self, text: Text) -> list[str]:
+    def split_words(self, text: Text) -> list[str]:
         """The words of one text."""
-        return self._analyzer.tokens(plain(text, self.settings, self._analyzer), getattr(text, "language", None))
+        return self._analyzer.analyze(
+            extract_text(text, self.settings, self._analyzer), getattr(text, "language", None)
+        )
 
-    def rows(self, texts: Iterable[Text]) -> Ragged:
+    def encode(self, texts: Iterable[Text]) -> RaggedArray:
         """The texts as sets of numbers, rising."""
-        return Ragged.of(sorted({n for word in self.words(text) for n in self._numbers(word)}) for text in texts)
+        return RaggedArray.from_rows(
+            sorted({n for word in self.split_words(text) for n in self._hash_word_cached(word)}) for text in texts
+        )
 
-    def _of_word(self, word: str) -> tuple[int, ...]:
+    def _hash_word(self, word: str) -> tuple[int, ...]:
         marked = f"#{word}#"
-        return tuple(_hash(marked[n : n + 3]) % self.settings.trigrams + RESERVED for n in range(len(marked) - 2))
+        return tuple(
+            _hash_trigram(marked[n : n + 3]) % self.settings.trigrams + RESERVED for n in range(len(marked) - 2)
+        )
 
 
-def _hash(trigram: str) -> int:
+def _hash_trigram(trigram: str) -> int:
     digest = hashlib.blake2b(trigram.encode(errors="replace"), digest_size=8).digest()
     return int.from_bytes(digest, "little")

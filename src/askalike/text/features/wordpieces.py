@@ -12,14 +12,14 @@ from pydantic import Field
 
 from askalike.config import Settings
 from askalike.errors import InputError, SettingsError
-from askalike.installed import located
+from askalike.packages import find_model
 from askalike.text.clean import plain_text
 from askalike.text.features._features import Text
-from askalike.text.features._ragged import Ragged
+from askalike.text.features._ragged import RaggedArray
 from askalike.types import Answer
 
-TOKENIZER = "tokenizer.json"
-CHUNK = 1_000
+TOKENIZER_FILE = "tokenizer.json"
+CHUNK_SIZE = 1_000
 
 
 class WordpieceSettings(Settings):
@@ -30,17 +30,19 @@ class WordpieceSettings(Settings):
     longest: int = Field(128, ge=3, description="a text is read up to this piece, the model's own marks included")
 
 
-class Wordpieces:
+class WordpieceFeatures:
     """Pieces by the model's own numbers. A text without a word has none."""
 
     Settings: ClassVar[type[WordpieceSettings]] = WordpieceSettings
 
     def __init__(self, settings: WordpieceSettings) -> None:
         self.settings = settings
-        self._tokenizer = _read(located(settings.pieces_of, "network.base") / TOKENIZER, settings.longest)
+        self._tokenizer = _load_tokenizer(
+            find_model(settings.pieces_of, "network.base") / TOKENIZER_FILE, settings.longest
+        )
 
     @classmethod
-    def learn(cls, settings: WordpieceSettings, texts: Iterable[Text]) -> Self:
+    def from_texts(cls, settings: WordpieceSettings, texts: Iterable[Text]) -> Self:
         """Nothing is learned: the tokenizer is the model's."""
         return cls(settings)
 
@@ -63,19 +65,19 @@ class Wordpieces:
         """1 for each: they are not counted."""
         return np.ones(len(self.tokens), np.float32)
 
-    def words(self, text: Text) -> list[str]:
+    def split_words(self, text: Text) -> list[str]:
         """The words of one text."""
-        return self._plain(text).split()
+        return self._to_plain_text(text).split()
 
-    def rows(self, texts: Iterable[Text]) -> Ragged:
+    def encode(self, texts: Iterable[Text]) -> RaggedArray:
         """The texts as numbers, in their order."""
         rest, rows = iter(texts), []
-        while chunk := [self._plain(text) for text in islice(rest, CHUNK)]:
+        while chunk := [self._to_plain_text(text) for text in islice(rest, CHUNK_SIZE)]:
             found = self._tokenizer.encode_batch(chunk)
             rows += [row.ids if plain else [] for plain, row in zip(chunk, found, strict=True)]
-        return Ragged.of(rows)
+        return RaggedArray.from_rows(rows)
 
-    def _plain(self, text: Text) -> str:
+    def _to_plain_text(self, text: Text) -> str:
         if isinstance(text, Answer):
             return plain_text(text.body, text.markup)
         title = plain_text(text.title, "text") if "title" in self.settings.fields else ""
@@ -83,7 +85,7 @@ class Wordpieces:
         return f"{title} {body}".strip()
 
 
-def _read(path: Path, longest: int) -> Any:
+def _load_tokenizer(path: Path, longest: int) -> Any:
     try:
         from tokenizers import Tokenizer
     except ImportError:

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.text.features._features import Text, TextSettings, analyzer_of, plain
-from askalike.text.features._ragged import Ragged
+from askalike.text.features._features import Text, TextSettings, extract_text, make_analyzer
+from askalike.text.features._ragged import RaggedArray
 from askalike.text.vocabulary import Vocabulary
 
-FILE = "vocabulary.txt"
+VOCABULARY_FILE = "vocabulary.txt"
 
 
 class WordSettings(TextSettings):
@@ -23,7 +23,7 @@ class WordSettings(TextSettings):
     longest: int = Field(300, ge=1, description="a text is read up to this word")
 
 
-class Words:
+class WordFeatures:
     """Words by their numbers in a vocabulary, in the text's order."""
 
     Settings: ClassVar[type[WordSettings]] = WordSettings
@@ -31,23 +31,23 @@ class Words:
     def __init__(self, settings: WordSettings, vocabulary: Vocabulary) -> None:
         self.settings = settings
         self.vocabulary = vocabulary
-        self._analyzer = analyzer_of(settings)
+        self._analyzer = make_analyzer(settings)
 
     @classmethod
-    def learn(cls, settings: WordSettings, texts: Iterable[Text]) -> Self:
+    def from_texts(cls, settings: WordSettings, texts: Iterable[Text]) -> Self:
         """Knows the words of these texts."""
         reader = cls(settings, Vocabulary((), (), 0))
-        words = (reader.words(text) for text in texts)
-        return cls(settings, Vocabulary.of(words, settings.min_texts, settings.vocabulary))
+        words = (reader.split_words(text) for text in texts)
+        return cls(settings, Vocabulary.from_texts(words, settings.min_texts, settings.vocabulary))
 
     @classmethod
     def load(cls, settings: WordSettings, directory: Path) -> Self:
         """Knows the words of a model's vocabulary."""
-        return cls(settings, Vocabulary.load(directory / FILE))
+        return cls(settings, Vocabulary.load(directory / VOCABULARY_FILE))
 
     def save(self, directory: Path) -> None:
         """Writes `vocabulary.txt`."""
-        self.vocabulary.save(directory / FILE)
+        self.vocabulary.save(directory / VOCABULARY_FILE)
 
     @property
     def tokens(self) -> Sequence[str]:
@@ -59,16 +59,20 @@ class Words:
         """log(texts / texts with the word) of each number."""
         return self.vocabulary.idf
 
-    def words(self, text: Text) -> list[str]:
+    def split_words(self, text: Text) -> list[str]:
         """The words of one text, unknown ones too, up to the longest that is read."""
         language = getattr(text, "language", None)
-        return self._analyzer.tokens(plain(text, self.settings, self._analyzer), language)[: self.settings.longest]
+        return self._analyzer.analyze(extract_text(text, self.settings, self._analyzer), language)[
+            : self.settings.longest
+        ]
 
     def spans(self, text: Text) -> tuple[str, list[tuple[int, int]]]:
         """The plain text that is read, and where each of the words of `words` stands in it."""
-        language, read = getattr(text, "language", None), plain(text, self.settings, self._analyzer)
-        return read, [(start, end) for _, start, end in self._analyzer.spans(read, language)][: self.settings.longest]
+        language, read = getattr(text, "language", None), extract_text(text, self.settings, self._analyzer)
+        return read, [(start, end) for _, start, end in self._analyzer.analyze_with_spans(read, language)][
+            : self.settings.longest
+        ]
 
-    def rows(self, texts: Iterable[Text]) -> Ragged:
+    def encode(self, texts: Iterable[Text]) -> RaggedArray:
         """The texts as numbers, in their order."""
-        return Ragged.of(self.vocabulary.numbers(self.words(text)) for text in texts)
+        return RaggedArray.from_rows(self.vocabulary.encode(self.split_words(text)) for text in texts)

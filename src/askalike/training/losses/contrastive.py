@@ -6,7 +6,7 @@ from torch import Tensor
 from askalike.training.losses._loss import Loss, Scores, masked_mean
 
 
-class Contrastive(Loss):
+class ContrastiveLoss(Loss):
     """1 − s for the positive, and the mean of max(0, s − margin) over its negatives; s is a cosine in the papers."""
 
     margin: float = Field(0.0, ge=-1, le=1, description="a negative below it costs nothing")

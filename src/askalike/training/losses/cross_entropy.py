@@ -6,7 +6,7 @@ from torch.nn import functional
 from askalike.training.losses._loss import Loss, Scores, masked_mean
 
 
-class CrossEntropy(Loss):
+class CrossEntropyLoss(Loss):
     """−log σ(s) for the positive, and the mean of −log(1 − σ(s)) over its negatives.
 
     A softmax over two outputs is the sigmoid of their difference, so that this is the papers' two-class form too.

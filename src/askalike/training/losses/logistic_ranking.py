@@ -8,7 +8,7 @@ from torch.nn import functional
 from askalike.training.losses._loss import Loss, Scores
 
 
-class LogisticRanking(Loss):
+class LogisticRankingLoss(Loss):
     """log(1 + exp(−γ·Δ)), Δ the smallest difference of the positive's and a negative's score."""
 
     gamma: float = Field(10.0, gt=0, description="γ: how sharply a small difference counts")

@@ -8,7 +8,7 @@ from torch.nn import functional
 from askalike.training.losses._loss import Loss, Scores
 
 
-class MultipleNegatives(Loss):
+class MultipleNegativesLoss(Loss):
     """−log of the positive's share of exp(scale · s) among itself and its negatives; symmetric: from both ends."""
 
     scale: float = Field(20.0, gt=0, description="20 for cosines")
@@ -16,11 +16,11 @@ class MultipleNegatives(Loss):
 
     def __call__(self, scores: Scores) -> Tensor:
         """(n,)."""
-        forward = self._one_way(scores.positive, scores.forward, scores.forward_mask)
+        forward = self._softmax_loss(scores.positive, scores.forward, scores.forward_mask)
         if not self.symmetric:
             return forward
-        return (forward + self._one_way(scores.positive, scores.backward, scores.backward_mask)) / 2
+        return (forward + self._softmax_loss(scores.positive, scores.backward, scores.backward_mask)) / 2
 
-    def _one_way(self, positive: Tensor, negative: Tensor, mask: Tensor) -> Tensor:
+    def _softmax_loss(self, positive: Tensor, negative: Tensor, mask: Tensor) -> Tensor:
         choices = torch.cat((positive[:, None], negative.masked_fill(~mask, -torch.inf)), 1)
         return -functional.log_softmax(self.scale * choices, 1)[:, 0]

@@ -6,7 +6,7 @@ from torch import Tensor
 from askalike.training.losses._loss import Loss, Scores, masked_mean
 
 
-class Triplet(Loss):
+class TripletLoss(Loss):
     """The mean of max(0, margin − s(q, p) + s(q, x)).
 
     Where a network's metric is Euclidean the scores are minus distances and this is [ρ(q, p) − ρ(q, x) + margin]+.

@@ -1,0 +1,169 @@
+"""The figures of a report: what each shows in a sentence, the drawing, and its numbers as a table."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.evaluation.ranks import FirstRelevantRanks
+from askalike.evaluation.tables import ResultTable
+from askalike.experiments.reporting.svg import (
+    DASHES,
+    FAINT,
+    INK,
+    MARKERS,
+    RIGHT,
+    WRONG,
+    add_legend,
+    open_figure,
+    system_colour,
+    to_inline_svg,
+)
+
+WIDTH = 372.0
+TICKS = (1, 2, 5, 10, 20, 50, 100)
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A drawing with what it shows; `numbers` say the same where there is something to read off."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+    numbers: ResultTable | None = None
+
+
+def plot_accuracy_curves(curves: Mapping[str, Floats]) -> Figure:
+    """Accuracy@k over k. curves: system → (seeds, k), each row one seed's Accuracy@1 … Accuracy@k."""
+    depth = max(c.shape[1] for c in curves.values())
+    ticks = [k for k in TICKS if k <= depth]
+    with open_figure(WIDTH, 300) as (figure, (axes,)):
+        for i, (label, of_seeds) in enumerate(curves.items()):
+            k = np.arange(1, of_seeds.shape[1] + 1)
+            axes.plot(k, 100 * of_seeds.mean(axis=0), color=system_colour(i), linestyle=DASHES[i % 7], label=label)
+            if len(of_seeds) > 1:
+                low, high = 100 * of_seeds.min(axis=0), 100 * of_seeds.max(axis=0)
+                axes.fill_between(k, low, high, color=system_colour(i), alpha=0.2, linewidth=0)
+        axes.set_xscale("log")
+        axes.set_xticks(ticks, [str(k) for k in ticks])
+        axes.minorticks_off()
+        axes.set(xlabel="k", ylabel="queries answered by rank k, %", xlim=(1, max(depth, 2)))
+        axes.set_ylim(*_axis_limits(np.concatenate([c.ravel() for c in curves.values()])))
+        add_legend(figure, axes, "lower right")
+        svg = to_inline_svg(figure, "accuracy", f"Accuracy at k from 1 to {depth} of {', '.join(curves)}")
+    rows = [
+        [label, *(_format_percent(c[:, min(k, c.shape[1]) - 1].mean()) for k in ticks)] for label, c in curves.items()
+    ]
+    several = any(len(c) > 1 for c in curves.values())
+    caption = "The share of queries that have a right question among their first k." + (
+        " Shaded: from the worst to the best seed." if several else ""
+    )
+    numbers = ResultTable("Accuracy@k, %", ("system", *map(str, ticks)), rows)
+    return Figure("accuracy", "Accuracy@k", caption, svg, numbers)
+
+
+def plot_typing_curve(shares: Mapping[str, Mapping[float, float]], measure: str, colours: Mapping[str, int]) -> Figure:
+    """A measure while the question is being typed. shares: system → share of the words typed → mean."""
+    ticks = sorted({share for points in shares.values() for share in points})
+    with open_figure(WIDTH, 300) as (figure, (axes,)):
+        for label, points in shares.items():
+            i, typed = colours[label], sorted(points)
+            style: dict[str, Any] = {"color": system_colour(i), "linestyle": DASHES[i % 7], "marker": MARKERS[i % 7]}
+            axes.plot(typed, [100 * points[x] for x in typed], label=label, **style)
+        axes.set_xticks(ticks, [f"{x:.0%}".replace("%", " %") for x in ticks])
+        axes.set(xlabel="of the question's words typed", ylabel=f"{measure}, %")
+        axes.set_ylim(*_axis_limits(np.array([x for points in shares.values() for x in points.values()])))
+        add_legend(figure, axes, "upper left")
+        svg = to_inline_svg(figure, "typing", f"{measure} by the share of the question's words typed")
+    rows = [
+        [label, *(_format_percent(points[x]) if x in points else "" for x in ticks)] for label, points in shares.items()
+    ]
+    caption = "How much is found before the question is finished: the moment a person could stop typing."
+    numbers = ResultTable(f"{measure}, %", ("system", *(f"{x:.0%}" for x in ticks)), rows)
+    return Figure("typing", "The typing curve", caption, svg, numbers)
+
+
+def _axis_limits(shares: Floats) -> tuple[float, float]:
+    """The tens of per cent around all values."""
+    low, high = 10 * np.floor(10 * shares.min() - 0.2), 10 * np.ceil(10 * shares.max() + 0.2)
+    return max(0.0, float(low)), min(100.0, float(high))
+
+
+def plot_rank_scatter(
+    name: str, first: str, second: str, ranks: tuple[FirstRelevantRanks, FirstRelevantRanks], colours: tuple[int, int]
+) -> Figure:
+    """Where two systems have each query's first right question; a circle's area is its number of queries."""
+    places = Counter(zip(*(map(_plot_position, of_system.values()) for of_system in ranks), strict=True))
+    (x, y), size = np.array(list(places)).T, np.array(list(places.values()))
+    sides = [int(size[x > y].sum()), int(size[x < y].sum()), int(size[x == y].sum())]
+    with open_figure(WIDTH, WIDTH) as (figure, (axes,)):
+        axes.plot((0.8, MISSED_RANK * 1.3), (0.8, MISSED_RANK * 1.3), color=FAINT, linewidth=0.8, linestyle="--")
+        one, two = (system_colour(i) for i in colours)
+        palette = [two if a > b else one if a < b else FAINT for a, b in zip(x, y, strict=True)]
+        axes.scatter(x, y, 16 + 700 * size / size.sum(), color=palette, alpha=0.7, linewidth=0)
+        for direction in ("x", "y"):
+            getattr(axes, f"set_{direction}scale")("log")
+            getattr(axes, f"set_{direction}lim")(0.8, MISSED_RANK * 1.3)
+            getattr(axes, f"set_{direction}ticks")((*TICKS, MISSED_RANK), (*map(str, TICKS), "none"))
+        axes.minorticks_off()
+        axes.set_aspect("equal")
+        axes.set(xlabel=f"rank by {first}", ylabel=f"rank by {second}")
+        axes.text(0.97, 0.03, f"{second} better: {sides[0]}", transform=axes.transAxes, ha="right", color=two)
+        axes.text(0.03, 0.97, f"{first} better: {sides[1]}", transform=axes.transAxes, va="top", color=one)
+        svg = to_inline_svg(figure, name, f"Ranks of the first right question by {first} and by {second}")
+    caption = (
+        f"Each query's first right question: {second} has it higher in {sides[0]} (below the line), {first} in "
+        f"{sides[1]}, both at one rank in {sides[2]}. Area: number of queries; none: not among the first 100."
+    )
+    return Figure(name, f"{first} and {second}, query by query", caption, svg)
+
+
+MISSED_RANK = 180
+"""Where a query without a right question is drawn."""
+
+
+def _plot_position(rank: int | None) -> int:
+    return rank if rank is not None and rank <= TICKS[-1] else MISSED_RANK
+
+
+def plot_score_histograms(scores: Mapping[str, tuple[Floats, Floats]]) -> Figure:
+    """How well scores tell duplicates from others. scores: system → (scores of duplicates, of the best others)."""
+    with open_figure(WIDTH, 40 + 105 * len(scores), len(scores)) as (figure, axes):
+        for each, (label, (right, wrong)) in zip(axes, scores.items(), strict=True):
+            bins = np.histogram_bin_edges(np.concatenate((right, wrong)), 30).tolist()
+            kinds: Sequence[tuple[Floats, str, str]] = ((wrong, WRONG, "best other"), (right, RIGHT, "duplicate"))
+            for values, tint, kind in kinds:
+                weights = np.full(len(values), 100 / max(len(values), 1))
+                each.hist(values, bins, weights=weights, color=tint, alpha=0.25)
+                each.hist(values, bins, weights=weights, color=tint, histtype="step", linewidth=1.4, label=kind)
+            each.set_title(label, loc="left", fontsize=10, color=INK)
+            each.set_ylabel("%")
+        axes[0].legend(loc="upper right")
+        axes[-1].set_xlabel("score (each system on its own scale)")
+        svg = to_inline_svg(figure, "scores", f"Histograms of the scores that {', '.join(scores)} give")
+    rows = [
+        [label, str(len(right)), *_format_quartiles(right), str(len(wrong)), *_format_quartiles(wrong)]
+        for label, (right, wrong) in scores.items()
+    ]
+    head = ("system", "duplicates", "25 %", "median", "75 %", "best others", "25 %", "median", "75 %")
+    caption = (
+        "Scores of the right questions found, and of each query's best hit that is not one. The less the two overlap, "
+        "the better a threshold can tell when there is nothing to show."
+    )
+    return Figure(
+        "scores", "Scores of duplicates and others", caption, svg, ResultTable("Quartiles of scores", head, rows)
+    )
+
+
+def _format_quartiles(values: Floats) -> list[str]:
+    return [f"{q:.2f}" for q in np.percentile(values, (25, 50, 75))] if len(values) else ["–"] * 3
+
+
+def _format_percent(share: float) -> str:
+    return f"{100 * share:.1f}"

@@ -1,0 +1,119 @@
+"""Training a recipe on an archive under a name: what is hidden, what is mined, and where the model goes."""
+
+import shutil
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from askalike import encoders, rankers
+from askalike.encoders import MODEL_FILE
+from askalike.encoders._corpus import CorpusEncoder
+from askalike.encoders._recipe import CORPUS_ENCODERS, Recipe
+from askalike.errors import ArchiveError, InputError
+from askalike.labels.splits import imported_splits, load_split
+from askalike.rankers import MODELS_FOLDER
+from askalike.store import labels
+from askalike.store.archive import Archive
+from askalike.store.deployments import get_served_ranker
+from askalike.training.settings import NegativesSettings
+from askalike.types import Question, Run
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedModel:
+    """A trained model of an archive, as `model.toml` describes it. `value` is the dev measure, a share of 1."""
+
+    name: str
+    kind: str
+    measure: str
+    value: float | None
+    pairs: int | None
+    size_bytes: int
+
+
+def load_recipe(name: str, values: Mapping[str, Any]) -> Recipe | CorpusEncoder:
+    """What `--recipe` names, with some values set: a recipe, or an encoder that learns from texts alone."""
+    return encoders.build(name, values) if name in CORPUS_ENCODERS else Recipe.read(name, values)  # type: ignore[return-value]
+
+
+def held_out_splits(archive: Archive) -> list[str]:
+    """The splits that nothing is learned from: given ones but train, and the dev and test parts of partitions."""
+    parts = labels.partition_parts(archive.connection)
+    held = [name for name, part in parts.items() if part.name in ("dev", "test")]
+    return [name for name in imported_splits(archive) if name != "train"] + held
+
+
+def train(
+    archive: Archive,
+    recipe: Recipe | CorpusEncoder,
+    name: str,
+    *,
+    dev: str | None = None,
+    held_out: Sequence[str] = (),
+    excluded_ids: Iterable[str] = (),
+    teacher: encoders.Encoder | None = None,
+    report: Any = None,
+    log: Any = lambda line: None,
+) -> Path:
+    """Trains what `chosen` gives on an archive, as `models/<name>/`; returns that folder.
+
+    dev: the split whose queries choose the best epoch; else some clusters are kept back from training. teacher: the one
+    that the recipe names, where it is at hand already.
+    Nothing of `hidden(archive)`, of the splits `hide`, of `dev`, or of the questions `withheld` is learned from. The
+    same again goes on where it was interrupted.
+    """
+    rankers.check_model_name(name)
+    folder = archive.path / MODELS_FOLDER / name
+    if (folder / MODEL_FILE).exists():
+        raise ArchiveError(
+            f"{folder}: this model is there; remove it first: askalike models {archive.path} --remove {name}"
+        )
+    kept = list(dict.fromkeys([*held_out_splits(archive), *held_out, *([dev] if dev else [])]))
+    view = archive.view(held_out_splits=kept, excluded_ids=excluded_ids)
+    if isinstance(recipe, CorpusEncoder):
+        recipe.train(view, folder, log)
+        return folder
+    from askalike.encoders._learning import train_recipe
+
+    def mine(queries: Mapping[str, Question], settings: NegativesSettings) -> Run:
+        ranker = rankers.build_with_retry(rankers.create(settings.ranker, {}, archive.path).fit(view), view)
+        return ranker.rank(queries, settings.to_rank)
+
+    measures = load_split(archive, dev) if dev else None
+    train_recipe(view, recipe, folder, dev=measures, miner=mine, teacher=teacher, on_progress=report, log=log)
+    return folder
+
+
+def list_models(archive: Archive) -> Sequence[TrainedModel]:
+    """The archive's trained models, by name."""
+    return [_read_model(path.parent) for path in sorted((archive.path / MODELS_FOLDER).glob(f"[!.]*/{MODEL_FILE}"))]
+
+
+def remove_model(archive: Archive, name: str) -> None:
+    """Deletes a model, or what an interrupted training of that name has left.
+
+    Raises ArchiveError without one, and for one that is in service.
+    """
+    folder = archive.path / MODELS_FOLDER / name
+    found = [path for path in (folder, folder.with_name(f".training-{name}")) if path.is_dir()]
+    if not found or folder.parent != archive.path / MODELS_FOLDER:
+        there = ", ".join(model.name for model in list_models(archive)) or "none"
+        raise ArchiveError(f"{archive.path}: no model {name!r}; there are: {there}")
+    now = get_served_ranker(archive)
+    if now and name in (now.ranker, *now.settings.get("parts", ())):
+        raise ArchiveError(f"{archive.path}: {name!r} is in service; first: askalike rollback {archive.path}")
+    for path in found:
+        shutil.rmtree(path)
+
+
+def _read_model(folder: Path) -> TrainedModel:
+    try:
+        described = tomllib.loads((folder / MODEL_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder / MODEL_FILE}: not a model's description ({error})") from None
+    trained = described.get("trained", {})
+    size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
+    kind = described.get("network", {}).get("name") or described.get("encoder", "")
+    return TrainedModel(folder.name, kind, trained.get("measure", ""), trained.get("value"), trained.get("pairs"), size)

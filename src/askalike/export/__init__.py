@@ -1,0 +1,1 @@
+"""An archive as files that other tools read: BEIR, CSV, TREC."""

@@ -1,0 +1,116 @@
+"""The archive as a BEIR folder, with the answers, links and candidates that BEIR has no place for beside it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from askalike.export.rows import (
+    JUDGEMENT_COLUMNS,
+    check_split_file_name,
+    nondefault_fields,
+    read_links,
+    write_jsonl,
+    write_table,
+)
+from askalike.labels.splits import DocumentKind, imported_splits, load_split
+from askalike.store.archive import Archive
+from askalike.store.tracking import ProgressTracker
+from askalike.types import Answer, Question
+
+EXTRA_JUDGEMENTS_SQL = f"""
+    SELECT {", ".join(JUDGEMENT_COLUMNS)} FROM judgements AS j
+    WHERE position IS NOT NULL OR relevance IS NULL OR of != 'questions'
+    OR NOT EXISTS (SELECT 1 FROM queries AS q WHERE q.split = j.split AND q.id = j.query_id)
+    ORDER BY split, of, query_id, position, document_id
+"""
+FILE_PREFIXES: dict[DocumentKind, str] = {"questions": "", "answers": "answer-"}
+"""Files of judged answers carry this before their names: BEIR's own are those of the questions."""
+
+
+def write_beir(archive: Archive, folder: Path, track: ProgressTracker) -> dict[str, int]:
+    """Writes these files and returns how many rows each has.
+
+    `corpus.jsonl` holds the questions as `{"_id", "title", "text", "metadata"}` and `answers.jsonl` the answers as
+    `{"_id", "question_id", "text", "metadata"}`, text as it was imported; metadata are the fields that have a value.
+    `links.tsv` has source, target, kind and created_at. For each given split `queries-SPLIT.jsonl`,
+    `qrels/SPLIT.tsv` and, where candidates were offered, `candidates-SPLIT.jsonl` (`{"_id", "candidates"}`);
+    `queries.jsonl` has the queries of all splits. Where answers are judged: `answer-qrels`, `answer-candidates`.
+    `judgements.tsv` repeats in full what qrels have no place for: candidates with their positions, those not judged,
+    judged answers, and judgements of queries that are not there.
+    """
+    view, answers = archive.view(), archive.view("answers")
+    asked = track(view.questions(), total=len(view), description="questions")
+    said = track(answers.answers(), total=len(answers), description="answers")
+    links = ((link.source, link.target, link.kind, link.created_at) for link in read_links(archive))
+    rows = {
+        "corpus.jsonl": write_jsonl(folder / "corpus.jsonl", (question_record(q) for _, q in asked)),
+        "answers.jsonl": write_jsonl(folder / "answers.jsonl", (answer_record(a) for _, a in said)),
+        "links.tsv": write_table(
+            folder / "links.tsv", ("source", "target", "kind", "created_at"), links, delimiter="\t"
+        ),
+    }
+    return rows | _write_splits(archive, folder) | _write_extra_judgements(archive, folder)
+
+
+def question_record(question: Question) -> dict[str, Any]:
+    """A line of corpus.jsonl."""
+    record = {"_id": question.id, "title": question.title, "text": question.body}
+    return _with_metadata(record, nondefault_fields(question, "id", "title", "body"))
+
+
+def query_record(query: Question) -> dict[str, Any]:
+    """A line of queries.jsonl: the whole text, as BEIR has it, and its two parts beside it where there are two."""
+    text = f"{query.title}\n\n{query.body}" if query.body else query.title
+    return _with_metadata(
+        {"_id": query.id, "text": text}, nondefault_fields(query, "id", *(() if query.body else ("title",)))
+    )
+
+
+def answer_record(answer: Answer) -> dict[str, Any]:
+    """A line of answers.jsonl."""
+    record = {"_id": answer.id, "question_id": answer.question_id, "text": answer.body}
+    return _with_metadata(record, nondefault_fields(answer, "id", "question_id", "body"))
+
+
+def _with_metadata(record: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    return record | {"metadata": fields} if fields else record
+
+
+def _write_splits(archive: Archive, folder: Path) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    queries: dict[str, Question] = {}
+    for name in imported_splits(archive):
+        path = f"queries-{check_split_file_name(name)}.jsonl"
+        own = load_split(archive, name).queries
+        rows[path] = write_jsonl(folder / path, map(query_record, own.values()))
+        queries = {**queries, **own}
+        for of in FILE_PREFIXES:
+            rows |= _write_judgements(archive, folder, name, of)
+    if queries:
+        rows["queries.jsonl"] = write_jsonl(folder / "queries.jsonl", map(query_record, queries.values()))
+    return rows
+
+
+def _write_judgements(archive: Archive, folder: Path, split_name: str, kind: DocumentKind) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    labels = load_split(archive, split_name, kind)
+    if labels.qrels:
+        path = f"{FILE_PREFIXES[kind]}qrels/{split_name}.tsv"
+        lines = ((q, d, relevance) for q, judged in labels.qrels.items() for d, relevance in judged.items())
+        header = ("query-id", "corpus-id", "score")
+        rows[path] = write_table(folder / path, header, lines, delimiter="\t")
+    if labels.candidates:
+        path = f"{FILE_PREFIXES[kind]}candidates-{split_name}.jsonl"
+        rows[path] = write_jsonl(folder / path, _candidate_records(labels.candidates))
+    return rows
+
+
+def _write_extra_judgements(archive: Archive, folder: Path) -> dict[str, int]:
+    if archive.connection.execute(f"SELECT EXISTS ({EXTRA_JUDGEMENTS_SQL})").fetchone()[0]:
+        lines = archive.connection.execute(EXTRA_JUDGEMENTS_SQL)
+        return {"judgements.tsv": write_table(folder / "judgements.tsv", JUDGEMENT_COLUMNS, lines, delimiter="\t")}
+    return {}
+
+
+def _candidate_records(candidates: Any) -> Iterator[dict[str, Any]]:
+    return ({"_id": query, "candidates": list(documents)} for query, documents in candidates.items() if documents)

@@ -1,0 +1,81 @@
+"""What the export formats share: files whose rows are counted, and streams of what an archive holds."""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from askalike.errors import ArchiveError
+from askalike.store.archive import Archive
+from askalike.store.view import CHUNK_ROWS
+from askalike.types import Answer, Link, Question
+
+JUDGEMENT_COLUMNS = ("split", "query_id", "document_id", "relevance", "position", "of")
+FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
+"""What a cell begins with that a spreadsheet runs as a formula."""
+
+
+def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
+    """One JSON object a line; returns how many."""
+    n = 0
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for record in records:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            n += 1
+    return n
+
+
+def write_table(
+    path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]], *, delimiter: str = ",", spreadsheet: bool = False
+) -> int:
+    """A CSV or TSV file with a header; None is an empty cell. Returns how many rows there are without the header.
+
+    Rows with a carriage return are quoted: the csv module itself would write what it refuses to read.
+    For a spreadsheet the file opens with a byte order mark, and an apostrophe stands before a cell that it would take
+    for a formula.
+    """
+    n = 0
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", encoding="utf-8-sig" if spreadsheet else "utf-8", newline="") as file:
+        plain = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        quoted = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        plain.writerow(header)
+        for row in rows:
+            writer = quoted if any(isinstance(cell, str) and "\r" in cell for cell in row) else plain
+            writer.writerow([escape_formula(cell) for cell in row] if spreadsheet else row)
+            n += 1
+    return n
+
+
+def escape_formula(cell: Any) -> Any:
+    """The cell, with an apostrophe before it where a spreadsheet would run it."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_PREFIXES) else cell
+
+
+def nondefault_fields(record: Question | Answer, *excluded: str) -> dict[str, Any]:
+    """The fields of a record that are not at their default, but for those named."""
+    values = {f.name: (getattr(record, f.name), f.default) for f in fields(record) if f.name not in excluded}
+    return {name: value for name, (value, default) in values.items() if default is MISSING or value != default}
+
+
+def read_links(archive: Archive) -> Iterator[Link]:
+    """Every link, whether its ends are there or not."""
+    for row in archive.connection.execute("SELECT source, target, kind, created_at FROM links"):
+        yield Link(*row)
+
+
+def chunk_questions(questions: Iterable[tuple[int, Question]]) -> Iterator[list[Question]]:
+    """Questions a few thousand at a time."""
+    rest = iter(questions)
+    while chunk := [question for _, question in islice(rest, CHUNK_ROWS // 10)]:
+        yield chunk
+
+
+def check_split_file_name(split: str) -> str:
+    """The split's name where it can be part of a file's name. Raises ArchiveError where it cannot."""
+    if not split.replace("-", "").replace("_", "").replace(".", "").isalnum() or split.startswith("."):
+        raise ArchiveError(f"split {split!r}: cannot name a file; expected letters, digits, '-', '_' and '.'")
+    return split

@@ -1,0 +1,1 @@
+"""What `askalike check` looks for in an archive, one function a check, and its statistics."""

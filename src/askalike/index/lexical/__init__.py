@@ -1,0 +1,1 @@
+"""The inverted index: segments, term dictionary, postings, block-max search."""

@@ -1,0 +1,75 @@
+"""A sorted term dictionary in two flat arrays, so that it opens without being read."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+
+def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Offsets]:
+    """The UTF-8 bytes of all terms one after the other, and where each begins (one offset more than terms)."""
+    encoded = [t.encode() for t in terms]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(b) for b in encoded], out=offsets[1:])
+    return np.frombuffer(b"".join(encoded), np.uint8), offsets
+
+
+def find_terms(term_bytes: Bytes, term_offsets: Offsets, terms: Sequence[str]) -> NDArray[np.int64]:
+    """The position of each term in a sorted dictionary, −1 where it is not there."""
+    return _find_packed(term_bytes, term_offsets, *pack_terms(terms))
+
+
+def find_prefix_range(term_bytes: Bytes, term_offsets: Offsets, prefix: str) -> range:
+    """The positions of the terms that begin with a prefix: together, since the dictionary is sorted."""
+    wanted, _ = pack_terms([prefix])
+    return range(
+        _lower_bound(term_bytes, term_offsets, wanted, False), _lower_bound(term_bytes, term_offsets, wanted, True)
+    )
+
+
+def term_at(term_bytes: Bytes, term_offsets: Offsets, position: int) -> str:
+    """The term at a position."""
+    return term_bytes[term_offsets[position] : term_offsets[position + 1]].tobytes().decode()
+
+
+@njit(cache=True)
+def _compare(a: Bytes, b: Bytes, as_prefix: bool) -> int:
+    """−1, 0 or 1 as a is before, equal to or after b; with `as_prefix`, an a that begins with b counts as equal."""
+    for i in range(min(len(a), len(b))):
+        if a[i] != b[i]:
+            return -1 if a[i] < b[i] else 1
+    if len(a) == len(b) or (as_prefix and len(a) > len(b)):
+        return 0
+    return -1 if len(a) < len(b) else 1
+
+
+@njit(cache=True)
+def _lower_bound(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, past_prefix: bool) -> int:
+    """The first position whose term is not before `wanted` (with `past_prefix`: nor begins with it)."""
+    low, high = 0, len(term_offsets) - 1
+    while low < high:
+        middle = (low + high) // 2
+        order = _compare(term_bytes[term_offsets[middle] : term_offsets[middle + 1]], wanted, past_prefix)
+        if order < 0 or (past_prefix and order == 0):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def _find_packed(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, wanted_offsets: Offsets) -> NDArray[np.int64]:
+    found = np.full(len(wanted_offsets) - 1, -1, np.int64)
+    for i in range(len(found)):
+        one = wanted[wanted_offsets[i] : wanted_offsets[i + 1]]
+        at = _lower_bound(term_bytes, term_offsets, one, False)
+        if (
+            at < len(term_offsets) - 1
+            and _compare(term_bytes[term_offsets[at] : term_offsets[at + 1]], one, False) == 0
+        ):
+            found[i] = at
+    return found

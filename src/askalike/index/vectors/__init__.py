@@ -1,0 +1,1 @@
+"""The index of vectors: exact, quantised, and by a graph of neighbours."""

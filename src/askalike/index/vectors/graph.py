@@ -1,0 +1,84 @@
+"""Approximate neighbours in large segments: a graph (HNSW, Malkov and Yashunin 2018; usearch) for each dense part.
+
+A graph proposes candidates, which are scored exactly; it is a file beside the part's rows and can be made again from
+them. Where usearch is not installed, or a part is sparse, the segment is searched exactly.
+"""
+
+import importlib.util
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from askalike.index.lexical.segment import Array
+from askalike.index.vectors.stored import DensePart, PartSchema, StoredPart
+
+CONNECTIVITY = 16
+EXPANSION = 128
+BATCH_ROWS = 65_536
+USEARCH_METRICS = {"cosine": "ip", "dot": "ip", "euclidean": "l2sq"}  # rows of a cosine part are one long
+
+
+class HnswGraph:
+    """The graph of one part of a segment, mapped into memory."""
+
+    def __init__(self, path: Path, schema: PartSchema) -> None:
+        self._index = _create_index(schema)
+        self._index.view(str(path))
+
+    def search(self, query: Array, count: int) -> Array:
+        """About the `count` rows nearest to the query, as positions."""
+        self._index.expansion_search = max(EXPANSION, count)
+        return np.asarray(self._index.search(query, count).keys, np.int64)
+
+
+def open_graph(folder: Path, part_index: int, schema: PartSchema) -> HnswGraph | None:
+    """The graph of a segment's part, where it has one."""
+    path = _graph_path(folder, part_index)
+    return HnswGraph(path, schema) if path.exists() and _usearch_installed() else None
+
+
+def build_missing_graphs(
+    folder: Path, schemas: Sequence[PartSchema], parts: Sequence[StoredPart], exact_up_to: int
+) -> None:
+    """Makes the graphs of a segment with more rows than that, unless it has them, or a part is sparse."""
+    if any(not isinstance(part, DensePart) for part in parts) or not _usearch_installed():
+        return
+    for at, (kind, part) in enumerate(zip(schemas, parts, strict=True)):
+        if (
+            isinstance(part, DensePart)
+            and len(part.sketch.scales) > exact_up_to
+            and not _graph_path(folder, at).exists()
+        ):
+            _build_graph(_graph_path(folder, at), kind, part)
+
+
+def _build_graph(path: Path, schema: PartSchema, part: DensePart) -> None:
+    graph = _create_index(schema)
+    for start in range(0, len(part.sketch.scales), BATCH_ROWS):
+        rows = np.arange(start, min(start + BATCH_ROWS, len(part.sketch.scales)))
+        graph.add(rows, part.decode_rows(rows))
+    temporary = path.with_suffix(".new")
+    graph.save(str(temporary))
+    with open(temporary, "rb") as file:
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def _create_index(schema: PartSchema) -> Any:
+    from usearch.index import Index
+
+    return Index(
+        ndim=schema.dim, metric=USEARCH_METRICS[schema.metric], dtype="f16", connectivity=CONNECTIVITY,
+        expansion_add=EXPANSION, expansion_search=EXPANSION,
+    )  # fmt: skip
+
+
+def _graph_path(folder: Path, part_index: int) -> Path:
+    return folder / f"graph-{part_index}.usearch"
+
+
+def _usearch_installed() -> bool:
+    return importlib.util.find_spec("usearch") is not None

@@ -1,0 +1,186 @@
+"""One part of many documents' vectors as it is kept: dense rows with their sketch, or sparse rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from askalike.errors import SearchIndexError
+from askalike.index.lexical.segment import Array
+from askalike.index.vectors.sketch import Sketch, exact_distances, exact_dots
+from askalike.types import Metric, VectorPart
+
+Storage = Literal["f16", "int8", "f32"]
+MAX_F16 = 65_504.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartSchema:
+    """What a part is, the same in all segments: metric, weight, numbers a row, and whether they are sparse."""
+
+    metric: Metric
+    weight: float
+    dim: int
+    sparse: bool
+
+    @classmethod
+    def from_part(cls, part: VectorPart) -> "PartSchema":
+        """The kind of a part as an encoder returns it."""
+        return cls(part.metric, float(part.weight), int(part.values.shape[1]), sparse.issparse(part.values))
+
+
+class StoredPart(Protocol):
+    """n rows of one part."""
+
+    def arrays(self) -> Mapping[str, Array]:
+        """What is written into files."""
+
+    def score_bounds(self, queries: Any) -> tuple[Array, Array]:
+        """(lowest, highest) possible score of each row for each query, before the weight: (queries, n) both."""
+
+    def score_rows(self, rows: Array, queries: Any, query_index: int) -> NDArray[np.float64]:
+        """The scores of these rows for one of the queries."""
+
+    def take(self, indices: Array) -> Self:
+        """The rows of these positions."""
+
+
+@dataclass(frozen=True, slots=True)
+class DensePart:
+    """Dense rows. rows: float16 or float32 (n, dim), or empty (0, dim) where the sketch is all there is (int8)."""
+
+    metric: Metric
+    rows: Array
+    sketch: Sketch
+
+    @classmethod
+    def from_part(cls, part: VectorPart, storage: Storage) -> "DensePart":
+        """Rows as an encoder returns them; those of a cosine part become one long."""
+        values = prepare_rows(part)
+        if storage == "f16" and np.abs(values).max(initial=0) > MAX_F16:
+            raise SearchIndexError(f"a vector has numbers above {MAX_F16:g}, which f16 cannot hold; set storage=f32")
+        if storage == "int8":
+            sketch = Sketch.from_rows(values)
+            return cls(
+                part.metric, values[:0], Sketch(sketch.values, sketch.scales, 0 * sketch.residuals, sketch.lengths)
+            )
+        rows = values.astype(np.float16 if storage == "f16" else np.float32)
+        return cls(part.metric, rows, Sketch.from_rows(rows.astype(np.float32)))
+
+    @classmethod
+    def from_arrays(cls, metric: Metric, arrays: Mapping[str, Array]) -> "DensePart":
+        """Of what `arrays` gave."""
+        return cls(metric, arrays["rows"], Sketch(*(arrays[n] for n in Sketch.__dataclass_fields__)))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["DensePart"]) -> "DensePart":
+        """The rows of several, one after the other."""
+        columns = [p.arrays() for p in parts]
+        return cls.from_arrays(parts[0].metric, {n: np.concatenate([c[n] for c in columns]) for n in columns[0]})
+
+    def arrays(self) -> Mapping[str, Array]:
+        """See Stored."""
+        return {"rows": self.rows, **{n: getattr(self.sketch, n) for n in Sketch.__dataclass_fields__}}
+
+    def score_bounds(self, queries: Any) -> tuple[Array, Array]:
+        """See Stored."""
+        return self.sketch.score_bounds(queries, self.metric)
+
+    def score_rows(self, rows: Array, queries: Any, query_index: int) -> NDArray[np.float64]:
+        """See Stored."""
+        if self.metric == "euclidean":
+            return np.negative(exact_distances(self.decode_rows(rows), queries[query_index]))
+        return exact_dots(self.decode_rows(rows), queries[query_index])
+
+    def take(self, indices: Array) -> "DensePart":
+        """See Stored."""
+        rows = self.rows[indices] if len(self.rows) else self.rows
+        return DensePart(
+            self.metric, rows, Sketch(*(getattr(self.sketch, n)[indices] for n in Sketch.__dataclass_fields__))
+        )
+
+    def decode_rows(self, rows: Array) -> Array:
+        """float32 (rows, dim): what is kept of these rows."""
+        if len(self.rows):
+            return self.rows[rows].astype(np.float32)
+        return self.sketch.values[rows] * self.sketch.scales[rows, None]
+
+
+@dataclass(frozen=True, slots=True)
+class SparsePart:
+    """Sparse rows: CSR, float64 sums over float32 numbers."""
+
+    metric: Metric
+    rows: sparse.csr_array
+
+    @classmethod
+    def from_part(cls, part: VectorPart, storage: Storage) -> "SparsePart":
+        """Rows as an encoder returns them; those of a cosine part become one long. Storage is for dense parts."""
+        return cls(part.metric, prepare_rows(part))
+
+    @classmethod
+    def from_arrays(cls, metric: Metric, arrays: Mapping[str, Array]) -> "SparsePart":
+        """Of what `arrays` gave."""
+        shape = (len(arrays["indptr"]) - 1, int(arrays["dim"][0]))
+        return cls(metric, sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["SparsePart"]) -> "SparsePart":
+        """The rows of several, one after the other."""
+        return cls(parts[0].metric, sparse.vstack([p.rows for p in parts], format="csr"))
+
+    def arrays(self) -> Mapping[str, Array]:
+        """See Stored."""
+        rows = self.rows
+        return {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "dim": np.array([rows.shape[1]])}
+
+    def score_bounds(self, queries: Any) -> tuple[Array, Array]:
+        """See Stored. What there is, is exact."""
+        every = np.arange(self.rows.shape[0])
+        scores = np.array([self.score_rows(every, queries, i) for i in range(queries.shape[0])]).reshape(-1, len(every))
+        return scores, scores
+
+    def score_rows(self, rows: Array, queries: Any, query_index: int) -> NDArray[np.float64]:
+        """See Stored."""
+        one = queries[[query_index]].toarray()[0].astype(np.float64)
+        chosen = self.rows if len(rows) == self.rows.shape[0] else self.rows[rows]
+        dots = np.asarray(chosen @ one)
+        if self.metric != "euclidean":
+            return dots
+        squares = np.asarray(chosen.multiply(chosen).sum(axis=1), np.float64).ravel()
+        return -np.sqrt(np.maximum(squares + one @ one - 2 * dots, 0))
+
+    def take(self, indices: Array) -> "SparsePart":
+        """See Stored."""
+        return SparsePart(self.metric, self.rows[indices])
+
+
+def prepare_rows(part: VectorPart) -> Any:
+    """A part's values in 32 bits, CSR or dense (C order); for the cosine each row is one long, or zeros."""
+    if not sparse.issparse(part.values):
+        values: Any = np.ascontiguousarray(part.values, np.float32)
+        if part.metric == "cosine":
+            values = values / _replace_zeros(np.linalg.norm(values.astype(np.float64), axis=1))[:, None].astype(
+                np.float32
+            )
+        return values
+    rows = sparse.csr_array(part.values, dtype=np.float32)
+    rows.sum_duplicates()
+    if part.metric == "cosine":
+        lengths = _replace_zeros(np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1), np.float64).ravel()))
+        rows = sparse.csr_array(sparse.diags_array(1 / lengths) @ rows, dtype=np.float32)
+    return rows
+
+
+def nonzero_rows(part: VectorPart) -> NDArray[np.bool_]:
+    """Which rows have anything in them; a text without a known word has no direction. Euclidean rows all count."""
+    if part.metric == "euclidean":
+        return np.ones(len(part), np.bool_)
+    return np.asarray(abs(part.values).sum(axis=1)).ravel() > 0
+
+
+def _replace_zeros(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(lengths > 0, lengths, 1.0)

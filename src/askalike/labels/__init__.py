@@ -1,0 +1,1 @@
+"""What counts as the same question: duplicate clusters, splits, partitions, training pairs."""

@@ -1,0 +1,194 @@
+"""Training signals: what an archive itself says belongs together, as pairs of texts. One function a signal."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from askalike.errors import SettingsError
+from askalike.labels.clusters import Clusters
+from askalike.store.feedback import training_pairs_from_feedback
+from askalike.store.labels import imported_queries, imported_splits, ranks_answers, read_labels
+from askalike.store.samples import shuffle_names
+from askalike.store.view import View, chunks
+from askalike.types import Answer, LinkKind, Question, TrainingPair
+
+RARE_TAG_SHARE = 0.005
+"""A tag says something where at most this part of the questions have it, or few have it,"""
+RARE_TAG_COUNT = 20
+"""namely so many."""
+
+TextPair = tuple[Question, Question | Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSource:
+    """What signals are read from: a view, the duplicate clusters of the whole archive, and a seed for drawing."""
+
+    view: View
+    clusters: Clusters
+    seed: int = 0
+
+
+Signal = Callable[[SignalSource], Iterator[TextPair]]
+
+
+def training_pairs(view: View, signals: Sequence[str], seed: int = 0) -> Iterator[TrainingPair]:
+    """The pairs of these signals, one signal after the other, each in the archive's order; streams.
+
+    A pair of two questions never touches a duplicate cluster that a split hidden from the view knows of; none touches a
+    question that the view withholds. A pair's
+    cluster is that of its positive; `View.clusters()` knows that of any text by its id, for those who draw negatives.
+    Raises SettingsError where there is no such signal.
+    """
+    if unknown := [name for name in signals if name not in SIGNALS]:
+        raise SettingsError(f"no signal is called {', '.join(unknown)}; there are: {', '.join(SIGNALS)}")
+    return _generate_pairs(SignalSource(view, view.clusters(), seed), signals)
+
+
+def count_pairs(view: View, signals: Sequence[str] | None = None) -> dict[str, int]:
+    """How many pairs each signal has (each there is, if None). Reads them all."""
+    names = list(SIGNALS) if signals is None else signals
+    found = Counter(pair.signal for pair in training_pairs(view, names))
+    return {name: found[name] for name in names}
+
+
+def duplicates(source: SignalSource) -> Iterator[TextPair]:
+    """Each question that was closed as a duplicate, with its original."""
+    return _linked_pairs(source, "duplicate")
+
+
+def related(source: SignalSource) -> Iterator[TextPair]:
+    """Questions that somebody linked without calling them the same; none of one duplicate cluster."""
+    return _linked_pairs(source, "related", lambda a, b: source.clusters.cluster_of(a) != source.clusters.cluster_of(b))
+
+
+def title_body(source: SignalSource) -> Iterator[TextPair]:
+    """Each question's title with its body."""
+    for _, q in source.view.questions():
+        if q.title.strip() and q.body.strip():
+            title = Question(q.id, q.title, language=q.language)
+            yield title, Question(q.id, "", q.body, q.markup, language=q.language)
+
+
+def question_answer(source: SignalSource) -> Iterator[TextPair]:
+    """Each question with its accepted answer, else the one with most votes, else the first.
+
+    Where a data set judges answers, one that it does not call Good is none; so is one from after the view's end.
+    Questions of which a hidden split knows the answers, and their duplicates, are left out.
+    """
+    unseen = _held_out_answer_clusters(source)
+    shown = (
+        question for _, question in source.view.questions() if source.clusters.cluster_of(question.id) not in unseen
+    )
+    for chunk in chunks(shown):
+        answers = source.view.get_answers_to([question.id for question in chunk])
+        for question in chunk:
+            good = (a for a in answers[question.id] if a.label in (None, "Good") and a.body.strip())
+            if best := next((a for a in good if _predates_view_end(a, source.view)), None):
+                yield question, best
+
+
+def same_category(source: SignalSource) -> Iterator[TextPair]:
+    """Questions of one category, each with one or two partners, drawn with the seed."""
+    return _pair_neighbours(source, source.view.groups_sharing("category"))
+
+
+def same_tag(source: SignalSource) -> Iterator[TextPair]:
+    """Questions with a rare tag in common, each with one or two partners a tag, drawn with the seed.
+
+    Rare are tags of at most 1 in 200 questions, or of no more than 20.
+    """
+    most = max(RARE_TAG_COUNT, RARE_TAG_SHARE * len(source.view))
+    return _pair_neighbours(source, ((tag, ids) for tag, ids in source.view.groups_sharing("tag") if len(ids) <= most))
+
+
+def rephrasings(source: SignalSource) -> Iterator[TextPair]:
+    """Each other phrasing of a question, as `ID#N`, with the question."""
+    for _, question in source.view.questions():
+        for n, text in enumerate(question.rephrasings, 1):
+            yield Question(f"{question.id}#{n}", text, language=question.language), question
+
+
+def judgements(source: SignalSource) -> Iterator[TextPair]:
+    """The queries of given evaluation sets with what is judged relevant to them, where no hidden split knows of it."""
+    connection = source.view.connection
+    for split in imported_splits(connection):
+        queries = imported_queries(connection, split)
+        known = (x for x in read_labels(connection, split) if not source.clusters.is_held_out(x.text_id))
+        for chunk in chunks(
+            (queries[x.query_id], x.relevant_id) for x in known if x.relevant_id not in (None, x.query_id)
+        ):
+            documents = source.view.get_questions(id for _, id in chunk if id)
+            for query, id in chunk:
+                if id in documents and _predates_view_end(query, source.view):
+                    yield query, documents[id]
+
+
+def feedback(source: SignalSource) -> Iterator[TextPair]:
+    """What people asked over HTTP, with the question of which they said that it asks the same; nothing held out."""
+    right = (j for j in training_pairs_from_feedback(source.view.connection, source.view.before) if j.relevant)
+    for chunk in chunks(right):
+        questions = source.view.get_questions({j.document_id for j in chunk})
+        yield from ((j.query, questions[j.document_id]) for j in chunk if j.document_id in questions)
+
+
+SIGNALS: Mapping[str, Signal] = {
+    signal.__name__: signal
+    for signal in (
+        duplicates,
+        related,
+        title_body,
+        question_answer,
+        same_category,
+        same_tag,
+        rephrasings,
+        judgements,
+        feedback,
+    )
+}
+"""A new signal is a function from Source to pairs of texts, added here."""
+
+
+def _generate_pairs(source: SignalSource, signals: Sequence[str]) -> Iterator[TrainingPair]:
+    for name in signals:
+        for query, positive in SIGNALS[name](source):
+            text = positive.question_id if isinstance(positive, Answer) else positive.id
+            if source.view.excluded_ids & {query.id, text}:
+                continue
+            if query.id == text or not source.clusters.is_held_out(query.id, text):
+                yield TrainingPair(query, positive, source.clusters.cluster_of(text), name)
+
+
+def _held_out_answer_clusters(source: SignalSource) -> frozenset[str]:
+    """The clusters whose answers a split hidden from the view looks for."""
+    connection = source.view.connection
+    splits = [name for name in source.view.held_out_splits if ranks_answers(connection, name)]
+    return frozenset(
+        source.clusters.cluster_of(label.text_id) for name in splits for label in read_labels(connection, name)
+    )
+
+
+def _linked_pairs(
+    source: SignalSource, kind: LinkKind, accepts: Callable[[str, str], bool] = lambda a, b: a != b
+) -> Iterator[TextPair]:
+    links = source.view.links(kind)
+    return _read_text_pairs(
+        source.view, ((link.source, link.target) for link in links if accepts(link.source, link.target))
+    )
+
+
+def _predates_view_end(text: Question | Answer, view: View) -> bool:
+    return view.before is None or (text.created_at is not None and text.created_at < view.before)
+
+
+def _pair_neighbours(source: SignalSource, groups: Iterable[tuple[str, list[str]]]) -> Iterator[TextPair]:
+    """Every question of a group with the next one, in a seeded order."""
+    ids = (pair for _, own in groups for pair in pairwise(shuffle_names(own, source.seed)))
+    return _read_text_pairs(source.view, ids)
+
+
+def _read_text_pairs(view: View, ids: Iterable[tuple[str, str]]) -> Iterator[TextPair]:
+    for chunk in chunks(ids):
+        found = view.get_questions({id for pair in chunk for id in pair})
+        yield from ((found[a], found[b]) for a, b in chunk if a in found and b in found)

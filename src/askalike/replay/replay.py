@@ -1,0 +1,221 @@
+"""Asks the questions that were later closed as duplicates again, each at its own time, against what existed then."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from askalike import rankers
+from askalike.errors import ArchiveError, SettingsError
+from askalike.rankers._ranker import Progress, Ranker, TrainedRanker
+from askalike.readers._values import parse_utc
+from askalike.store.archive import Archive
+from askalike.store.point_in_time import PointInTimeArchive
+from askalike.types import Columns, Question, Run
+
+DEPTH = 100
+"""How deep each question is ranked; more where more hits are asked about."""
+WORDING_REMARK = "texts with today's wording: the archive keeps no earlier edits"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySelection:
+    """The questions to ask again, by rising date, and those that cannot be."""
+
+    queries: Sequence[Question]
+    originals: Mapping[str, Sequence[str]]
+    """Query id → the originals of its links that were older than it."""
+    newer_links: int
+    """Links to a question that is not older: there was nothing to be found yet."""
+    undated_links: int
+    """Links with an end that has no date."""
+
+    @property
+    def qrels(self) -> dict[str, dict[str, int]]:
+        """The originals as judgements."""
+        return {query: dict.fromkeys(found, 1) for query, found in self.originals.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """What one ranker found at asking time."""
+
+    ranker: str
+    run: Run
+    ranks: Mapping[str, int | None]
+    """Query id → the rank of its first original, from 1; None where it was not among the hits."""
+    k: int
+
+    @property
+    def n_found(self) -> int:
+        """How many questions had an original among the first k."""
+        return sum(rank is not None and rank <= self.k for rank in self.ranks.values())
+
+    @property
+    def share(self) -> float:
+        """That number's share of the questions."""
+        return self.n_found / len(self.ranks)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The share's 95 % Wilson interval."""
+        return wilson_interval(self.n_found, len(self.ranks))
+
+    def describe(self) -> str:
+        """The result in one line."""
+        low, high = (f"{100 * bound:.0f}" for bound in self.interval)
+        return (
+            f"of {len(self.ranks)} questions later closed as duplicate of an older one, the original was among the "
+            f"first {self.k} at asking time: {self.n_found} ({100 * self.share:.0f} %, {low}–{high})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A replay of an archive, by one ranker or several."""
+
+    archive: Path
+    since: str
+    until: str | None
+    selection: ReplaySelection
+    results: Sequence[ReplayResult]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything but the hits, for JSON."""
+        return {
+            "archive": str(self.archive),
+            "since": self.since,
+            "until": self.until,
+            "questions": len(self.selection.queries),
+            "links_to_newer": self.selection.newer_links,
+            "links_without_date": self.selection.undated_links,
+            "remark": WORDING_REMARK,
+            "rankers": [_result_dict(result) for result in self.results],
+            "queries": [self._query_dict(query) for query in self.selection.queries],
+        }
+
+    def _query_dict(self, query: Question) -> dict[str, Any]:
+        ranks = {result.ranker: result.ranks[query.id] for result in self.results}
+        return {
+            "id": query.id,
+            "asked": query.created_at,
+            "originals": self.selection.originals[query.id],
+            "ranks": ranks,
+        }
+
+
+def replay(
+    archive: Archive,
+    ranker_settings: Mapping[str, Mapping[str, Any]],
+    since: str,
+    until: str | None = None,
+    k: int = 5,
+    progress: Progress | None = None,
+) -> Replay:
+    """Asks every question of [since, until) that was later linked as a duplicate again, at its own time.
+
+    Each is ranked against the questions created strictly before it, with the statistics of that very moment: the
+    archive is let grow from date to date, and the rankers follow. A ranker that learns does so from what was there at
+    `since`. Raises ArchiveError where there is nothing to ask, SettingsError for an unknown ranker or setting, and for
+    a ranker that knows of later things than the first question's date.
+    """
+    since, until = parse_moment(since), parse_moment(until) if until else None
+    built = {name: rankers.create(name, settings, archive.path) for name, settings in ranker_settings.items()}
+    asked = select_queries(archive, since, until)
+    if not asked.queries:
+        raise ArchiveError(
+            f"{archive.path}: no question from {since} on was later linked as duplicate of an older one "
+            f"({asked.newer_links} links to newer ones, {asked.undated_links} without dates); choose an earlier date"
+        )
+    hits: dict[str, dict[str, Columns]] = {name: {} for name in built}
+    with (
+        TemporaryDirectory(prefix="askalike-replay-") as folder,
+        PointInTimeArchive(archive, Path(folder) / "archive") as growing,
+    ):
+        growing.advance_to(since)
+        for name, ranker in built.items():
+            built[name] = _check_trained_before(ranker.fit(growing.archive.view()), asked.queries[0])
+        moments = list(_group_by_moment(asked.queries))
+        for done, moment in enumerate(moments, 1):
+            growing.advance_to(str(moment[0].created_at))
+            for name, ranker in built.items():
+                run = ranker.build(growing.archive.view()).rank({q.id: q for q in moment}, max(k, DEPTH))
+                hits[name] |= {query: run.columns(query) for query in run}
+            if progress:
+                progress(done, len(moments))
+    results = [
+        ReplayResult(name, Run(found), _first_original_ranks(found, asked.originals), k) for name, found in hits.items()
+    ]
+    return Replay(archive.path, since, until, asked, results)
+
+
+def select_queries(archive: Archive, since: str, until: str | None = None) -> ReplaySelection:
+    """The questions of [since, until) that are linked as duplicates of older ones. See Asked for the others."""
+    view = archive.view()
+    links = [link for link in view.links("duplicate") if link.source != link.target]
+    ends = view.get_questions({end for link in links for end in (link.source, link.target)})
+    originals: dict[str, list[str]] = {}
+    newer = undated = 0
+    for link in links:
+        asked, original = ends[link.source].created_at, ends[link.target].created_at
+        if asked is not None and (asked < since or (until is not None and asked >= until)):
+            continue
+        if asked is None or original is None:
+            undated += 1
+        elif original >= asked:
+            newer += 1
+        else:
+            originals.setdefault(link.source, []).append(link.target)
+    queries = sorted((ends[id] for id in originals), key=lambda q: (str(q.created_at), q.id))
+    return ReplaySelection(queries, originals, newer, undated)
+
+
+def wilson_interval(n_found: int, n: int) -> tuple[float, float]:
+    """The 95 % Wilson interval of a share."""
+    from scipy.stats import binomtest  # slow to import
+
+    bounds = binomtest(n_found, n).proportion_ci(method="wilson")
+    return float(bounds.low), float(bounds.high)
+
+
+def parse_moment(text: str) -> str:
+    """A date as archives keep it. Raises SettingsError for what is none."""
+    try:
+        return parse_utc(text)
+    except ValueError as error:
+        raise SettingsError(f"replay: {error}") from None
+
+
+def _group_by_moment(queries: Sequence[Question]) -> Iterator[list[Question]]:
+    """The queries of each date together: they see the same archive."""
+    for _, group in groupby(queries, key=lambda q: q.created_at):
+        yield list(group)
+
+
+def _check_trained_before(ranker: Ranker, first_query: Question) -> Ranker:
+    """The ranker, if it knows nothing that is later than the first question."""
+    if (
+        isinstance(ranker, TrainedRanker)
+        and ranker.trained_until
+        and ranker.trained_until >= str(first_query.created_at)
+    ):
+        raise SettingsError(
+            f"{ranker.name} was trained on data up to {ranker.trained_until}, and the first question asked again is of "
+            f"{first_query.created_at}: it would know the future; choose a later --since, or train it on what was there"
+        )
+    return ranker
+
+
+def _first_original_ranks(hits: Mapping[str, Columns], originals: Mapping[str, Sequence[str]]) -> dict[str, int | None]:
+    return {
+        query: next((rank for rank, id in enumerate(ids, 1) if id in originals[query]), None)
+        for query, (ids, _) in hits.items()
+    }
+
+
+def _result_dict(result: ReplayResult) -> dict[str, Any]:
+    low, high = result.interval
+    figures = {"n": len(result.ranks), "found": result.n_found, "share": result.share, "low": low, "high": high}
+    return {"ranker": result.ranker, "k": result.k, **figures, "sentence": result.describe()}

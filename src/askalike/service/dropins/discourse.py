@@ -1,0 +1,132 @@
+"""`topics/similar_to` as Discourse answers it: what its composer shows while somebody writes a new topic."""
+
+from html import escape
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from askalike.engines.local import LocalEngine
+from askalike.service.routes.auth import ReadableArchive
+from askalike.service.routes.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH
+from askalike.service.routes.similar import safe_web_url
+from askalike.types import SearchHit
+
+MAX_TOPICS = 5
+"""As many as Discourse shows by default."""
+
+router = APIRouter(tags=["drop-in"])
+Title = Annotated[str, Query(max_length=MAX_TITLE_LENGTH, description="the topic's title, as far as it is typed")]
+Raw = Annotated[str, Query(max_length=MAX_BODY_LENGTH, description="its text")]
+TopicId = int | str
+
+
+class Topic(BaseModel):
+    """A topic as lists show it. What an archive does not know is empty."""
+
+    id: TopicId
+    title: str
+    fancy_title: str
+    slug: str
+    posts_count: int
+    reply_count: int
+    highest_post_number: int
+    image_url: str | None = None
+    created_at: str | None
+    last_posted_at: str | None = None
+    bumped: bool = False
+    bumped_at: str | None
+    archetype: str = "regular"
+    unseen: bool = False
+    pinned: bool = False
+    unpinned: bool | None = None
+    visible: bool = True
+    closed: bool
+    archived: bool = False
+    bookmarked: bool | None = None
+    liked: bool | None = None
+    tags: list[str]
+    views: int = 0
+    like_count: int
+    has_summary: bool = False
+    last_poster_username: str | None = None
+    category_id: int | None = None
+    pinned_globally: bool = False
+    featured_link: str | None = None
+    has_accepted_answer: bool
+    posters: list[str] = []
+
+
+class SimilarTopic(BaseModel):
+    """Why a topic is shown, and which one it is."""
+
+    id: TopicId
+    blurb: str
+    created_at: str | None
+    url: str
+    topic_id: TopicId
+
+
+class SimilarTopics(BaseModel):
+    """What is found, best first, and the topics themselves beside it."""
+
+    model_config = ConfigDict(populate_by_name=True)
+    similar_topics: list[SimilarTopic]
+    topics: list[Topic]
+    users: list[str] = []
+    rest_serializer: str = Field("1", alias="__rest_serializer")
+
+
+@router.get("/topics/similar_to")
+@router.get("/topics/similar_to.json", include_in_schema=False)
+@router.get("/similar_topics", include_in_schema=False)
+@router.get("/similar_topics.json", include_in_schema=False)
+async def similar_to(served_archive: ReadableArchive, title: Title, raw: Raw = "") -> SimilarTopics:
+    """The questions most like a new topic, in the shape of Discourse's own answer."""
+    return await served_archive.run_on_engine(lambda engine: _search_topics(engine, title, raw))
+
+
+def _search_topics(engine: LocalEngine, title: str, raw: str) -> SimilarTopics:
+    matches = engine.search(title, MAX_TOPICS, body=raw, prefix=True)
+    answers = engine.archive.view().get_answers_to(match.question.id for match in matches)
+    return SimilarTopics(
+        similar_topics=[_to_similar_topic(match) for match in matches],
+        topics=[_to_topic(match, len(answers[match.question.id])) for match in matches],
+    )
+
+
+def _to_similar_topic(match: SearchHit) -> SimilarTopic:
+    question = match.question
+    id = to_topic_id(question.id)
+    url = safe_web_url(question.url) or f"/t/{id}"
+    return SimilarTopic(id=id, blurb=match.snippet, created_at=question.created_at, url=url, topic_id=id)
+
+
+def _to_topic(match: SearchHit, answers: int) -> Topic:
+    question = match.question
+    return Topic(
+        id=to_topic_id(question.id),
+        title=question.title,
+        fancy_title=escape(question.title),
+        slug=slug_from_url(question.url),
+        posts_count=1 + answers,
+        reply_count=answers,
+        highest_post_number=1 + answers,
+        created_at=question.created_at,
+        bumped_at=question.created_at,
+        closed=question.closed_at is not None,
+        tags=list(question.tags),
+        like_count=max(question.votes or 0, 0),
+        has_accepted_answer=question.accepted_answer_id is not None,
+    )
+
+
+def to_topic_id(id: str) -> TopicId:
+    """A whole number where the archive's id is one, as Discourse's are."""
+    return int(id) if id.isascii() and id.isdigit() and len(id) < 16 else id
+
+
+def slug_from_url(url: str | None) -> str:
+    """The part of a topic's address (`…/t/SLUG/ID`) that is made of its title; `-` where there is none."""
+    parts = (safe_web_url(url) or "").split("/")
+    return parts[parts.index("t") + 1] if "t" in parts[:-2] else "-"

@@ -1,0 +1,46 @@
+"""`answers`: one by one, or many in a batch."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+
+from askalike.service.routes.auth import ReadableArchive, WritableArchive
+from askalike.service.routes.records import AnswerFields, AnswerRecord, CommitResponse, Id, RecordBatch
+from askalike.service.routes.writing import CREATED_RESPONSES, commit, not_found
+from askalike.store.editing import delete_answer as deleted
+from askalike.store.editing import get_answer as stored
+
+router = APIRouter(tags=["answers"])
+AnswerId = Annotated[Id, Path(description="the answer's id")]
+
+
+@router.post("/answers:batch", responses=CREATED_RESPONSES)
+async def post_answers(
+    served_archive: WritableArchive, batch: RecordBatch[AnswerRecord], response: Response
+) -> CommitResponse:
+    """Adds or replaces many answers, all of them or, after an error, none."""
+    return await commit(served_archive, [a.to_answer(a.id) for a in batch.items], response)
+
+
+@router.put("/answers/{id:path}", responses=CREATED_RESPONSES)
+async def put_answer(
+    served_archive: WritableArchive, id: AnswerId, answer: AnswerFields, response: Response
+) -> CommitResponse:
+    """Adds an answer, or replaces it. Its question has to be there."""
+    return await commit(served_archive, [answer.to_answer(id)], response)
+
+
+@router.get("/answers/{id:path}")
+async def get_answer(served_archive: ReadableArchive, id: AnswerId) -> AnswerRecord:
+    """An answer."""
+    answer = await served_archive.run_on_archive(lambda archive: stored(archive, id))
+    if answer is None:
+        raise not_found("answer", id)
+    return AnswerRecord.from_answer(answer)
+
+
+@router.delete("/answers/{id:path}", status_code=204)
+async def delete_answer(served_archive: WritableArchive, id: AnswerId) -> None:
+    """Deletes an answer."""
+    if not await served_archive.run_on_archive(lambda archive: deleted(archive, id)):
+        raise not_found("answer", id)

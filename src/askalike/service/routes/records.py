@@ -1,0 +1,124 @@
+"""Questions, answers and links as they come in and go out."""
+
+from typing import Annotated, Generic, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+
+from askalike.readers._values import parse_utc, replace_forbidden
+from askalike.service.routes.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, RequestModel
+from askalike.store.editing import MAX_RECORDS
+from askalike.types import Answer, Link, Question
+
+Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_forbidden)]
+Text = Annotated[str, Field(max_length=MAX_BODY_LENGTH), AfterValidator(replace_forbidden)]
+ShortText = Annotated[str, Field(max_length=MAX_TITLE_LENGTH), AfterValidator(replace_forbidden)]
+DATE_SCHEMA = {
+    "type": "string",
+    "format": "date-time",
+    "maxLength": 40,
+    "description": "ISO 8601; in UTC without an offset",
+}
+Date = Annotated[str, Field(max_length=40), AfterValidator(parse_utc), WithJsonSchema(DATE_SCHEMA, mode="validation")]
+"""Taken with an offset or without; given without, in UTC."""
+WebAddress = Annotated[str, Field(max_length=2_000, pattern="^https?://[^\\s\\u0000-\\u0020\\u007f-\\u00a0]+$")]
+Votes = Annotated[int, Field(ge=-(2**53), le=2**53)]
+
+
+class QuestionFields(RequestModel):
+    """A question, but for its id. What is not given is empty: a question is always put whole."""
+
+    title: ShortText
+    body: Text = ""
+    markup: Literal["text", "html"] = "text"
+    tags: Annotated[tuple[ShortText, ...], Field(max_length=50)] = ()
+    category: ShortText | None = None
+    language: Annotated[str, Field(pattern="^[a-z]{2,3}$")] | None = None
+    created_at: Date | None = None
+    closed_at: Date | None = None
+    author: ShortText | None = None
+    url: WebAddress | None = None
+    license: ShortText | None = None
+    votes: Votes | None = None
+    accepted_answer_id: Id | None = None
+    rephrasings: Annotated[tuple[ShortText, ...], Field(max_length=100)] = ()
+
+    def to_question(self, id: str) -> Question:
+        """The record."""
+        return Question(id, **self.model_dump(exclude={"id"}))
+
+
+class AnswerFields(RequestModel):
+    """An answer, but for its id. Which one is accepted, its question says."""
+
+    question_id: Id
+    body: Text
+    markup: Literal["text", "html"] = "text"
+    created_at: Date | None = None
+    author: ShortText | None = None
+    url: WebAddress | None = None
+    license: ShortText | None = None
+    votes: Votes | None = None
+
+    def to_answer(self, id: str) -> Answer:
+        """The record."""
+        return Answer(id, **self.model_dump(exclude={"id"}))
+
+
+class LinkFields(RequestModel):
+    """`source` was closed as a duplicate of `target`, or is related to it."""
+
+    source: Id
+    target: Id
+    kind: Literal["duplicate", "related"] = "duplicate"
+    created_at: Date | None = None
+
+    def to_link(self) -> Link:
+        """The record."""
+        return Link(self.source, self.target, self.kind, self.created_at)
+
+
+class QuestionRecord(QuestionFields):
+    """A question with its id."""
+
+    id: Id
+
+
+class AnswerRecord(AnswerFields):
+    """An answer with its id."""
+
+    id: Id
+    accepted: bool = False
+
+    @classmethod
+    def from_answer(cls, answer: Answer) -> "AnswerRecord":
+        """A stored answer, as it is: what was imported need not be what the service would take."""
+        return cls.model_construct(None, **{key: getattr(answer, key) for key in cls.model_fields})
+
+
+T = TypeVar("T")
+
+
+class RecordBatch(RequestModel, Generic[T]):
+    """Several of one kind, taken all together or not at all."""
+
+    items: Annotated[list[T], Field(min_length=1, max_length=MAX_RECORDS)]
+
+
+class LinksResponse(BaseModel):
+    """Links."""
+
+    links: list[LinkFields]
+
+
+class StoredQuestion(QuestionRecord):
+    """A question as it is stored, with its answers, the accepted one first, and the links that it is an end of."""
+
+    answers: list[AnswerRecord]
+    links: list[LinkFields]
+
+
+class CommitResponse(BaseModel):
+    """What was done is on disk. `change`: the archive's number then; `created`: how many were not there before."""
+
+    change: int
+    created: int

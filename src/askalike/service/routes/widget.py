@@ -1,0 +1,36 @@
+"""`widget.js`: what any site adds with one script tag to show similar questions below a field of its own."""
+
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+
+from fastapi import APIRouter, Request, Response
+
+MEDIA_TYPE = "text/javascript; charset=utf-8"
+MAX_AGE_S = 3_600
+
+router = APIRouter(tags=["widget"])
+
+
+@router.get("/widget.js", response_class=Response, responses={200: {"content": {"text/javascript": {}}}})
+async def get_widget(request: Request) -> Response:
+    """The script. It is for everybody, and has no secret in it."""
+    text = load_script()
+    tag = f'"{sha256(text).hexdigest()[:16]}"'
+    headers = {
+        "etag": tag,
+        "cache-control": f"public, max-age={MAX_AGE_S}",
+        "cross-origin-resource-policy": "cross-origin",
+        "access-control-allow-origin": "*",
+    }
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(text, headers=headers, media_type=MEDIA_TYPE)
+
+
+@cache
+def load_script() -> bytes:
+    """The script as it is served: without indentation and comments."""
+    text = (files("askalike.service") / "static" / "widget.js").read_text(encoding="utf-8")
+    lines = (line.strip() for line in text.splitlines())
+    return "".join(f"{line}\n" for line in lines if line and not line.startswith("//")).encode()

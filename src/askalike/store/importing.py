@@ -1,0 +1,276 @@
+"""Imports what a reader yields into an archive, and counts what the archive holds then.
+
+A `kill -9` at any moment leaves a valid archive: what was committed stays, `imports.finished_at` stays NULL, and the
+same import again completes it.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from askalike.clock import now
+from askalike.errors import ArchiveError, InputError
+from askalike.store.archive import DATABASE_FILE, Archive, storage_errors
+from askalike.store.languages import LanguageAssigner, LocatedRecord
+from askalike.store.writer import BATCH_SIZE, ArchiveWriter
+from askalike.types import Answer, EvaluationQuery, Question, Record, RejectedRow
+
+REJECTS_FILE = "rejected.jsonl"
+
+
+class RecordSource(Protocol):
+    """What the importer asks of that which a reader reads through (`askalike.readers._source.Source`)."""
+
+    current_path: str
+    line: int
+    notes: Counter[str]
+    facts: dict[str, Any]
+    ids_are_given: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSummary:
+    """What an archive holds: duplicate links count where both ends are there; rejected and notes are the last import's.
+
+    `finished` is False where the last import was cut off.
+    """
+
+    questions: int
+    answers: int
+    duplicate_links: int
+    rejected: int
+    queries: int = 0
+    judgements: int = 0
+    finished: bool = True
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.questions} questions, {self.answers} answers, {self.duplicate_links} duplicate links, "
+            f"{self.rejected} rejected"
+        )
+
+
+def summarise_archive(archive: Archive) -> ArchiveSummary:
+    """Counts the archive as it is now."""
+    last = archive.connection.execute(
+        "SELECT rejected, finished_at IS NOT NULL, notes FROM imports ORDER BY number DESC LIMIT 1"
+    ).fetchone() or (0, True, "{}")
+    duplicates = (
+        "SELECT COUNT(*) FROM links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target "
+        "WHERE l.kind = 'duplicate'"
+    )
+    count = {table: f"SELECT COUNT(*) FROM {table}" for table in ("questions", "answers", "queries", "judgements")}
+    held = {name: _fetch_int(archive, sql) for name, sql in {**count, "duplicate_links": duplicates}.items()}
+    return ArchiveSummary(**held, rejected=last[0], finished=bool(last[1]), notes=json.loads(last[2]))
+
+
+@contextmanager
+def open_for_import(directory: Path) -> Iterator[Archive]:
+    """The archive there, made if need be; one that was made and then holds no question is removed again."""
+    before = set(directory.iterdir()) if directory.is_dir() else None
+    try:
+        with Archive.create(directory) as archive:
+            yield archive
+    except BaseException:
+        if directory.is_dir() and directory / DATABASE_FILE not in (before or ()) and not _has_questions(directory):
+            _remove_created_files(directory, before)
+        raise
+
+
+def import_records(
+    archive: Archive,
+    reader: str,
+    paths: Sequence[Path],
+    records: Iterable[Record],
+    source: RecordSource,
+    *,
+    language: str | None = None,
+    strict: bool = False,
+) -> ArchiveSummary:
+    """Writes a reader's records into the archive, those that cannot be taken into `rejected.jsonl` beside it.
+
+    Raises InputError where a file cannot be read on (what came before is kept), where there was no question at all, and
+    under `strict` at the first rejected row; ArchiveError where the archive cannot be written.
+    """
+    with _RejectLog(archive.path / REJECTS_FILE) as rejects:
+        importer = _Importer(archive, reader, paths, source, rejects, strict)
+        languages = LanguageAssigner(archive, source.facts, language)
+        try:
+            importer.write_all(languages.assign_languages(_locate_records(records, source)))
+        except InputError:
+            languages.store_languages()
+            raise
+        languages.store_languages()
+    return summarise_archive(archive)
+
+
+def _locate_records(records: Iterable[Record], source: RecordSource) -> Iterator[LocatedRecord]:
+    for record in records:
+        yield record, source.current_path, source.line
+
+
+class _Importer:
+    """One import: writes records, keeps what is rejected, and closes its row in `imports`."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        reader: str,
+        paths: Sequence[Path],
+        source: RecordSource,
+        rejects: "_RejectLog",
+        strict: bool,
+    ) -> None:
+        self._archive = archive
+        self._reader = reader
+        self._paths = ", ".join(str(path) for path in paths)
+        self._source = source
+        self._rejects = rejects
+        self._strict = strict
+        self._question_count = 0
+        self._location_by_record: dict[int, tuple[str, int]] = {}
+        self._repeat_locations: set[tuple[str, int]] = set()
+        self._number = self._start_import()
+
+    def write_all(self, records: Iterable[LocatedRecord]) -> None:
+        """Writes every record; on an error of the input what came before it is written, too."""
+        with self._archive.open_writer(self._number) as writer:
+            writer.on_repeat = self._reject_repeat
+            try:
+                for placed in records:
+                    self._write_record(writer, *placed)
+                writer.flush()
+                self._stop_if_strict()
+            except InputError as error:
+                writer.flush()
+                self._finish_import(finished=False)
+                raise self._error_with_kept_count(error) from None
+        self._refuse_if_empty()
+        self._store_facts()
+        self._finish_import(finished=True)
+
+    def _write_record(self, writer: ArchiveWriter, record: Record, where: str, line: int) -> None:
+        if isinstance(record, RejectedRow):
+            self._rejects.add(record)
+        else:
+            self._question_count += isinstance(record, Question | EvaluationQuery)
+            self._location_by_record[id(record)] = where, line
+            writer.put(record)
+            if len(self._location_by_record) == BATCH_SIZE:
+                writer.flush()
+                self._location_by_record.clear()
+                self._repeat_locations.clear()
+        self._stop_if_strict()
+
+    def _reject_repeat(self, record: Question | Answer) -> None:
+        kind = type(record).__name__.lower()
+        if not self._source.ids_are_given:
+            self._source.notes[f"{kind}s that repeat an earlier one merged with it"] += 1
+            return
+        if (origin := self._location_by_record[id(record)]) in self._repeat_locations:
+            return
+        self._repeat_locations.add(origin)
+        row = json.dumps({k: v for k, v in asdict(record).items() if v not in (None, ())}, ensure_ascii=False)
+        reason = f"{kind} id {record.id!r} is there twice; the first was kept"
+        self._rejects.add(RejectedRow(*origin, reason, row))
+
+    def _stop_if_strict(self) -> None:
+        if self._strict and (first := self._rejects.first):
+            raise InputError(f"{first.where}, line {first.line}: {first.reason}; --strict stops at the first such row")
+
+    def _refuse_if_empty(self) -> None:
+        if self._question_count and _fetch_int(self._archive, "SELECT EXISTS (SELECT 1 FROM questions)"):
+            return
+        self._finish_import(finished=False)
+        first = self._rejects.first
+        why = f"all {self._rejects.count} rows were rejected, line {first.line}: {first.reason}" if first else ""
+        raise InputError(f"{self._paths}: no question in it; {why or f'is it what the reader {self._reader} expects?'}")
+
+    def _error_with_kept_count(self, error: InputError) -> InputError:
+        kept = _fetch_int(self._archive, "SELECT COUNT(*) FROM questions WHERE import = ?", self._number)
+        return InputError(f"{error}; the {kept} questions before it are kept" if kept else str(error))
+
+    def _store_facts(self) -> None:
+        known = {name: value for name, value in self._source.facts.items() if value and name != "language"}
+        new = {**known, "reader": self._reader, "source": self._paths}
+        self._archive.set_meta(**{**new, **{k: v for k, v in self._archive.meta.items() if k in new}})
+
+    def _start_import(self) -> int:
+        sql = "INSERT INTO imports (reader, source, started_at) VALUES (?, ?, ?)"
+        with storage_errors(self._archive.path):
+            row = self._archive.connection.execute(sql, (self._reader, self._paths, now())).lastrowid
+        return row or 0
+
+    def _finish_import(self, finished: bool) -> None:
+        sql = "UPDATE imports SET finished_at = ?, rejected = ?, notes = ? WHERE number = ?"
+        notes = json.dumps(dict(self._source.notes), ensure_ascii=False)
+        values = (now() if finished else None, self._rejects.count, notes, self._number)
+        with storage_errors(self._archive.path):
+            self._archive.connection.execute(sql, values)
+
+
+class _RejectLog:
+    """`rejected.jsonl`: file, line, reason and row of what an import could not take; not there if there is nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self.count = 0
+        self.first: RejectedRow | None = None
+        self._path = path
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> "_RejectLog":
+        self._run_checked(lambda: self._path.unlink(missing_ok=True))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file:
+            self._run_checked(self._file.close)
+
+    def add(self, rejected: RejectedRow) -> None:
+        """Writes one row. Raises ArchiveError where the disk is full."""
+        self.count += 1
+        self.first = self.first or rejected
+        fields = {"file": rejected.where, "line": rejected.line, "reason": rejected.reason, "row": rejected.row}
+        line = json.dumps(fields, ensure_ascii=False) + "\n"
+        self._run_checked(lambda: self._open_file().write(line))
+
+    def _open_file(self) -> IO[str]:
+        if self._file is None:
+            self._file = self._path.open("w", encoding="utf-8", errors="backslashreplace")
+        return self._file
+
+    def _run_checked(self, write: Any) -> None:
+        try:
+            write()
+        except OSError as error:
+            raise ArchiveError(
+                f"{self._path}: {error.strerror}; free some space, or make it writable, and repeat"
+            ) from None
+
+
+def _fetch_int(archive: Archive, sql: str, *values: Any) -> int:
+    return int(archive.connection.execute(sql, values).fetchone()[0])
+
+
+def _has_questions(directory: Path) -> bool:
+    try:
+        with Archive.open(directory) as archive:
+            return bool(_fetch_int(archive, "SELECT EXISTS (SELECT 1 FROM questions)"))
+    except ArchiveError:
+        return False
+
+
+def _remove_created_files(directory: Path, existing: Collection[Path] | None) -> None:
+    """Removes what an import made in a directory; `before` is what was in it, None where it was not there."""
+    for path in (
+        directory / name for name in (DATABASE_FILE, f"{DATABASE_FILE}-wal", f"{DATABASE_FILE}-shm", REJECTS_FILE)
+    ):
+        if path not in (existing or ()):
+            path.unlink(missing_ok=True)
+    if existing is None:
+        directory.rmdir()

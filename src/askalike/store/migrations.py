@@ -1,0 +1,136 @@
+"""The archive's SQL schema as numbered migrations: `PRAGMA user_version` counts those that were applied.
+
+Add a migration at the end; never edit one that was released.
+"""
+
+import sqlite3
+
+from askalike.errors import ArchiveError
+
+MIGRATIONS = (
+    """
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE imports (
+        number INTEGER PRIMARY KEY, reader TEXT NOT NULL, source TEXT NOT NULL, started_at TEXT NOT NULL,
+        finished_at TEXT, rejected INTEGER NOT NULL DEFAULT 0, notes TEXT NOT NULL DEFAULT '{}'
+    );
+    CREATE TABLE questions (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, body TEXT NOT NULL,
+        markup TEXT NOT NULL, tags TEXT NOT NULL, category TEXT, language TEXT, created_at TEXT, closed_at TEXT,
+        author TEXT, url TEXT, license TEXT, votes INTEGER, accepted_answer_id TEXT, rephrasings TEXT NOT NULL,
+        import INTEGER, change INTEGER NOT NULL
+    );
+    CREATE INDEX questions_by_change ON questions (change);
+    CREATE INDEX questions_by_creation ON questions (created_at);
+    CREATE TABLE question_tags (
+        tag TEXT NOT NULL, question INTEGER NOT NULL REFERENCES questions ON DELETE CASCADE, PRIMARY KEY (tag, question)
+    ) WITHOUT ROWID;
+    CREATE TABLE answers (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, question_id TEXT NOT NULL,
+        body TEXT NOT NULL, markup TEXT NOT NULL, created_at TEXT, author TEXT, url TEXT, license TEXT,
+        votes INTEGER, label TEXT,
+        import INTEGER, change INTEGER NOT NULL
+    );
+    CREATE INDEX answers_by_question ON answers (question_id);
+    CREATE INDEX answers_by_change ON answers (change);
+    CREATE TABLE links (
+        source TEXT NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL, created_at TEXT,
+        PRIMARY KEY (source, target, kind)
+    ) WITHOUT ROWID;
+    CREATE INDEX links_by_target ON links (target);
+    CREATE TABLE queries (
+        split TEXT NOT NULL, id TEXT NOT NULL, title TEXT NOT NULL, body TEXT NOT NULL, markup TEXT NOT NULL,
+        language TEXT, category TEXT, created_at TEXT, PRIMARY KEY (split, id)
+    );
+    CREATE TABLE judgements (
+        split TEXT NOT NULL, query_id TEXT NOT NULL, document_id TEXT NOT NULL, relevance INTEGER, position INTEGER,
+        of TEXT NOT NULL, PRIMARY KEY (split, of, query_id, document_id)
+    ) WITHOUT ROWID;
+    CREATE TABLE deletions (change INTEGER NOT NULL, of TEXT NOT NULL, number INTEGER NOT NULL);
+    CREATE INDEX deletions_by_change ON deletions (change);
+    CREATE TABLE changes (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, made_at TEXT NOT NULL
+    );
+    """,
+    """
+    CREATE TABLE partitions (
+        name TEXT PRIMARY KEY, of TEXT NOT NULL, way TEXT NOT NULL, settings TEXT NOT NULL, made_at TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE parts (
+        partition TEXT NOT NULL REFERENCES partitions ON DELETE CASCADE, query_id TEXT NOT NULL, part TEXT NOT NULL,
+        PRIMARY KEY (partition, query_id)
+    ) WITHOUT ROWID;
+    """,
+    """
+    CREATE TABLE keys (
+        id TEXT PRIMARY KEY, scope TEXT NOT NULL, note TEXT NOT NULL, created_at TEXT NOT NULL, revoked_at TEXT,
+        salt BLOB NOT NULL, hash BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE asked (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, asked_at TEXT NOT NULL, title TEXT NOT NULL, body TEXT NOT NULL,
+        model TEXT NOT NULL, found TEXT NOT NULL
+    );
+    CREATE INDEX asked_by_time ON asked (asked_at);
+    CREATE TABLE feedback (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, given_at TEXT NOT NULL, title TEXT NOT NULL, body TEXT NOT NULL,
+        shown TEXT NOT NULL, chosen TEXT, verdict TEXT NOT NULL, model TEXT
+    );
+    CREATE INDEX feedback_by_time ON feedback (given_at);
+    """,
+    """
+    CREATE TABLE served (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, since TEXT NOT NULL, ranker TEXT NOT NULL, settings TEXT NOT NULL,
+        reason TEXT NOT NULL, withdrawn INTEGER NOT NULL DEFAULT 0
+    );
+    """,
+    """
+    CREATE TABLE proposals (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, question TEXT NOT NULL, other TEXT NOT NULL, probability REAL,
+        score REAL NOT NULL, model TEXT NOT NULL, found_at TEXT NOT NULL, state TEXT NOT NULL DEFAULT 'open',
+        decided_at TEXT, by TEXT, linked INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE UNIQUE INDEX proposals_by_pair ON proposals (MIN(question, other), MAX(question, other));
+    CREATE INDEX proposals_by_certainty ON proposals (state, COALESCE(probability, -1) DESC, score DESC, number);
+    CREATE INDEX proposals_by_decision ON proposals (state, decided_at, number);
+    CREATE TABLE ignored_gaps (words TEXT PRIMARY KEY, ignored_at TEXT NOT NULL, by TEXT NOT NULL) WITHOUT ROWID;
+    ALTER TABLE asked ADD COLUMN probability REAL;
+    """,
+    """
+    CREATE TABLE proposing (
+        fingerprint TEXT PRIMARY KEY, started_at TEXT NOT NULL, change INTEGER NOT NULL, number INTEGER NOT NULL,
+        below INTEGER NOT NULL, first TEXT NOT NULL, share REAL
+    ) WITHOUT ROWID;
+    ALTER TABLE served ADD COLUMN ready INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE keys ADD COLUMN origin TEXT;
+    """,
+    """
+    CREATE TABLE sessions (
+        hash BLOB PRIMARY KEY, key TEXT NOT NULL REFERENCES keys ON DELETE CASCADE, began_at TEXT NOT NULL,
+        ends_at TEXT NOT NULL
+    ) WITHOUT ROWID;
+    """,
+)
+
+
+def migrate(connection: sqlite3.Connection, path: str) -> None:
+    """Brings the schema up to date, each migration in a transaction of its own; two processes may do so at once.
+
+    Raises ArchiveError where a newer askalike wrote the archive.
+    """
+    done = _schema_version(connection)
+    if done > len(MIGRATIONS):
+        raise ArchiveError(
+            f"{path}: written by a newer askalike (schema {done}; this one knows {len(MIGRATIONS)}); upgrade askalike"
+        )
+    while (done := _schema_version(connection)) < len(MIGRATIONS):
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE; {MIGRATIONS[done]}; PRAGMA user_version = {done + 1}; COMMIT")
+        except sqlite3.OperationalError:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if _schema_version(connection) == done:
+                raise
+
+
+def _schema_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])

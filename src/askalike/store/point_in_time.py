@@ -1,0 +1,51 @@
+"""An archive that grows as another one did: at any moment it holds what the other held then."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from askalike.store.archive import Archive
+from askalike.store.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, change_transaction, insert_sql
+
+DATED_TABLES = {"questions": QUESTION_COLUMNS, "answers": ANSWER_COLUMNS}
+
+
+class PointInTimeArchive:
+    """A copy of an archive, empty at first, that lets in what was created before a date, each with its own number.
+
+    A ranker follows it as it follows any archive: it applies what has changed. What has no date never comes in. Texts,
+    tags and votes are today's: an archive keeps no earlier ones.
+    """
+
+    def __init__(self, source: Archive, folder: Path) -> None:
+        self.archive = Archive.create(folder)
+        self.archive.connection.execute("PRAGMA synchronous = OFF")  # nothing here outlives the process
+        self.archive.set_meta(**source.meta)
+        self._source = source.connection
+        self._date = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.archive.close()
+
+    def advance_to(self, date: str) -> None:
+        """Lets in all that was created strictly before a date, which must not be earlier than the last one."""
+        connection = self.archive.connection
+        with change_transaction(connection) as change:
+            for table, columns in DATED_TABLES.items():
+                rows = self._rows_since_last_date(table, ("number", "id", *columns, "NULL", "?1"), date, change)
+                connection.executemany(insert_sql(table, columns), rows)
+            tags = "SELECT number, value FROM questions, json_each(tags) WHERE change = ?"
+            connection.execute(f"INSERT INTO question_tags (question, tag) {tags}", (change,))
+            links = self._rows_since_last_date("links", ("source", "target", "kind", "created_at"), date, change)
+            connection.executemany("INSERT INTO links VALUES (?, ?, ?, ?)", links)
+        self._date = date
+
+    def _rows_since_last_date(
+        self, table: str, columns: Sequence[str], date: str, change: int
+    ) -> Iterable[tuple[Any, ...]]:
+        """The rows created from the last date on and before this one."""
+        sql = f"SELECT {', '.join(columns)} FROM {table} WHERE created_at >= ?2 AND created_at < ?3 AND ?1 IS NOT NULL"
+        return self._source.execute(sql, (change, self._date, date))

@@ -1,0 +1,268 @@
+"""All that a ranker may see of an archive: texts, and the links inside the view."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.labels.clusters import Clusters
+from askalike.store.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strings
+from askalike.types import Answer, Filter, Link, LinkKind, Question
+
+CHUNK_ROWS = 10_000
+T = TypeVar("T")
+
+QUESTION_SQL = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)} FROM questions"
+ANSWER_SQL = (
+    f"SELECT a.number, a.id, {', '.join('a.' + c for c in ANSWER_COLUMNS)}, q.accepted_answer_id IS a.id "
+    "FROM answers a LEFT JOIN questions q ON q.id = a.question_id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The questions (or answers) of an archive: those created before a date, or of one group, if one is given.
+
+    A group is one of several data sets in an archive (CQADupStack's forums): its ids begin with `GROUP/`.
+
+    Every row has a number, given once and never reused: rows are handed out, and ties are broken, in its order.
+
+    A view may hide splits: its texts are all there, but no link that touches a duplicate cluster which a hidden split
+    knows of. That is the view to learn from. Of questions that it withholds nothing is learned, not even that a title
+    goes with its body: what asks them later is as new as it will be.
+    """
+
+    connection: sqlite3.Connection
+    archive: str
+    kind: Literal["questions", "answers"] = "questions"
+    before: str | None = None
+    group: str | None = None
+    held_out_splits: tuple[str, ...] = ()
+    excluded_ids: frozenset[str] = frozenset()
+
+    @property
+    def change(self) -> int:
+        """The number of the archive's last change; 0 for an empty archive."""
+        return int(self.connection.execute("SELECT COALESCE(MAX(number), 0) FROM changes").fetchone()[0])
+
+    @property
+    def labels_version(self) -> tuple[int, int]:
+        """How many links there are, and the number of the last import: another pair where more is known."""
+        sql = "SELECT (SELECT COUNT(*) FROM links), (SELECT COALESCE(MAX(number), 0) FROM imports)"
+        links, imports = self.connection.execute(sql).fetchone()
+        return int(links), int(imports)
+
+    @property
+    def language(self) -> str | None:
+        """The language of the whole archive where it has one."""
+        row = self.connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
+        return json.loads(row[0]) if row else None
+
+    @property
+    def languages(self) -> Sequence[str]:
+        """The languages of an archive that has several."""
+        row = self.connection.execute("SELECT value FROM meta WHERE key = 'languages'").fetchone()
+        return json.loads(row[0]) if row else ()
+
+    def count_changed(self, since: int = 0) -> int:
+        """How many rows were added or changed after change `since`."""
+        where, values = self._where_clause(since)
+        return int(self.connection.execute(f"SELECT COUNT(*) FROM {self.kind}{where}", values).fetchone()[0])
+
+    def __len__(self) -> int:
+        return self.count_changed()
+
+    def questions(self, since: int = 0) -> Iterator[tuple[int, Question]]:
+        """Numbers and questions changed after change `since`, by rising number. Holds a few at a time."""
+        for row in self._stream_rows(QUESTION_SQL, since):
+            yield row[0], question_from_row(row)
+
+    def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
+        """Numbers and answers changed after change `since`, by rising number. Holds a few at a time."""
+        for row in self._stream_rows(ANSWER_SQL, since, "a."):
+            yield row[0], answer_from_row(row)
+
+    def deleted_docids(self, since: int = 0) -> list[int]:
+        """Numbers of the rows that have left the view after change `since`: deleted, or no longer before its date."""
+        sql = (
+            "SELECT number FROM deletions WHERE of = ?1 AND change > ?2 UNION "
+            f"SELECT number FROM {self.kind} WHERE change > ?2 AND (created_at < ?3) IS NOT TRUE AND ?3 IS NOT NULL"
+        )
+        return [n for (n,) in self.connection.execute(sql, (self.kind, since, self.before))]
+
+    def ids(self, docids: Iterable[int]) -> dict[int, str]:
+        """The id of each number that is there."""
+        sql = f"SELECT number, id FROM {self.kind} WHERE number IN (SELECT value FROM json_each(?))"
+        return dict(self._select_in_chunks(sql, [int(n) for n in docids]))
+
+    def docids(self, ids: Iterable[str]) -> dict[str, int]:
+        """The number of each id that is there."""
+        sql = f"SELECT id, number FROM {self.kind} WHERE id IN (SELECT value FROM json_each(?))"
+        return dict(self._select_in_chunks(sql, list(ids)))
+
+    @property
+    def has_votes(self) -> bool:
+        """Whether anything has been voted for."""
+        return bool(self.connection.execute(f"SELECT EXISTS (SELECT 1 FROM {self.kind} WHERE votes > 0)").fetchone()[0])
+
+    def votes(self, docids: Iterable[int]) -> dict[int, int]:
+        """The votes of each number that is there, where they are not 0."""
+        sql = f"SELECT number, votes FROM {self.kind} WHERE votes != 0 AND number IN (SELECT value FROM json_each(?))"
+        return dict(self._select_in_chunks(sql, [int(n) for n in docids]))
+
+    def docids_of_answers(self, question_docids: Iterable[int]) -> dict[int, list[int]]:
+        """The number of each question → those of its answers: the accepted one first, then by votes."""
+        sql = (
+            "SELECT q.number, a.number FROM questions q JOIN answers a ON a.question_id = q.id "
+            "WHERE q.number IN (SELECT value FROM json_each(?)) "
+            "ORDER BY q.accepted_answer_id IS NOT a.id, COALESCE(a.votes, 0) DESC, a.number"
+        )
+        found: dict[int, list[int]] = {}
+        for question, answer in self._select_in_chunks(sql, [int(n) for n in question_docids]):
+            found.setdefault(question, []).append(answer)
+        return found
+
+    def docids_of_questions(self, answer_docids: Iterable[int]) -> dict[int, int]:
+        """The number of each answer → that of its question, where that is there."""
+        sql = (
+            "SELECT a.number, q.number FROM answers a JOIN questions q ON q.id = a.question_id "
+            "WHERE a.number IN (SELECT value FROM json_each(?))"
+        )
+        return dict(self._select_in_chunks(sql, [int(n) for n in answer_docids]))
+
+    def get_questions(self, ids: Iterable[str]) -> dict[str, Question]:
+        """The questions with these ids, as far as they are in the view."""
+        clauses, values = self._conditions()
+        where = " AND ".join(["id IN (SELECT value FROM json_each(?))", *clauses])
+        return {
+            row[1]: question_from_row(row)
+            for row in self._select_in_chunks(f"{QUESTION_SQL} WHERE {where}", list(ids), values)
+        }
+
+    def get_answers(self, ids: Iterable[str]) -> dict[str, Answer]:
+        """The answers with these ids, as far as they are there."""
+        sql = f"{ANSWER_SQL} WHERE a.id IN (SELECT value FROM json_each(?))"
+        return {row[1]: answer_from_row(row) for row in self._select_in_chunks(sql, list(ids))}
+
+    def get_answers_to(self, question_ids: Iterable[str]) -> dict[str, list[Answer]]:
+        """The answers to each of these questions: the accepted one first, then by votes, then as they came."""
+        sql = f"{ANSWER_SQL} WHERE a.question_id IN (SELECT value FROM json_each(?))"
+        found: dict[str, list[Answer]] = {id: [] for id in question_ids}
+        for row in self._select_in_chunks(sql, list(found)):
+            found[row[2]].append(answer_from_row(row))
+        for answers in found.values():
+            answers.sort(key=lambda a: (not a.accepted, -(a.votes or 0)))
+        return found
+
+    def clusters(self) -> Clusters:
+        """The duplicate clusters of the whole archive, those that hidden splits know of among them; read anew."""
+        return Clusters.read(self.connection, self.held_out_splits)
+
+    def links(self, kind: LinkKind = "duplicate") -> Iterator[Link]:
+        """The links of one kind that are in the view with both their ends, ordered by these; none that is hidden."""
+        ends = [self._conditions(prefix) for prefix in ("s.", "t.")]
+        where = " AND ".join(["l.kind = ?", *(clause for clauses, _ in ends for clause in clauses)])
+        values = [kind, *(value for _, values in ends for value in values)]
+        if self.before:
+            where += " AND (l.created_at < ? OR l.created_at IS NULL)"
+            values.append(self.before)
+        sql = (
+            "SELECT l.source, l.target, l.kind, l.created_at FROM links l JOIN questions s ON s.id = l.source "
+            f"JOIN questions t ON t.id = l.target WHERE {where} ORDER BY s.number, t.number"
+        )
+        clusters = self.clusters() if self.held_out_splits else None
+        for row in self.connection.execute(sql, values):
+            if clusters is None or not clusters.is_held_out(row[0], row[1]):
+                yield Link(*row)
+
+    def groups_sharing(self, attribute: Literal["tag", "category"]) -> Iterator[tuple[str, list[str]]]:
+        """Each tag, or category, with the ids of the questions in the view that have it, in their order."""
+        clauses, values = self._conditions("q.")
+        where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
+        name = {"tag": "t.tag", "category": "q.category"}[attribute]
+        tags = "question_tags t JOIN questions q ON q.number = t.question"
+        source = {"tag": tags, "category": "questions q"}[attribute]
+        rows = self.connection.execute(f"SELECT {name}, q.id FROM {source}{where} ORDER BY 1, q.number", values)
+        for key, own in groupby(rows, itemgetter(0)):
+            if key is not None:
+                yield key, [id for _, id in own]
+
+    def filtered_docids(self, filter: Filter) -> NDArray[np.int64]:
+        """The numbers of the questions that satisfy a filter, or of the answers to them, rising."""
+        values: list[Any] = []
+        sql = "SELECT q.number FROM questions q WHERE 1"
+        if self.kind == "answers":
+            sql = "SELECT a.number FROM answers a JOIN questions q ON q.id = a.question_id WHERE 1"
+        for tag in filter.tags:
+            sql += " AND q.number IN (SELECT question FROM question_tags WHERE tag = ?)"
+            values.append(_escape_surrogates(tag))
+        for sign, date in ((">=", filter.after), ("<", filter.before)):
+            if date:
+                sql += f" AND q.created_at {sign} ?"
+                values.append(_escape_surrogates(date))
+        rows = self.connection.execute(f"{sql} ORDER BY 1", values)
+        return np.fromiter((n for (n,) in rows), np.int64)
+
+    def _where_clause(self, since: int = 0, prefix: str = "") -> tuple[str, list[Any]]:
+        where, values = self._conditions(prefix)
+        if since:
+            where.append(f"{prefix}change > ?")
+            values.append(since)
+        return (f" WHERE {' AND '.join(where)}" if where else "", values)
+
+    def _conditions(self, prefix: str = "") -> tuple[list[str], list[Any]]:
+        """The conditions that a row in the view satisfies, with their values."""
+        where: list[str] = []
+        values: list[Any] = []
+        if self.before:
+            where.append(f"{prefix}created_at < ?")
+            values.append(self.before)
+        if self.group:
+            where.append(f"{prefix}id > ? AND {prefix}id < ?")  # '0' is the character after '/'
+            values += [f"{self.group}/", f"{self.group}0"]
+        return where, values
+
+    def _stream_rows(self, sql: str, since: int, prefix: str = "") -> Iterator[tuple[Any, ...]]:
+        where, values = self._where_clause(since, prefix)
+        cursor = self.connection.execute(f"{sql}{where} ORDER BY {prefix}number", values)
+        while rows := cursor.fetchmany(CHUNK_ROWS):
+            yield from rows
+
+    def _select_in_chunks(
+        self, sql: str, keys: Sequence[Any], more_values: Sequence[Any] = ()
+    ) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(keys), CHUNK_ROWS):
+            yield from self.connection.execute(sql, (json.dumps(keys[start : start + CHUNK_ROWS]), *more_values))
+
+
+def chunks(items: Iterable[T], size: int = 1_000) -> Iterator[list[T]]:
+    """The items, so many at a time."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def _escape_surrogates(text: str) -> str:
+    """As SQLite takes it: a lone surrogate, which no stored text has, is spelled out."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def question_from_row(row: Sequence[Any]) -> Question:
+    """A question from a row of QUESTION_SQL."""
+    rephrasings = tuple(json.loads(row[15])) if row[15] != "[]" else ()
+    return Question(
+        row[1], row[2], row[3], row[4], decode_strings(row[5]), row[6], row[7], row[8], row[9], row[10], row[11], row[12],
+        row[13], row[14], rephrasings,
+    )  # fmt: skip
+
+
+def answer_from_row(row: Sequence[Any]) -> Answer:
+    """An answer from a row of ANSWER_SQL."""
+    id, question_id, body, markup, created_at, author, url, license, votes, label, accepted = row[1:]
+    return Answer(id, question_id, body, markup, bool(accepted), created_at, author, url, license, votes, label)

@@ -1,0 +1,204 @@
+"""Writes records into the archive in batches, each one transaction with a change number of its own."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from askalike.clock import now
+from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
+
+BATCH_SIZE = 5_000
+encode_json = json.JSONEncoder(ensure_ascii=False).encode
+
+QUESTION_COLUMNS = (
+    "title", "body", "markup", "tags", "category", "language", "created_at", "closed_at", "author", "url", "license",
+    "votes", "accepted_answer_id", "rephrasings",
+)  # fmt: skip
+ANSWER_COLUMNS = ("question_id", "body", "markup", "created_at", "author", "url", "license", "votes", "label")
+
+
+class ArchiveWriter:
+    """Buffers records and commits them batch by batch.
+
+    With an import number, a question or answer whose id that same import has written before is not written again:
+    `on_repeat` is called with it instead.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, import_number: int | None = None) -> None:
+        self._connection = connection
+        self._import_number = import_number
+        self._buffers: dict[type, list[Any]] = {t: [] for t in (Question, Answer, Link, EvaluationQuery, Judgement)}
+        self._buffered = 0
+        self.on_repeat: Callable[[Question | Answer], None] = lambda record: None
+
+    def put(self, record: Question | Answer | Link | EvaluationQuery | Judgement) -> None:
+        """Takes a record; it is on disk after the next flush, which comes by itself every 5,000 records."""
+        self._buffers[type(record)].append(record)
+        self._buffered += 1
+        if self._buffered >= BATCH_SIZE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Commits what was buffered, all of it or, after an error, none of it."""
+        if not self._buffered:
+            return
+        with change_transaction(self._connection) as change:
+            self._put_questions(self._buffers[Question], change)
+            self._put_answers(self._buffers[Answer], change)
+            self._put_links_queries_judgements()
+        for buffer in self._buffers.values():
+            buffer.clear()
+        self._buffered = 0
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Deletes questions, and with them their answers, links and tags; returns how many there were."""
+        wanted = json.dumps(ids)
+        with change_transaction(self._connection) as change:
+            questions = self._select_docids("questions", "id", wanted)
+            answers = self._select_docids("answers", "question_id", wanted)
+            gone = [(change, "questions", n) for n in questions] + [(change, "answers", n) for n in answers]
+            self._connection.executemany("INSERT INTO deletions VALUES (?, ?, ?)", gone)
+            among = "(SELECT value FROM json_each(?1))"
+            self._connection.execute(f"DELETE FROM answers WHERE question_id IN {among}", (wanted,))
+            self._connection.execute(f"DELETE FROM links WHERE source IN {among}", (wanted,))
+            self._connection.execute(f"DELETE FROM links WHERE target IN {among}", (wanted,))
+            self._connection.execute(f"DELETE FROM questions WHERE id IN {among}", (wanted,))
+        return len(questions)
+
+    def _select_docids(self, table: str, column: str, ids_json: str) -> list[int]:
+        sql = f"SELECT number FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))"
+        return [n for (n,) in self._connection.execute(sql, (ids_json,))]
+
+    def _put_questions(self, questions: Sequence[Question], change: int) -> None:
+        known = self._existing_rows("questions", questions, ", tags")
+        retagged: list[tuple[str, int]] = []
+        untagged: list[tuple[str, int]] = []
+        for q, number in self._upsert("questions", QUESTION_COLUMNS, questions, known, question_row, change):
+            before = decode_strings(known[q.id][2]) if q.id in known else ()
+            retagged += [(tag, number) for tag in q.tags if tag not in before]
+            untagged += [(tag, number) for tag in before if tag not in q.tags]
+        self._connection.executemany("INSERT OR IGNORE INTO question_tags VALUES (?, ?)", retagged)
+        self._connection.executemany("DELETE FROM question_tags WHERE tag = ? AND question = ?", untagged)
+
+    def _put_answers(self, answers: Sequence[Answer], change: int) -> None:
+        known = self._existing_rows("answers", answers)
+        list(self._upsert("answers", ANSWER_COLUMNS, answers, known, answer_row, change))
+
+    def _put_links_queries_judgements(self) -> None:
+        links = [(x.source, x.target, x.kind, x.created_at) for x in self._buffers[Link]]
+        self._connection.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)
+        queries = [query_row(x) for x in self._buffers[EvaluationQuery]]
+        self._connection.executemany("INSERT OR REPLACE INTO queries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", queries)
+        judged = [(x.split, x.query_id, x.document_id, x.relevance, x.position, x.of) for x in self._buffers[Judgement]]
+        self._connection.executemany("INSERT OR REPLACE INTO judgements VALUES (?, ?, ?, ?, ?, ?)", judged)
+
+    def _existing_rows(self, table: str, records: Sequence[Any], more_columns: str = "") -> dict[str, tuple[Any, ...]]:
+        sql = f"SELECT id, number, import{more_columns} FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
+        ids = json.dumps([r.id for r in records])
+        return {row[0]: (row[1], *row[2:]) for row in self._connection.execute(sql, (ids,))}
+
+    def _upsert(
+        self,
+        table: str,
+        columns: Sequence[str],
+        records: Sequence[Any],
+        existing: dict[str, tuple[Any, ...]],
+        row_of: Callable[[Any], tuple[Any, ...]],
+        change: int,
+    ) -> Iterator[tuple[Any, int]]:
+        """Inserts new records and updates known ones, then yields each with its number."""
+        kept = {r.id: r for r in self._drop_repeats(records, existing)}
+        top = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+        new = [r for r in kept.values() if r.id not in existing]
+        numbers = {r.id: n for n, r in enumerate(new, (top[0] if top else 0) + 1)}
+        inserts = [(numbers[r.id], r.id, *row_of(r), self._import_number, change) for r in new]
+        self._connection.executemany(insert_sql(table, columns), inserts)
+        updates = [
+            (*(row := row_of(r)), *row, change, self._import_number, existing[r.id][0])
+            for r in kept.values()
+            if r.id in existing
+        ]
+        self._connection.executemany(update_sql(table, columns), updates)
+        for record in kept.values():
+            yield record, numbers[record.id] if record.id in numbers else existing[record.id][0]
+
+    def _drop_repeats(self, records: Sequence[Any], existing: dict[str, tuple[Any, ...]]) -> Iterator[Any]:
+        """Within an import the first record of an id counts; outside one the last does."""
+        if self._import_number is None:
+            yield from records
+            return
+        seen: set[str] = {id for id, row in existing.items() if row[1] == self._import_number}
+        for record in records:
+            if record.id in seen:
+                self.on_repeat(record)
+            else:
+                seen.add(record.id)
+                yield record
+
+
+@contextmanager
+def change_transaction(connection: sqlite3.Connection) -> Iterator[int]:
+    """A transaction with a change number of its own, which it yields."""
+    with atomic(connection):
+        change = connection.execute("INSERT INTO changes (made_at) VALUES (?)", (now("milliseconds"),)).lastrowid
+        yield change or 0
+
+
+@contextmanager
+def atomic(connection: sqlite3.Connection) -> Iterator[None]:
+    """All that the block writes is committed when it ends well, and none of it when it does not."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def insert_sql(table: str, columns: Sequence[str]) -> str:
+    """`INSERT` with the number and the id before the columns, the import and the change after them."""
+    names = ("number", "id", *columns, "import", "change")
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+
+
+def update_sql(table: str, columns: Sequence[str]) -> str:
+    """`UPDATE` that moves the change number only where a column really changes (the columns' values come twice)."""
+    holes = ", ".join("?" * len(columns))
+    assigned = ", ".join(f"{c} = ?" for c in columns)
+    same = f"({', '.join(columns)}) IS ({holes})"
+    return (
+        f"UPDATE {table} SET {assigned}, change = CASE WHEN {same} THEN change ELSE ? END, import = ? WHERE number = ?"
+    )
+
+
+def question_row(q: Question) -> tuple[Any, ...]:
+    """The values of QUESTION_COLUMNS."""
+    return (
+        q.title, q.body, q.markup, encode_strings(q.tags), q.category, q.language, q.created_at, q.closed_at, q.author,
+        q.url, q.license, q.votes, q.accepted_answer_id, encode_strings(q.rephrasings),
+    )  # fmt: skip
+
+
+def answer_row(a: Answer) -> tuple[Any, ...]:
+    """The values of ANSWER_COLUMNS."""
+    return (a.question_id, a.body, a.markup, a.created_at, a.author, a.url, a.license, a.votes, a.label)
+
+
+def query_row(q: EvaluationQuery) -> tuple[Any, ...]:
+    """The values of the table `queries`."""
+    x = q.question
+    return (q.split, x.id, x.title, x.body, x.markup, x.language, x.category, x.created_at)
+
+
+def encode_strings(tags: Sequence[str]) -> str:
+    """Tags, or rephrasings, as one JSON text."""
+    return encode_json(tags) if tags else "[]"
+
+
+def decode_strings(text: str) -> tuple[str, ...]:
+    """The inverse of `join_tags`."""
+    return tuple(json.loads(text)) if text != "[]" else ()

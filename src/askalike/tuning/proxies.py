@@ -1,0 +1,95 @@
+"""Queries made from an archive's own texts, for archives in which nobody has said what asks the same."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from askalike.errors import ArchiveError
+from askalike.store.archive import Archive
+from askalike.store.samples import sample_questions, shuffle_names
+from askalike.text.clean import plain_text
+from askalike.types import Question, Split
+
+MAX_SAMPLED = 5_000
+"""So many questions are looked at,"""
+MAX_QUERIES = 1_000
+"""at most so many become queries,"""
+MIN_QUERIES = 40
+"""and at least so many."""
+ANSWER_WORDS = 25
+"""A query made of an answer has its first words."""
+KEPT_TITLE_SHARE = 0.6
+"""The share of a title's words that a query made of it keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyTask:
+    """A task that nobody labelled. `fixed`: settings without which the query's own text would be found."""
+
+    name: str
+    dev: Split
+    test: Split
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+def make_proxy_task(archive: Archive, seed: int = 0) -> ProxyTask:
+    """The first of three that the archive has texts enough for; half of the queries choose, the others measure.
+
+    An answer's first words find its question; a title finds its body; a title without some of its words finds itself.
+    Raises ArchiveError for an archive of too few texts.
+    """
+    questions = list(sample_questions(archive.view(), MAX_SAMPLED, seed))
+    for name, made, fixed in (
+        ("an answer's first words → its question", _queries_from_answers(archive, questions), {}),
+        ("a title → its body", _queries_from_titles(questions), {"fields": "body"}),
+        ("a title without some of its words → its question", _queries_from_shortened_titles(questions, seed), {}),
+    ):
+        queries = dict(made)
+        drawn = shuffle_names(queries, seed)[:MAX_QUERIES]
+        if len(drawn) >= MIN_QUERIES:
+            half = len(drawn) // 2
+            return ProxyTask(name, _make_split(drawn[:half], queries), _make_split(drawn[half:], queries), fixed)
+    raise ArchiveError(
+        f"{archive.path}: nothing to tune on: no labels, and fewer than {MIN_QUERIES} questions with an answer, a body or a "
+        "title of several words"
+    )
+
+
+def _queries_from_answers(archive: Archive, questions: list[Question]) -> Iterator[tuple[str, Question]]:
+    """By question: its first answer's first words, unless another question has the same answer."""
+    firsts = {
+        id: answers[0] for id, answers in archive.view().get_answers_to(q.id for q in questions).items() if answers
+    }
+    texts = {id: " ".join(islice(plain_text(a.body, a.markup).split(), ANSWER_WORDS)) for id, a in firsts.items()}
+    seen = list(texts.values())
+    once = {text for text, n in zip(*np.unique(seen, return_counts=True), strict=True) if n == 1} if seen else set()
+    for question in questions:
+        if texts.get(question.id) in once and len(texts[question.id].split()) > 3:
+            yield question.id, _proxy_query(question, texts[question.id])
+
+
+def _queries_from_titles(questions: list[Question]) -> Iterator[tuple[str, Question]]:
+    for question in questions:
+        if question.title.strip() and question.body.strip():
+            yield question.id, _proxy_query(question, question.title)
+
+
+def _queries_from_shortened_titles(questions: list[Question], seed: int) -> Iterator[tuple[str, Question]]:
+    random = np.random.default_rng(seed)
+    for question in questions:
+        words = question.title.split()
+        if len(words) > 3:
+            kept = np.sort(random.permutation(len(words))[: max(2, round(KEPT_TITLE_SHARE * len(words)))])
+            yield question.id, _proxy_query(question, " ".join(words[n] for n in kept))
+
+
+def _proxy_query(question: Question, text: str) -> Question:
+    """A query with an id of its own: one with the question's would not find it."""
+    return Question(f"{question.id} proxy", text, language=question.language)
+
+
+def _make_split(ids: list[str], queries: Mapping[str, Question]) -> Split:
+    return Split({queries[id].id: queries[id] for id in ids}, {queries[id].id: {id: 1} for id in ids})

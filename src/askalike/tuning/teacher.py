@@ -1,0 +1,89 @@
+"""The pre-trained encoder of a run: loaded once, as fast as this machine can, asked about each text once."""
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from askalike.encoders import Encoder, build
+from askalike.encoders._memory import VectorCache
+from askalike.store.samples import sample_questions
+from askalike.store.view import View
+from askalike.tuning.candidates import PRETRAINED_RANKER
+from askalike.tuning.state import TuningState
+from askalike.types import Question
+
+PROBE_QUESTIONS = 32
+"""So many questions tell how fast it is."""
+BF16_MIN_SPEEDUP = 1.3
+"""bf16 is used where it takes so many times less of the processor."""
+MAX_WORDS = 200
+"""Words; what comes after is cut off by most models."""
+MEMORY_FOLDER = "encoded"
+
+
+class Teacher:
+    """A pre-trained encoder by its folder or package, as `pretrained` takes it."""
+
+    def __init__(self, model: str, view: View, state: TuningState) -> None:
+        self.model, self._view, self._state = model, view, state
+        self._folder = state.folder / MEMORY_FOLDER
+        self._words_per_s = 0.0
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """Its settings as a ranker: the model, and bf16 where that is faster, which is found out once."""
+        if (known := self._state.read_note(self.model)) is None:
+            plain: dict[str, Any] = {"model": self.model}
+            half = {**plain, "precision": "bf16"}
+            known = half if self._encoding_cpu_s(plain) > BF16_MIN_SPEEDUP * self._encoding_cpu_s(half) else plain
+            self._state.write_note(self.model, known)
+        return dict(known)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder, which remembers what it has encoded."""
+        made: Any = self._load_encoder(self.settings)
+        started = time.monotonic()
+        made.encode(self._probes, "document")
+        self._words_per_s = sum(map(count_words, self._probes)) / (time.monotonic() - started)
+        made.memory = VectorCache(self._folder, made.fingerprint)
+        return made  # type: ignore[no-any-return]
+
+    @property
+    def words_per_s(self) -> float:
+        """How many words of the archive's questions it reads a second; measured when it is loaded."""
+        return self._words_per_s if self.encoder else 0.0
+
+    def share_encoder(self, ranker: Any) -> None:
+        """Lets a ranker, or a part of it, that uses the same model use this encoder."""
+        if ranker.name == PRETRAINED_RANKER and ranker.encoder.fingerprint == self.encoder.fingerprint:
+            ranker.encoder = self.encoder
+        for part in getattr(ranker, "parts", ()):
+            self.share_encoder(part)
+
+    def clear_memory(self) -> None:
+        """Removes what it has encoded."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @cached_property
+    def _probes(self) -> Sequence[Question]:
+        return list(islice(sample_questions(self._view, PROBE_QUESTIONS, 0), PROBE_QUESTIONS))
+
+    def _encoding_cpu_s(self, settings: Mapping[str, Any]) -> float:
+        encoder, started = self._load_encoder(settings), time.process_time()
+        encoder.encode(self._probes, "document")
+        return time.process_time() - started
+
+    def _load_encoder(self, settings: Mapping[str, Any]) -> Encoder:
+        """The encoder, ready: the first text takes longer."""
+        encoder = build(PRETRAINED_RANKER, settings)
+        encoder.encode(self._probes[:1], "document")
+        return encoder
+
+
+def count_words(question: Question) -> int:
+    """How many words of a question an encoder reads, about."""
+    return min(len(question.title.split()) + len(question.body.split()), MAX_WORDS)

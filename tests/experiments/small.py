@@ -1,0 +1,39 @@
+"""A small archive and small experiments on it."""
+
+from pathlib import Path
+
+import tomli_w
+
+from askalike.store.archive import Archive
+from askalike.types import Question
+
+TOPICS = ("bread", "bicycle", "guitar", "garden", "camera", "coffee", "printer", "window", "kitten", "sailing")
+ASKED = ("how do I start with {}?", "what {} should I buy", "my {} broke, can it be mended", "is {} fun in winter?")
+
+
+def archive_at(path: Path) -> Path:
+    """40 questions, each with a rephrasing: the split `rephrasings`; and a body that adds nothing."""
+    questions = [
+        Question(f"q{i}{j}", asked.format(topic), "<p>please help</p>", "html", rephrasings=(f"{topic} {asked[:9]}",))
+        for i, topic in enumerate(TOPICS)
+        for j, asked in enumerate(ASKED)
+    ]
+    with Archive.create(path) as archive:
+        archive.upsert(questions)
+    return path
+
+
+def toml_at(path: Path, archive: Path, **changes: object) -> Path:
+    """An experiment of two rankers, with some of its keys changed."""
+    values = {
+        "archive": str(archive),
+        "split": "rephrasings",
+        "fields": "title",
+        "measures": ["Success@1", "RR"],
+        "system": [
+            {"ranker": "bm25", "settings": {"rephrasings": False}},
+            {"ranker": "tfidf", "label": "TF-IDF (ours)", "settings": {"rephrasings": False}},
+        ],
+    } | changes
+    path.write_text(tomli_w.dumps({key: value for key, value in values.items() if value is not None}))
+    return path

@@ -1,0 +1,108 @@
+"""An experiment whose documents are an archive's answers."""
+
+import json
+
+import pytest
+from small import ASKED, TOPICS, toml_at
+
+from askalike.errors import ArchiveError, SettingsError
+from askalike.evaluation.trec import read_run
+from askalike.experiments.comparing import compare_runs
+from askalike.experiments.declaration import read_experiment
+from askalike.experiments.run import run_experiment
+from askalike.experiments.sources import load_judgements, parse_sources
+from askalike.store.archive import Archive
+from askalike.types import Answer, Question
+
+
+@pytest.fixture
+def archive(tmp_path):
+    questions = [
+        Question(f"q{i}{j}", asked.format(topic), category=topic)
+        for i, topic in enumerate(TOPICS)
+        for j, asked in enumerate(ASKED)
+    ]
+    answers = [Answer(f"a{q.id}", q.id, f"On {q.category}: {' '.join(q.title.split()[::-1])}.") for q in questions]
+    same = [Answer(f"same{n}", f"q{n}0", "See the manual.") for n in range(5)]
+    with Archive.create(tmp_path / "archive") as made:
+        made.upsert([*questions, *answers, *same, Answer("empty", "q00", " ")])
+    return tmp_path / "archive"
+
+
+def declared(tmp_path, archive, **changes):
+    systems = [{"ranker": "bm25"}, {"ranker": "by_question", "settings": {"ranker": "bm25"}}]
+    values = {"task": "answers", "split": "answers", "fields": None, "system": systems} | changes
+    return toml_at(tmp_path / "answers.toml", archive, **values)
+
+
+def test_answers_are_ranked_and_those_that_are_alike_are_one(archive, tmp_path):
+    outcome = run_experiment(read_experiment(declared(tmp_path, archive)), tmp_path / "out")
+    assert len(outcome.labels.queries) == 40
+    assert outcome.labels.qrels["q30"] == {"aq30": 1, "same0": 1}
+    kept = read_run(tmp_path / "out/runs/bm25.trec")
+    ids = {id for query in kept for id in kept.columns(query)[0]}
+    assert "empty" not in ids
+    assert not {f"same{n}" for n in range(1, 5)} & ids
+    assert outcome.systems[0].mean("Success@1") > 0.9
+    assert outcome.systems[1].mean("Success@1") < outcome.systems[0].mean("Success@1")
+    assert "On bread" in (tmp_path / "out/report.html").read_text()
+    assert json.loads((tmp_path / "out/report.json").read_text())["task"] == "answers"
+
+
+def test_each_document_comes_once_and_as_many_as_asked_for(archive, tmp_path):
+    systems = [{"ranker": "by_question", "settings": {"ranker": "bm25"}}]
+    outcome = run_experiment(read_experiment(declared(tmp_path, archive, k=3, system=systems)), tmp_path / "out")
+    found = outcome.systems[0].seed_results[0].run
+    assert all(len({hit.id for hit in found[query]}) == len(found[query]) == 3 for query in found)
+
+
+def test_a_part_is_measured_and_settings_are_tuned_on_another(archive, tmp_path):
+    changes = {
+        "partition": {"by": "category", "of": "answers", "name": "topic", "shares": [0.4, 0.3, 0.3]},
+        "split": "topic/test",
+        "dev": "topic/dev",
+        "system": [{"ranker": "bm25", "tune": {"k1": [1.2, 0.3]}}],
+    }
+    outcome = run_experiment(read_experiment(declared(tmp_path, archive, **changes)), tmp_path / "out")
+    assert set(outcome.systems[0].tuned) == {"k1", "Success@1 on topic/dev (n = 12)"}
+
+
+def test_what_is_kept_can_be_compared_again(archive, tmp_path):
+    run_experiment(read_experiment(declared(tmp_path, archive)), tmp_path / "out")
+    found = parse_sources([str(tmp_path / "out")])
+    again = compare_runs(found, load_judgements(found, None, None, None), ["RR"], "trec_eval")
+    assert again.contrasts[0].queries[0].relevant_text.startswith("On ")
+
+
+def test_an_archive_without_answers_is_refused_in_a_line(tmp_path):
+    with Archive.create(tmp_path / "bare") as made:
+        made.upsert([Question("q", "how?")])
+    with pytest.raises(SettingsError, match="no split 'answers' with judged answers"):
+        read_experiment(declared(tmp_path, tmp_path / "bare"))
+    with Archive.open(tmp_path / "bare") as made:
+        made.upsert([Answer("a", "q", " ")])
+    with pytest.raises(SettingsError, match="no split 'answers' with judged answers"):
+        read_experiment(declared(tmp_path, tmp_path / "bare"))
+
+
+def test_an_archive_that_lost_its_answers_is_refused_when_it_runs(archive, tmp_path):
+    experiment = read_experiment(declared(tmp_path, archive))
+    with Archive.open(archive) as opened:
+        opened.connection.execute("DELETE FROM answers")
+        opened.connection.commit()
+    with pytest.raises(ArchiveError, match="it has no answers, so there is nothing to rank"):
+        run_experiment(experiment, tmp_path / "out")
+
+
+def test_a_typing_curve_is_of_questions(archive, tmp_path):
+    with pytest.raises(SettingsError, match="typing_curve is of questions"):
+        read_experiment(declared(tmp_path, archive, typing_curve=True))
+
+
+def test_ten_thousand_words_are_an_answer_like_any_other(archive, tmp_path):
+    with Archive.open(archive) as opened:
+        long = " ".join(f"word{n}" for n in range(10_000))
+        opened.upsert([Question("long", "what is long"), Answer("along", "long", f"{long} giraffe")])
+        opened.upsert([Question("neck", "giraffe"), Answer("aneck", "neck", "a long neck")])
+    outcome = run_experiment(read_experiment(declared(tmp_path, archive)), tmp_path / "out")
+    assert outcome.systems[0].seed_results[0].run["neck"][0].id == "along"

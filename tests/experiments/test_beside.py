@@ -1,0 +1,93 @@
+"""What is told beside the ranking: the triplet loss by hand, perplexity, written answers in every report."""
+
+import json
+
+import numpy as np
+import pytest
+from small import ASKED, TOPICS, toml_at
+
+from askalike import rankers
+from askalike.experiments.answer_measures import MARGIN, relevant_pairs, triplet_loss
+from askalike.experiments.declaration import read_experiment
+from askalike.experiments.run import run_experiment
+from askalike.experiments.task import RankingTask
+from askalike.store.archive import Archive
+from askalike.types import Answer, Question
+
+torch = pytest.importorskip("torch", reason="needs the extra neural")
+TINY = {
+    "dim": 8, "hidden": 8, "latent": 6, "min_texts": 1, "training.epochs": 2, "accelerator": "cpu", "passes": 1,
+    "least_pairs": 4, "batch_size": 8,
+}  # fmt: skip
+WRITER = {**TINY, "writer": 16, "cutoffs": [10]}
+
+
+@pytest.fixture
+def archive(tmp_path):
+    questions = [
+        Question(f"q{i}{j}", asked.format(topic), category=topic)
+        for i, topic in enumerate(TOPICS)
+        for j, asked in enumerate(ASKED)
+    ]
+    with Archive.create(tmp_path / "archive") as made:
+        made.upsert([*questions, *(Answer(f"a{q.id}", q.id, f"On {q.category}: {q.title}.") for q in questions)])
+        yield made
+
+
+def test_the_triplet_loss_is_the_mean_over_pairs(archive):
+    task = RankingTask.from_archive(archive, "answers")
+    labels = task.labels("answers")
+    ranker = rankers.create("dssm", TINY, archive.path).fit(archive.view(of="answers"))
+    pairs = relevant_pairs(task, labels)
+    assert len(pairs) == 40
+    query = np.asarray(ranker.encoder.encode([q for q, _ in pairs], "query").parts[0].values)
+    answer = np.asarray(ranker.encoder.encode([a for _, a in pairs], "document").parts[0].values)
+    apart = np.linalg.norm(query[:, None] - answer[None], axis=2)
+    right = np.diag(apart)
+    bounds = [np.maximum(MARGIN + right - np.where(np.eye(40, dtype=bool), np.nan, apart).T, 0)]
+    low, high = np.nanmin(bounds[0], 0).mean(), np.nanmax(bounds[0], 0).mean()
+    assert low <= triplet_loss(ranker, task, labels) <= high
+
+
+def test_cosines_have_no_margin_of_ten(archive):
+    task = RankingTask.from_archive(archive, "answers")
+    cosine = {**TINY, "metric": "cosine", "loss": "multiple_negatives", "negatives.random": 0, "in_batch": True}
+    ranker = rankers.create("dssm", cosine, archive.path).fit(archive.view(of="answers"))
+    assert triplet_loss(ranker, task, task.labels("answers")) is None
+
+
+def test_every_report_has_what_was_written(archive, tmp_path):
+    systems = [
+        {"ranker": "bm25"},
+        {"ranker": "dssm", "label": "DSSM", "settings": TINY},
+        {"ranker": "dssm_writer", "label": "DSSM + generation", "settings": WRITER},
+        {
+            "ranker": "hybrid",
+            "label": "both",
+            "settings": {"parts": ["bm25", "dssm"], "dssm": TINY},
+            "tune": {"weights": [[1, 1], [2, 1]]},
+        },
+    ]
+    values = {
+        "task": "answers", "fields": None, "system": systems, "seeds": [1, 2],
+        "split": "topic/test", "dev": "topic/dev",
+        "partition": {"by": "category", "of": "answers", "name": "topic", "shares": [0.6, 0.2, 0.2]},
+    }  # fmt: skip
+    outcome = run_experiment(
+        read_experiment(toml_at(tmp_path / "written.toml", archive.path, **values)), tmp_path / "out"
+    )
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    told = {system["label"]: system["beside"] for system in report["systems"]}
+    assert told["bm25"] == told["both"] == {}
+    assert set(told["DSSM"]) == {"validation triplet loss"}
+    assert set(told["DSSM + generation"]) == {"validation triplet loss", "perplexity", "distinct-1", "distinct-2"}
+    assert told["DSSM + generation"]["perplexity"]["mean"] > 1
+    samples = report["samples"]["DSSM + generation"]
+    assert len(samples) == 8  # all that there are; 50 of more
+    assert all(set(sample) == {"question", "written", "right"} for sample in samples)
+    page = (tmp_path / "out/report.html").read_text()
+    assert "A machine wrote these" in page
+    assert "DSSM + generation: 8 answers" in page
+    assert len(outcome.systems[3].seed_results) == 2  # a hybrid of what learns has seeds, too
+    models = [path.name for path in (archive.path / "models").glob("dssm-*")]
+    assert len(models) == 4  # two seeds of either; the hybrid's part is the DSSM itself

@@ -1,0 +1,145 @@
+"""What a TOML file may say, and that everything wrong with it is told at once."""
+
+import pytest
+from small import archive_at, toml_at
+
+from askalike.errors import SettingsError
+from askalike.experiments.declaration import read_experiment
+from askalike.store.archive import Archive
+
+WRONG = """
+titel = "x"
+archive = "ARCHIVE"
+split = "tset"
+k = "100"
+measures = ["Success@1", "Sucess@5"]
+rule = "trec"
+seeds = [0, 0]
+
+[[system]]
+ranker = "bm26"
+
+[[system]]
+ranker = "bm25"
+settings = { k1 = "x", q = 1 }
+tune = { b = 3 }
+
+[[system]]
+rankr = "bm25"
+paper = { "Success@1" = 7.3 }
+
+[[system]]
+ranker = "ib"
+tune = { c = [1, -1], lambda = ["df", "xx"] }
+"""
+
+TOLD = (
+    "titel is not a setting (known: title, archive, split",
+    "split: ARCHIVE: no split 'tset' with judged questions; there are: rephrasings",
+    "k='100': Input should be a valid integer",
+    "measures[1]='Sucess@5': no measure is called 'Sucess@5'",
+    "rule='trec': no rule is called 'trec'; there are: trec_eval",
+    "seeds: 0 given twice",
+    "system[0].ranker='bm26': no ranker is called 'bm26'; there are: bm25",
+    "system[1].settings: bm25: k1='x': Input should be a valid number",
+    "q is not a setting (known: k1, b)",
+    "system[1].tune: {'b': 3} is no grid; expected true, or lists",
+    "system[2].ranker is missing",
+    "system[2].rankr is not a setting (known: ranker, label",
+    "system[2].paper.Success@1=7.3: Input should be less than or equal to 1",
+    "system[3].tune: ib: c=-1: Input should be greater than 0; ib: lambda='xx'",
+)
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    return archive_at(tmp_path_factory.mktemp("reading") / "archive")
+
+
+def told(path, changes=None):
+    with pytest.raises(SettingsError) as caught:
+        read_experiment(path, changes)
+    return str(caught.value)
+
+
+def test_everything_wrong_is_told_at_once_with_its_path(archive, tmp_path):
+    path = tmp_path / "wrong.toml"
+    path.write_text(WRONG.replace("ARCHIVE", str(archive)))
+    message = told(path)
+    for part in TOLD:
+        assert part.replace("ARCHIVE", str(archive)) in message, message
+    assert len(message.splitlines()) == 1 + len(TOLD) - 1  # a heading, a line each; two of the texts share one
+
+
+def test_what_is_not_there_is_told_beside_what_is_wrong(tmp_path):
+    message = told(toml_at(tmp_path / "x.toml", tmp_path / "nowhere", k=0))
+    assert "k=0: Input should be greater than or equal to 1" in message
+    assert "archive: " in message
+    assert "not an archive" in message
+
+
+def test_a_split_to_tune_on_must_be_there(archive, tmp_path):
+    tuned = [{"ranker": "bm25", "tune": {"k1": [0.6, 1.2]}}]
+    assert "dev: " in told(toml_at(tmp_path / "x.toml", archive, system=tuned))
+    assert (
+        read_experiment(toml_at(tmp_path / "x.toml", archive, system=tuned), {"dev": "rephrasings"}).dev
+        == "rephrasings"
+    )
+
+
+def test_a_paper_s_value_of_a_measure_that_is_not_measured(archive, tmp_path):
+    systems = [{"ranker": "bm25", "paper": {"MAP": 0.3, "MRR": 0.5}}]
+    message = told(toml_at(tmp_path / "x.toml", archive, system=systems))
+    assert "system[0].paper: bm25 has a value of MAP, which is not among the measures" in message
+    assert "MRR" not in message  # RR in another spelling
+
+
+def test_labels_are_told_apart(archive, tmp_path):
+    systems = [{"ranker": "bm25", "label": "a b"}, {"ranker": "tfidf", "label": "a (b)"}]
+    assert "labels 'a (b)', 'a b' make the same file name" in told(
+        toml_at(tmp_path / "x.toml", archive, system=systems)
+    )
+
+
+def test_groups_are_refused(archive, tmp_path):
+    grouped = archive_at(tmp_path / "grouped")
+    with Archive.open(grouped) as opened:
+        opened.set_meta(groups=["android", "english"])
+    assert "holds 2 groups (android, english, …)" in told(toml_at(tmp_path / "x.toml", grouped))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("k = ", "no TOML"),
+        ("", "system is missing"),
+        ("system = 3", "system=3"),
+        ("measures = []", "measures: the list is empty"),
+        ('archive = "x"\nsystem = []', "system: no system is given"),
+        ('archive = "${NO_SUCH_VARIABLE}"', "archive: the variable NO_SUCH_VARIABLE is not set"),
+    ],
+)
+def test_broken_files(tmp_path, text, message):
+    path = tmp_path / "broken.toml"
+    path.write_text(text)
+    assert message in told(path)
+
+
+def test_no_file(tmp_path):
+    assert "No such file" in told(tmp_path / "absent.toml")
+
+
+def test_variables_and_changes(archive, tmp_path, monkeypatch):
+    path = toml_at(tmp_path / "plain.toml", "${DATA:-nowhere}/archive")  # type: ignore[arg-type]
+    assert f"{'nowhere'}/archive: not an archive" in told(path)
+    monkeypatch.setenv("DATA", str(archive.parent))
+    assert read_experiment(path).archive == archive
+    assert read_experiment(path).title == "plain"
+    assert read_experiment(path, {"k": 7, "title": "Seven"}).k == 7
+    assert read_experiment(path, {"archive": str(archive)}).system[1].label == "TF-IDF (ours)"
+
+
+def test_a_table_s_key_can_be_changed_and_a_list_s_cannot(archive, tmp_path):
+    path = toml_at(tmp_path / "x.toml", archive)
+    assert "partition.sed is not a setting (known: by, of, name" in told(path, {"partition.sed": 3})
+    assert "system is no table" in told(path, {"system.k1": 3})

@@ -1,0 +1,154 @@
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from outcomes import TWO, outcome_of
+
+from askalike.experiments import report
+from askalike.experiments.outcome import ExperimentResult
+from askalike.experiments.report import render_report, select_pairs, write_report
+from askalike.experiments.reporting import cards, results
+from askalike.experiments.reporting.measured import collect_ranks
+from askalike.readers import import_archive
+from askalike.store.archive import Archive
+from askalike.types import Question
+
+EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
+HOSTILE = """<script>alert("x")</script><img src=x onerror='a()'> & "quoted" </details>"""
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("report") / "riverside"
+    import_archive("table", [str(EXAMPLE)], directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def outcome(desk: Path) -> ExperimentResult:
+    seeds = [("tfidf", {}), ("bm25", {"b": 0.1}), ("dfr", {})]
+    paper = {"bm25": {"Accuracy@1": 0.5}, "chance": {"AP": 0.6}, "absent": {"AP": 0.1}}
+    more = {"paper": paper, "known_differences": ["another <year>"]}
+    return outcome_of(desk, desk.parent, {**TWO, "chance": seeds}, queries=80, **more)
+
+
+@pytest.fixture(scope="module")
+def html(outcome: ExperimentResult) -> str:
+    return render_report(outcome)
+
+
+class Tags(HTMLParser):
+    """Every tag that is opened, all ids, and whether what is opened is closed."""
+
+    VOID = ("meta", "link", "input", "br", "img", "hr")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id" and value]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, tag
+
+
+def test_the_page_is_well_formed_and_asks_nothing_of_the_network(html: str) -> None:
+    tags = Tags(html)
+    assert tags.open == []
+    assert len(tags.ids) == len(set(tags.ids))
+    linked = [v for _, attrs in tags.seen for name, v in attrs.items() if name in ("src", "href", "xlink:href") and v]
+    assert all(link.startswith(("#", "data:")) for link in linked)
+    assert {link[1:] for link in linked if link.startswith("#")} <= set(tags.ids)
+    assert not re.search(r"@import|url\((?!#)|\bfetch\(|XMLHttpRequest", html)
+
+
+def test_it_holds_what_a_report_must(html: str, outcome: ExperimentResult) -> None:
+    best = results.headline_rows(outcome)[results.order_systems(outcome)[0]]
+    for said in (f"{best.values[0].mean:.4f}", "Accuracy@k", "The typing curve", "query by query", "n = 80 queries",
+                 "Scores of duplicates and others", "Differences we know of", "another &lt;year&gt;", "ule trec_eval",
+                 "Twenty queries", "askalike experiment", "wall time s", "± ",
+                 f"1 of {len(outcome.findings)}"):  # fmt: skip
+        assert said in html, said
+    assert html.count("<svg") == 2 + 2 + 1
+    assert "var(--s0)" in html
+    assert "#fa0" not in html
+    assert "prefers-color-scheme: dark" in html
+    assert html.count('<details class="card"') == 80
+
+
+def test_the_same_outcome_gives_the_same_bytes(outcome: ExperimentResult, html: str) -> None:
+    path = write_report(outcome)
+    assert path == outcome.folder / "report.html"
+    assert path.read_text(encoding="utf-8") == html
+    assert not list(outcome.folder.glob(".report*"))
+
+
+def test_texts_of_the_archive_are_escaped(tmp_path: Path) -> None:
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.set_meta(language="en")
+        archive.upsert([Question("a", f"egg {HOSTILE}", f"<p>{HOSTILE}</p>", "html", rephrasings=(f"egg? {HOSTILE}",))])
+    html = render_report(outcome_of(tmp_path / "archive", tmp_path, title=HOSTILE))
+    assert "<script>alert" not in html
+    assert "<img" not in html
+    assert Tags(html).open == []
+
+
+def test_one_system_without_anything_optional(desk: Path) -> None:
+    html = render_report(
+        outcome_of(desk, desk.parent, {"bm25": [("bm25", {})]}, queries=5, typing={}, findings=(), provenance={})
+    )
+    assert "not run" in html
+    assert "The typing curve" not in html
+    assert "query by query" not in html
+    assert Tags(html).open == []
+
+
+def test_an_archive_that_is_gone_leaves_ids(outcome: ExperimentResult, tmp_path: Path) -> None:
+    html = render_report(replace(outcome, archive=tmp_path / "gone"))
+    assert re.search(r"</b>r\d{3}</li>", html)
+
+
+def test_the_browser_is_limited_and_says_so(outcome: ExperimentResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cards, "MOST", 7)
+    html = render_report(outcome)
+    assert html.count('<details class="card"') == 7
+    assert "7 of 80 queries" in html
+    systems = collect_ranks(outcome)
+    ranks = [{s.first_ranks[q] for s in systems} for q in cards.select_contrasting_queries(systems)]
+    assert all(len(of_query) > 1 for of_query in ranks)
+
+
+def test_the_paper_beside_ours(outcome: ExperimentResult) -> None:
+    beside = results.compare_with_paper(outcome)
+    assert [(b.label, b.measure, b.paper) for b in beside] == [("bm25", "Success@1", 0.5), ("chance", "AP", 0.6)]
+    assert beside[0].baseline == "–"
+    assert beside[0].difference == pytest.approx(beside[0].ours - 0.5)
+    assert "(p " in beside[1].baseline
+    assert beside[1].sd is not None
+
+
+def test_pairs_are_the_best_two_and_each_against_the_first() -> None:
+    assert select_pairs([2, 1, 0]) == [(1, 2), (0, 1), (0, 2)]
+    assert select_pairs([0]) == []
+    assert len(select_pairs(list(range(12)))) == report.MAX_PAIRS
+
+
+def test_plots_are_imported_only_for_a_report() -> None:
+    script = "import sys, askalike.experiments.report, askalike.experiments.reporting.compared; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"matplotlib", "jinja2"} & set(loaded)

@@ -1,0 +1,196 @@
+"""An experiment's folder: what is in it, that it can be made again, gone on with, and refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+import pytest
+from small import archive_at, toml_at
+
+from askalike.errors import SettingsError
+from askalike.evaluation.trec import read_run
+from askalike.experiments.declaration import read_experiment
+from askalike.experiments.run import run_experiment
+from askalike.experiments.typing_curve import truncate_title
+from askalike.store.archive import Archive
+from askalike.store.content import content_hash
+from askalike.types import Question
+
+MANY = [
+    {"ranker": "bm25", "label": f"bm25 {n}", "settings": {"k1": n / 10, "rephrasings": False}} for n in range(1, 31)
+]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    return archive_at(tmp_path_factory.mktemp("run") / "archive")
+
+
+@pytest.fixture
+def toml(archive, tmp_path):
+    return toml_at(tmp_path / "two.toml", archive)
+
+
+def runs(folder):
+    return {path.name: path.read_bytes() for path in sorted((folder / "runs").iterdir())}
+
+
+def test_the_folder_holds_what_reproduces_it(archive, toml, tmp_path):
+    outcome = run_experiment(read_experiment(toml, {"typing_curve": True}), tmp_path / "out")
+    assert set(runs(tmp_path / "out")) == {"bm25.trec", "TF-IDF-ours.trec"}
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    assert [s["label"] for s in report["systems"]] == ["bm25", "TF-IDF (ours)"]
+    assert report["systems"][0]["settings"]["k1"] == 1.2  # defaults are told
+    assert (
+        report["systems"][0]["measures"]["Success@1"]["mean"]
+        == outcome.systems[0].seed_results[0].evaluation.means["Success@1"]
+    )
+    assert set(report["typing"]["bm25"]) == {"0.25", "0.5", "0.75", "1"}
+    origin = report["provenance"]
+    assert {"python", "askalike", "numpy", "scipy", "numba"} <= set(origin["versions"])
+    assert ("torch" in origin["versions"]) == ("torch" in sys.modules)  # what is loaded is told
+    assert origin["seeds"] == [0]
+    assert set(origin["seconds"]["bm25"]["0"]) == {"fit", "index", "rank"}
+    with Archive.open(archive) as opened:
+        assert origin["data"] == content_hash(opened)
+    assert "finished" in (tmp_path / "out/log.txt").read_text()
+    assert report["check"]["verdict"].startswith("check: ")
+
+
+def test_what_is_measured_is_what_is_written(toml, tmp_path):
+    outcome = run_experiment(read_experiment(toml), tmp_path / "out")
+    written = read_run(tmp_path / "out/runs/bm25.trec")
+    assert list(outcome.systems[0].seed_results[0].run.items()) == list(written.items())
+
+
+def test_the_same_again_writes_the_same_runs(toml, tmp_path):
+    run_experiment(read_experiment(toml), tmp_path / "a")
+    run_experiment(read_experiment(toml), tmp_path / "b")
+    assert runs(tmp_path / "a") == runs(tmp_path / "b")
+
+
+def test_the_resolved_configuration_runs_as_it_stands(toml, tmp_path):
+    run_experiment(read_experiment(toml), tmp_path / "a")
+    kept = tmp_path / "a/config.toml"
+    run_experiment(read_experiment(kept), tmp_path / "b")
+    assert runs(tmp_path / "a") == runs(tmp_path / "b")
+    assert tomllib.loads(kept.read_text()) == tomllib.loads((tmp_path / "b/config.toml").read_text())
+
+
+def test_resuming_repeats_no_finished_cell(toml, tmp_path):
+    whole = run_experiment(read_experiment(toml), tmp_path / "out")
+    there = tmp_path / "out/runs/bm25.trec"
+    before = runs(tmp_path / "out"), there.stat().st_mtime_ns
+    (tmp_path / "out/runs/TF-IDF-ours.trec").unlink()
+    again = run_experiment(read_experiment(toml), tmp_path / "out", resume=True)
+    assert (runs(tmp_path / "out"), there.stat().st_mtime_ns) == before
+    assert again.systems[0].seed_results[0].evaluation == whole.systems[0].seed_results[0].evaluation
+
+
+def test_killed_and_resumed_it_ends_as_if_nothing_had_been(archive, tmp_path):
+    toml = toml_at(tmp_path / "many.toml", archive, system=MANY)
+    command = "from askalike.cli import main; main()"
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, "experiment", toml, "-o", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        until = time.monotonic() + 120
+        while len(list(out.glob("runs/*.trec"))) < 2 and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.002)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    finished = {path.name: path.stat().st_mtime_ns for path in out.glob("runs/*.trec")}
+    assert 2 <= len(finished) < len(MANY)
+    assert not (out / "report.json").exists()
+    run_experiment(read_experiment(toml), out, resume=True)
+    assert {name: (out / "runs" / name).stat().st_mtime_ns for name in finished} == finished
+    run_experiment(read_experiment(toml), tmp_path / "whole")
+    assert runs(out) == runs(tmp_path / "whole")
+
+
+def test_another_configuration_is_refused_with_what_differs(toml, tmp_path):
+    run_experiment(read_experiment(toml), tmp_path / "out")
+    with pytest.raises(SettingsError) as caught:
+        run_experiment(read_experiment(toml, {"k": 5, "known_differences": ["one"]}), tmp_path / "out", resume=True)
+    assert "k: it was 100, now it is 5" in str(caught.value)
+    assert "known_differences: it was [], now it is ['one']" in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def test_another_system_is_told_by_its_label(archive, tmp_path):
+    run_experiment(read_experiment(toml_at(tmp_path / "two.toml", archive, system=MANY[:2])), tmp_path / "out")
+    with pytest.raises(SettingsError) as caught:
+        run_experiment(
+            read_experiment(toml_at(tmp_path / "two.toml", archive, system=MANY[:3])), tmp_path / "out", resume=True
+        )
+    assert str(caught.value).splitlines()[1:] == [f"  system: new: {MANY[2]['label']}"]
+
+
+def test_a_changed_archive_is_not_gone_on_with(toml, tmp_path):
+    changing = archive_at(tmp_path / "changing")
+    run_experiment(read_experiment(toml, {"archive": str(changing)}), tmp_path / "out")
+    with Archive.open(changing) as archive:
+        archive.upsert([Question("new", "another question")])
+    with pytest.raises(SettingsError, match="the archive has changed since"):
+        run_experiment(read_experiment(toml, {"archive": str(changing)}), tmp_path / "out", resume=True)
+
+
+def test_a_folder_with_something_in_it_is_refused(toml, tmp_path):
+    run_experiment(read_experiment(toml), tmp_path / "out")
+    (tmp_path / "out/mine.txt").write_text("notes")
+    with pytest.raises(SettingsError, match="--resume, or begin anew with --force"):
+        run_experiment(read_experiment(toml), tmp_path / "out")
+    run_experiment(read_experiment(toml, {"k": 5}), tmp_path / "out", force=True)
+    assert (tmp_path / "out/mine.txt").read_text() == "notes"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/thesis.tex").write_text("")
+    for options in ({}, {"force": True}, {"resume": True}):
+        with pytest.raises(SettingsError, match="something else than an experiment"):
+            run_experiment(read_experiment(toml), tmp_path / "other", **options)
+
+
+def test_the_data_s_hash_does_not_hear_of_order_or_imports(tmp_path):
+    first, second = Question("a", "one"), Question("b", "two")
+    for name, order in (("x", [first, second]), ("y", [second, first]), ("z", [first])):
+        with Archive.create(tmp_path / name) as archive:
+            archive.upsert(order)
+            archive.upsert(order)
+    x, y, z = (content_hash(Archive.open(tmp_path / name)) for name in "xyz")
+    assert x == y != z
+    assert len(x) == 32
+
+
+@pytest.mark.parametrize(("share", "title"), [(0.25, "a b"), (0.5, "a b c"), (0.75, "a b c d"), (1.0, "a b c d e f")])
+def test_a_share_of_the_words_typed(share, title):
+    assert truncate_title(Question("q", " a b  c d e f ", "body"), share) == Question("q", title)
+
+
+def test_a_question_has_one_word_at_least():
+    assert truncate_title(Question("q", "word"), 0.25).title == "word"
+    assert truncate_title(Question("q", ""), 0.25).title == ""
+
+
+def test_nothing_is_left_of_the_environment(toml, tmp_path):
+    before = dict(os.environ)
+    run_experiment(read_experiment(toml), tmp_path / "out")
+    assert dict(os.environ) == before
+
+
+def test_a_hybrid_is_tuned_and_told_with_its_parts_settings(archive, tmp_path):
+    parts = {"parts": ["bm25", "tfidf"], "bm25.k1": 0.9, "rephrasings": False}
+    system = [{"ranker": "hybrid", "settings": parts, "tune": True}, {"ranker": "cascade", "settings": parts}]
+    toml = toml_at(tmp_path / "hybrid.toml", archive, split="cluster/test", dev="cluster/dev", system=system,
+                   partition={"of": "rephrasings"})  # fmt: skip
+    first, second = run_experiment(read_experiment(toml), tmp_path / "out").systems
+    assert first.settings["bm25.k1"] == second.settings["bm25.k1"] == 0.9
+    assert list(first.settings["weights"]) in [[1, 1], [1, 2], [1, 4], [2, 1], [4, 1]]
+    again = run_experiment(read_experiment(tmp_path / "out/config.toml"), tmp_path / "again").systems
+    assert [s.seed_results[0].evaluation.means for s in again] == [
+        s.seed_results[0].evaluation.means for s in (first, second)
+    ]

@@ -1,0 +1,99 @@
+"""Tuning finds what finds most, in a declared order, and leaves nothing behind."""
+
+import pytest
+
+from askalike import rankers, registry
+from askalike.store import Archive
+from askalike.errors import SettingsError
+from askalike.experiments import grid_search as tuning
+from askalike.experiments.grid_search import GridSearch, combinations, tune_ranker
+from askalike.experiments.search_spaces import lexical_grids
+from askalike.types import Question, Split
+
+ASKED = {"q": Question("q", "egg")}
+LABELS = Split(ASKED, {"q": {"long": 1}})
+"""BM25 with b = 0.75 prefers the short text (.64 to .62 by hand), with b = 0 the one that says egg three times."""
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([Question("short", "egg"), Question("long", "egg egg egg boil boil boil")])
+        yield archive
+
+
+def test_it_finds_the_settings_that_find_most(archive):
+    tuned = tune_ranker(
+        archive, "bm25", {"k1": [1.2], "b": [0.75, 0.0, 0.5]}, LABELS, "Success@1", fixed={"fields": "title"}
+    )
+    assert tuned.settings == {"fields": "title", "k1": 1.2, "b": 0.0}
+    assert (tuned.value, tuned.n, tuned.ranker, tuned.measure) == (1.0, 1, "bm25", "Success@1")
+    assert [(s["b"], v) for s, v in tuned.trials] == [(0.75, 0.0), (0.0, 1.0), (0.5, 1.0)]
+
+
+def test_of_equally_good_settings_those_tried_first_are_taken(archive):
+    tuned = tune_ranker(archive, "bm25", {"k1": [1.2, 0.9], "b": [0.75, 0.5]}, LABELS, "Success@2")
+    assert [list(s.values()) for s, _ in tuned.trials] == [[1.2, 0.75], [1.2, 0.5], [0.9, 0.75], [0.9, 0.5]]
+    assert tuned.settings == {"k1": 1.2, "b": 0.75}
+
+
+def test_any_ranker_s_settings_can_be_tuned_and_progress_is_told(archive):
+    told = []
+    space = [{"lambda": [0.7, 0.2]}, {"stop_words": [True], "lambda": [0.7]}]
+    tuned = tune_ranker(
+        archive, "lm_jelinek_mercer", space, LABELS, "RR", progress=lambda done, total: told.append((done, total))
+    )
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert len(tuned.trials) == 3
+
+
+def test_a_large_grid_is_searched_one_setting_at_a_time(archive, monkeypatch):
+    monkeypatch.setattr(tuning, "LARGEST_GRID", 5)
+    space = {"k1": [1.2, 0.5, 2.0], "b": [0.75, 0.5, 0.0]}
+    tuned = tune_ranker(archive, "bm25", space, LABELS, "Success@1")
+    assert tuned.value == 1.0
+    assert len(tuned.trials) < 9
+
+
+def test_indexes_made_for_trials_go_and_those_that_were_there_stay(archive):
+    [there] = rankers.create("bm25").build(archive.view()).index_paths(archive.view())
+    with GridSearch(archive, "bm25", LABELS, "Success@1") as sweep:
+        sweep.search({"title_weight": [1.0, 2.0, 3.0]}, {})
+        assert len(list((archive.path / "index").iterdir())) == 3
+        sweep.keep_index({"title_weight": 2.0})
+    [kept] = rankers.create("bm25", {"title_weight": 2.0}).index_paths(archive.view())
+    assert set((archive.path / "index").iterdir()) == {there, kept}
+
+
+@pytest.mark.parametrize(
+    ("space", "fixed", "says"),
+    [
+        ([], {}, "the space has no grid"),
+        ({"k1": []}, {}, "k1: expected a list of at least one value"),
+        ({"k1": "12"}, {}, "k1: expected a list"),
+        ({"k1": [1.0]}, {"k1": 2.0}, "k1 is fixed and to be tuned"),
+        ({"k9": [1.0]}, {}, "k9 is not a setting"),
+        ({"b": [0.5, 7]}, {}, "b=7: "),
+    ],
+)
+def test_what_cannot_be_tuned_is_a_clear_error(archive, space, fixed, says):
+    with pytest.raises(SettingsError, match=says):
+        tune_ranker(archive, "bm25", space, LABELS, "Success@1", fixed=fixed)
+
+
+@pytest.mark.parametrize("name", registry.names("similarity"))
+def test_every_similarity_declares_a_grid_that_begins_with_its_defaults(name, archive):
+    grids = lexical_grids(archive, name, {})
+    trials = [settings for grid in grids for settings in combinations(grid, {})]
+    assert rankers.create(name, trials[0]).similarity == rankers.create(name).similarity
+    built = {rankers.create(name, settings).similarity for settings in trials}
+    assert len(built) == len(trials) > 1
+
+
+def test_fields_have_weights_where_there_are_titles_and_bodies(archive):
+    assert "title_weight" not in lexical_grids(archive, "bm25", {})[0]
+    archive.upsert([Question("more", "egg", "how long")])
+    assert lexical_grids(archive, "bm25", {})[0]["title_weight"][0] == 1.0
+    assert "title_weight" not in lexical_grids(archive, "bm25", {"fields": "title"})[0]
+    with pytest.raises(SettingsError, match="'cnn' is not a lexical ranker"):
+        lexical_grids(archive, "cnn", {})

@@ -1,0 +1,99 @@
+"""Gaps: which phrasings are one, in which order, and that what is ignored stays so."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from askalike.errors import ArchiveError
+from askalike.moderation.gaps import GapCache, find_gaps, get_gap, ignore_gap, restore_gap
+from askalike.store.archive import Archive
+from askalike.store.query_log import LoggedQuery, delete_older_than, insert_feedback, log_query
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.set_meta(language="en")
+        yield archive
+
+
+def ask(archive, *titles, shown=(), probability=None):
+    for title in titles:
+        log_query(archive, LoggedQuery(title, "", shown, "bm25", probability), 90)
+
+
+def titles(found):
+    return [gap.title for gap in found]
+
+
+def test_phrasings_of_one_question_are_one_gap_by_traffic(archive):
+    ask(archive, "Where can I park my boat?", "boat parking", "Where may I park a boat", "Where can I park my boat?")
+    ask(archive, "Is there a chess club?")
+    insert_feedback(archive, LoggedQuery("Chess clubs", "", ["r1"], "bm25"), "posted_anyway", None)
+    insert_feedback(archive, LoggedQuery("Who mends clocks?", "", ["r1"], "bm25"), "none_of_these", None)
+    insert_feedback(archive, LoggedQuery("Lost card", "", ["r1"], "bm25"), "accept", "r1")
+    boats, chess, clocks = find_gaps(archive)
+    assert (boats.title, boats.times, boats.why) == ("Where can I park my boat?", 4, {"nothing": 4})
+    assert {p.title: p.times for p in boats.examples} == {
+        "Where can I park my boat?": 2, "boat parking": 1, "Where may I park a boat": 1
+    }  # fmt: skip
+    assert (chess.times, chess.why) == (2, {"nothing": 1, "posted_anyway": 1})
+    assert (clocks.times, clocks.why) == (1, {"none_of_these": 1})
+
+
+def test_what_was_found_is_no_gap_unless_it_was_improbable(archive):
+    ask(archive, "answered well", shown=["r1"], probability=0.9)
+    ask(archive, "hardly answered", shown=["r2"], probability=0.2)
+    ask(archive, "nobody knows", shown=["r3"])
+    assert find_gaps(archive) == []
+    assert titles(find_gaps(archive, min_probability=0.5)) == ["hardly answered"]
+
+
+def test_ignored_stays_ignored_also_after_a_purge_and_in_other_words(archive):
+    ask(archive, "Where can I park my boat?", "boat parking", "chess club")
+    ignore_gap(archive, find_gaps(archive)[0], "kim")
+    assert titles(find_gaps(archive)) == ["chess club"]
+    delete_older_than(archive, 0)
+    ask(archive, "boat parking", "parking a boat here", "chess club")
+    assert titles(find_gaps(archive)) == ["chess club"]
+    (boats,) = find_gaps(archive, ignored=True)
+    assert boats.times == 2
+    assert get_gap(archive, boats.id) == boats
+    restore_gap(archive, boats)
+    assert len(find_gaps(archive)) == 2
+    with pytest.raises(ArchiveError, match="no gap 'x'"):
+        get_gap(archive, "x")
+
+
+def test_texts_without_a_word_are_gaps_too(archive):
+    ask(archive, "???", "how do I", "How do I?", "你好吗")
+    assert sorted(titles(find_gaps(archive))) == ["???", "how do I", "你好吗"]
+
+
+def test_the_command(archive):
+    ask(archive, "Where can I park my boat?", "boat parking", "chess club")
+
+    def cli(*arguments):
+        command = [sys.executable, "-m", "askalike", "gaps", str(archive.path), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "    2  Where can I park my boat?\n" in cli()
+    boats = json.loads(cli("--json", "-k", "1"))["gaps"][0]
+    assert (boats["times"], boats["why"]) == (2, {"nothing": 2})
+    assert "boat" not in cli("--ignore", boats["id"])
+    assert "boat" in cli("--ignored")
+    assert "boat" in cli("--restore", boats["id"])
+
+
+def test_finding_gaps_again_waits_for_what_it_took_but_not_for_what_is_ignored(archive, monkeypatch):
+    ask(archive, "Where can I park my boat?", "chess club")
+    latest, clock = GapCache(), iter([0.0, 1.0, 10.0, 25.0, 25.5, 26.0, 26.5])
+    monkeypatch.setattr("askalike.moderation.gaps.time.monotonic", lambda: next(clock))
+    assert len(latest.get(archive)) == 2  # a second long, so for twenty it is not found again
+    ask(archive, "Who mends clocks?")
+    assert len(latest.get(archive)) == 2
+    assert len(latest.get(archive)) == 3
+    ignore_gap(archive, find_gaps(archive)[0])
+    assert len(latest.get(archive)) == 2

@@ -1,0 +1,168 @@
+"""A replay asks each duplicate at its own time, against exactly what existed then."""
+
+import json
+import random
+from xml.etree import ElementTree
+
+import pytest
+
+from askalike import rankers, registry
+from askalike.store import Archive
+from askalike.errors import ArchiveError, SettingsError
+from askalike.evaluation.trec import read_qrels, read_run
+from askalike.rankers.lexical import LexicalRanker
+from askalike.replay import folder as replay_folder
+from askalike.replay.replay import replay, select_queries, wilson_interval
+from askalike.replay.timeline import quarter_name, replay_periods
+from askalike.types import Link, Question
+
+WORDS = [f"w{n}" for n in range(40)]
+
+
+def dated(id, title, date):
+    return Question(id, title, created_at=date and f"{date}T00:00:00")
+
+
+@pytest.fixture
+def kitchen(tmp_path):
+    """Asked out of order: `late` is the better match, but did not exist when `copy` was asked."""
+    with Archive.create(tmp_path / "kitchen") as archive:
+        archive.upsert(
+            [
+                dated("late", "boil egg long", "2013-03-01"),
+                dated("old", "boil an egg", "2012-01-01"),
+                dated("other", "rice egg", "2012-02-01"),
+                dated("copy", "boil egg long", "2013-01-01"),
+                dated("twin", "boil egg long", "2013-01-01"),
+                dated("rice", "sticky rice", "2013-02-01"),
+                dated("undated", "boil egg", None),
+            ]
+        )
+        archive.upsert([Link("copy", "old"), Link("rice", "late"), Link("twin", "copy"), Link("late", "undated")])
+        archive.upsert([Link("undated", "old"), Link("old", "old"), Link("late", "rice")])
+        yield archive
+
+
+@pytest.fixture(scope="module")
+def forum(tmp_path_factory):
+    """150 questions of random words on 50 days in any order, and 60 links between them."""
+    rng = random.Random(5)
+    days = [f"201{rng.randint(2, 3)}-{rng.randint(1, 12):02}-{rng.randint(1, 2):02}" for _ in range(150)]
+    with Archive.create(tmp_path_factory.mktemp("replay") / "forum") as archive:
+        archive.upsert(
+            Question(f"q{n}", " ".join(rng.choices(WORDS, k=5)), " ".join(rng.choices(WORDS, k=9)),
+                     created_at=f"{day}T00:00:00", rephrasings=("w1 w2",) if n % 9 == 0 else ())
+            for n, day in enumerate(days)
+        )  # fmt: skip
+        archive.upsert(Link(f"q{rng.randrange(150)}", f"q{rng.randrange(150)}") for _ in range(60))
+        yield archive
+
+
+def test_only_older_originals_count_and_the_others_are_told(kitchen):
+    asked = select_queries(kitchen, "2012-01-01")
+    assert asked.originals == {"copy": ["old"], "late": ["rice"]}
+    assert (asked.newer_links, asked.undated_links) == (2, 2)
+    assert asked.qrels == {"copy": {"old": 1}, "late": {"rice": 1}}
+
+
+def test_what_did_not_exist_is_not_found(kitchen):
+    result = replay(kitchen, {"bm25": {}}, "2012-01-01", k=1)
+    [bm25] = result.results
+    assert bm25.ranks == {"copy": 1, "late": None}
+    assert set(bm25.run.columns("copy")[0]) == {"old", "other"}
+    assert bm25.describe() == (
+        "of 2 questions later closed as duplicate of an older one, the original was among the first 1 at asking time: "
+        "1 (50 %, 9–91)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "asked"),
+    [
+        ("2012-06-01", "2013-01-01", None), ("2013-01-01", "2013-01-01T00:00:01", {"copy"}),
+        ("2013-01-02", None, {"late"}), ("2013-03-02", None, None),
+    ],
+)  # fmt: skip
+def test_since_and_until(kitchen, since, until, asked):
+    if asked is None:
+        with pytest.raises(ArchiveError, match="no question from .* was later linked as duplicate of an older one"):
+            replay(kitchen, {"bm25": {}}, since, until)
+    else:
+        assert {q.id for q in replay(kitchen, {"bm25": {}}, since, until).selection.queries} == asked
+
+
+@pytest.mark.parametrize("settings", [{}, {"fields": "title"}, {"title_weight": 2.0}])
+def test_it_is_exactly_a_fresh_index_of_each_moment(forum, settings):
+    names = registry.names("similarity")
+    result = replay(forum, dict.fromkeys(names, settings), "2012-03-01", k=5)
+    assert len(result.selection.queries) > 20
+    for each in result.results:
+        for query in result.selection.queries[::4]:
+            view = forum.view(before=query.created_at)
+            ranker = rankers.create(each.ranker, settings)
+            rankers.delete_indexes(ranker, view)
+            fresh = ranker.build(view).rank({query.id: query}, 100).columns(query.id)
+            ids, scores = each.run.columns(query.id)
+            assert list(ids) == list(fresh[0])
+            assert scores.tolist() == fresh[1].tolist()
+
+
+@pytest.mark.parametrize(("knows", "refused"), [("2013-01-01T00:00:00", True), ("2012-12-31T23:59:59", False)])
+def test_a_ranker_that_knows_the_future_is_refused(kitchen, monkeypatch, knows, refused):
+    class Trained(LexicalRanker):
+        knows_until = knows
+
+    monkeypatch.setattr(rankers, "build", lambda name, settings, archive: Trained.from_settings("bm25", settings))
+    if refused:
+        with pytest.raises(SettingsError, match=r"bm25 was trained on data up to 2013-01-01.*know the future"):
+            replay(kitchen, {"bm25": {}}, "2012-01-01")
+    else:
+        assert replay(kitchen, {"bm25": {}}, "2012-01-01").results
+
+
+def test_a_hybrid_follows_the_archive_as_its_parts_do(kitchen):
+    first_alone = {"parts": ["bm25", "tfidf"], "weights": [1, 0], "normalise": "none"}
+    [alone, both] = replay(kitchen, {"bm25": {}, "hybrid": first_alone}, "2012-01-01").results
+    assert both.ranks == alone.ranks
+
+
+def test_packaged_vectors_know_nothing_of_the_archive(kitchen):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    [result] = replay(kitchen, {"hybrid": {}}, "2012-01-01").results
+    assert result.ranks["copy"] == 1
+
+
+def test_a_date_that_is_none_is_a_clear_error(kitchen):
+    with pytest.raises(SettingsError, match="replay: date 'yesterday': expected a date such as"):
+        replay(kitchen, {"bm25": {}}, "yesterday")
+
+
+def test_wilson_as_in_the_books():
+    assert [round(100 * bound) for bound in wilson_interval(121, 193)] == [56, 69]
+    assert wilson_interval(0, 10)[0] == 0.0
+    assert wilson_interval(0, 10)[1] == pytest.approx(0.2775, abs=1e-4)
+
+
+def test_quarters_are_joined_until_there_is_enough(forum):
+    result = replay(forum, {"bm25": {}}, "2012-03-01")
+    parts = replay_periods(result, min_queries=8)
+    assert sorted(q for part in parts for q in part.queries) == sorted(q.id for q in result.selection.queries)
+    assert all(len(part.queries) >= 8 for part in parts)
+    assert [quarter_name(f"2013-{month:02}") for month in (1, 3, 4, 12)] == ["2013 Q1", "2013 Q1", "2013 Q2", "2013 Q4"]
+
+
+def test_the_folder_holds_results_runs_judgements_and_a_plot(forum, tmp_path):
+    result = replay(forum, {"bm25": {}, "tfidf": {}}, "2012-03-01")
+    written = replay_folder.write_replay(result, tmp_path / "out" / "folder")
+    assert [p.name for p in written] == ["replay.json", "replay.svg", "qrels.txt", "run-bm25.trec", "run-tfidf.trec"]
+    told = json.loads(written[0].read_text())
+    assert told["rankers"][0]["found"] == result.results[0].n_found
+    assert told["queries"][0]["ranks"] == {"bm25": told["queries"][0]["ranks"]["bm25"],
+                                           "tfidf": told["queries"][0]["ranks"]["tfidf"]}  # fmt: skip
+    assert "today's wording" in told["remark"]
+    assert ElementTree.parse(written[1]).getroot().tag.endswith("svg")
+    assert read_qrels(written[2]) == result.selection.qrels
+    assert list(read_run(written[3])) == [q for q in result.results[0].run if len(result.results[0].run[q])]
+    before = written[1].read_bytes()
+    replay_folder.write_replay(result, tmp_path / "out" / "folder")
+    assert written[1].read_bytes() == before

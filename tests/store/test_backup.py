@@ -1,0 +1,177 @@
+"""A backup is one consistent state whatever is written meanwhile, and a restored archive is that one, or none."""
+
+import io
+import json
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from askalike.errors import ArchiveError
+from askalike.store.archive import DATABASE_FILE, Archive
+from askalike.store.backup import MANIFEST_FILE, backup, restore
+from askalike.store.content import content_hash
+from askalike.types import Question
+
+N = 300
+
+
+def question(id: str, batch: int = 0) -> Question:
+    return Question(id, f"Question {id} of batch {batch}", "b" * 300)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    with Archive.create(tmp_path / "desk") as made:
+        made.upsert([question(f"q{n}") for n in range(N)])
+    (tmp_path / "desk" / "models" / "m").mkdir(parents=True)
+    (tmp_path / "desk" / "models" / "m" / "model.toml").write_text("name = 'm'\n")
+    (tmp_path / "desk" / "calibration").mkdir()
+    (tmp_path / "desk" / "calibration" / "m.json").write_text("{}")
+    (tmp_path / "desk" / "index" / "terms").mkdir(parents=True)
+    (tmp_path / "desk" / "index" / "terms" / "manifest.json").write_text("{}")
+    return tmp_path / "desk"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+def test_a_restored_archive_is_the_one_that_was_saved(archive: Path, tmp_path: Path) -> None:
+    said = backup(archive, tmp_path / "b.tar")
+    assert restore(tmp_path / "b.tar", tmp_path / "again") == said
+    assert names(tmp_path / "again") == [DATABASE_FILE, "calibration/m.json", "models/m/model.toml"]
+    with Archive.open(tmp_path / "again") as again, Archive.open(archive) as before:
+        assert content_hash(again) == content_hash(before) == said.content
+        assert len(again.view()) == said.questions == N
+        assert again.view().change == before.view().change
+    assert not list(tmp_path.glob("*.new"))
+
+
+def test_a_backup_is_a_plain_tar(archive: Path, tmp_path: Path) -> None:
+    backup(archive, tmp_path / "b.tar")
+    with tarfile.open(tmp_path / "b.tar") as tar:
+        assert tar.getnames() == [MANIFEST_FILE, DATABASE_FILE, "calibration/m.json", "models/m/model.toml"]
+
+
+def test_what_is_written_meanwhile_is_there_whole_or_not_at_all(archive: Path, tmp_path: Path) -> None:
+    ended = threading.Event()
+
+    def write() -> None:
+        with Archive.open(archive) as writing:
+            batch = 0
+            while not ended.is_set():
+                batch += 1
+                writing.upsert([question(f"q{n}", batch) for n in range(N)])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for n in range(4):
+            backup(archive, tmp_path / f"{n}.tar")
+            time.sleep(0.05)
+    finally:
+        ended.set()
+        writer.join()
+    for n in range(4):
+        restore(tmp_path / f"{n}.tar", tmp_path / str(n))
+        with Archive.open(tmp_path / str(n)) as restored:
+            batches = {q.title.rpartition(" ")[2] for _, q in restored.view().questions()}
+            assert (len(restored.view()), len(batches)) == (N, 1)
+            assert restored.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_nothing_is_overwritten(archive: Path, tmp_path: Path) -> None:
+    file = tmp_path / "b.tar"
+    backup(archive, file)
+    with pytest.raises(ArchiveError, match="is there already"):
+        backup(archive, file)
+    with pytest.raises(ArchiveError, match="lies in the archive"):
+        backup(archive, archive / "b.tar")
+    with pytest.raises(ArchiveError, match="new or empty"):
+        restore(file, archive)
+    with pytest.raises(ArchiveError, match="is no file"):
+        restore(tmp_path / "none.tar", tmp_path / "x")
+    (tmp_path / "empty").mkdir()
+    restore(file, tmp_path / "empty")
+
+
+@pytest.mark.parametrize("where", ["start", "header", "middle", "end"])
+def test_a_damaged_backup_restores_nothing(archive: Path, tmp_path: Path, where: str) -> None:
+    file = tmp_path / "b.tar"
+    backup(archive, file)
+    content = bytearray(file.read_bytes())
+    at = {"start": 3, "header": 1_100, "middle": len(content) // 2, "end": 0}[where]
+    if where == "end":
+        del content[len(content) // 3 :]
+    else:
+        content[at] ^= 0xFF
+    file.write_bytes(content)
+    with pytest.raises(ArchiveError, match="backup"):
+        restore(file, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    assert not list(tmp_path.glob("*.new"))
+
+
+@pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "models/../../evil", "more"])
+def test_a_backup_leads_nowhere_else(archive: Path, tmp_path: Path, name: str) -> None:
+    said = backup(archive, tmp_path / "good.tar")
+    about = json.dumps({n: getattr(said, n) for n in said.__slots__} | {"files": {**said.files, name: "0" * 64}})
+    with tarfile.open(tmp_path / "bad.tar", "w") as tar:
+        for member, content in ((MANIFEST_FILE, about.encode()), (name, b"evil")):
+            info = tarfile.TarInfo(member)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    with pytest.raises(ArchiveError, match="no backup|SHA-256|which no backup does"):
+        restore(tmp_path / "bad.tar", tmp_path / "x" / "again")
+    assert not list(tmp_path.rglob("evil"))
+
+
+@pytest.mark.parametrize("limit", [0, 2_000, 100_000])
+def test_on_a_full_disk_nothing_is_left(archive: Path, tmp_path: Path, limit: int) -> None:
+    backup(archive, tmp_path / "good.tar")
+
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    for arguments in (("backup", archive, tmp_path / "b.tar"), ("restore", tmp_path / "good.tar", tmp_path / "again")):
+        command = [sys.executable, "-m", "askalike", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limited)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert names(tmp_path) == [f"desk/{n}" for n in names(archive)] + ["good.tar"]
+
+
+@pytest.mark.parametrize("what", ["backup", "restore"])
+def test_kill_9_leaves_a_whole_one_or_none(archive: Path, tmp_path: Path, what: str) -> None:
+    backup(archive, tmp_path / "good.tar")
+    target = tmp_path / "made"
+    pair = (archive, target) if what == "backup" else (tmp_path / "good.tar", target)
+    program = (
+        "import sys; from pathlib import Path; from askalike.store.backup import backup, restore; print(flush=True); "
+    )
+    program += f"{what}(*map(Path, sys.argv[1:]))"
+    for delay in (0, 0.002, 0.005, 0.01, 0.02, 0.04):
+        process = subprocess.Popen([sys.executable, "-c", program, *pair], stdout=subprocess.PIPE)
+        assert process.stdout
+        process.stdout.readline()
+        time.sleep(delay)
+        process.kill()
+        process.communicate()
+        if target.exists():
+            if what == "backup":
+                restore(target, tmp_path / "checked")
+                shutil.rmtree(tmp_path / "checked")
+                target.unlink()
+            else:
+                assert names(target) == [DATABASE_FILE, "calibration/m.json", "models/m/model.toml"]
+                shutil.rmtree(target)
+    (backup if what == "backup" else restore)(*pair)
+    assert not list(tmp_path.glob("*.new"))

@@ -1,0 +1,111 @@
+"""What people said of pairs: taken together, exported, learned from, and held out."""
+
+import csv
+
+import pytest
+
+from askalike.errors import InputError
+from askalike.labels.training_pairs import training_pairs
+from askalike.readers import import_archive
+from askalike.store import candidate_pairs as proposals
+from askalike.store.archive import Archive
+from askalike.store.candidate_pairs import CandidatePair, add_proposals, decide_proposal
+from askalike.store.feedback import (
+    export_feedback,
+    held_out_feedback_split,
+    is_held_out,
+    judged_pairs,
+    rejected_documents,
+    training_pairs_from_feedback,
+)
+from askalike.store.query_log import LoggedQuery, insert_feedback
+from askalike.types import Link, Question
+
+
+def of_kind(held: bool, count: int) -> list[str]:
+    return [id for id in (f"q{n}" for n in range(1000)) if is_held_out(id) == held][:count]
+
+
+LEARN, HELD = of_kind(False, 4), of_kind(True, 2)
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert(Question(id, f"title {id}") for id in (*LEARN, *HELD))
+        yield archive
+
+
+def say(archive, title, verdict, chosen=None, shown=()):
+    insert_feedback(
+        archive, LoggedQuery(title, "", list(shown) or ([chosen] if chosen else []), "bm25"), verdict, chosen
+    )
+
+
+def test_verdicts_of_a_pair_are_taken_together(archive):
+    a, b, c, _ = LEARN
+    for verdict in ("accept", "accept", "reject"):
+        say(archive, "lost my card", verdict, a)
+    say(archive, "lost my card", "none_of_these", shown=[b, c])
+    say(archive, "lost my card", "accept", c)
+    say(archive, "another", "posted_anyway", shown=[a])
+    found = {(j.query.title, j.document_id): j.relevant for j in judged_pairs(archive.connection)}
+    assert found == {("lost my card", a): True, ("lost my card", b): False}
+    assert len({j.query.id for j in judged_pairs(archive.connection)}) == 1
+
+
+def test_what_is_held_out_is_compared_on_and_never_learned_from(archive):
+    a, b, *_ = LEARN
+    say(archive, "card", "accept", a)
+    say(archive, "bicycle", "accept", HELD[0])
+    say(archive, "bicycle", "accept", a)
+    say(archive, "bicycle", "reject", b)
+    say(archive, "parking", "reject", b)
+    assert {j.query.title for j in training_pairs_from_feedback(archive.connection)} == {"card", "parking"}
+    assert rejected_documents(archive.connection) == {training_pairs_from_feedback(archive.connection)[1].query.id: [b]}
+    split = held_out_feedback_split(archive)
+    assert [q.title for q in split.queries.values()] == ["bicycle"]
+    assert list(split.qrels.values()) == [{HELD[0]: 1, a: 1}]
+    archive.delete([HELD[0], a])
+    assert held_out_feedback_split(archive).queries == {}
+
+
+def test_the_signal(archive):
+    a, b, *_ = LEARN
+    say(archive, "card", "accept", a)
+    say(archive, "gone", "accept", "nobody")
+    say(archive, "bicycle", "accept", HELD[0])
+    say(archive, "wrong", "reject", b)
+    (pair,) = training_pairs(archive.view(), ["feedback"])
+    assert (pair.query.title, pair.positive.id, pair.signal, pair.cluster) == ("card", a, "feedback", a)
+    assert list(training_pairs(archive.view(before="2001-01-01"), ["feedback"])) == []
+
+
+def test_feedback_of_a_hidden_cluster_is_no_signal(archive):
+    a, b, *_ = LEARN
+    say(archive, "card", "accept", a)
+    archive.upsert([Link(b, a)])
+    assert list(training_pairs(archive.view(hidden=["duplicates"]), ["feedback"])) == []
+
+
+def test_the_export_is_read_back_as_pairs(archive, tmp_path):
+    a, b, c, d = LEARN
+    say(archive, 'My "card", lost\nin the pool', "accept", a)
+    say(archive, "card", "none_of_these", shown=[a, b, "nobody"])
+    add_proposals(archive, [CandidatePair(a, b, 0.9, 1.0, "bm25"), CandidatePair(c, d, 0.8, 1.0, "bm25")])
+    for decision in ("accept", "reject"):
+        decide_proposal(archive, proposals.pending_proposals(archive)[0].id, decision)
+    assert export_feedback(archive, tmp_path / "pairs.csv") == 5
+    with open(tmp_path / "pairs.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(r["candidate_id"], r["label"], r["verdict"]) for r in rows] == [
+        (a, "1", "accept"), (a, "0", "none_of_these"), (b, "0", "none_of_these"), (b, "1", "accepted"),
+        (d, "0", "rejected"),
+    ]  # fmt: skip
+    summary = import_archive("pairs", [str(tmp_path / "pairs.csv")], str(tmp_path / "pairs"))
+    assert "0 rejected" in str(summary)
+    with Archive.open(tmp_path / "pairs") as read:
+        labels = read.connection.execute("SELECT COUNT(*), SUM(relevance) FROM judgements").fetchone()
+    assert labels == (5, 2)
+    with pytest.raises(InputError, match="can be written"):
+        export_feedback(archive, tmp_path / "no" / "pairs.csv")

@@ -1,0 +1,50 @@
+"""An archive that grows holds at each moment what the other held then."""
+
+import pytest
+
+from askalike.store import Archive
+from askalike.store.point_in_time import PointInTimeArchive
+from askalike.types import Answer, Filter, Link, Question
+
+DATES = ("2013-05-01T00:00:00", "2012-01-01T00:00:00", "2013-05-01T00:00:00", None, "2014-02-03T04:05:06")
+
+
+@pytest.fixture
+def source(tmp_path):
+    with Archive.create(tmp_path / "source") as archive:
+        archive.upsert(
+            Question(f"q{n}", f"title {n}", tags=(f"tag{n}",), created_at=date, rephrasings=(f"again {n}",))
+            for n, date in enumerate(DATES)
+        )
+        archive.upsert([Answer("a", "q1", "answer", created_at="2013-06-01T00:00:00")])
+        archive.upsert([Link("q2", "q1", created_at="2013-07-01T00:00:00"), Link("q4", "q1")])
+        archive.set_meta(language="en")
+        yield archive
+
+
+@pytest.mark.parametrize("date", ["2012-01-01T00:00:00", "2013-05-01T00:00:00", "2013-05-01T00:00:01", "2099"])
+def test_it_is_the_view_of_before_a_date(source, tmp_path, date):
+    with PointInTimeArchive(source, tmp_path / "grown") as growing:
+        for moment in ("2012-01-01T00:00:00", "2013-01-01T00:00:00", date):
+            if moment <= date:
+                growing.advance_to(moment)
+        view = growing.archive.view()
+        assert list(view.questions()) == list(source.view(before=date).questions())
+        assert list(view.filtered_docids(Filter(("tag1",)))) == [n for n, q in view.questions() if q.id == "q1"]
+        assert view.language == "en"
+
+
+def test_answers_and_links_come_when_they_came(source, tmp_path):
+    with PointInTimeArchive(source, tmp_path / "grown") as growing:
+        growing.advance_to("2013-06-01T00:00:00")
+        assert growing.archive.view().get_answers_to(["q1"]) == {"q1": []}
+        growing.advance_to("2013-07-01T00:00:01")
+        assert [a.id for a in growing.archive.view().get_answers_to(["q1"])["q1"]] == ["a"]
+        assert [(x.source, x.target) for x in growing.archive.view().links()] == [("q2", "q1")]
+
+
+def test_the_source_stays_as_it_is(source, tmp_path):
+    before = list(source.connection.iterdump())
+    with PointInTimeArchive(source, tmp_path / "grown") as growing:
+        growing.advance_to("2099")
+    assert list(source.connection.iterdump()) == before

@@ -1,0 +1,136 @@
+"""Proposed duplicates: what is put up, in which order, and what deciding and taking back do."""
+
+import pytest
+
+from askalike.store import candidate_pairs as proposals
+from askalike.store.archive import Archive
+from askalike.store.candidate_pairs import (
+    AlreadyDecidedError,
+    CandidatePair,
+    add_proposals,
+    decide_proposal,
+    list_proposals,
+    pending_proposals,
+    undo_decision,
+)
+from askalike.store.editing import MissingRecordError
+from askalike.types import Link, Question
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert([Question(id, id) for id in "abcdefgh"])
+        yield archive
+
+
+def pair(one, other, probability=None, score=1.0):
+    return CandidatePair(one, other, probability, score, "bm25")
+
+
+def waiting(archive, most=20):
+    return ["".join((p.question, p.other)) for p in pending_proposals(archive, most)]
+
+
+def duplicates(archive):
+    return [(link.source, link.target) for link in archive.view().links()]
+
+
+def test_the_most_certain_comes_first_and_uncalibrated_pairs_after(archive):
+    found = [pair("a", "b", 0.5), pair("c", "d", 0.9), pair("e", "f", None, 3), pair("g", "h", None, 7)]
+    assert add_proposals(archive, found) == 4
+    assert waiting(archive) == ["cd", "ab", "gh", "ef"]
+    first = pending_proposals(archive)[0]
+    assert (first.probability, first.state, first.decided_at, first.by) == (0.9, "open", None, None)
+    pages, after = [], None
+    while page := list_proposals(archive, "open", 1, after):
+        pages.append(page[0].question + page[0].other)
+        after = page[0].id
+    assert pages == ["cd", "ab", "gh", "ef"]
+
+
+def test_what_is_linked_gone_or_decided_is_not_proposed(archive):
+    archive.upsert([Link("a", "b"), Link("c", "b"), Link("d", "e", "related")])
+    found = [pair("a", "b"), pair("b", "a"), pair("c", "a"), pair("a", "a"), pair("a", "nobody"), pair("d", "e")]
+    assert add_proposals(archive, found) == 1
+    assert waiting(archive) == ["de"]
+    decide_proposal(archive, pending_proposals(archive)[0].id, "reject", "kim")
+    assert add_proposals(archive, [pair("e", "d", 0.99)]) == 0
+    assert waiting(archive) == []
+
+
+def test_a_pair_found_again_takes_the_newest_figures(archive):
+    add_proposals(archive, [pair("a", "b", 0.3)])
+    assert add_proposals(archive, [pair("b", "a", 0.8)]) == 0
+    (only,) = pending_proposals(archive, 5)
+    assert (only.question, only.other, only.probability) == ("b", "a", 0.8)
+
+
+def test_accepting_links_and_undoing_takes_the_link_back(archive):
+    add_proposals(archive, [pair("a", "b", 0.9)])
+    before, (only,) = archive.view().change, pending_proposals(archive)
+    accepted = decide_proposal(archive, only.id, "accept", "kim")
+    assert (accepted.state, accepted.by, duplicates(archive)) == ("accepted", "kim", [("a", "b")])
+    assert archive.view().change > before
+    assert waiting(archive) == []
+    with pytest.raises(AlreadyDecidedError, match="accepted"):
+        decide_proposal(archive, only.id, "reject")
+    assert proposals.latest_decision(archive, "kim") == accepted
+    again = undo_decision(archive, only.id)
+    assert (again.state, again.by, duplicates(archive)) == ("open", None, [])
+    assert waiting(archive) == ["ab"]
+    with pytest.raises(AlreadyDecidedError, match="nothing to take back"):
+        undo_decision(archive, only.id)
+
+
+def test_undo_leaves_a_link_that_was_there_before(archive):
+    add_proposals(archive, [pair("a", "b")])
+    archive.upsert([Link("a", "b")])
+    assert waiting(archive) == []
+    id = listed_id(archive)
+    decide_proposal(archive, id, "accept")
+    undo_decision(archive, id)
+    assert duplicates(archive) == [("a", "b")]
+
+
+def listed_id(archive):
+    return archive.connection.execute("SELECT number FROM proposals").fetchone()[0]
+
+
+def test_a_link_made_elsewhere_settles_what_waits_and_a_question_gone_takes_it_along(archive):
+    add_proposals(archive, [pair("a", "c", 0.9), pair("d", "e", 0.8), pair("f", "g", 0.7)])
+    archive.upsert([Link("a", "b"), Link("c", "b")])
+    archive.delete(["e"])
+    assert waiting(archive) == ["fg"]
+
+
+def test_skipped_pairs_come_last_the_longest_ago_first(archive):
+    add_proposals(archive, [pair("a", "b", 0.9), pair("c", "d", 0.8), pair("e", "f", 0.7)])
+    for _ in range(2):
+        decide_proposal(archive, pending_proposals(archive)[0].id, "skip", "kim")
+    assert waiting(archive) == ["ef", "ab", "cd"]
+    undo_decision(archive, proposals.latest_decision(archive, "kim").id)
+    assert waiting(archive) == ["cd", "ef", "ab"]
+    assert proposals.count_by_state(archive) == {"open": 2, "accepted": 0, "rejected": 0, "skipped": 1}
+
+
+def test_decided_pairs_are_listed_the_latest_first(archive):
+    add_proposals(archive, [pair("a", "b", 0.9), pair("c", "d", 0.8)])
+    for _ in range(2):
+        decide_proposal(archive, pending_proposals(archive)[0].id, "reject")
+    page = list_proposals(archive, "rejected", 1)
+    assert [p.question for p in page] == ["c"]
+    assert [p.question for p in list_proposals(archive, "rejected", 5, page[0].id)] == ["a"]
+    with pytest.raises(MissingRecordError, match="no proposal 99"):
+        proposals.get_proposal(archive, 99)
+    with pytest.raises(MissingRecordError, match="no proposal 99"):
+        decide_proposal(archive, 99, "accept")
+
+
+def test_a_decision_that_fails_leaves_nothing_behind(archive):
+    add_proposals(archive, [pair("a", "b", 0.9)])
+    archive.delete(["b"])
+    change = archive.view().change
+    with pytest.raises(AlreadyDecidedError, match="has gone"):
+        decide_proposal(archive, listed_id(archive), "accept")
+    assert archive.view().change == change

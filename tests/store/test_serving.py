@@ -1,0 +1,48 @@
+"""Which ranker an archive serves: chosen, replaced, withdrawn."""
+
+from pathlib import Path
+
+import pytest
+
+from askalike import rankers
+from askalike.store import Archive
+from askalike.errors import ArchiveError
+from askalike.experiments.training import remove_model
+from askalike.store.deployments import get_served_ranker, serve_ranker, serving_history, withdraw_ranker
+
+
+@pytest.fixture
+def archive(tmp_path: Path):
+    with Archive.create(tmp_path / "archive") as archive:
+        yield archive
+
+
+def test_nothing_is_in_service_until_something_is_chosen(archive):
+    assert get_served_ranker(archive) is None
+    assert withdraw_ranker(archive) is None
+    assert rankers.active_ranker(archive.path) == (rankers.default_name(), {})
+
+
+def test_the_newest_serves_and_what_was_before_it_serves_again(archive):
+    serve_ranker(archive, "bm25", {"k1": 0.9}, "first")
+    serve_ranker(archive, "tfidf", {}, "second")
+    assert get_served_ranker(archive).reason == "second"
+    assert (withdraw_ranker(archive).ranker, withdraw_ranker(archive)) == ("bm25", None)
+    serve_ranker(archive, "dfr", {}, "third")
+    assert [each.ranker for each in serving_history(archive)] == ["dfr"]
+
+
+def test_a_ranker_in_service_is_built_where_none_is_named(archive):
+    serve_ranker(archive, "bm25", {"k1": 0.9}, "chosen")
+    assert rankers.create(None, {"b": 0.3}, archive.path).values.items() >= {"k1": 0.9, "b": 0.3}.items()
+    assert "k1" not in rankers.create("tfidf", {}, archive.path).values
+
+
+@pytest.mark.parametrize("settings", [("mine", {}), ("hybrid", {"parts": ["tfidf", "mine"]})])
+def test_a_model_in_service_is_not_removed(archive, settings):
+    (archive.path / "models" / "mine").mkdir(parents=True)
+    serve_ranker(archive, *settings, "chosen")
+    with pytest.raises(ArchiveError, match="in service"):
+        remove_model(archive, "mine")
+    withdraw_ranker(archive)
+    remove_model(archive, "mine")

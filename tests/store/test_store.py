@@ -1,0 +1,234 @@
+"""The archive against a dictionary: whatever is added, replaced and deleted, and what its views then say."""
+
+import multiprocessing
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from askalike.store import Archive
+from askalike.errors import ArchiveError
+from askalike.store.migrations import MIGRATIONS
+from askalike.types import Answer, Filter, Link, Question
+
+FORKED = multiprocessing.get_context("fork")
+TAGS = ["x", "y", "é"]
+DATES = [None, "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z", "2022-01-01T00:00:00Z"]
+
+ids = st.sampled_from(["a", "b", "c", "d", "'; --", "é#1"])
+questions = st.builds(
+    Question, ids, st.sampled_from(["", "one", "two", "x\0y"]), st.sampled_from(["", "<p>three"]),
+    st.sampled_from(["text", "html"]), st.sets(st.sampled_from(TAGS)).map(lambda s: tuple(sorted(s))),
+    language=st.sampled_from([None, "de"]), created_at=st.sampled_from(DATES), votes=st.sampled_from([None, -1, 3]),
+    accepted_answer_id=st.sampled_from([None, "A", "B"]), rephrasings=st.lists(st.just("r"), max_size=2).map(tuple),
+)  # fmt: skip
+answers = st.builds(
+    Answer, st.sampled_from("ABC"), ids, st.sampled_from(["yes", "no"]), votes=st.sampled_from([None, 2])
+)
+links = st.builds(Link, ids, ids, st.sampled_from(["duplicate", "related"]))
+steps = st.lists(st.tuples(st.lists(questions | answers | links, max_size=8), st.sets(ids, max_size=2)), max_size=6)
+
+
+@contextmanager
+def new_archive():
+    with tempfile.TemporaryDirectory() as folder, Archive.create(Path(folder) / "archive") as archive:
+        archive.connection.execute("PRAGMA synchronous = OFF")
+        yield archive
+
+
+def applied(archive, records, gone, held):
+    archive.upsert(records)
+    for record in records:
+        key = (record.source, record.target, record.kind) if isinstance(record, Link) else record.id
+        held[type(record)][key] = record
+    assert archive.delete(gone) == len(gone & held[Question].keys())
+    held[Question] = {id: q for id, q in held[Question].items() if id not in gone}
+    held[Answer] = {id: a for id, a in held[Answer].items() if a.question_id not in gone}
+    held[Link] = {key: link for key, link in held[Link].items() if not gone & {link.source, link.target}}
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps)
+def test_holds_what_a_dictionary_would(changes):
+    held = {Question: {}, Answer: {}, Link: {}}
+    with new_archive() as archive:
+        for records, gone in changes:
+            applied(archive, records, gone, held)
+        view, own = archive.view(), archive.view("answers")
+        rows = list(view.questions())
+        assert {q.id: q for _, q in rows} == held[Question]
+        assert [n for n, _ in rows] == sorted({n for n, _ in rows})
+        assert view.docids([*held[Question], "nobody"]) == {q.id: n for n, q in rows}
+        assert view.ids([n for n, _ in rows]) == {n: q.id for n, q in rows}
+        assert view.get_questions(held[Question]) == held[Question]
+        assert {a.id: (a.question_id, a.body) for _, a in own.answers()} == {
+            a.id: (a.question_id, a.body) for a in held[Answer].values()
+        }
+        for id, said in view.get_answers_to(held[Question]).items():
+            assert {a.id for a in said} == {a.id for a in held[Answer].values() if a.question_id == id}
+            assert [a.accepted for a in said] == sorted((a.accepted for a in said), reverse=True)
+        both = [x for x in held[Link].values() if {x.source, x.target} <= held[Question].keys()]
+        for kind in ("duplicate", "related"):
+            assert {(x.source, x.target) for x in view.links(kind)} == {
+                (x.source, x.target) for x in both if x.kind == kind
+            }
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps, steps, st.sampled_from(DATES))
+def test_changes_lead_from_any_state_to_the_present_one(early, late, before):
+    """What an index does: take off the deleted, put on the changed."""
+    with new_archive() as archive:
+        held = {Question: {}, Answer: {}, Link: {}}
+        for records, gone in early:
+            applied(archive, records, gone, held)
+        for view in (archive.view(before=before), archive.view("answers", before=before)):
+            rows = view.questions if view.kind == "questions" else view.answers
+            since, state = view.change, dict(rows())
+            for records, gone in late:
+                applied(archive, records, gone, held)
+            gone, changed = set(view.deleted_docids(since)), dict(rows(since))
+            assert {n: x for n, x in state.items() if n not in gone} | changed == dict(rows())
+            assert view.count_changed(since) == len(changed)
+            assert not changed.keys() & gone
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(questions), st.sets(st.sampled_from(TAGS)), st.sampled_from(DATES), st.sampled_from(DATES))
+def test_a_filter_means_what_it_says(records, tags, after, before):
+    with new_archive() as archive:
+        archive.upsert(records)
+        view, where = archive.view(), Filter(tuple(tags), after, before)
+        expected = [
+            n
+            for n, q in view.questions()
+            if tags <= set(q.tags)
+            and (after is None or (q.created_at or "") >= after)
+            and (before is None or (q.created_at is not None and q.created_at < before))
+        ]
+        assert view.filtered_docids(where).tolist() == expected
+
+
+def test_numbers_are_never_given_twice(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        for _ in range(3):
+            archive.upsert([Question("a", "x")])
+            archive.delete(["a"])
+        archive.upsert([Question("a", "x"), Question("b", "x")])
+        assert [n for n, _ in archive.view().questions()] == [4, 5]
+        assert archive.view().deleted_docids() == [1, 2, 3]
+
+
+def test_writing_the_same_again_is_no_change(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        question = Question("a", "x", tags=("t",), rephrasings=("y",))
+        since = archive.upsert([question])
+        archive.upsert([question])
+        assert list(archive.view().questions(since)) == []
+
+
+def write_for_ever(path, acknowledged):
+    with Archive.open(path) as archive:
+        for n in range(1_000_000):
+            archive.upsert([Question(f"{os.getpid()}-{n}", "x", tags=("t",)), Answer(f"{os.getpid()}-{n}", "q", "y")])
+            os.write(acknowledged, b".")
+
+
+def test_what_was_acknowledged_survives_kill_9(tmp_path):
+    path = tmp_path / "archive"
+    Archive.create(path).close()
+    dice, total = random.Random(1), 0
+    for _ in range(5):
+        reader, writer = os.pipe()
+        child = FORKED.Process(target=write_for_ever, args=(path, writer))
+        child.start()
+        time.sleep(dice.uniform(0.05, 0.2))
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+        os.close(writer)
+        total += len(os.read(reader, 1 << 20))
+        os.close(reader)
+        with Archive.open(path) as archive:
+            assert archive.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            held = len(archive.view())
+            assert len(archive.view("answers")) == held == len(archive.view().filtered_docids(Filter(("t",))))
+            assert total <= held <= total + 1
+            total = held
+    assert total > 5
+
+
+def test_two_writers_take_turns_and_readers_see_whole_batches(tmp_path):
+    with Archive.create(tmp_path / "a") as one, Archive.open(tmp_path / "a") as other:
+        one.upsert([Question("a", "x")])
+        other.upsert([Question("b", "x")])
+        with pytest.raises(KeyError), one.open_writer() as writer:
+            list(map(writer.put, [Question("c", "x"), "no record"]))
+        assert {q.id for _, q in other.view().questions()} == {"a", "b"}
+        with one.open_writer() as writer:
+            writer.put(Question("c", "x"))
+            assert len(other.view()) == 2
+        assert len(other.view()) == 3
+
+
+def refusal(attempt):
+    with pytest.raises(ArchiveError) as caught:
+        attempt()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_what_is_not_an_archive_is_refused_in_one_line(tmp_path):
+    assert "not an archive" in refusal(lambda: Archive.open(tmp_path))
+    assert "not an archive" in refusal(lambda: Archive.open(tmp_path / "nothing"))
+    (tmp_path / "file").write_text("x")
+    assert "is a file" in refusal(lambda: Archive.create(tmp_path / "file"))
+    assert "holds other files" in refusal(lambda: Archive.create(tmp_path))
+    assert "cannot be made" in refusal(lambda: Archive.create(tmp_path / "file" / "below"))
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "archive.sqlite").write_bytes(b"no database" * 100)
+    assert "damaged or no SQLite file" in refusal(lambda: Archive.open(tmp_path / "damaged"))
+
+
+def test_a_newer_archive_is_refused(tmp_path):
+    Archive.create(tmp_path / "a").close()
+    connection = sqlite3.connect(tmp_path / "a" / "archive.sqlite")
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    connection.close()
+    assert "newer askalike" in refusal(lambda: Archive.open(tmp_path / "a"))
+
+
+def test_text_that_cannot_be_stored_is_refused_and_nothing_of_its_batch_is_there(tmp_path):
+    with Archive.create(tmp_path / "a") as archive:
+        for bad in (Question("b", "x\ud800"), Question("\udfff", "x"), Question("b", "x", tags=("\ud800",))):
+            assert "lone surrogate" in refusal(lambda bad=bad: archive.upsert([Question("a", "x"), bad]))
+            assert len(archive.view()) == 0
+        archive.upsert([Question("a", "x")])
+        assert archive.delete(["\ud800"]) == 0
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs to mount a small disk")
+    try:
+        with Archive.create(disk / "a") as archive:
+            archive.upsert([Question("a", "x")])
+            many = [Question(str(n), "x" * 1_000) for n in range(2_000)]
+            assert "free some space" in refusal(lambda: archive.upsert(many))
+            assert [q.id for _, q in archive.view().questions()] == ["a"]
+            archive.upsert([Question("b", "x")])
+        with Archive.open(disk / "a") as archive:
+            assert [q.id for _, q in archive.view().questions()] == ["a", "b"]
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)

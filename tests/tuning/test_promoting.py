@@ -1,0 +1,127 @@
+"""Which ranker comes into service: one that is significantly better, on what neither has learned from."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from askalike.errors import SettingsError
+from askalike.store import deployments as serving
+from askalike.store.archive import Archive
+from askalike.store.feedback import is_held_out
+from askalike.store.query_log import LoggedQuery, insert_feedback
+from askalike.tuning import promotion as promoting
+from askalike.tuning.promotion import promote
+from askalike.types import Link, Question
+
+WORDS = "lm_jelinek_mercer"
+TITLES = {"fields": "title"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Sixty duplicates that share words with their originals in the body alone: titles do not find them."""
+    path = tmp_path_factory.mktemp("promoting") / "desk"
+    with Archive.create(path) as archive:
+        for n in range(60):
+            body = f"topic{n} matter{n}"
+            archive.upsert([Question(f"a{n}", "Please help", body), Question(f"b{n}", "One question", body)])
+            archive.upsert([Link(f"b{n}", f"a{n}")])
+        serving.serve_ranker(archive, WORDS, TITLES, "a test")
+    return path
+
+
+@pytest.fixture
+def archive(made, tmp_path):
+    with Archive.open(shutil.copytree(made, tmp_path / "desk")) as archive:
+        yield archive
+
+
+def in_service(archive):
+    return serving.get_served_ranker(archive).ranker, serving.get_served_ranker(archive).settings
+
+
+def test_what_is_better_is_put_into_service(archive):
+    done = promote(archive, WORDS)
+    assert (done.promoted, done.split, done.links, done.feedback) == (True, "duplicates", 60, 0)
+    assert done.compared.difference > 0.5
+    assert in_service(archive) == (WORDS, {})
+    assert serving.get_served_ranker(archive).reason == done.reason
+    assert done.reason.startswith(f"{WORDS}: +")
+    assert done.reason.endswith("significantly better; serving it")
+    again = promote(archive, WORDS)
+    assert (again.promoted, "in service already" in again.reason) == (False, True)
+
+
+def test_what_is_no_better_is_refused_with_a_reason(archive):
+    promote(archive, WORDS)
+    for worse, settings in (("bm25", {}), (WORDS, TITLES)):
+        done = promote(archive, worse, settings)
+        assert not done.promoted
+        assert done.reason.endswith("not significantly better; refused")
+    assert in_service(archive) == (WORDS, {})
+    assert promote(archive, "bm25", force=True).promoted
+    assert in_service(archive) == ("bm25", {})
+
+
+def test_too_little_to_tell(archive):
+    archive.connection.execute("DELETE FROM links WHERE source > 'b2'")
+    done = promote(archive, WORDS)
+    assert not done.promoted
+    assert "held-out queries are too few to tell" in done.reason
+
+
+def test_feedback_counts_where_it_is_held_out(archive):
+    archive.connection.execute("DELETE FROM links")
+    for n in range(60):
+        insert_feedback(archive, LoggedQuery(f"What about topic{n}?", "", [f"a{n}"], WORDS), "accept", f"a{n}")
+    done = promote(archive, WORDS)
+    assert (done.split, done.links) == (None, 0)
+    assert done.feedback == sum(is_held_out(f"a{n}") for n in range(60))
+    assert not done.promoted
+    for n in range(60, 400):
+        archive.upsert([Question(f"a{n}", "Please help", f"topic{n}")])
+        insert_feedback(archive, LoggedQuery(f"What about topic{n}?", "", [f"a{n}"], WORDS), "accept", f"a{n}")
+    done = promote(archive, WORDS)
+    assert (done.promoted, done.feedback > 60) == (True, True)
+
+
+def test_a_model_is_measured_only_on_what_it_has_not_seen(archive):
+    folder = archive.path / "models" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "model.toml").write_text('encoder = "static"\n[trained]\nhidden = ["rephrasings"]\n')
+
+    class Mine:
+        name, values = "mine", {}
+
+    assert promoting._held_out_queries(archive, [Mine()]).split is None
+    (folder / "model.toml").write_text('encoder = "static"\n[trained]\nhidden = ["duplicates"]\n')
+    assert promoting._held_out_queries(archive, [Mine()]).split == "duplicates"
+
+
+def test_what_a_person_can_mend(archive):
+    with pytest.raises(SettingsError, match="no ranker is called 'x'"):
+        promote(archive, "x")
+    with pytest.raises(SettingsError, match="train it first"):
+        promote(archive, "cnn")
+
+
+def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "askalike", *map(str, arguments)], capture_output=True, text=True)
+
+
+def test_the_commands(archive):
+    done = cli("promote", archive.path, WORDS)
+    assert done.returncode == 0, done.stderr
+    assert "serving it" in done.stdout
+    assert "askalike calibrate" in done.stdout
+    refused = cli("promote", archive.path, "bm25", "--set", "fields=title", "--json")
+    assert refused.returncode == 1, refused.stderr
+    assert json.loads(refused.stdout)["promoted"] is False
+    assert cli("rollback", archive.path).stdout == f"{WORDS} is withdrawn; {WORDS} serves again\n"
+    assert "the default" in cli("rollback", archive.path).stdout
+    nothing = cli("rollback", archive.path)
+    assert (nothing.returncode, "nothing was put into service" in nothing.stderr) == (2, True)

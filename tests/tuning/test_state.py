@@ -1,0 +1,53 @@
+"""What was found out stays found out, whatever happened to the file's end."""
+
+import pytest
+
+from askalike.errors import SettingsError
+from askalike.tuning.budget import Budget, format_duration, parse_duration
+from askalike.tuning.candidates import Trial
+from askalike.tuning.state import TuningState
+
+TRIAL = Trial("bm25", {"b": 0.5})
+
+
+def test_a_state_is_read_again(tmp_path):
+    TuningState(tmp_path, ["x"]).save_trial(TRIAL, "dev", {"RR": {"q": 1.0}}, 2.5)
+    again = TuningState(tmp_path, ["x"])
+    assert again.trial_values(TRIAL, "dev") == {"RR": {"q": 1.0}}
+    assert again.spent_s == 2.5
+    assert again.trial_values(TRIAL, "test") is None
+    assert TuningState(tmp_path, ["y"]).trial_values(TRIAL, "dev") is None
+
+
+def test_a_copy_knows_its_own_indexes(tmp_path):
+    TuningState(tmp_path / "a", ["x"]).record_index(tmp_path / "a" / "index" / "terms")
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert TuningState(tmp_path / "b", ["x"]).created_indexes == {tmp_path / "b" / "index" / "terms"}
+
+
+def test_half_a_line_does_not_count(tmp_path):
+    state = TuningState(tmp_path, ["x"])
+    state.save_trial(TRIAL, "dev", {"RR": {"q": 1.0}}, 1.0)
+    file = state.folder / "values.jsonl"
+    file.write_text(file.read_text() + '{"name": "tor')
+    again = TuningState(tmp_path, ["x"])
+    assert again.trial_values(TRIAL, "dev") == {"RR": {"q": 1.0}}
+    again.save_trial(Trial("tfidf"), "dev", {"RR": {"q": 0.0}}, 1.0)
+    assert TuningState(tmp_path, ["x"]).trial_values(Trial("tfidf"), "dev") == {"RR": {"q": 0.0}}
+
+
+@pytest.mark.parametrize(("text", "found"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("3", 180)])
+def test_a_budget_is_read_as_people_write_it(text, found):
+    assert parse_duration(text) == found
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1m", "0m", "10 days"])
+def test_what_is_no_time_is_one_line(text):
+    with pytest.raises(SettingsError, match="expected a time such as"):
+        parse_duration(text)
+
+
+def test_time_is_told_as_people_say_it():
+    assert Budget(10).remaining_s == pytest.approx(10, abs=0.5)
+    assert format_duration(0.5) == "0.5 s"
+    assert format_duration(600) == "10 min"

