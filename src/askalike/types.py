@@ -1,6 +1,6 @@
 """The few shapes that everything agrees on. Imports nothing of askalike."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 Markup = Literal["text", "html"]
 LinkKind = Literal["duplicate", "related"]
+
+Progress = Callable[[int, int], None]
+"""Called while work goes on, with the number of rows done and the number of all rows."""
 
 Qrels = Mapping[str, Mapping[str, int]]
 """Query id → document id → relevance (0 = judged not relevant)."""
@@ -185,6 +188,17 @@ class SearchHit:
     snippet: str
     probability: float | None = None
     explanation: Explanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopDocs:
+    """The best documents of one query, best first, ties by ascending docid.
+
+    docids: int64 (n), the archive's numbers of the documents. scores: float64 (n), higher is better.
+    """
+
+    docids: NDArray[np.int64]
+    scores: NDArray[np.float64]
 
 
 Columns = tuple[Sequence[str], NDArray[np.float64]]

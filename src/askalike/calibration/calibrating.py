@@ -34,8 +34,8 @@ from askalike.calibration.thresholds import (
 )
 from askalike.errors import SettingsError
 from askalike.rankers import Ranker
-from askalike.rankers._ranker import Progress
 from askalike.store.archive import Archive
+from askalike.types import Progress
 
 
 @dataclass(frozen=True, slots=True)

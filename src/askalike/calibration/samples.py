@@ -13,12 +13,11 @@ from askalike.errors import ArchiveError, SettingsError
 from askalike.labels.clusters import Clusters
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out, uncut_splits
 from askalike.rankers import Ranker, build_with_retry
-from askalike.rankers._ranker import Progress
 from askalike.store.archive import Archive
 from askalike.store.labels import read_labels
 from askalike.store.samples import shuffle_names
 from askalike.store.view import View, chunks
-from askalike.types import Question, Run, Split
+from askalike.types import Progress, Question, Run, Split
 
 MAX_QUERIES = 5_000
 MAX_PER_CLUSTER = 3

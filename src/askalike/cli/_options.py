@@ -14,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from askalike import index, rankers
 from askalike.config import parse_assignments
 from askalike.rankers import Ranker
-from askalike.rankers._ranker import Progress as Report
 from askalike.store.archive import Archive
+from askalike.types import Progress as Report
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The archive's directory.")]
 RankerOption = Annotated[

@@ -17,9 +17,8 @@ from askalike.experiments.task import RankingTask
 from askalike.experiments.typing_curve import compute_typing_curve
 from askalike.labels.splits import labelled_splits
 from askalike.rankers import Ranker, build_with_retry
-from askalike.rankers._ranker import Progress
 from askalike.store.archive import Archive
-from askalike.types import Split
+from askalike.types import Progress, Split
 
 T = TypeVar("T")
 

@@ -16,9 +16,9 @@ from askalike.evaluation.names import parse_cutoff
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.task import RankingTask
-from askalike.rankers._ranker import Progress, Ranker
+from askalike.rankers._ranker import Ranker
 from askalike.store.archive import Archive
-from askalike.types import Run, Split
+from askalike.types import Progress, Run, Split
 
 RankerSettings = Mapping[str, Any]
 Grid = Mapping[str, Sequence[Any]]

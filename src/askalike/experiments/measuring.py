@@ -11,9 +11,8 @@ from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
 from askalike.rankers import Ranker, build_with_retry
-from askalike.rankers._ranker import Progress
 from askalike.store.archive import Archive
-from askalike.types import Columns, Run, Split
+from askalike.types import Columns, Progress, Run, Split
 
 T = TypeVar("T")
 

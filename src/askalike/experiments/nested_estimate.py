@@ -16,9 +16,8 @@ from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.significance import compare
 from askalike.experiments.grid_search import GridSearch, GridSearchResult, RankerSettings, SearchSpace
 from askalike.labels.clusters import assign_folds, clusters_from_qrels
-from askalike.rankers._ranker import Progress
 from askalike.store.archive import Archive
-from askalike.types import Columns, Run, Split
+from askalike.types import Columns, Progress, Run, Split
 
 FOLDS = 5
 SEED = 0

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from askalike.rankers._ranker import Progress
 from askalike.store.tracking import ProgressTracker, T
+from askalike.types import Progress
 
 OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
 """Opens a bar, given what is being done; bars may lie within each other."""

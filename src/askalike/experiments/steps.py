@@ -12,9 +12,8 @@ from askalike.experiments.settings import PartitionSettings
 from askalike.experiments.task import RankingTask
 from askalike.labels import partitions
 from askalike.labels.splitters import SPLITTERS
-from askalike.rankers._ranker import Progress
 from askalike.store.archive import Archive
-from askalike.types import Split
+from askalike.types import Progress, Split
 
 Grid = Mapping[str, Sequence[Any]]
 

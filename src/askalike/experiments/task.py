@@ -9,10 +9,9 @@ from askalike.experiments import measuring
 from askalike.labels.identical_answers import identical_answers
 from askalike.labels.splits import DocumentKind, load_split, splits_to_hold_out
 from askalike.rankers import Ranker, build_with_retry
-from askalike.rankers._ranker import Progress
 from askalike.store.archive import Archive
 from askalike.store.view import View
-from askalike.types import Columns, Run, Split
+from askalike.types import Columns, Progress, Run, Split
 
 
 @dataclass(frozen=True, slots=True)

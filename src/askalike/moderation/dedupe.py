@@ -15,10 +15,9 @@ from askalike.labels.clusters import Clusters
 from askalike.moderation.grouping import cluster_pairs, mean_link_probability
 from askalike.moderation.neighbours import PairProbabilities, find_neighbours
 from askalike.rankers import Ranker
-from askalike.rankers._ranker import Progress
 from askalike.rankers.distinct import DistinctRanker
 from askalike.store.archive import Archive
-from askalike.types import Question
+from askalike.types import Progress, Question
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason")
 

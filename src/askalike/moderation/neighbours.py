@@ -15,10 +15,9 @@ from askalike.calibration.prevalence import estimate_prevalence, shift_prior
 from askalike.calibration.samples import QueryHits, load_hits, retrieve_hits
 from askalike.errors import InputError
 from askalike.rankers import Ranker, build_with_retry
-from askalike.rankers._ranker import Progress
 from askalike.store.archive import Archive
 from askalike.store.view import View, chunks
-from askalike.types import Question
+from askalike.types import Progress, Question
 
 A = TypeVar("A")
 B = TypeVar("B")

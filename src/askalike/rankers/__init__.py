@@ -11,10 +11,11 @@ from typing import Any
 from askalike import registry
 from askalike.encoders._recipe import CORPUS_ENCODERS, list_recipes, list_trainable
 from askalike.errors import IndexBusyError, SettingsError
-from askalike.rankers._ranker import Progress, Ranker
+from askalike.rankers._ranker import Ranker
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker
 from askalike.store.view import View
+from askalike.types import Progress
 
 __all__ = [
     "Ranker",

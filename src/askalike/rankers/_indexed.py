@@ -6,8 +6,8 @@ from typing import Any, Generic, Self, TypeVar
 from askalike.errors import NotFittedError
 from askalike.index.commits import CommittedIndex
 from askalike.rankers._numbered import DocidRanker
-from askalike.rankers._ranker import Progress
 from askalike.store.view import View
+from askalike.types import Progress
 
 IndexT = TypeVar("IndexT", bound=CommittedIndex[Any, Any, Any])
 

@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import NotFittedError
-from askalike.index.lexical.searcher import TopDocs
-from askalike.rankers._ranker import Progress
 from askalike.store.view import View
-from askalike.types import Explanation, Filter, Question, Run
+from askalike.types import Explanation, Filter, Progress, Question, Run, TopDocs
 
 PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
 Scores = NDArray[np.float64]

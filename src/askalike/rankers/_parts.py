@@ -10,8 +10,9 @@ from askalike import config
 from askalike.encoders._recipe import list_recipes
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers._numbered import DocidRanker
-from askalike.rankers._ranker import Progress, TrainedRanker
+from askalike.rankers._ranker import TrainedRanker
 from askalike.store.view import View
+from askalike.types import Progress
 
 
 def _split_commas(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """What every ranker does."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.store.view import View
-from askalike.types import Explanation, Filter, Question, Run
-
-Progress = Callable[[int, int], None]
-"""Called with how many rows are done, and of how many."""
+from askalike.types import Explanation, Filter, Progress, Question, Run
 
 
 class Ranker(Protocol):

@@ -10,11 +10,9 @@ from pydantic import Field
 
 from askalike import config
 from askalike.errors import SettingsError
-from askalike.index.lexical.searcher import TopDocs
 from askalike.rankers._numbered import DocidRanker, Docids, ResolvedQuery, Scores, resolve_queries
-from askalike.rankers._ranker import Progress
 from askalike.store.view import View
-from askalike.types import Explanation
+from askalike.types import Explanation, Progress, TopDocs
 
 
 class ByQuestionSettings(config.Settings):

@@ -6,11 +6,10 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from askalike.errors import SettingsError
-from askalike.index.lexical.searcher import TopDocs
 from askalike.rankers._numbered import DocidRanker, Docids, ResolvedQuery, Scores, top_k
 from askalike.rankers._parts import CompositeRanker, CompositeSettings, PartNames
 from askalike.store.view import View
-from askalike.types import Explanation
+from askalike.types import Explanation, TopDocs
 
 
 class CascadeSettings(CompositeSettings):

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from askalike import config, encoders
 from askalike.encoders import Encoder
-from askalike.index.lexical.searcher import TopDocs
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.index.vectors.stored import Storage
 from askalike.index.vectors.vectors import VectorIndex, VectorLayout
@@ -21,9 +20,8 @@ from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._numbered import Docids, ResolvedQuery, Scores
 from askalike.rankers._pairs import explain_by_vectors, read_words
 from askalike.rankers._paths import index_directory
-from askalike.rankers._ranker import Progress
 from askalike.store.view import View
-from askalike.types import Answer, Explanation, Question
+from askalike.types import Answer, Explanation, Progress, Question, TopDocs
 
 BATCH = 2_048
 Text = Question | Answer

@@ -7,12 +7,10 @@ import numpy as np
 from pydantic import Field
 
 from askalike.errors import SettingsError
-from askalike.index.lexical.searcher import TopDocs
 from askalike.rankers._numbered import DocidRanker, Docids, ResolvedQuery, Scores
 from askalike.rankers._parts import CompositeRanker, CompositeSettings, PartNames
-from askalike.rankers._ranker import Progress
 from askalike.store.view import View
-from askalike.types import Explanation, Question, Run
+from askalike.types import Explanation, Progress, Question, Run, TopDocs
 
 DEPTH_FACTOR = 4
 """So many times deeper is looked where too many hits ask the same."""

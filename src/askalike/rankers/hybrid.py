@@ -13,13 +13,11 @@ import numpy as np
 from pydantic import Field
 
 from askalike.errors import SettingsError
-from askalike.index.lexical.searcher import TopDocs
 from askalike.rankers._numbered import DocidRanker, Docids, ResolvedQuery, Scores, resolve_queries, top_k
 from askalike.rankers._parts import CompositeRanker, CompositeSettings
 from askalike.rankers._parts import Weights as Weights
-from askalike.rankers._ranker import Progress
 from askalike.store.view import View
-from askalike.types import Contribution, Explanation, Question, Run, Span
+from askalike.types import Contribution, Explanation, Progress, Question, Run, Span, TopDocs
 
 RRF_K = 60  # added to a rank before it is inverted (Cormack, Clarke and Büttcher 2009)
 CACHED_QUERIES = 256  # queries with their pools, some 20 MB

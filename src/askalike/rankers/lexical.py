@@ -15,16 +15,15 @@ from pydantic import Field
 from askalike import registry
 from askalike.config import validate_settings
 from askalike.index.lexical.postings import PostingsIndex, PostingsLayout
-from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms, TopDocs
+from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._numbered import Docids, ResolvedQuery, Scores
 from askalike.rankers._paths import index_directory
-from askalike.rankers._ranker import Progress
 from askalike.similarities._similarity import Similarity
 from askalike.store.view import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import detect_language
-from askalike.types import Answer, Contribution, Explanation, Markup, Question, Span
+from askalike.types import Answer, Contribution, Explanation, Markup, Progress, Question, Span, TopDocs
 
 PROGRESS_EVERY = 2_000
 CACHED_TEXTS = 1_024

@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import NotFittedError, SettingsError
-from askalike.index.lexical.searcher import TopDocs
 from askalike.rankers._numbered import DocidRanker, Docids, ResolvedQuery, Scores
 from askalike.rankers._occlusion import explain_by_occlusion
-from askalike.rankers._ranker import Progress
 from askalike.store.view import View
-from askalike.types import Answer, Explanation, Question
+from askalike.types import Answer, Explanation, Progress, Question, TopDocs
 
 
 class PairScorer(Protocol):

@@ -11,11 +11,9 @@ import numpy as np
 
 from askalike import clock, config
 from askalike.errors import SettingsError
-from askalike.index.lexical.searcher import TopDocs
 from askalike.rankers._numbered import DocidRanker, Docids, ResolvedQuery, Scores
-from askalike.rankers._ranker import Progress
 from askalike.store.view import View
-from askalike.types import Contribution, Explanation, Filter, Question, Run
+from askalike.types import Contribution, Explanation, Filter, Progress, Question, Run, TopDocs
 
 
 class VotesRanker(DocidRanker):

@@ -9,11 +9,11 @@ from typing import Any
 
 from askalike import rankers
 from askalike.errors import ArchiveError, SettingsError
-from askalike.rankers._ranker import Progress, Ranker, TrainedRanker
+from askalike.rankers._ranker import Ranker, TrainedRanker
 from askalike.readers._values import parse_utc
 from askalike.store.archive import Archive
 from askalike.store.point_in_time import PointInTimeArchive
-from askalike.types import Columns, Question, Run
+from askalike.types import Columns, Progress, Question, Run
 
 DEPTH = 100
 """How deep each question is ranked; more where more hits are asked about."""

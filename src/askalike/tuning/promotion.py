@@ -19,11 +19,10 @@ from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import rank_split
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
 from askalike.rankers import MODELS_FOLDER, Ranker
-from askalike.rankers._ranker import Progress
 from askalike.store import deployments as serving
 from askalike.store.archive import Archive
 from askalike.store.feedback import held_out_feedback_split
-from askalike.types import Run, Split
+from askalike.types import Progress, Run, Split
 
 DEFAULT_MEASURE = "Success@5"
 MIN_QUERIES = 30

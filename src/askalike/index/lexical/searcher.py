@@ -21,7 +21,7 @@ from askalike.index.lexical.maxscore import (
 )
 from askalike.index.lexical.segment import Array, Segment
 from askalike.index.lexical.terms import find_prefix_range, find_terms, term_at
-from askalike.types import Collection
+from askalike.types import Collection, TopDocs
 
 MAX_CACHED_ENTRIES = 1 << 23  # table entries kept per segment and similarity: 64 MiB
 MAX_CACHED_PREFIXES = 10_000
@@ -57,14 +57,6 @@ class QueryTerms:
     excluded_docid: int = -1
     excluded_phrasing: int = -1
     prefix_terms: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TopDocs:
-    """What was found for one query: numbers and scores, best first, ties by number."""
-
-    docids: NDArray[np.int64]
-    scores: NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SearchIndexError
-from askalike.index.lexical.searcher import TopDocs
 from askalike.index.lexical.segment import Array
 from askalike.index.vectors.graph import HnswGraph
 from askalike.index.vectors.stored import PartSchema, StoredPart, nonzero_rows, prepare_rows
-from askalike.types import Vectors
+from askalike.types import TopDocs, Vectors
 
 MAX_BOUNDS = 1 << 22  # bounds held at a time, for all queries of a batch: 32 MiB
 EMPTY_TOP_DOCS = TopDocs(np.empty(0, np.int64), np.empty(0))

@@ -25,9 +25,9 @@ from askalike.index.commits import (
     select_merge,
 )
 from askalike.index.lexical.segment import Array
+from askalike.index.vectors import graph
 from askalike.index.vectors.searcher import LiveVectorSegment, VectorSearcher
 from askalike.index.vectors.stored import DensePart, PartSchema, SparsePart, Storage, StoredPart, nonzero_rows
-from askalike.index.vectors import graph
 from askalike.types import Vectors
 
 FORMAT = 1
