@@ -1,11 +1,81 @@
-"""What is on the disk, and stays there when the power fails."""
+"""Files and folders that are complete or absent, and stay on the disk when the power fails."""
 
+import fcntl
 import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+PARTIAL_SUFFIX = ".new"
+"""Ends the name of what is still being written; a backup leaves such files out."""
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file, text as UTF-8, such that readers see the old content or the new one. Raises OSError."""
+    with replace_file(path) as partial:
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def replace_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a file to write, which takes the place of `path` when the block ends without an error.
+
+    The file is durable then. After an error it is removed, and `path` is as it was. Threads and processes may write
+    the same file at the same time: the last one wins. Raises OSError.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}{PARTIAL_SUFFIX}")
+    try:
+        yield partial
+        fsync_path(partial)
+        os.replace(partial, path)
+        fsync_path(path.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def replace_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty folder to fill, which takes the place of `path` when the block ends without an error.
+
+    The folder and all that is in it are durable then. After an error it is removed, and `path` is as it was.
+    Raises BlockingIOError where another process is filling the same folder, and any other OSError.
+    """
+    with scratch_folder(path) as scratch:
+        new, old = scratch / "new", scratch / "old"
+        new.mkdir()
+        yield new
+        fsync_folder(new)
+        if path.exists():
+            os.replace(path, old)
+        os.replace(new, path)
+        fsync_path(path.parent)
+
+
+@contextmanager
+def scratch_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty folder beside `path`, which one process at a time may use and which is removed at the end.
+
+    What a killed process left there is removed first. The parents of `path` are made if they are missing.
+    Raises BlockingIOError where another process uses the folder, and any other OSError.
+    """
+    scratch = path.with_name(f".{path.name}{PARTIAL_SUFFIX}")
+    scratch.mkdir(parents=True, exist_ok=True)
+    lock = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            _clear_folder(scratch)
+            yield scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    finally:
+        os.close(lock)
 
 
 def fsync_path(path: Path) -> None:
-    """Makes a file's bytes, or a directory's entries, durable."""
+    """Make a file's bytes, or the entries of a folder, durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -14,7 +84,12 @@ def fsync_path(path: Path) -> None:
 
 
 def fsync_folder(folder: Path) -> None:
-    """Makes a folder durable, with the files in it."""
-    for path in folder.iterdir():
+    """Make a folder durable with everything in it, at any depth."""
+    for path in folder.rglob("*"):
         fsync_path(path)
     fsync_path(folder)
+
+
+def _clear_folder(folder: Path) -> None:
+    for entry in folder.iterdir():
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()

@@ -3,8 +3,8 @@
 import pytest
 
 from askalike import rankers
-from askalike.store import Archive
 from askalike.errors import NotFittedError, SettingsError
+from askalike.store import Archive
 from askalike.types import Filter, Question
 
 TITLES = (

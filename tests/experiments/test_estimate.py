@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from askalike.store import Archive
 from askalike.errors import SettingsError
 from askalike.experiments.measuring import tuning_splits
 from askalike.experiments.nested_estimate import estimate_tuning, restrict, sample_queries
 from askalike.labels.clusters import assign_folds, clusters_from_qrels
+from askalike.store import Archive
 from askalike.types import EvaluationQuery, Judgement, Link, Question, Split
 
 SPACE = {"k1": [1.2, 0.1, 0.5, 2.0, 5.0], "b": [0.75, 0.0, 0.3, 1.0]}

@@ -3,11 +3,11 @@
 import pytest
 
 from askalike import rankers, registry
-from askalike.store import Archive
 from askalike.errors import SettingsError
 from askalike.experiments import grid_search as tuning
 from askalike.experiments.grid_search import GridSearch, combinations, tune_ranker
 from askalike.experiments.search_spaces import lexical_grids
+from askalike.store import Archive
 from askalike.types import Question, Split
 
 ASKED = {"q": Question("q", "egg")}

@@ -10,11 +10,11 @@ from hypothesis import example, settings
 from hypothesis import given as given_records
 from hypothesis import strategies as st
 
-from askalike.store import Archive
 from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.export.csv_tables import join_answers_cell, join_cell, parse_cell
 from askalike.export.exporting import export_archive
 from askalike.readers import import_archive
+from askalike.store import Archive
 from askalike.store.content import content_hash
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 

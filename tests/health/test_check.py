@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from askalike.store import Archive
 from askalike.errors import SettingsError
 from askalike.health.boilerplate import extract_mark, extract_opening, merge_ngrams, word_ngrams
 from askalike.health.checks import CHECKS, run_checks
 from askalike.health.titles import normalise_title
+from askalike.store import Archive
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 

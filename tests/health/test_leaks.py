@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.store import Archive
 from askalike.health.checks import LEAK_CHECKS, run_checks
 from askalike.health.leaks import NEAR_DUPLICATE_JACCARD, NearDuplicateIndex, jaccard
 from askalike.labels.partitions import create_partition
 from askalike.readers import import_archive
+from askalike.store import Archive
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 

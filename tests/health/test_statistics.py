@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from askalike.store import Archive
 from askalike.health.statistics import SplitSize, compute_statistics, disk_sizes
+from askalike.store import Archive
 from askalike.store.samples import sample_answers, sample_questions
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 

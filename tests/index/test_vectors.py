@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from askalike.errors import SearchIndexError
+from askalike.index.vectors import vectors as module
 from askalike.index.vectors.searcher import VectorQueries
 from askalike.index.vectors.stored import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.vectors import VectorIndex, VectorLayout
-from askalike.index.vectors import vectors as module
 from askalike.types import VectorPart, Vectors
 
 DIM = 5

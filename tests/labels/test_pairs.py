@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import askalike
-from askalike.store import Archive
 from askalike.errors import ArchiveError, SettingsError
 from askalike.labels.clusters import Clusters
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import splits_to_hold_out
 from askalike.labels.training_pairs import SIGNALS, count_pairs, training_pairs
 from askalike.readers import import_archive
+from askalike.store import Archive
 from askalike.store.labels import read_labels
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question, TrainingPair
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from askalike.store import Archive
 from askalike.errors import ArchiveError, SettingsError
 from askalike.labels.clusters import Clusters, connected_components
 from askalike.labels.partitions import create_partition, get_partition, list_partitions
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
 from askalike.labels.splitters import ClusterSplitter, FoldSplitter, SplitQuery, TimeSplitter
 from askalike.readers import import_archive
+from askalike.store import Archive
 from askalike.store.labels import read_labels
 from askalike.types import EvaluationQuery, Judgement, Link, Question
 

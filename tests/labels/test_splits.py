@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from askalike.store import Archive
 from askalike.errors import ArchiveError
 from askalike.labels.splits import imported_splits, labelled_splits, load_split
 from askalike.readers import import_archive
+from askalike.store import Archive
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from askalike import rankers
-from askalike.store import Archive
 from askalike.errors import IndexBusyError
+from askalike.store import Archive
 from askalike.tuning.promotion import promote
 from askalike.types import Link, Question
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.store import Archive
 from askalike.config import parse_assignments
 from askalike.errors import InputError, SettingsError
+from askalike.store import Archive
 from askalike.types import Filter, Question
 
 TITLES = ["boil an egg", "boil rice", "boil eggs in a pot", "sticky rice", "which pot", "how hot is tea", "egg timer"]

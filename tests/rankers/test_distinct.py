@@ -3,10 +3,10 @@
 import pytest
 
 from askalike import rankers
-from askalike.store import Archive
 from askalike.errors import SettingsError
 from askalike.experiments.measuring import evaluate_ranker
 from askalike.labels.partitions import create_partition
+from askalike.store import Archive
 from askalike.types import Filter, Link, Question
 
 TITLES = {

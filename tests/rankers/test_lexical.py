@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from askalike import rankers, registry
-from askalike.store import Archive
 from askalike.errors import SearchIndexError, SettingsError
+from askalike.store import Archive
 from askalike.types import Answer, Filter, Question
 
 QUESTIONS = (

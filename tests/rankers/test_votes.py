@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.store import Archive
 from askalike.errors import SettingsError
 from askalike.replay.replay import replay
+from askalike.store import Archive
 from askalike.types import Link, Question
 
 VOTES = {"a": 40, "b": 3, "c": None, "d": -2}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from imported import Imported, Importing
 
-from askalike.store import Archive
 from askalike.readers import import_archive
+from askalike.store import Archive
 
 
 @pytest.fixture

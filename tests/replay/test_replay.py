@@ -7,13 +7,13 @@ from xml.etree import ElementTree
 import pytest
 
 from askalike import rankers, registry
-from askalike.store import Archive
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.rankers.lexical import LexicalRanker
 from askalike.replay import folder as replay_folder
 from askalike.replay.replay import replay, select_queries, wilson_interval
 from askalike.replay.timeline import quarter_name, replay_periods
+from askalike.store import Archive
 from askalike.types import Link, Question
 
 WORDS = [f"w{n}" for n in range(40)]

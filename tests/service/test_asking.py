@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from serving import Service
 
-from askalike.store import Archive
-from askalike.store import keys
+from askalike.store import Archive, keys
 
 V1 = "/v1/riverside"
 

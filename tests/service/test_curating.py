@@ -7,9 +7,8 @@ import pytest
 from serving import Service, until
 
 from askalike import rankers
-from askalike.store import Archive
 from askalike.calibration.calibrating import calibrate
-from askalike.store import keys
+from askalike.store import Archive, keys
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.types import Question
 

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from serving import Service
 
-from askalike.store import Archive
-from askalike.store import keys
+from askalike.store import Archive, keys
 
 REQUIRED = ("--option", "require_keys=true")
 SIMILAR, QUESTION = "/v1/riverside/similar?title=card", "/v1/riverside/questions/k1"

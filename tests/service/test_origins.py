@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from serving import Service
 
-from askalike.store import Archive
 from askalike.errors import SettingsError
-from askalike.store import keys
+from askalike.store import Archive, keys
 
 SITE, OTHER = "https://forum.example", "https://evil.example"
 SIMILAR, FEEDBACK = "/v1/riverside/similar", "/v1/riverside/feedback"

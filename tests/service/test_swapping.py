@@ -7,8 +7,8 @@ from collections import Counter
 from serving import Service, until
 
 from askalike import rankers
-from askalike.store import Archive
 from askalike.calibration.calibrating import calibrate
+from askalike.store import Archive
 from askalike.store import deployments as serving
 
 SIMILAR = "/v1/riverside/similar?title=lost+my+library+card"

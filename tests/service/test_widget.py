@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from serving import Service
 
-from askalike.store import Archive
 from askalike.service.routes.widget import load_script
-from askalike.store import keys
+from askalike.store import Archive, keys
 from askalike.types import Question
 
 LARGEST = 5_000

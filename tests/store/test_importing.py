@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from askalike.store import Archive
 from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.readers import import_archive
+from askalike.store import Archive
 from askalike.store.importing import ArchiveSummary, summarise_archive
 
 

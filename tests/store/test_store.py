@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askalike.store import Archive
 from askalike.errors import ArchiveError
+from askalike.store import Archive
 from askalike.store.migrations import MIGRATIONS
 from askalike.types import Answer, Filter, Link, Question
 

@@ -11,8 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from serving import Answer, Service
 
-from askalike.store import Archive
-from askalike.store import keys
+from askalike.store import Archive, keys
 
 ASK, QUEUE = "/a/riverside", "/a/riverside/queue"
 PUBLIC = "https://ask.example"

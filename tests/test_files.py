@@ -1,0 +1,56 @@
+"""Files and folders are complete or absent."""
+
+from pathlib import Path
+
+import pytest
+
+from askalike.files import replace_file, replace_folder, scratch_folder, write_atomically
+
+
+def entries(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_write_replaces_the_file(tmp_path):
+    path = tmp_path / "a.txt"
+    write_atomically(path, "ä\n")
+    write_atomically(path, b"b")
+    assert path.read_bytes() == b"b"
+    assert entries(tmp_path) == ["a.txt"]
+
+
+def test_an_error_leaves_the_file_as_it_was(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    with pytest.raises(ValueError, match="stop"), replace_file(path) as partial:
+        partial.write_text("half")
+        raise ValueError("stop")
+    assert path.read_text() == "before"
+    assert entries(tmp_path) == ["a.txt"]
+
+
+def test_a_folder_replaces_the_old_one_whole(tmp_path):
+    path = tmp_path / "deep" / "models"
+    for name in ("one", "two"):
+        with replace_folder(path) as folder:
+            (folder / "inner").mkdir()
+            (folder / "inner" / name).touch()
+            assert not (path / "inner" / name).exists()
+    assert entries(tmp_path) == ["deep", "deep/models", "deep/models/inner", "deep/models/inner/two"]
+
+
+def test_an_error_leaves_the_folder_as_it_was(tmp_path):
+    with pytest.raises(ValueError, match="stop"), replace_folder(tmp_path / "a") as folder:
+        (folder / "half").touch()
+        raise ValueError("stop")
+    assert entries(tmp_path) == []
+
+
+def test_a_killed_process_leaves_nothing_behind_and_two_do_not_meet(tmp_path):
+    (tmp_path / ".a.new").mkdir()
+    (tmp_path / ".a.new" / "left").touch()
+    with scratch_folder(tmp_path / "a") as folder:
+        assert entries(folder) == []
+        with pytest.raises(BlockingIOError), scratch_folder(tmp_path / "a"):
+            pass
+    assert entries(tmp_path) == []
