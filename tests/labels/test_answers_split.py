@@ -71,7 +71,7 @@ def test_a_tag_that_all_share_cannot_be_cut_by(archive):
 
 def test_answers_of_held_out_questions_are_not_learned_from(archive):
     create_partition(archive, "category", source_split="answers", name="focus")
-    view = archive.view(hidden=splits_to_hold_out(archive, "focus/test"))
+    view = archive.view(held_out_splits=splits_to_hold_out(archive, "focus/test"))
     learned = {pair.query.id for pair in training_pairs(view, ["question_answer"])}
     assert learned == set(load_split(archive, "focus/train", "answers").queries)
     everything = {pair.query.id for pair in training_pairs(archive.view(), ["question_answer"])}
@@ -80,7 +80,7 @@ def test_answers_of_held_out_questions_are_not_learned_from(archive):
 
 def test_answers_that_say_the_same_are_the_first_of_them(archive):
     archive.upsert([Answer("twin", "gout-causes", "asthma:  symptoms\ndiffer"), Answer("none", "gout-causes", "")])
-    found = identical_answers(archive.view(of="answers"))
+    found = identical_answers(archive.view(kind="answers"))
     assert found["twin"] == "a-asthma-symptoms"
     assert "none" not in found
     assert found["a-gout-causes"] == "a-gout-causes"

@@ -93,8 +93,11 @@ def test_judgements_of_splits_that_are_not_hidden(archive):
     archive.upsert([EvaluationQuery("train", Question("a", "title a"))])
     archive.upsert([Judgement("train", "q", "a", 1), Judgement("train", "q", "b", 0), Judgement("dev", "q", "c", 2)])
     archive.upsert([Judgement("train", "a", "d", 1), Judgement("train", "a", "a", 1)])
-    assert ids(training_pairs(archive.view(hidden=["dev"]), ["judgements"])) == [("q", "a", "a"), ("a", "d", "a")]
-    assert ids(training_pairs(archive.view(hidden=["train"]), ["judgements"])) == [("q", "c", "c")]
+    assert ids(training_pairs(archive.view(held_out_splits=["dev"]), ["judgements"])) == [
+        ("q", "a", "a"),
+        ("a", "d", "a"),
+    ]
+    assert ids(training_pairs(archive.view(held_out_splits=["train"]), ["judgements"])) == [("q", "c", "c")]
     assert len(list(training_pairs(archive.view(), ["judgements"]))) == 3
 
 
@@ -103,20 +106,20 @@ def test_a_hidden_split_hides_its_clusters_from_links_and_from_nothing_else(arch
     archive.upsert([Link("b", "a"), Link("c", "a"), Link("e", "d")])
     archive.upsert([Link("b", "f", "related"), Link("e", "g", "related"), Link("f", "g", "related")])
     archive.upsert([EvaluationQuery("test", Question("b", "title b")), Judgement("test", "b", "a", 1)])
-    view = archive.view(hidden=["test"])
+    view = archive.view(held_out_splits=["test"])
     assert [(x.source, x.target) for x in view.links()] == [("e", "d")]
     assert [(x.source, x.target) for x in view.links("related")] == [("e", "g"), ("f", "g")]
     assert len(view) == 7
     assert count_pairs(view, ["title_body"]) == {"title_body": 7}
-    assert list(archive.view(hidden=["duplicates"]).links()) == []
+    assert list(archive.view(held_out_splits=["duplicates"]).links()) == []
     with pytest.raises(ArchiveError, match="no split 'nope' to hide"):
-        archive.view(hidden=["test", "nope"])
+        archive.view(held_out_splits=["test", "nope"])
 
 
 def test_an_index_is_one_for_all_splits(archive):
     archive.upsert([Question("a", "A"), Question("b", "B"), Link("a", "b")])
     ranker = askalike.build("bm25")
-    assert ranker.paths(archive.view(hidden=["duplicates"])) == ranker.paths(archive.view())
+    assert ranker.index_paths(archive.view(held_out_splits=["duplicates"])) == ranker.index_paths(archive.view())
 
 
 def test_a_view_that_ends_has_no_later_links_answers_or_queries(archive):
@@ -141,7 +144,7 @@ def test_a_group_has_its_own_links_only(archive):
     archive.upsert([Link("g/1", "g/2"), Link("h/1", "h/2")])
     view = archive.view(group="g")
     assert ids(training_pairs(view, ["duplicates"])) == [("g/1", "g/2", "g/1")]
-    assert [set(found) for _, found in view.alike("tag")] == [{"g/1", "g/2"}]
+    assert [set(found) for _, found in view.groups_sharing("tag")] == [{"g/1", "g/2"}]
 
 
 def revealed(archive: Archive, hidden: list[str]) -> list[TrainingPair]:

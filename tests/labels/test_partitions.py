@@ -73,11 +73,11 @@ ASKED = st.lists(st.tuples(st.integers(0, 15).map(str), DATES), max_size=60).map
 
 @given(WAYS, ASKED, st.randoms())
 def test_no_cluster_is_ever_in_two_parts_and_order_does_not_matter(way, asked, order):
-    divided = way.divide(asked)
+    divided = way.assign_parts(asked)
     cluster = {query.id: query.cluster for query in asked}
-    assert set(divided.values()) <= set(way.parts)
+    assert set(divided.values()) <= set(way.part_names)
     assert len({(cluster[id], part) for id, part in divided.items()}) == len({cluster[id] for id in divided})
-    assert way.divide(order.sample(asked, len(asked))) == divided
+    assert way.assign_parts(order.sample(asked, len(asked))) == divided
     if not isinstance(way, TimeSplitter):
         assert divided.keys() == cluster.keys()
 

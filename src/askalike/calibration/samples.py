@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from askalike.calibration.curves import Floats
 from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, HitFeatureExtractor
 from askalike.errors import ArchiveError, SettingsError
+from askalike.iteration import chunks
 from askalike.labels.clusters import Clusters
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out, uncut_splits
 from askalike.rankers import Ranker, build_with_retry
 from askalike.store.archive import Archive
 from askalike.store.labels import read_labels
 from askalike.store.samples import shuffle_names
-from askalike.store.view import View, chunks
+from askalike.store.view import View
 from askalike.types import Progress, Question, Run, Split
 
 MAX_QUERIES = 5_000

@@ -3,18 +3,16 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from askalike.encoders._recipe import DataSettings
+from askalike.iteration import chunks
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.feedback import rejected_documents
 from askalike.store.view import View
 from askalike.text.features._features import Text
 from askalike.types import Answer, Question, Split, TrainingPair
-
-CHUNK = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +117,7 @@ def _iterate_texts(view: View, of_answers: bool) -> Iterator[Text]:
     if not of_answers:
         return (question for _, question in view.questions())
     ids = (question.id for _, question in view.questions())
-    chunks = iter(lambda: list(islice(ids, CHUNK)), [])
-    return (answer for chunk in chunks for own in view.get_answers_to(chunk).values() for answer in own)
+    return (answer for chunk in chunks(ids) for own in view.get_answers_to(chunk).values() for answer in own)
 
 
 def _without_title(text: Text) -> Text:

@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from askalike.export.rows import JUDGEMENT_COLUMNS, chunk_questions, read_links, write_table
+from askalike.export.rows import JUDGEMENT_COLUMNS, read_links, write_table
+from askalike.iteration import chunks
 from askalike.store.archive import Archive
 from askalike.store.tracking import ProgressTracker
 from askalike.store.writer import ANSWER_COLUMNS
@@ -76,7 +77,7 @@ def join_answers_cell(bodies: Sequence[str]) -> str:
 
 def _question_rows(archive: Archive, track: ProgressTracker) -> Iterator[tuple[Any, ...]]:
     view = archive.view()
-    for chunk in chunk_questions(track(view.questions(), total=len(view), description="questions")):
+    for chunk in chunks(question for _, question in track(view.questions(), total=len(view), description="questions")):
         ids = [question.id for question in chunk]
         answers = view.get_answers_to(ids)
         originals = _duplicate_targets(archive, ids)

@@ -4,13 +4,11 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from askalike.errors import ArchiveError
 from askalike.store.archive import Archive
-from askalike.store.view import CHUNK_ROWS
 from askalike.types import Answer, Link, Question
 
 JUDGEMENT_COLUMNS = ("split", "query_id", "document_id", "relevance", "position", "of")
@@ -65,13 +63,6 @@ def read_links(archive: Archive) -> Iterator[Link]:
     """Every link, whether its ends are there or not."""
     for row in archive.connection.execute("SELECT source, target, kind, created_at FROM links"):
         yield Link(*row)
-
-
-def chunk_questions(questions: Iterable[tuple[int, Question]]) -> Iterator[list[Question]]:
-    """Questions a few thousand at a time."""
-    rest = iter(questions)
-    while chunk := [question for _, question in islice(rest, CHUNK_ROWS // 10)]:
-        yield chunk
 
 
 def check_split_file_name(split: str) -> str:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from askalike.health.boilerplate import WORD_PATTERN, word_ngrams
 from askalike.health.findings import CheckContext, Finding, count_with_examples
+from askalike.iteration import chunks
 from askalike.labels.clusters import Clusters
 from askalike.labels.splits import document_kind, load_split
 from askalike.store.archive import Archive
 from askalike.store.labels import imported_splits, partition_parts, read_labels
 from askalike.store.samples import SAMPLE_SIZE, sample_answers
-from askalike.store.view import chunks
 from askalike.types import Answer, Question, Split
 
 NEAR_DUPLICATE_JACCARD = 0.8

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, TypeVar
 
 from askalike.errors import ArchiveError
+from askalike.iteration import chunks
 from askalike.store import labels
 from askalike.store.archive import Archive
 from askalike.store.labels import ANSWERS_SPLIT
-from askalike.store.view import QUESTION_SQL, chunks, question_from_row
+from askalike.store.view import QUESTION_SQL, question_from_row
 from askalike.types import Question, Split
 
 DocumentKind = Literal["questions", "answers"]

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from askalike.errors import SettingsError
+from askalike.iteration import chunks
 from askalike.labels.clusters import Clusters
 from askalike.store.feedback import training_pairs_from_feedback
 from askalike.store.labels import imported_queries, imported_splits, ranks_answers, read_labels
 from askalike.store.samples import shuffle_names
-from askalike.store.view import View, chunks
+from askalike.store.view import View
 from askalike.types import Answer, LinkKind, Question, TrainingPair
 
 RARE_TAG_SHARE = 0.005

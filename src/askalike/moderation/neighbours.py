@@ -14,9 +14,10 @@ from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.prevalence import estimate_prevalence, shift_prior
 from askalike.calibration.samples import QueryHits, load_hits, retrieve_hits
 from askalike.errors import InputError
+from askalike.iteration import chunks
 from askalike.rankers import Ranker, build_with_retry
 from askalike.store.archive import Archive
-from askalike.store.view import View, chunks
+from askalike.store.view import View
 from askalike.types import Progress, Question
 
 A = TypeVar("A")

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 from askalike.calibration.thresholds import BinomialProportion
 from askalike.errors import ArchiveError
+from askalike.iteration import chunks
 from askalike.rankers import Ranker, build_with_retry
 from askalike.store.archive import Archive
 from askalike.store.samples import sample_questions
-from askalike.store.view import View, chunks
+from askalike.store.view import View
 from askalike.types import Hit, Question
 
 NEIGHBOUR_COUNT = 20

@@ -4,9 +4,9 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby
 from operator import itemgetter
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from askalike.store.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strin
 from askalike.types import Answer, Filter, Link, LinkKind, Question
 
 CHUNK_ROWS = 10_000
-T = TypeVar("T")
 
 QUESTION_SQL = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)} FROM questions"
 ANSWER_SQL = (
@@ -239,13 +238,6 @@ class View:
     ) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(keys), CHUNK_ROWS):
             yield from self.connection.execute(sql, (json.dumps(keys[start : start + CHUNK_ROWS]), *more_values))
-
-
-def chunks(items: Iterable[T], size: int = 1_000) -> Iterator[list[T]]:
-    """The items, so many at a time."""
-    rest = iter(items)
-    while chunk := list(islice(rest, size)):
-        yield chunk
 
 
 def _escape_surrogates(text: str) -> str:

@@ -2,8 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
@@ -13,6 +12,7 @@ from pydantic import Field
 
 from askalike.config import Settings
 from askalike.errors import SettingsError
+from askalike.iteration import chunks
 from askalike.text.bpe import Bpe
 from askalike.text.clean import plain_text
 from askalike.text.features._features import Text
@@ -66,7 +66,7 @@ class PieceFeatures:
         self._text_counts = np.zeros(settings.row_counts.total, np.int64)
         self._total_texts = 0
         self._word_counts: Counter[str] = Counter()
-        for chunk in _iter_chunks(texts):
+        for chunk in chunks(texts, CHUNK_SIZE):
             self._count_texts(chunk)
 
     @classmethod
@@ -138,8 +138,3 @@ class PieceFeatures:
         self._total_texts += len(plain)
         if self.settings.words:
             self._word_counts.update(word for text in plain for word in WORD.findall(text.lower()))
-
-
-def _iter_chunks(texts: Iterable[Text]) -> Iterator[list[Text]]:
-    rest = iter(texts)
-    return iter(lambda: list(islice(rest, CHUNK_SIZE)), [])

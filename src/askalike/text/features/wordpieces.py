@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -12,6 +11,7 @@ from pydantic import Field
 
 from askalike.config import Settings
 from askalike.errors import InputError, SettingsError
+from askalike.iteration import chunks
 from askalike.packages import find_model
 from askalike.text.clean import plain_text
 from askalike.text.features._features import Text
@@ -71,10 +71,11 @@ class WordpieceFeatures:
 
     def encode(self, texts: Iterable[Text]) -> RaggedArray:
         """The texts as numbers, in their order."""
-        rest, rows = iter(texts), []
-        while chunk := [self._to_plain_text(text) for text in islice(rest, CHUNK_SIZE)]:
-            found = self._tokenizer.encode_batch(chunk)
-            rows += [row.ids if plain else [] for plain, row in zip(chunk, found, strict=True)]
+        rows = []
+        for chunk in chunks(texts, CHUNK_SIZE):
+            plain_texts = [self._to_plain_text(text) for text in chunk]
+            encodings = self._tokenizer.encode_batch(plain_texts)
+            rows += [encoding.ids if text else [] for text, encoding in zip(plain_texts, encodings, strict=True)]
         return RaggedArray.from_rows(rows)
 
     def _to_plain_text(self, text: Text) -> str:
