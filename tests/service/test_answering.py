@@ -17,7 +17,7 @@ def test_stored_answers_have_their_origin(service: Service) -> None:
     assert given["generated"] is False
     assert len(given["sources"]) == 2
     first = given["sources"][0]
-    assert (first["question"], first["url"]) == ("r013", "https://served_archive.example/q/r013")
+    assert (first["question"], first["url"]) == ("r013", "https://desk.example/q/r013")
     assert given["text"] == first["text"]
     assert set(first) == {"id", "text", "question", "title", "author", "license", "url", "score", "probability"}
 

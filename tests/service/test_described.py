@@ -13,8 +13,8 @@ from serving import Service
 import askalike
 from askalike.calibration.calibrating import calibrate
 from askalike.service.app import create_app
-from askalike.service.rate import RateLimiter
 from askalike.service.settings import ServiceSettings
+from askalike.service.state.rate import RateLimiter
 from askalike.store import keys
 
 schemathesis = pytest.importorskip("schemathesis")

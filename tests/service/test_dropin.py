@@ -22,7 +22,7 @@ def test_discourse_is_answered_as_by_itself(service: Service, path: str) -> None
     assert found["__rest_serializer"] == "1"
     first, topic = found["similar_topics"][0], found["topics"][0]
     assert first["id"] == first["topic_id"] == topic["id"] == "r013"
-    assert first["url"] == "https://served_archive.example/q/r013"
+    assert first["url"] == "https://desk.example/q/r013"
     assert topic["title"].startswith("I have lost my library card")
     assert (topic["posts_count"], topic["archetype"], topic["closed"]) == (2, "regular", False)
     assert len(found["similar_topics"]) == len(found["topics"]) == 5

@@ -117,7 +117,7 @@ def test_what_is_injected_stays_text(service: Service, text: str) -> None:
 
 
 def test_scripts_in_texts_are_given_as_data(service: Service) -> None:
-    fields = {"title": f"Ostrich {SCRIPT}", "body": SCRIPT, "markup": "html", "url": "https://served_archive.example/q"}
+    fields = {"title": f"Ostrich {SCRIPT}", "body": SCRIPT, "markup": "html", "url": "https://desk.example/q"}
     service.ask("PUT", f"{V1}/questions/s1", fields)
     got = service.get(f"{V1}/questions/s1")
     assert (got.json["title"], got.headers["content-type"]) == (fields["title"], "application/json")

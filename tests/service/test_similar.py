@@ -23,7 +23,7 @@ def test_finds_what_the_library_finds(service: Service, example) -> None:
 def test_a_result_says_how_sure_it_is_and_why(service: Service) -> None:
     result = service.get(f"{SIMILAR}?title={quote(STOLEN)}&k=1&explain=true").json["results"][0]
     assert result["title"] == "The bike I hired was stolen. What do I have to do?"
-    assert result["url"] == "https://served_archive.example/q/r001"
+    assert result["url"] == "https://desk.example/q/r001"
     assert (result["probability"], result["calibrated"], result["confidence"]) == (None, False, "uncalibrated")
     assert result["snippet"] == "my hired bike was stolen"
     assert result["words"] == ["stolen", "was", "my"]

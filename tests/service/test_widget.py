@@ -146,7 +146,7 @@ def test_the_keyboard_goes_through_it_and_escape_closes_it(visit) -> None:
     box.press("ArrowDown")
     page.evaluate("addEventListener('askalike', (e) => { e.preventDefault(); document.title = e.detail.url })")
     box.press("Enter")
-    assert page.title().startswith("https://served_archive.example/q/")
+    assert page.title().startswith("https://desk.example/q/")
 
 
 def test_texts_of_the_archive_are_texts(visit) -> None:

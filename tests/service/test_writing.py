@@ -12,7 +12,7 @@ import askalike
 QUESTIONS, SIMILAR = "/v1/riverside/questions", "/v1/riverside/similar"
 EGG = {
     "title": "How long do I boil an ostrich egg?", "body": "<p>A <b>big</b> one</p>", "markup": "html",
-    "tags": ["kitchen"], "created_at": "2024-05-01T12:00:00+02:00", "url": "https://served_archive.example/q/e1",
+    "tags": ["kitchen"], "created_at": "2024-05-01T12:00:00+02:00", "url": "https://desk.example/q/e1",
 }  # fmt: skip
 
 

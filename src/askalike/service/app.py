@@ -7,17 +7,16 @@ from fastapi import APIRouter, FastAPI
 
 from askalike.service import pages
 from askalike.service.dropins import apache_answer, discourse
-from askalike.service.limits import BodyLimitMiddleware
-from askalike.service.loopback import LoopbackOnlyMiddleware
-from askalike.service.origins import ArchiveCORSMiddleware
+from askalike.service.middleware.limits import BodyLimitMiddleware
+from askalike.service.middleware.origins import ArchiveCORSMiddleware, LoopbackOnlyMiddleware
+from askalike.service.middleware.tracing import TracingMiddleware
 from askalike.service.processes.hot_reload import hot_reload
-from askalike.service.rate import RateLimiter
+from askalike.service.requests.problems import RESPONSES, install_error_handlers
 from askalike.service.routes import answers, asking, health, links, metrics, questions, similar, widget
 from askalike.service.routes import moderation as curating
-from askalike.service.routes.problems import RESPONSES, install_error_handlers
-from askalike.service.served_archive import ServedArchive
 from askalike.service.settings import ServiceSettings
-from askalike.service.tracing import TracingMiddleware
+from askalike.service.state.rate import RateLimiter
+from askalike.service.state.served_archive import ServedArchive
 
 VERSION = "1"
 

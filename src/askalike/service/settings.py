@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ from pydantic import Field, field_validator
 
 from askalike.config import Settings
 from askalike.errors import SettingsError
-from askalike.service.hosts import is_loopback
 from askalike.store.keys import ORIGIN_PATTERN
 
 
@@ -62,3 +62,11 @@ class ServiceSettings(Settings):
         if twice := [name for name, n in Counter(name for name, _ in named).items() if n > 1]:
             raise SettingsError(f"two archives are called {twice[0]!r}: the folder's name is the address; rename one")
         return dict(named)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or a name is this very machine's."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -35,7 +35,7 @@ def filled(path: Path) -> None:
                     language='en"><b>',
                     tags=("<b>",),
                     author="<i>",
-                    url="https://served_archive.example/q/x1",
+                    url="https://desk.example/q/x1",
                 ),
                 Question("x 2", "كيف أجدد بطاقة المكتبة؟", language="ar"),
                 Answer("x/1a", "x/1", BODY, "html"),

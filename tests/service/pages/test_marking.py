@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from askalike.service.pages.assets import FILES
+from askalike.service.pages.display import format_percent, render_body
 from askalike.service.pages.marking import extract_words, highlight, highlight_differences
 from askalike.service.pages.reasons import summarise_explanation
 from askalike.service.pages.rendering import create_environment
-from askalike.service.pages.shown import format_percent, render_body
 from askalike.types import Contribution, Explanation, Span
 
 

@@ -11,10 +11,9 @@ from fastapi import APIRouter, HTTPException, Path, Response
 from pydantic import BaseModel, Field
 
 from askalike.engines.local import LocalEngine
-from askalike.service.routes.auth import ReadableArchive, WritableArchive
-from askalike.service.routes.records import Id
-from askalike.service.routes.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH
-from askalike.service.routes.writing import commit
+from askalike.service.requests.auth import ReadableArchive, WritableArchive
+from askalike.service.requests.records import Id, commit
+from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH
 from askalike.store.archive import Archive
 from askalike.store.editing import delete_answer
 from askalike.types import Answer, Question

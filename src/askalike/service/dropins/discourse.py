@@ -7,8 +7,8 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from askalike.engines.local import LocalEngine
-from askalike.service.routes.auth import ReadableArchive
-from askalike.service.routes.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH
+from askalike.service.requests.auth import ReadableArchive
+from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH
 from askalike.service.routes.similar import safe_web_url
 from askalike.types import SearchHit
 

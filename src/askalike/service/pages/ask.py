@@ -11,10 +11,10 @@ from fastapi.responses import RedirectResponse, Response
 from askalike.service.pages.marking import matched_words
 from askalike.service.pages.people import Form, ReaderArchive, SubmittedForm, VisitorArchive, validate_form
 from askalike.service.pages.rendering import archive_url, render_page
+from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, SimilarRequest
 from askalike.service.routes.asking import FeedbackRequest, record_feedback
-from askalike.service.routes.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, SimilarRequest
 from askalike.service.routes.similar import search_similar
-from askalike.service.served_archive import ServedArchive
+from askalike.service.state.served_archive import ServedArchive
 from askalike.store.archive import Archive
 from askalike.text.clean import LINK_TOKEN, plain_text
 from askalike.types import Answer, Question, SearchHit

@@ -6,7 +6,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from askalike.service.pages.rendering import render_page
-from askalike.service.routes.schema import Problem
+from askalike.service.requests.schema import Problem
 
 STATUS_MESSAGES = {
     403: "That is not open to you",

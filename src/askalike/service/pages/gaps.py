@@ -11,8 +11,8 @@ from askalike.clock import now
 from askalike.moderation import gaps
 from askalike.service.pages.people import Form, ModeratorArchive, SubmittedForm, validate_form
 from askalike.service.pages.rendering import archive_url, render_page
-from askalike.service.routes.auth import get_caller_id
-from askalike.service.routes.records import ShortText, Text
+from askalike.service.requests.auth import get_caller_id
+from askalike.service.requests.records import ShortText, Text
 from askalike.store.archive import Archive
 from askalike.store.editing import put_question_with_answer
 from askalike.types import Answer, Question

@@ -9,8 +9,8 @@ from fastapi.responses import RedirectResponse, Response
 from askalike.service.pages import tokens
 from askalike.service.pages.people import SubmittedForm, session_cookie_name
 from askalike.service.pages.rendering import render_page
-from askalike.service.routes.auth import enforce_rate_limit
-from askalike.service.served_archive import ServedArchive
+from askalike.service.requests.auth import enforce_rate_limit
+from askalike.service.state.served_archive import ServedArchive
 from askalike.store import sessions
 from askalike.store.keys import ApiKey
 

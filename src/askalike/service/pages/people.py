@@ -11,8 +11,8 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
 from askalike.service.pages import tokens
-from askalike.service.routes.auth import ArchiveName, get_served_archive, track_and_limit
-from askalike.service.served_archive import ServedArchive
+from askalike.service.requests.auth import ArchiveName, get_served_archive, track_and_limit
+from askalike.service.state.served_archive import ServedArchive
 from askalike.store.keys import ApiKey, Scope
 
 MAX_FORM_FIELDS = 1_000

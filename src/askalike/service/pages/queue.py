@@ -13,8 +13,8 @@ from askalike.service.pages.marking import extract_words
 from askalike.service.pages.people import Form, ModeratorArchive, SubmittedForm, validate_form
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import archive_url, render_page
-from askalike.service.routes.auth import get_caller_id
-from askalike.service.served_archive import ServedArchive
+from askalike.service.requests.auth import get_caller_id
+from askalike.service.state.served_archive import ServedArchive
 from askalike.store import candidate_pairs as proposals
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import AlreadyDecidedError, PairProposal, ProposalDecision, ProposalState

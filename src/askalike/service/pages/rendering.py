@@ -10,8 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from askalike.service.pages import charts, tokens
 from askalike.service.pages.assets import static_url
-from askalike.service.pages.marking import highlight, highlight_differences
-from askalike.service.pages.shown import (
+from askalike.service.pages.display import (
     display_title,
     format_day,
     format_percent,
@@ -19,6 +18,7 @@ from askalike.service.pages.shown import (
     render_body,
     render_icon,
 )
+from askalike.service.pages.marking import highlight, highlight_differences
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from askalike.errors import IndexBusyError
 from askalike.rankers import Ranker
-from askalike.service.served_ranker import resolve_ranker
 from askalike.service.settings import ServiceSettings
+from askalike.service.state.engine_state import resolve_ranker
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker
 from askalike.store.view import View

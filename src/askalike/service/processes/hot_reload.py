@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from askalike.errors import AskalikeError
 from askalike.service.log import log_event
-from askalike.service.served_archive import ServedArchive
+from askalike.service.state.served_archive import ServedArchive
 
 POLL_S = 0.5
 RETRY_S = 60

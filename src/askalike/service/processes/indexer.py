@@ -13,8 +13,8 @@ from askalike.calibration.calibration import calibration_version
 from askalike.errors import AskalikeError, IndexBusyError
 from askalike.moderation.duplicate_finder import Proposer
 from askalike.service.processes.builder import IndexBuilder
-from askalike.service.served_ranker import resolve_ranker
 from askalike.service.settings import ServiceSettings
+from askalike.service.state.engine_state import resolve_ranker
 from askalike.store.archive import Archive
 from askalike.store.deployments import ServedRanker, get_served_ranker, mark_ready
 

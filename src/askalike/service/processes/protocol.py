@@ -11,9 +11,9 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from askalike.service.routes.problems import MEDIA_TYPE, problem_body
+from askalike.service.middleware.tracing import REQUEST_ID_HEADER, REQUESTS
+from askalike.service.requests.problems import MEDIA_TYPE, problem_body
 from askalike.service.settings import ServiceSettings
-from askalike.service.tracing import REQUEST_ID_HEADER, REQUESTS
 
 GRACE_S = 1.0
 """By so much the application, which answers, comes before the connection is cut."""

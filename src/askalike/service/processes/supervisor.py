@@ -12,8 +12,8 @@ from contextlib import suppress
 from tempfile import TemporaryDirectory
 
 from askalike.errors import ArchiveError, SettingsError
-from askalike.service.rate import create_shared_file
 from askalike.service.settings import ServiceSettings
+from askalike.service.state.rate import create_shared_file
 from askalike.store.archive import Archive
 from askalike.store.keys import has_active_key
 

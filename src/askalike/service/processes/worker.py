@@ -9,11 +9,11 @@ import uvicorn
 
 from askalike.errors import AskalikeError
 from askalike.service.app import create_app
-from askalike.service.engine_state import ServedEngine
 from askalike.service.log import JsonFormatter
 from askalike.service.processes.protocol import create_protocol_factory
-from askalike.service.rate import RateLimiter
 from askalike.service.settings import ServiceSettings
+from askalike.service.state.engine_state import ServedEngine
+from askalike.service.state.rate import RateLimiter
 
 GRACE_S = 10
 KEEP_ALIVE_S = 5

@@ -4,9 +4,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from askalike.service.routes.auth import ReadableArchive, WritableArchive
-from askalike.service.routes.records import AnswerFields, AnswerRecord, CommitResponse, Id, RecordBatch
-from askalike.service.routes.writing import CREATED_RESPONSES, commit, not_found
+from askalike.service.requests.auth import ReadableArchive, WritableArchive
+from askalike.service.requests.records import (
+    CREATED_RESPONSES,
+    AnswerFields,
+    AnswerRecord,
+    CommitResponse,
+    Id,
+    RecordBatch,
+    commit,
+    not_found,
+)
 from askalike.store.editing import delete_answer as deleted
 from askalike.store.editing import get_answer as stored
 

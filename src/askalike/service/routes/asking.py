@@ -10,12 +10,12 @@ from askalike.answering.nearest import has_answers
 from askalike.answering.reply import AnswerMode, AnswerSource, Reply
 from askalike.answering.writers import writer_folders
 from askalike.engines.local import LocalEngine
+from askalike.service.requests.auth import ReadableArchive
+from askalike.service.requests.records import AnswerRecord, Id
+from askalike.service.requests.schema import Body, RequestModel, SimilarQuestion, Title
 from askalike.service.routes import metrics
-from askalike.service.routes.auth import ReadableArchive
-from askalike.service.routes.records import AnswerRecord, Id
-from askalike.service.routes.schema import Body, RequestModel, SimilarQuestion, Title
 from askalike.service.routes.similar import safe_web_url, to_similar_questions
-from askalike.service.served_archive import ServedArchive
+from askalike.service.state.served_archive import ServedArchive
 from askalike.store.query_log import FeedbackVerdict, LoggedQuery, insert_feedback, log_query
 
 MAX_LOGGED_HITS = 5

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request
 
-from askalike.service.routes.schema import Health, IndexLag, Readiness
+from askalike.service.requests.schema import Health, IndexLag, Readiness
 
 router = APIRouter(tags=["health"])
 

@@ -5,9 +5,17 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from askalike.service.routes.auth import ReadableArchive, WritableArchive
-from askalike.service.routes.records import CommitResponse, Id, LinkFields, LinksResponse, RecordBatch
-from askalike.service.routes.writing import CREATED_RESPONSES, commit, not_found
+from askalike.service.requests.auth import ReadableArchive, WritableArchive
+from askalike.service.requests.records import (
+    CREATED_RESPONSES,
+    CommitResponse,
+    Id,
+    LinkFields,
+    LinksResponse,
+    RecordBatch,
+    commit,
+    not_found,
+)
 from askalike.store import editing
 
 router = APIRouter(tags=["links"])

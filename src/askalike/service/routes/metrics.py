@@ -13,10 +13,10 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from askalike.service.index_status import IndexStatus
-from askalike.service.routes.auth import Credentials
-from askalike.service.served_archive import ServedArchive
-from askalike.service.tracing import LATENCY_BUCKETS_S
+from askalike.service.middleware.tracing import LATENCY_BUCKETS_S
+from askalike.service.requests.auth import Credentials
+from askalike.service.state.index_status import IndexStatus
+from askalike.service.state.served_archive import ServedArchive
 
 PROBABILITY_BUCKETS = tuple(n / 10 for n in range(1, 11))
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from askalike.moderation import gaps as stored_gaps
 from askalike.moderation.gaps import GapNotFoundError, find_gaps, get_gap
-from askalike.service.routes.auth import ModeratedArchive, get_caller_id
-from askalike.service.routes.schema import RequestModel, ResultCount
+from askalike.service.requests.auth import ModeratedArchive, get_caller_id
+from askalike.service.requests.schema import RequestModel, ResultCount
 from askalike.service.routes.similar import format_confidence
 from askalike.store import candidate_pairs as proposals
 from askalike.store.archive import Archive

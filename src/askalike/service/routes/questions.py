@@ -5,8 +5,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from askalike.service.routes.auth import ReadableArchive, WritableArchive
-from askalike.service.routes.records import (
+from askalike.service.requests.auth import ReadableArchive, WritableArchive
+from askalike.service.requests.records import (
+    CREATED_RESPONSES,
     AnswerRecord,
     CommitResponse,
     Id,
@@ -15,8 +16,9 @@ from askalike.service.routes.records import (
     QuestionRecord,
     RecordBatch,
     StoredQuestion,
+    commit,
+    not_found,
 )
-from askalike.service.routes.writing import CREATED_RESPONSES, commit, not_found
 from askalike.store.archive import Archive
 from askalike.store.editing import get_links
 

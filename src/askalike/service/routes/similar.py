@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, HTTPException, Query, Request
 
 from askalike.engines.local import LocalEngine
+from askalike.service.middleware.tracing import add_log_fields
+from askalike.service.requests.auth import SearchableArchive
+from askalike.service.requests.schema import MatchedWord, SimilarQuestion, SimilarRequest, SimilarResponse
 from askalike.service.routes import metrics
-from askalike.service.routes.auth import SearchableArchive
-from askalike.service.routes.schema import MatchedWord, SimilarQuestion, SimilarRequest, SimilarResponse
-from askalike.service.served_archive import ServedArchive
-from askalike.service.tracing import add_log_fields
+from askalike.service.state.served_archive import ServedArchive
 from askalike.text.analyzer import Analyzer
 from askalike.types import Explanation, Filter, SearchHit
 

@@ -12,10 +12,10 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from askalike.errors import AskalikeError
-from askalike.service.bounded_executor import OverloadedError
+from askalike.service.middleware.tracing import REQUEST_ID_HEADER, add_log_fields
 from askalike.service.pages.errors import render_error_page, wants_html
-from askalike.service.routes.schema import FieldError, Problem
-from askalike.service.tracing import REQUEST_ID_HEADER, add_log_fields
+from askalike.service.requests.schema import FieldError, Problem
+from askalike.service.state.bounded_executor import OverloadedError
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = 1

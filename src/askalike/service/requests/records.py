@@ -1,12 +1,16 @@
 """Questions, answers and links as they come in and go out."""
 
-from typing import Annotated, Generic, Literal, TypeVar
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
+from fastapi import HTTPException, Response
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from askalike.readers._values import parse_utc, replace_forbidden
-from askalike.service.routes.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, RequestModel
-from askalike.store.editing import MAX_RECORDS
+from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, RequestModel
+from askalike.service.state.served_archive import ServedArchive
+from askalike.store.editing import MAX_RECORDS, MissingRecordError, put_records
 from askalike.types import Answer, Link, Question
 
 Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_forbidden)]
@@ -122,3 +126,26 @@ class CommitResponse(BaseModel):
 
     change: int
     created: int
+
+
+CREATED_RESPONSES: dict[int | str, dict[str, Any]] = {
+    201: {"model": CommitResponse, "description": "Something was not there before"}
+}
+"""For the API's description."""
+
+
+async def commit(
+    served_archive: ServedArchive, records: Sequence[Question | Answer | Link], response: Response
+) -> CommitResponse:
+    """Puts the records; 201 where one of them is new, 409 where what they refer to is not there."""
+    try:
+        edit = await served_archive.run_on_archive(lambda archive: put_records(archive, records))
+    except MissingRecordError as error:
+        raise HTTPException(409, str(error)) from None
+    response.status_code = 201 if edit.created else 200
+    return CommitResponse(**asdict(edit))
+
+
+def not_found(kind: str, id: str) -> HTTPException:
+    """404 for something that is not there."""
+    return HTTPException(404, f"no {kind} {id!r}")

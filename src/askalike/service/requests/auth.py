@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Path, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from askalike.service.rate import RateLimiter
-from askalike.service.served_archive import ServedArchive
-from askalike.service.tracing import add_log_fields
+from askalike.service.middleware.tracing import add_log_fields
+from askalike.service.state.rate import RateLimiter
+from askalike.service.state.served_archive import ServedArchive
 from askalike.store.keys import ApiKey, Scope
 
 BEARER_SCHEME = HTTPBearer(

@@ -6,7 +6,7 @@ import time
 from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from askalike.service.routes.problems import problem_response
+from askalike.service.requests.problems import problem_response
 
 JSON_TYPES = ("application/json",)
 FORM_TYPES = ("application/x-www-form-urlencoded",)

@@ -6,10 +6,10 @@ from typing import Self, TypeVar
 
 from askalike.engines.local import LocalEngine
 from askalike.moderation.gaps import GapCache
-from askalike.service.bounded_executor import BoundedExecutor
-from askalike.service.engine_state import ServedEngine
-from askalike.service.index_status import IndexStatus, index_status
 from askalike.service.settings import ServiceSettings
+from askalike.service.state.bounded_executor import BoundedExecutor
+from askalike.service.state.engine_state import ServedEngine
+from askalike.service.state.index_status import IndexStatus, index_status
 from askalike.store.archive import Archive
 from askalike.store.keys import ApiKey, has_key_for_origin, verify_key
 from askalike.store.sessions import session_key

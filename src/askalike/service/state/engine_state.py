@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from askalike import rankers
 from askalike.calibration.calibration import calibration_version
 from askalike.engines.local import LocalEngine
 from askalike.rankers import Ranker
-from askalike.service.served_ranker import resolve_ranker
 from askalike.service.settings import ServiceSettings
 from askalike.store.archive import Archive
 from askalike.store.committed_view import committed_view
-from askalike.store.deployments import ready_ranker
+from askalike.store.deployments import ServedRanker, ready_ranker
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +46,10 @@ class ServedEngine:
 def _engine_version(archive: Archive, ranker: Ranker, ranker_pinned: bool) -> tuple[int | None, int]:
     served = None if ranker_pinned else ready_ranker(archive)
     return served.number if served else None, calibration_version(archive, ranker)
+
+
+def resolve_ranker(settings: ServiceSettings, path: Path, served: ServedRanker | None) -> Ranker:
+    """The ranker that the service was started with, else the one in service, else the default. Raises SettingsError."""
+    if settings.ranker or served is None:
+        return rankers.create(settings.ranker or rankers.default_name(), settings.values, path)
+    return rankers.create(served.ranker, {**served.settings, **settings.values}, path)

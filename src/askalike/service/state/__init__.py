@@ -1,0 +1,1 @@
+"""What one process of the service holds: the archives that it serves, their engines, and the callers' rates."""
