@@ -1,45 +1,138 @@
-"""Finds classes by kind and name: a file's name is its registered name, imported on first use.
+"""Find classes by kind and name: the built-in ones by their file, those of other packages by their entry point.
 
-`load("similarity", "bm25")` imports `askalike.similarities.bm25` and returns its class `Bm25Similarity`. A file whose name
-begins with an underscore is a shared part, not an entry.
+A file's name is the registered name of the class in it, which is imported on first use: `load("similarity", "bm25")`
+imports `askalike.similarities.bm25` and returns the class there whose name ends with `Similarity`. A file whose name
+begins with an underscore is no entry. Another package adds a class by an entry point in the kind's group, such as
+`askalike.similarities`.
 """
 
 import importlib
-import importlib.resources
+import importlib.util
+import pkgutil
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from askalike.errors import SettingsError
 
-PACKAGES = {
-    "reader": "askalike.readers",
-    "similarity": "askalike.similarities",
-    "encoder": "askalike.encoders",
-    "ranker": "askalike.rankers",
-    "features": "askalike.text.features",
-    "loss": "askalike.training.losses",
-    "network": "askalike.nn",
-    "engine": "askalike.engines",
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_NAME_PATTERN = re.compile("[a-z][a-z0-9_]*")
+
+
+class Kind(NamedTuple):
+    """Where the classes of one kind are found, and what each of them has."""
+
+    package: str
+    """The package whose files are the built-in entries."""
+    group: str
+    """The group of entry points in which other packages register theirs."""
+    suffix: str
+    """What the name of a built-in class ends with; its file defines no other such class."""
+    methods: tuple[str, ...]
+    """The methods that a class of this kind must have."""
+
+
+KINDS = {
+    "reader": Kind("askalike.readers", "askalike.readers", "Reader", ("read",)),
+    "similarity": Kind("askalike.similarities", "askalike.similarities", "Similarity", ("score",)),
+    "encoder": Kind("askalike.encoders", "askalike.encoders", "Encoder", ("from_settings", "open", "fit", "encode")),
+    "ranker": Kind("askalike.rankers", "askalike.rankers", "Ranker", ("build",)),
+    "features": Kind("askalike.text.features", "askalike.features", "Features", ("load", "save", "encode")),
+    "loss": Kind("askalike.training.losses", "askalike.losses", "Loss", ("__call__",)),
+    "network": Kind("askalike.nn", "askalike.networks", "Network", ("forward",)),
+    "engine": Kind("askalike.engines", "askalike.engines", "Engine", ("search",)),
 }
-SUFFIXES = {"features": "Features"}
-"""What a class's name ends with where that is not its kind's name."""
+
+
+def names(kind: str) -> tuple[str, ...]:
+    """Return the registered names of one kind, sorted. Raises SettingsError for an entry point that is not allowed."""
+    return tuple(sorted((*builtin_names(kind), *_entry_points(kind))))
 
 
 @cache
-def names(kind: str) -> tuple[str, ...]:
-    """The registered names of one kind, sorted. Nothing is imported but the kind's package."""
-    files = importlib.resources.files(PACKAGES[kind]).iterdir()
-    stems = (f.name.removesuffix(".py") for f in files if f.name.endswith(".py"))
-    return tuple(sorted(s for s in stems if not s.startswith("_")))
+def builtin_names(kind: str) -> tuple[str, ...]:
+    """Return the names of one kind that askalike itself brings, sorted. The kind's package is not imported."""
+    spec = importlib.util.find_spec(KINDS[kind].package)
+    files = pkgutil.iter_modules(spec.submodule_search_locations if spec else ())
+    return tuple(sorted(file.name for file in files if not file.name.startswith("_")))
+
+
+def find_kind(name: str, kinds: Sequence[str]) -> str | None:
+    """Return the first of the kinds that has an entry of this name, built-in entries before all others.
+
+    Entry points are read only for a name that is not built-in.
+    """
+    builtin = next((kind for kind in kinds if name in builtin_names(kind)), None)
+    return builtin or next((kind for kind in kinds if name in _entry_points(kind)), None)
 
 
 def load(kind: str, name: str) -> type[Any]:
-    """The class registered under a name: `lm_dirichlet` is `LmDirichletSimilarity` in `lm_dirichlet.py`.
+    """Return the class registered under a name, imported on first use.
 
-    Raises SettingsError for a name that is not there, with those that are.
+    Raises SettingsError for an unknown name, with those that are known, and for another package's entry that cannot be
+    used, with that package's name.
     """
-    if name not in names(kind):
+    if name in builtin_names(kind):
+        return _load_builtin(KINDS[kind], name)
+    if name not in _entry_points(kind):
         raise SettingsError(f"no {kind} is called {name!r}; there are: {', '.join(names(kind))}")
-    module = importlib.import_module(f"{PACKAGES[kind]}.{name}")
-    camel = "".join(part.capitalize() for part in name.split("_"))
-    return getattr(module, camel + SUFFIXES.get(kind, kind.capitalize()))  # type: ignore[no-any-return]
+    return _load_entry_point(kind, _entry_points(kind)[name])
+
+
+def _load_builtin(kind: Kind, name: str) -> type[Any]:
+    module = importlib.import_module(f"{kind.package}.{name}")
+    entries = [
+        value
+        for key, value in vars(module).items()
+        if key.endswith(kind.suffix) and not key.startswith("_") and value.__module__ == module.__name__
+    ]
+    if len(entries) != 1:
+        raise SettingsError(f"{module.__file__}: expected one class whose name ends with {kind.suffix}")
+    return entries[0]  # type: ignore[no-any-return]
+
+
+@cache
+def _entry_points(kind: str) -> "Mapping[str, EntryPoint]":
+    """Return what other packages add to a kind, by name."""
+    from importlib.metadata import entry_points
+
+    points: dict[str, EntryPoint] = {}
+    for point in entry_points(group=KINDS[kind].group):
+        if not ENTRY_NAME_PATTERN.fullmatch(point.name):
+            raise SettingsError(f"{_describe(kind, point)}: a name is lower-case letters, digits and '_'")
+        if point.name in builtin_names(kind):
+            raise SettingsError(
+                f"{_describe(kind, point)}: askalike has its own of this name; rename that one or uninstall the package"
+            )
+        if point.name in points:
+            raise SettingsError(
+                f"{_describe(kind, point)}: {_package_name(points[point.name])} adds one of this name too; "
+                "uninstall one of the packages"
+            )
+        points[point.name] = point
+    return points
+
+
+def _load_entry_point(kind: str, point: "EntryPoint") -> type[Any]:
+    try:
+        entry = point.load()
+    except (ImportError, AttributeError) as error:
+        raise SettingsError(f"{_describe(kind, point)}: {point.value} cannot be imported ({error})") from None
+    missing = [method for method in KINDS[kind].methods if not hasattr(entry, method)]
+    if missing or not isinstance(entry, type):
+        lacks = f"has no {', '.join(missing)}" if missing else "is no class"
+        raise SettingsError(
+            f"{_describe(kind, point)}: {point.value} {lacks}; expected a class as in docs/extending.md"
+        )
+    return entry
+
+
+def _describe(kind: str, point: "EntryPoint") -> str:
+    return f"package {_package_name(point)}: {kind} {point.name!r}"
+
+
+def _package_name(point: "EntryPoint") -> str:
+    return point.dist.name if point.dist else "?"
