@@ -3,9 +3,8 @@
 import pytest
 
 from askalike.errors import ArchiveError
-from askalike.labels.identical_answers import identical_answers
 from askalike.labels.partitions import create_partition
-from askalike.labels.splits import document_kind, labelled_splits, load_split, splits_to_hold_out
+from askalike.labels.splits import document_kind, identical_answers, labelled_splits, load_split, splits_to_hold_out
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.archive import Archive
 from askalike.types import Answer, Question

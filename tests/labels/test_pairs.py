@@ -149,14 +149,14 @@ def test_a_group_has_its_own_links_only(archive):
 
 def revealed(archive: Archive, hidden: list[str]) -> list[TrainingPair]:
     """The training pairs of two texts that hidden labels say are the same, by whatever chain of links."""
-    known = Clusters.read(archive.connection)
-    secret = {known.cluster_of(label.text_id) for name in hidden for label in read_labels(archive.connection, name)}
+    clusters = Clusters.read(archive.connection)
+    secret = {clusters.cluster_of(label.text_id) for name in hidden for label in read_labels(archive.connection, name)}
     across = [
         p
         for p in training_pairs(archive.view(held_out_splits=hidden), list(SIGNALS))
         if not isinstance(p.positive, Answer)
     ]
-    return [p for p in across if p.query.id != p.positive.id and known.cluster_of(p.positive.id) in secret]
+    return [p for p in across if p.query.id != p.positive.id and clusters.cluster_of(p.positive.id) in secret]
 
 
 NUMBERS = st.integers(0, 19).map(str)

@@ -35,8 +35,8 @@ def fill(archive: Archive, clusters: int = 20) -> None:
 
 
 def clusters_of(archive: Archive, name: str) -> set[str]:
-    known = Clusters.read(archive.connection)
-    return {known.cluster_of(label.text_id) for label in read_labels(archive.connection, name)}
+    clusters = Clusters.read(archive.connection)
+    return {clusters.cluster_of(label.text_id) for label in read_labels(archive.connection, name)}
 
 
 def test_components_are_named_by_their_least_node():
@@ -58,7 +58,7 @@ def test_components_do_not_depend_on_the_order_of_links(edges, order):
     assert all(found[a] == found[b] for a, b in edges)
 
 
-WAYS = st.one_of(
+SPLITTERS = st.one_of(
     st.builds(
         ClusterSplitter, seed=st.integers(0, 9), shares=st.sampled_from([(0.8, 0.1, 0.1), (0.5, 0.5), (0.2, 0.3, 0.5)])
     ),
@@ -66,34 +66,36 @@ WAYS = st.one_of(
     st.builds(TimeSplitter, before=st.just("2012"), after=st.sampled_from([None, "2012", "2014-06"])),
 )
 DATES = st.one_of(st.none(), st.integers(2008, 2020).map(lambda year: f"{year}-06-15T00:00:00"))
-ASKED = st.lists(st.tuples(st.integers(0, 15).map(str), DATES), max_size=60).map(
+QUERIES = st.lists(st.tuples(st.integers(0, 15).map(str), DATES), max_size=60).map(
     lambda rows: [SplitQuery(str(n), cluster, date) for n, (cluster, date) in enumerate(rows)]
 )
 
 
-@given(WAYS, ASKED, st.randoms())
-def test_no_cluster_is_ever_in_two_parts_and_order_does_not_matter(way, asked, order):
-    divided = way.assign_parts(asked)
-    cluster = {query.id: query.cluster for query in asked}
-    assert set(divided.values()) <= set(way.part_names)
-    assert len({(cluster[id], part) for id, part in divided.items()}) == len({cluster[id] for id in divided})
-    assert way.assign_parts(order.sample(asked, len(asked))) == divided
-    if not isinstance(way, TimeSplitter):
-        assert divided.keys() == cluster.keys()
+@given(SPLITTERS, QUERIES, st.randoms())
+def test_no_cluster_is_ever_in_two_parts_and_order_does_not_matter(splitter, queries, order):
+    part_by_query = splitter.assign_parts(queries)
+    cluster = {query.id: query.cluster for query in queries}
+    assert set(part_by_query.values()) <= set(splitter.part_names)
+    assert len({(cluster[id], part) for id, part in part_by_query.items()}) == len(
+        {cluster[id] for id in part_by_query}
+    )
+    assert splitter.assign_parts(order.sample(queries, len(queries))) == part_by_query
+    if not isinstance(splitter, TimeSplitter):
+        assert part_by_query.keys() == cluster.keys()
 
 
 def test_parts_have_their_shares():
-    asked = [SplitQuery(str(n), str(n // 4)) for n in range(4000)]
-    divided = ClusterSplitter().assign_parts(asked)
-    sizes = [list(divided.values()).count(part) for part in ("train", "dev", "test")]
+    queries = [SplitQuery(str(n), str(n // 4)) for n in range(4000)]
+    part_by_query = ClusterSplitter().assign_parts(queries)
+    sizes = [list(part_by_query.values()).count(part) for part in ("train", "dev", "test")]
     assert sizes == pytest.approx([3200, 400, 400], abs=4)
-    assert ClusterSplitter(seed=1).assign_parts(asked) != divided
-    folds = list(FoldSplitter(folds=3).assign_parts(asked).values())
+    assert ClusterSplitter(seed=1).assign_parts(queries) != part_by_query
+    folds = list(FoldSplitter(folds=3).assign_parts(queries).values())
     assert [folds.count(part) for part in ("1", "2", "3")] == pytest.approx([1333, 1333, 1333], abs=4)
 
 
 def test_time_leaves_out_what_is_asked_about_again_later_and_what_has_no_date():
-    asked = [
+    queries = [
         SplitQuery("old", "x", "2010-01-01"),
         SplitQuery("new", "x", "2015-01-01"),
         SplitQuery("1", "y", "2010"),
@@ -101,23 +103,23 @@ def test_time_leaves_out_what_is_asked_about_again_later_and_what_has_no_date():
         SplitQuery("3", "z", "2012-01-01T00:00:00"),
         SplitQuery("?", "z"),
     ]
-    way = TimeSplitter(before="2012-01-01", after="2014")
-    assert way.part_names == ("train", "dev", "test")
-    assert way.assign_parts(asked) == {"new": "test", "1": "train", "2": "train", "3": "dev"}
+    splitter = TimeSplitter(before="2012-01-01", after="2014")
+    assert splitter.part_names == ("train", "dev", "test")
+    assert splitter.assign_parts(queries) == {"new": "test", "1": "train", "2": "train", "3": "dev"}
     assert TimeSplitter(after="2012").part_names == ("train", "test")
-    assert TimeSplitter(after="2012").assign_parts(asked) == {"new": "test", "1": "train", "2": "train", "3": "test"}
+    assert TimeSplitter(after="2012").assign_parts(queries) == {"new": "test", "1": "train", "2": "train", "3": "test"}
 
 
 def test_parts_are_found_by_name_like_given_splits(archive):
     fill(archive)
-    made = create_partition(archive, "cluster", {"shares": [0.6, 0.2, 0.2]})
-    assert [(p.split, p.queries, p.clusters, p.links, p.largest) for p in made.parts] == [
+    partition = create_partition(archive, "cluster", {"shares": [0.6, 0.2, 0.2]})
+    assert [(p.split, p.queries, p.clusters, p.links, p.largest) for p in partition.parts] == [
         ("cluster/train", 24, 12, 24, 2),
         ("cluster/dev", 8, 4, 8, 2),
         ("cluster/test", 8, 4, 8, 2),
     ]
-    assert (made.of, made.by, made.left_out) == ("duplicates", "cluster", 0)
-    assert made.description == "duplicates by cluster, shares 0.6 0.2 0.2, seed 0"
+    assert (partition.of, partition.by, partition.left_out) == ("duplicates", "cluster", 0)
+    assert partition.description == "duplicates by cluster, shares 0.6 0.2 0.2, seed 0"
     assert labelled_splits(archive) == ["duplicates", "cluster/train", "cluster/dev", "cluster/test"]
     whole, dev = load_split(archive, "duplicates"), load_split(archive, "cluster/dev")
     assert len(dev.queries) == 8
@@ -128,9 +130,9 @@ def test_parts_are_found_by_name_like_given_splits(archive):
 
 def test_the_same_again_is_no_change_and_another_is_refused(archive):
     fill(archive)
-    made = create_partition(archive, "cluster")
+    partition = create_partition(archive, "cluster")
     written = archive.connection.total_changes
-    assert create_partition(archive, "cluster") == made
+    assert create_partition(archive, "cluster") == partition
     assert archive.connection.total_changes == written
     with pytest.raises(ArchiveError, match="'cluster' is there, of duplicates by cluster, .*--name NAME, or .*replace"):
         create_partition(archive, "cluster", {"seed": 1})
@@ -157,7 +159,7 @@ def test_what_cannot_be_cut_is_said_in_one_line(archive):
 
 
 @pytest.mark.parametrize(
-    ("by", "values", "said"),
+    ("by", "values", "message"),
     [
         ("luck", {}, "cannot be cut by 'luck'; it can by: cluster, category, tag, time, folds"),
         ("cluster", {"shares": [0.5, 0.4]}, "split by cluster: expected two or three shares above 0 that add up to 1"),
@@ -169,8 +171,8 @@ def test_what_cannot_be_cut_is_said_in_one_line(archive):
         ("folds", {"folds": 1}, "folds=1: Input should be greater"),
     ],
 )
-def test_wrong_settings(archive, by, values, said):
-    with pytest.raises(SettingsError, match=said):
+def test_wrong_settings(archive, by, values, message):
+    with pytest.raises(SettingsError, match=message):
         create_partition(archive, by, values)
 
 
@@ -179,8 +181,8 @@ def test_a_given_split_is_cut_by_its_judgements_with_its_candidates(archive):
     archive.upsert(EvaluationQuery(s, Question(f"q{n}", "?")) for s in ("train", "dev") for n in range(10))
     archive.upsert(Judgement("train", f"q{n}", f"d{n // 2}", 1, 1) for n in range(10))
     archive.upsert(Judgement("train", f"q{n}", f"d{n + 10}", 0, 2) for n in range(10))
-    made = create_partition(archive, "cluster", {"shares": [0.5, 0.5]})
-    assert [(p.split, p.queries, p.clusters) for p in made.parts] in (
+    partition = create_partition(archive, "cluster", {"shares": [0.5, 0.5]})
+    assert [(p.split, p.queries, p.clusters) for p in partition.parts] in (
         [("cluster/train", 6, 3), ("cluster/test", 4, 2)],
         [("cluster/train", 4, 2), ("cluster/test", 6, 3)],
     )
@@ -204,8 +206,8 @@ def test_a_part_can_be_cut_again(archive):
 
 def test_rephrasings_of_one_question_stay_together(archive):
     archive.upsert(Question(str(n), f"question {n}", rephrasings=("one", "two", "three")) for n in range(10))
-    made = create_partition(archive, "folds")
-    assert [(p.queries, p.clusters, p.links) for p in made.parts] == [(6, 2, 6)] * 5
+    partition = create_partition(archive, "folds")
+    assert [(p.queries, p.clusters, p.links) for p in partition.parts] == [(6, 2, 6)] * 5
     assert splits_to_hold_out(archive, "folds/3") == ["folds/3"]
     assert splits_to_hold_out(archive, "rephrasings") == ["rephrasings"]
 
@@ -218,18 +220,18 @@ def test_given_splits_hold_out_all_but_train(archive):
 def test_chains_of_links_make_one_cluster_also_through_what_is_gone(archive):
     archive.upsert(Question(id, id) for id in "abc")
     archive.upsert([Link("a", "gone"), Link("b", "gone"), Link("c", "a", "related")])
-    known = Clusters.read(archive.connection)
-    assert known.cluster_of("a") == known.cluster_of("b") == "a"
-    assert known.cluster_of("c") == "c"
+    clusters = Clusters.read(archive.connection)
+    assert clusters.cluster_of("a") == clusters.cluster_of("b") == "a"
+    assert clusters.cluster_of("c") == "c"
 
 
 def test_a_query_that_only_shares_an_id_with_a_question_is_not_that_question(archive):
     archive.upsert([Question("1", "one"), Question("2", "two"), Question("3", "three")])
     archive.upsert([EvaluationQuery("test", Question("1", "something else")), Judgement("test", "1", "2", 1)])
     archive.upsert([EvaluationQuery("test", Question("3", "three")), Judgement("test", "3", "2", 1)])
-    known = Clusters.read(archive.connection)
-    assert known.cluster_of("1") == "1"
-    assert known.cluster_of("3") == known.cluster_of("2") == "2"
+    clusters = Clusters.read(archive.connection)
+    assert clusters.cluster_of("1") == "1"
+    assert clusters.cluster_of("3") == clusters.cluster_of("2") == "2"
 
 
 def test_insertion_order_does_not_matter(archive, tmp_path):
@@ -251,35 +253,38 @@ def test_archives_of_any_links(tmp_path_factory, links, seed):
         archive.upsert(Question(str(n), f"question {n}") for n in range(26))
         archive.upsert(Link(str(a), str(b)) for a, b in links)
         try:
-            made = create_partition(archive, "cluster", {"shares": [0.5, 0.5], "seed": seed})
+            partition = create_partition(archive, "cluster", {"shares": [0.5, 0.5], "seed": seed})
         except ArchiveError:
             return  # all in one cluster
-        one, other = (clusters_of(archive, part.split) for part in made.parts)
+        one, other = (clusters_of(archive, part.split) for part in partition.parts)
         assert one.isdisjoint(other)
 
 
 def test_a_real_community_by_cluster_and_time(shared_data, tmp_path):
     import_archive("stackexchange", [shared_data / "stackexchange/cs.stackexchange.com"], tmp_path / "cs")
     with Archive.open(tmp_path / "cs") as archive:
-        made = create_partition(archive, "cluster")
-        assert sum(part.queries for part in made.parts) == 210
-        assert sum(part.links for part in made.parts) == 212
+        partition = create_partition(archive, "cluster")
+        assert sum(part.queries for part in partition.parts) == 210
+        assert sum(part.links for part in partition.parts) == 212
         timed = create_partition(archive, "time", {"before": "2013-06", "after": "2014"})
         names = [part.split for part in timed.parts]
         train, dev, test = (load_split(archive, name).queries.values() for name in names)
         assert max(q.created_at for q in train) < "2013-06" <= min(q.created_at for q in dev)
         assert max(q.created_at for q in dev) < "2014" <= min(q.created_at for q in test)
-        known = [clusters_of(archive, part.split) for part in made.parts], [clusters_of(archive, n) for n in names]
-        assert all(len(set.union(*sets)) == sum(map(len, sets)) for sets in known)
+        clusters = (
+            [clusters_of(archive, part.split) for part in partition.parts],
+            [clusters_of(archive, n) for n in names],
+        )
+        assert all(len(set.union(*sets)) == sum(map(len, sets)) for sets in clusters)
 
 
 def test_titles_with_given_clusters(shared_data, tmp_path):
     import_archive("beir", [shared_data / "askubuntu-titles"], tmp_path / "au")
     with Archive.open(tmp_path / "au") as archive:
-        made = create_partition(archive, "cluster")
-        assert made.of == "train"
-        assert [p.queries for p in made.parts] == pytest.approx([9842, 1230, 1230], abs=60)
-        assert sum(p.clusters for p in made.parts) == 3483
+        partition = create_partition(archive, "cluster")
+        assert partition.of == "train"
+        assert [p.queries for p in partition.parts] == pytest.approx([9842, 1230, 1230], abs=60)
+        assert sum(p.clusters for p in partition.parts) == 3483
         sets = [clusters_of(archive, name) for name in ("cluster/train", "cluster/dev", "cluster/test", "dev")]
         assert len(set.union(*sets)) == sum(map(len, sets))
-        assert json.loads(json.dumps(made.settings)) == {"shares": [0.8, 0.1, 0.1], "seed": 0}
+        assert json.loads(json.dumps(partition.settings)) == {"shares": [0.8, 0.1, 0.1], "seed": 0}

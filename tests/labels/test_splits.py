@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from askalike.errors import ArchiveError
-from askalike.labels.splits import imported_splits, labelled_splits, load_split
+from askalike.labels.splits import default_split, imported_splits, labelled_splits, load_split
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
@@ -68,18 +68,18 @@ def test_candidates_keep_their_positions_and_unjudged_ones_are_not_in_the_qrels(
             Judgement("test", "unknown query", "1", 1, 1),
         ]
     )
-    it = load_split(archive, "test")
-    assert list(it.queries) == ["b", "a"]
-    assert it.queries["b"] == Question("b", "B", "body", "html", language="en")
-    assert it.qrels == {"b": {"1": 0, "2": 1}}
-    assert it.candidates == {"b": ["10", "2", "1"], "a": []}
+    test = load_split(archive, "test")
+    assert list(test.queries) == ["b", "a"]
+    assert test.queries["b"] == Question("b", "B", "body", "html", language="en")
+    assert test.qrels == {"b": {"1": 0, "2": 1}}
+    assert test.candidates == {"b": ["10", "2", "1"], "a": []}
 
 
 def test_judgements_without_positions_offer_no_candidates(archive):
     archive.upsert([EvaluationQuery("test", Question("1", "question 1")), Judgement("test", "1", "2", 2)])
-    it = load_split(archive, "test")
-    assert it.qrels == {"1": {"2": 2}}
-    assert it.candidates is None
+    test = load_split(archive, "test")
+    assert test.qrels == {"1": {"2": 2}}
+    assert test.candidates is None
 
 
 def test_judged_answers_are_apart_from_judged_questions(archive):
@@ -104,3 +104,16 @@ def test_the_210_duplicates_of_a_real_community(shared_data, tmp_path):
         derived = load_split(archive, labelled_splits(archive)[0])
     assert len(derived.queries) == 210
     assert sum(map(len, derived.qrels.values())) == 212
+
+
+def test_the_default_split_is_the_preferred_one_else_the_first_with_enough_queries(archive):
+    assert default_split(archive, "test") is None
+    archive.upsert([Link("1", "3"), Link("2", "3")])
+    assert default_split(archive, "test") == "duplicates"
+    assert default_split(archive, "test", min_queries=3) is None
+    for name in ("train", "test"):
+        archive.upsert([EvaluationQuery(name, Question("q", "?")), Judgement(name, "q", "1", 1)])
+    assert default_split(archive) == "train"
+    assert default_split(archive, "test", include_parts=True) == "test"
+    assert default_split(archive, "dev", last_resort="train") == "test"
+    assert default_split(archive, "dev", last_resort="test", min_queries=2) is None

@@ -11,6 +11,7 @@ from askalike.calibration.curves import Floats
 from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, HitFeatureExtractor
 from askalike.errors import ArchiveError, SettingsError
 from askalike.iteration import chunks
+from askalike.labels import splits
 from askalike.labels.clusters import Clusters
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out, uncut_splits
 from askalike.rankers import Ranker, build_with_retry
@@ -107,15 +108,12 @@ def count_found_by_rank(sample: CalibrationSample) -> tuple[int, ...]:
 
 def default_split(archive: Archive) -> str:
     """dev where there is one, else the first split with enough queries. Raises ArchiveError where none has."""
+    if name := splits.default_split(archive, "dev", last_resort="test", min_queries=MIN_QUERIES):
+        return name
     names = uncut_splits(archive)
     sizes = {name: len(load_split(archive, name).qrels) for name in names if name != "test" or len(names) == 1}
-    if "dev" in sizes:
-        return "dev"
-    enough = [name for name, size in sizes.items() if size >= MIN_QUERIES]
-    if not enough:
-        found = ", ".join(f"{name} {size}" for name, size in sizes.items()) or "none"
-        raise _too_few_error(archive, f"labelled queries: {found}")
-    return enough[0]
+    available = ", ".join(f"{name} {size}" for name, size in sizes.items()) or "none"
+    raise _too_few_error(archive, f"labelled queries: {available}")
 
 
 def load_query_clusters(archive: Archive, split_name: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from askalike.evaluation.macro import MacroEvaluation
 from askalike.evaluation.measures import evaluate
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
+from askalike.labels import splits
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
 from askalike.rankers import Ranker, build_with_retry
 from askalike.store.archive import Archive
@@ -21,13 +22,12 @@ DEFAULT_MEASURES = ("Success@1", "Success@5", "Success@10", "AP", "RR")
 
 def default_split(archive: Archive) -> str:
     """test where there is one, else the first split that has labels. Raises ArchiveError where none has."""
-    names = labelled_splits(archive)
-    if not names:
-        raise ArchiveError(
-            f"{archive.path}: nothing to evaluate with: no duplicate links, rephrasings or evaluation set; "
-            "import one, or evaluate a run with --run FILE --qrels FILE"
-        )
-    return "test" if "test" in names else names[0]
+    if name := splits.default_split(archive, "test", include_parts=True):
+        return name
+    raise ArchiveError(
+        f"{archive.path}: nothing to evaluate with: no duplicate links, rephrasings or evaluation set; "
+        "import one, or evaluate a run with --run FILE --qrels FILE"
+    )
 
 
 def tuning_splits(archive: Archive, dev: str | None = None, test: str | None = None) -> tuple[str, str | None]:

@@ -6,8 +6,7 @@ from typing import Self
 
 from askalike.errors import ArchiveError
 from askalike.experiments import measuring
-from askalike.labels.identical_answers import identical_answers
-from askalike.labels.splits import DocumentKind, load_split, splits_to_hold_out
+from askalike.labels.splits import DocumentKind, identical_answers, load_split, splits_to_hold_out
 from askalike.rankers import Ranker, build_with_retry
 from askalike.store.archive import Archive
 from askalike.store.view import View

@@ -1,1 +1,1 @@
-"""What counts as the same question: duplicate clusters, splits, partitions, training pairs."""
+"""What counts as the same question: duplicate clusters, splits, partitions and training pairs."""

@@ -1,4 +1,4 @@
-"""Which texts of an archive ask the same, as far as anybody has said so: the transitive closure of all labels."""
+"""Duplicate clusters, which are the transitive closure of all labels, and how whole clusters are dealt to parts."""
 
 import sqlite3
 from collections import Counter
@@ -14,40 +14,44 @@ from askalike.types import Qrels
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """The duplicate clusters of an archive, and those among them that hidden splits know of.
+    """The duplicate clusters of an archive, and the names of those that held-out splits have labels of.
 
-    Duplicate links and positive judgements join texts, all of them, hidden or not, also through a question that is no
-    longer there: two texts of different clusters are nowhere said to be the same.
+    Every duplicate link and every positive judgement joins two texts, also those of held-out splits and those through a
+    question that was deleted. No label therefore joins two texts of different clusters.
     """
 
     name_by_text: Mapping[str, str]
-    """Text → its cluster's name, the least id in it. A text that is not in here is a cluster by itself."""
+    """Text id → name of its cluster, which is the smallest id in it. A text without an entry is a cluster of its own."""
     held_out: frozenset[str] = frozenset()
+    """The names of the clusters with a text in a held-out split."""
 
     @classmethod
     def read(cls, connection: sqlite3.Connection, held_out_splits: Sequence[str] = ()) -> Self:
-        """Those of an archive's database; `hidden` names splits. About a second for 200,000 labels."""
+        """Read the clusters of an archive's database; 200,000 labels take about a second."""
         names = connected_components(_label_edges(connection))
         texts = (label.text_id for split in held_out_splits for label in read_labels(connection, split))
         return cls(names, frozenset(names.get(text, text) for text in texts))
 
     @property
     def visible_names(self) -> Mapping[str, str]:
-        """Text → its cluster's name, of the clusters of at least two texts that no hidden split knows of."""
+        """Text id → cluster name, for the clusters of at least two texts that are not held out."""
         sizes = Counter(self.name_by_text.values())
         return {text: name for text, name in self.name_by_text.items() if sizes[name] > 1 and name not in self.held_out}
 
     def cluster_of(self, text_id: str) -> str:
-        """The name of the cluster that a text, by its id, is in."""
+        """Return the name of a text's cluster."""
         return self.name_by_text.get(text_id, text_id)
 
     def is_held_out(self, *text_ids: str) -> bool:
-        """Whether a hidden split knows of the cluster of one of these texts."""
+        """Return whether the cluster of any of these texts is held out."""
         return any(self.cluster_of(text) in self.held_out for text in text_ids)
 
 
 def connected_components(edges: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Node → the least node that chains of edges lead to, for the nodes of all edges, in whatever order they come."""
+    """Map every node of an undirected graph to the smallest node of its connected component.
+
+    The result does not depend on the order of the edges.
+    """
     parent: dict[str, str] = {}
 
     def root(node: str) -> str:
@@ -55,37 +59,47 @@ def connected_components(edges: Iterable[tuple[str, str]]) -> dict[str, str]:
             parent[node] = node = parent[parent[node]]
         return node
 
-    for one, other in edges:
-        low, high = sorted((root(one), root(other)))
+    for left, right in edges:
+        low, high = sorted((root(left), root(right)))
         parent[high] = low
     return {node: root(node) for node in parent}
 
 
 def clusters_from_qrels(qrels: Qrels) -> dict[str, str]:
-    """The cluster of each query and relevant document: a query belongs with all that is relevant to it."""
+    """Map each query and each relevant document to its cluster: a query joins everything that is relevant to it."""
     pairs = ((query, document) for query, grades in qrels.items() for document, grade in grades.items() if grade > 0)
-    alone = ((query, query) for query in qrels)
-    return connected_components((*pairs, *alone))
+    loops = ((query, query) for query in qrels)
+    return connected_components((*pairs, *loops))
 
 
 def assign_folds(queries: Iterable[str], cluster_of: Mapping[str, str], n_folds: int, seed: int = 0) -> list[list[str]]:
-    """The queries in k folds of about one size, no cluster in two of them: the largest first, where there is room.
+    """Divide queries into folds of about equal size, each cluster whole in one fold.
 
-    A fold may be empty where there are fewer clusters than folds.
+    The largest clusters are dealt first; the seed orders clusters of one size. With fewer clusters than folds some folds
+    are empty.
     """
     members: dict[str, list[str]] = {}
     for query in queries:
         members.setdefault(cluster_of.get(query, query), []).append(query)
-    order = np.random.default_rng(seed).permutation(len(members))
     clusters = list(members.values())
-    parts: list[list[str]] = [[] for _ in range(n_folds)]
-    for cluster in sorted((clusters[i] for i in order), key=len, reverse=True):
-        _smallest_fold(parts).extend(cluster)
-    return parts
+    order = np.random.default_rng(seed).permutation(len(clusters))
+    largest_first = sorted((clusters[i] for i in order), key=len, reverse=True)
+    folds: list[list[str]] = [[] for _ in range(n_folds)]
+    for cluster, fold in zip(largest_first, deal_clusters(map(len, largest_first), [1.0] * n_folds), strict=True):
+        folds[fold].extend(cluster)
+    return folds
 
 
-def _smallest_fold(folds: Sequence[list[str]]) -> list[str]:
-    return min(folds, key=len)
+def deal_clusters(sizes: Iterable[int], shares: Sequence[float]) -> Iterator[int]:
+    """Yield the number of the part that each cluster goes to: the one that is farthest below its share so far.
+
+    sizes: the number of queries in each cluster, in the order in which the clusters are dealt.
+    """
+    filled = [0] * len(shares)
+    for size in sizes:
+        part = min(range(len(shares)), key=lambda n: filled[n] / shares[n])
+        filled[part] += size
+        yield part
 
 
 def _label_edges(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Partitions: a split cut into parts once, kept in the archive with its seed and settings, and found by name."""
+"""Partitions: a split is divided into parts once, and the archive stores the parts with seed and settings."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from askalike.clock import now
 from askalike.config import validate_settings
 from askalike.errors import ArchiveError, SettingsError
 from askalike.labels.clusters import Clusters
-from askalike.labels.splits import document_kind, imported_splits, load_split, uncut_splits
+from askalike.labels.splits import default_split, document_kind, imported_splits, load_split
 from askalike.labels.splitters import SPLITTERS, SplitQuery
 from askalike.store.archive import Archive, storage_errors
 from askalike.store.labels import DERIVED_LABELS_SQL, RelevanceLabel, partition_parts, read_labels
@@ -22,30 +22,37 @@ NAME_PATTERN = re.compile(r"\w[\w.-]*")
 
 @dataclass(frozen=True, slots=True)
 class PartSize:
-    """A part `PARTITION/PART`: its queries, the clusters they are in, relevant pairs, and queries of one cluster."""
+    """The size of one part."""
 
     split: str
+    """The part's name as a split, `PARTITION/PART`."""
     queries: int
     clusters: int
+    """The number of clusters that its queries are in."""
     links: int
+    """The number of pairs of a query and a relevant document."""
     largest: int
-    """How many queries the largest cluster has."""
+    """The number of queries in the largest cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A split (`of`) that was cut in a way (`by`) with these settings. `left_out` counts its queries in no part."""
+    """A split that was divided into parts."""
 
     name: str
     of: str
+    """The split that was divided."""
     by: str
+    """The splitter's name: cluster, category, tag, time or folds."""
     settings: Mapping[str, Any]
+    """The splitter's settings."""
     parts: tuple[PartSize, ...]
     left_out: int
+    """The number of queries that are in no part."""
 
     @property
     def description(self) -> str:
-        """How it was made, in words."""
+        """How the partition was made, in words."""
         settings = ", ".join(
             f"{key} {_format_value(value)}" for key, value in self.settings.items() if value is not None
         )
@@ -61,61 +68,69 @@ def create_partition(
     name: str | None = None,
     replace: bool = False,
 ) -> Partition:
-    """Cuts the split `of` (the archive's first if None) into parts and keeps these under `name` (or else `by`).
+    """Divide a split into parts and store these as a partition; return the partition.
 
-    by: cluster, category, tag, time or folds; `settings` are those of that way. The same again changes nothing. Raises
-    SettingsError for wrong settings or an unusable name, ArchiveError where another partition has the name (and not
-    `replace`), where there is nothing to cut, and where a part would be empty.
+    method: cluster, category, tag, time or folds. settings: those of that splitter. source_split: the archive's first
+    split if None. name: the method's name if None. A second call with the same arguments changes nothing.
+    Raises SettingsError for wrong settings or an unusable name. Raises ArchiveError where another partition has the name
+    (unless `replace`), where there is nothing to divide, and where a part would be empty.
     """
     if method not in SPLITTERS:
         raise SettingsError(f"a split cannot be cut by {method!r}; it can by: {', '.join(SPLITTERS)}")
-    way = validate_settings(SPLITTERS[method], settings or {}, f"split by {method}")
-    name, source_split = _check_name(archive, method if name is None else name), source_split or _default_split(archive)
+    splitter = validate_settings(SPLITTERS[method], settings or {}, f"split by {method}")
+    name, source_split = (
+        _check_name(archive, method if name is None else name),
+        source_split or _require_default_split(archive),
+    )
     _refuse_cycle(archive, name, source_split)
-    wanted = (source_split, method, json.dumps(way.model_dump()))
-    kept = archive.connection.execute("SELECT of, way, settings FROM partitions WHERE name = ?", (name,)).fetchone()
-    if kept == wanted:
+    definition = (source_split, method, json.dumps(splitter.model_dump()))
+    stored = archive.connection.execute("SELECT of, way, settings FROM partitions WHERE name = ?", (name,)).fetchone()
+    if stored == definition:
         return get_partition(archive, name)
-    if kept and not replace:
+    if stored and not replace:
         raise ArchiveError(
             f"{archive.path}: a partition {name!r} is there, of {get_partition(archive, name).description}; "
             "keep both with --name NAME, or cut it anew with --replace"
         )
-    divided = way.assign_parts(_split_queries(archive, source_split))
-    sizes = Counter(divided.values())
-    _refuse_empty(archive, source_split, {part: sizes[part] for part in way.part_names})
-    _store_partition(archive, name, wanted, divided)
+    part_by_query = splitter.assign_parts(_split_queries(archive, source_split))
+    sizes = Counter(part_by_query.values())
+    _refuse_empty(archive, source_split, {part: sizes[part] for part in splitter.part_names})
+    _store_partition(archive, name, definition, part_by_query)
     return get_partition(archive, name)
 
 
 def delete_partition(archive: Archive, name: str) -> None:
-    """Removes a partition, where there is one of that name."""
+    """Delete a partition, where there is one of that name."""
     with storage_errors(archive.path), atomic(archive.connection):
         archive.connection.execute("DELETE FROM partitions WHERE name = ?", (name,))
 
 
 def list_partitions(archive: Archive) -> list[Partition]:
-    """All that are kept, by name."""
+    """Return all partitions, by name."""
     names = [name for (name,) in archive.connection.execute("SELECT name FROM partitions ORDER BY name")]
     clusters = Clusters.read(archive.connection) if names else None
     return [get_partition(archive, name, clusters) for name in names]
 
 
 def get_partition(archive: Archive, name: str, clusters: Clusters | None = None) -> Partition:
-    """The one of that name, counted as the archive is now. Raises ArchiveError where there is none."""
+    """Return a partition with its sizes as the archive is now. Raises ArchiveError where there is none of that name."""
     sql = "SELECT of, way, settings FROM partitions WHERE name = ?"
     row = archive.connection.execute(sql, (name,)).fetchone()
     if row is None:
         raise ArchiveError(f"{archive.path}: no partition is called {name!r}; make it with: askalike split")
-    of, by, settings = row
-    place = dict(archive.connection.execute("SELECT query_id, part FROM parts WHERE partition = ?", (name,)))
-    known: dict[str | None, list[RelevanceLabel]] = defaultdict(list)
-    for label in read_labels(archive.connection, of):
-        known[place.get(label.query_id)].append(label)
+    source_split, method, settings = row
+    part_by_query = dict(archive.connection.execute("SELECT query_id, part FROM parts WHERE partition = ?", (name,)))
+    labels_by_part: dict[str | None, list[RelevanceLabel]] = defaultdict(list)
+    for label in read_labels(archive.connection, source_split):
+        labels_by_part[part_by_query.get(label.query_id)].append(label)
     clusters = clusters or Clusters.read(archive.connection)
-    own = {key: known[part.name] for key, part in partition_parts(archive.connection).items() if part.partition == name}
-    sizes = tuple(_measure_part(key, labelled, clusters) for key, labelled in own.items())
-    return Partition(name, of, by, json.loads(settings), sizes, len({label.query_id for label in known[None]}))
+    sizes = tuple(
+        _measure_part(split, labels_by_part[part.name], clusters)
+        for split, part in partition_parts(archive.connection).items()
+        if part.partition == name
+    )
+    left_out = len({label.query_id for label in labels_by_part[None]})
+    return Partition(name, source_split, method, json.loads(settings), sizes, left_out)
 
 
 def _measure_part(split: str, part_labels: Sequence[RelevanceLabel], clusters: Clusters) -> PartSize:
@@ -136,11 +151,10 @@ def _split_queries(archive: Archive, source_split: str) -> list[SplitQuery]:
     ]
 
 
-def _default_split(archive: Archive) -> str:
-    names = uncut_splits(archive)
-    if not names:
-        raise ArchiveError(f"{archive.path}: nothing to cut; import an evaluation set, or duplicate links")
-    return names[0]
+def _require_default_split(archive: Archive) -> str:
+    if name := default_split(archive):
+        return name
+    raise ArchiveError(f"{archive.path}: nothing to cut; import an evaluation set, or duplicate links")
 
 
 def _check_name(archive: Archive, name: str) -> str:
@@ -163,9 +177,9 @@ def _refuse_cycle(archive: Archive, name: str, source_split: str) -> None:
 
 def _refuse_empty(archive: Archive, source_split: str, sizes: Mapping[str, int]) -> None:
     if not all(sizes.values()):
-        found = ", ".join(f"{part} {size:,}" for part, size in sizes.items())
+        counts = ", ".join(f"{part} {size:,}" for part, size in sizes.items())
         raise ArchiveError(
-            f"{archive.path}: a part of {source_split} would be without a query ({found}); choose other shares, dates or folds, "
+            f"{archive.path}: a part of {source_split} would be without a query ({counts}); choose other shares, dates or folds, "
             "or a split with more queries; by time these need dates"
         )
 

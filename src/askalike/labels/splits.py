@@ -1,4 +1,4 @@
-"""Queries with their known answers: given splits, those an archive's own labels make, and parts of partitions."""
+"""Splits: imported ones, those derived from an archive's own labels, and the parts of partitions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, TypeVar
@@ -8,7 +8,7 @@ from askalike.iteration import chunks
 from askalike.store import labels
 from askalike.store.archive import Archive
 from askalike.store.labels import ANSWERS_SPLIT
-from askalike.store.view import QUESTION_SQL, question_from_row
+from askalike.store.view import QUESTION_SQL, View, question_from_row
 from askalike.types import Question, Split
 
 DocumentKind = Literal["questions", "answers"]
@@ -16,30 +16,30 @@ T = TypeVar("T")
 
 
 def imported_splits(archive: Archive) -> list[str]:
-    """The names of the splits whose queries an evaluation set gave: train, dev, test, then by name."""
+    """Return the names of the imported splits: train, dev, test, then the others by name."""
     return labels.imported_splits(archive.connection)
 
 
 def labelled_splits(archive: Archive, kind: DocumentKind = "questions") -> list[str]:
-    """The names of the splits that have judged or offered documents of this kind.
+    """Return the names of the splits with judgements or candidates of this document kind.
 
-    First the given ones or, where there is none, the derived ones that are not empty: `duplicates`,
-    `rephrasings`; of answers, `answers`. Then the parts of partitions, `PARTITION/PART`.
+    The imported splits come first. Without any, the derived splits that are not empty take their place: `duplicates` and
+    `rephrasings`, or `answers` where documents are answers. Then come the parts of partitions, `PARTITION/PART`.
     """
-    whole = uncut_splits(archive, kind)
-    judged = {*whole, *DERIVED_SPLITS} if kind == "questions" else set(whole)
-    return whole + [
+    uncut = uncut_splits(archive, kind)
+    judged = {*uncut, *DERIVED_SPLITS} if kind == "questions" else set(uncut)
+    return uncut + [
         name for name, part in labels.partition_parts(archive.connection).items() if part.source_split in judged
     ]
 
 
 def document_kind(archive: Archive, name: str) -> DocumentKind:
-    """What the queries of a split look for: answers if it is `answers` or was cut from that, else questions."""
+    """Return what the queries of a split rank: answers for the split `answers` and its parts, else questions."""
     return "answers" if labels.ranks_answers(archive.connection, name) else "questions"
 
 
 def uncut_splits(archive: Archive, kind: DocumentKind = "questions") -> list[str]:
-    """The names of the labelled splits without the parts of partitions."""
+    """Return the names of the labelled splits without the parts of partitions."""
     sql = "SELECT DISTINCT split FROM judgements WHERE of = ?"
     judged = {name for (name,) in archive.connection.execute(sql, (kind,))}
     names = [name for name in imported_splits(archive) if name in judged]
@@ -47,33 +47,54 @@ def uncut_splits(archive: Archive, kind: DocumentKind = "questions") -> list[str
         return names
     if kind == "answers":
         return [ANSWERS_SPLIT] * labels.split_exists(archive.connection, ANSWERS_SPLIT)
-    return [name for name, found in DERIVED_SPLITS.items() if next(found(archive), None)]
+    return [name for name, read in DERIVED_SPLITS.items() if next(read(archive), None)]
+
+
+def default_split(
+    archive: Archive,
+    preferred: str | None = None,
+    *,
+    last_resort: str | None = None,
+    min_queries: int = 0,
+    include_parts: bool = False,
+) -> str | None:
+    """Return the split to use where none is named, None where no split meets the requirements.
+
+    That is `preferred` where the archive has it, else the first split with at least `min_queries` judged queries.
+    last_resort: a split that is taken only where it is the only one. include_parts: parts of partitions qualify, too.
+    """
+    names = labelled_splits(archive) if include_parts else uncut_splits(archive)
+    names = [name for name in names if name != last_resort or len(names) == 1]
+    if preferred in names:
+        return preferred
+    return next((n for n in names if not min_queries or len(load_split(archive, n).qrels) >= min_queries), None)
 
 
 def splits_to_hold_out(archive: Archive, name: str) -> list[str]:
-    """The splits that a ranker which is measured on the split `name` must not have learned from.
+    """Return the splits that a ranker must not have learned from if it is measured on the split `name`.
 
-    Of a part: the dev and test parts of its partition (of folds: that fold alone), and what is held out beside the
-    split that was cut. Of a given split: every given one but train. Of any other: itself.
+    For a part these are the dev and test parts of its partition (for a fold only that fold) and what is held out for the
+    source split besides the source split itself. For an imported split they are all imported splits but train. Any
+    other split stands for itself.
     """
     part = labels.partition_parts(archive.connection).get(name)
     if name in imported_splits(archive):
         return [split for split in imported_splits(archive) if split != "train"]
     if part is None:
         return [name]
-    own = [f"{part.partition}/{other}" for other in ("dev", "test")] if part.name in labels.SPLIT_ORDER else [name]
+    siblings = [f"{part.partition}/{other}" for other in ("dev", "test")] if part.name in labels.SPLIT_ORDER else [name]
     known = labels.partition_parts(archive.connection)
-    return [split for split in own if split in known] + [
+    return [split for split in siblings if split in known] + [
         s for s in splits_to_hold_out(archive, part.source_split) if s != part.source_split
     ]
 
 
 def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") -> Split:
-    """The queries, judgements and candidates of one split: a given one, else the derived one or the part of that name.
+    """Return the queries, judgements and candidates of the imported split, derived split or part of that name.
 
-    Of a given split every query is there, in the order it was imported; its candidates, where any are given, are in
-    their given order, and a query without one has none. A candidate that is not judged is not in the qrels. A part has
-    what the split has that it was cut from, of its own queries.
+    An imported split has all its queries, in the order of import. Its candidates are in their imported order; where no
+    query has candidates, `candidates` is None. A candidate without a judgement is not in the qrels. A part has the
+    judgements and candidates of its source split for its own queries.
     Raises ArchiveError where there is no such split.
     """
     queries = labels.imported_queries(archive.connection, name)
@@ -87,14 +108,14 @@ def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") ->
         return answered
     if part := labels.partition_parts(archive.connection).get(name):
         return _restrict(load_split(archive, part.source_split, kind), labels.part_query_ids(archive.connection, part))
-    there = ", ".join(labelled_splits(archive, kind)) or "none; import an evaluation set, or duplicate links"
-    raise ArchiveError(f"{archive.path}: no split {name!r} with judged {kind}; there are: {there}")
+    names = ", ".join(labelled_splits(archive, kind)) or "none; import an evaluation set, or duplicate links"
+    raise ArchiveError(f"{archive.path}: no split {name!r} with judged {kind}; there are: {names}")
 
 
 def duplicate_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
-    """Each question that was closed as a duplicate, with the id of the original: once for each of its own links.
+    """Yield each question that was closed as a duplicate with the id of its original, once for each link.
 
-    Only links with both ends in the archive count; a query keeps its question's id, so that it never finds itself.
+    Only links with both ends in the archive count. A query keeps its question's id, so that it never finds itself.
     """
     view = archive.view()
     for links in chunks(link for link in view.links("duplicate") if link.source != link.target):
@@ -103,7 +124,7 @@ def duplicate_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
 
 
 def rephrasing_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
-    """Each rephrasing as a query `QUESTION_ID#N`, N from 1 as the question lists them, with its question's id."""
+    """Yield each rephrasing as a query `QUESTION_ID#N`, N counted from 1, with the id of its question."""
     for row in archive.connection.execute(f"{QUESTION_SQL} WHERE rephrasings != '[]' ORDER BY number"):
         question = question_from_row(row)
         for n, text in enumerate(question.rephrasings, 1):
@@ -111,27 +132,37 @@ def rephrasing_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
 
 
 def load_answers_split(archive: Archive) -> Split:
-    """Every question that has an answer which no data set calls bad; right are its own, and those of its twins.
+    """Return every question with an answer that no data set labels as bad, and the answers relevant to it.
 
-    Twins are questions with the very same text.
+    Relevant are its own answers and those of questions with exactly the same text.
     """
     queries: dict[str, Question] = {}
-    right: dict[tuple[str, str], dict[str, int]] = {}
+    relevant: dict[tuple[str, str], dict[str, int]] = {}
     view = archive.view()
     for chunk in chunks(question for _, question in view.questions()):
-        found = view.get_answers_to([question.id for question in chunk])
+        answers = view.get_answers_to([question.id for question in chunk])
         for question in chunk:
-            if good := [a.id for a in found[question.id] if a.body.strip() and a.label in (None, "Good")]:
+            if good := [a.id for a in answers[question.id] if a.body.strip() and a.label in (None, "Good")]:
                 queries[question.id] = question
-                right.setdefault((question.title, question.body), {}).update(dict.fromkeys(good, 1))
-    return Split(queries, {id: right[question.title, question.body] for id, question in queries.items()})
+                relevant.setdefault((question.title, question.body), {}).update(dict.fromkeys(good, 1))
+    return Split(queries, {id: relevant[question.title, question.body] for id, question in queries.items()})
+
+
+def identical_answers(view: View) -> dict[str, str]:
+    """Map the id of each answer with a text to the id of the first answer with the same text, whitespace aside."""
+    first_ids: dict[str, str] = {}
+    identical: dict[str, str] = {}
+    for _, answer in view.answers():
+        if text := " ".join(answer.body.split()):
+            identical[answer.id] = first_ids.setdefault(text, answer.id)
+    return identical
 
 
 DERIVED_SPLITS: Mapping[str, Callable[[Archive], Iterator[tuple[Question, str]]]] = {
     "duplicates": duplicate_queries,
     "rephrasings": rephrasing_queries,
 }
-"""Splits made of what an archive itself knows: each yields a query with the id of a relevant question."""
+"""The derived splits of questions; each function yields queries, each with the id of a relevant question."""
 
 
 def _load_derived(archive: Archive, name: str) -> Split:
@@ -144,13 +175,15 @@ def _load_derived(archive: Archive, name: str) -> Split:
 
 
 def _restrict(parent: Split, query_ids: set[str]) -> Split:
-    """A split of some of the queries of another."""
+    """Return a split of some of the queries of another."""
 
-    def own(rows: Mapping[str, T]) -> dict[str, T]:
+    def restrict(rows: Mapping[str, T]) -> dict[str, T]:
         return {id: row for id, row in rows.items() if id in query_ids}
 
     return Split(
-        own(parent.queries), own(parent.qrels), own(parent.candidates) if parent.candidates is not None else None
+        restrict(parent.queries),
+        restrict(parent.qrels),
+        restrict(parent.candidates) if parent.candidates is not None else None,
     )
 
 

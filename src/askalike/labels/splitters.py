@@ -1,7 +1,7 @@
-"""The ways to cut a split into parts, one class each: its settings, and which query goes where.
+"""Splitters: one class for each way to divide a split into parts, with its settings.
 
-Whichever way, no cluster is in two parts, and the parts depend on ids, dates, settings and the seed alone, not on the
-order in which anything was imported.
+Whatever the splitter, no cluster is in two parts. The parts depend on ids, dates, settings and the seed alone, not on the
+order in which records were imported.
 """
 
 from collections import defaultdict
@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple, Protocol, Self
 from pydantic import Field, model_validator
 
 from askalike.config import Settings
-from askalike.labels.clusters import connected_components
+from askalike.labels.clusters import connected_components, deal_clusters
 from askalike.store.samples import shuffle_names
 
 TRAIN_DEV_TEST = ("train", "dev", "test")
@@ -20,7 +20,7 @@ IsoDate = Annotated[str, Field(pattern=r"^\d{4}(-\d\d(-\d\d([T ].*)?)?)?$")]
 
 
 class SplitQuery(NamedTuple):
-    """A query as a cut sees it. `created_at`: an ISO 8601 date, or None where it is not known."""
+    """What a splitter reads of a query. `created_at` is an ISO 8601 date, or None where the date is unknown."""
 
     id: str
     cluster: str
@@ -30,18 +30,18 @@ class SplitQuery(NamedTuple):
 
 
 class Splitter(Protocol):
-    """A way to cut."""
+    """Divides the queries of a split into parts."""
 
     @property
     def part_names(self) -> Sequence[str]:
-        """The parts' names."""
+        """The names of the parts, in order."""
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        """Query id → the name of its part. A query that is in none is left out."""
+        """Map query ids to the names of their parts. A query that belongs to no part has no entry."""
 
 
 class ClusterSplitter(Settings):
-    """Whole duplicate clusters, in a seeded order, to train, dev and test; with two shares to train and test."""
+    """Deals whole duplicate clusters, in a seeded order, to train, dev and test; with two shares to train and test."""
 
     shares: tuple[float, ...] = Field((0.8, 0.1, 0.1), description="of the queries, of train, dev, test")
     seed: int = Field(0, ge=0, description="of the order in which clusters are dealt out")
@@ -54,56 +54,56 @@ class ClusterSplitter(Settings):
 
     @property
     def part_names(self) -> Sequence[str]:
-        """See Way.parts."""
+        """See Splitter.part_names."""
         return TRAIN_DEV_TEST if len(self.shares) == 3 else TRAIN_TEST
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        """See Way.divide. Parts come as near to their shares as clusters can: the one that lacks most has the next."""
-        return _deal_clusters(queries, dict(zip(self.part_names, self.shares, strict=True)), self.seed)
+        """See Splitter.assign_parts. The parts come as near to their shares as whole clusters allow."""
+        return _assign_clusters(queries, dict(zip(self.part_names, self.shares, strict=True)), self.seed)
 
 
 class CategorySplitter(ClusterSplitter):
-    """Whole categories, each with the duplicate clusters that reach into it: none is in two parts.
+    """Deals whole categories, each with the duplicate clusters that reach into it, so that none is in two parts.
 
-    A query without a category goes with its cluster alone.
+    A query without a category goes with its cluster.
     """
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        """See Way.divide."""
+        """See Splitter.assign_parts."""
         return super().assign_parts(
             _merge_clusters(list(queries), lambda query: [query.category] if query.category else [])
         )
 
 
 class TagSplitter(ClusterSplitter):
-    """Queries that share a tag, directly or by a chain, go together: no tag is in two parts."""
+    """Keeps queries together that share a tag, directly or by a chain, so that no tag is in two parts."""
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        """See Way.divide."""
+        """See Splitter.assign_parts."""
         return super().assign_parts(_merge_clusters(list(queries), lambda query: query.tags))
 
 
 class FoldSplitter(Settings):
-    """Parts `1`, `2`, … of about as many queries each, of whole duplicate clusters."""
+    """Deals whole duplicate clusters to parts `1`, `2`, … of about equal size."""
 
     folds: int = Field(5, ge=2, le=1000, description="how many")
     seed: int = Field(0, ge=0, description="of the order in which clusters are dealt out")
 
     @property
     def part_names(self) -> Sequence[str]:
-        """See Way.parts."""
+        """See Splitter.part_names."""
         return [str(n) for n in range(1, self.folds + 1)]
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        """See Way.divide."""
-        return _deal_clusters(queries, dict.fromkeys(self.part_names, 1.0), self.seed)
+        """See Splitter.assign_parts."""
+        return _assign_clusters(queries, dict.fromkeys(self.part_names, 1.0), self.seed)
 
 
 class TimeSplitter(Settings):
-    """Queries asked before one date to train, from another (or the same) on to test, those between to dev.
+    """Assigns queries before one date to train, those from another (or the same) date on to test, the rest to dev.
 
-    An older query whose cluster is asked about later again is left out, so that no part knows of the next one's
-    clusters. So is a query without a date.
+    A query is left out where a later part has a query of the same cluster, so that no part shares a cluster with the
+    next. A query without a date is left out, too.
     """
 
     before: IsoDate | None = Field(None, description="train ends before this date")
@@ -119,16 +119,16 @@ class TimeSplitter(Settings):
 
     @property
     def part_names(self) -> Sequence[str]:
-        """See Way.parts."""
+        """See Splitter.part_names."""
         return TRAIN_DEV_TEST if self.before and self.after and self.before < self.after else TRAIN_TEST
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        """See Way.divide."""
-        placed = [(query, self._part_index(query.created_at)) for query in queries if query.created_at]
-        latest: dict[str, int] = defaultdict(int)
-        for query, part in placed:
-            latest[query.cluster] = max(latest[query.cluster], part)
-        return {query.id: TRAIN_DEV_TEST[part] for query, part in placed if part == latest[query.cluster]}
+        """See Splitter.assign_parts."""
+        dated = [(query, self._part_index(query.created_at)) for query in queries if query.created_at]
+        last_part: dict[str, int] = defaultdict(int)
+        for query, part in dated:
+            last_part[query.cluster] = max(last_part[query.cluster], part)
+        return {query.id: TRAIN_DEV_TEST[part] for query, part in dated if part == last_part[query.cluster]}
 
     def _part_index(self, date: str) -> int:
         before, after = self.before or self.after or "", self.after or self.before or ""
@@ -147,23 +147,20 @@ SPLITTERS: Mapping[str, type[ClusterSplitter] | type[TimeSplitter] | type[FoldSp
 def _merge_clusters(
     queries: Sequence[SplitQuery], group_names: Callable[[SplitQuery], Sequence[str]]
 ) -> Iterator[SplitQuery]:
-    """The queries with clusters so large that no name is in two of them."""
+    """Yield the queries with their clusters joined wherever two clusters share a name, such as a tag."""
     edges = ((f"cluster {query.cluster}", f"name {name}") for query in queries for name in group_names(query))
     groups = connected_components(edges)
     for query in queries:
-        own = f"cluster {query.cluster}"
-        yield query._replace(cluster=groups.get(own, own))
+        node = f"cluster {query.cluster}"
+        yield query._replace(cluster=groups.get(node, node))
 
 
-def _deal_clusters(queries: Iterable[SplitQuery], shares: Mapping[str, float], seed: int) -> dict[str, str]:
-    """Each cluster in turn, in an order that the seed decides, to the part that is the farthest below its share."""
+def _assign_clusters(queries: Iterable[SplitQuery], shares: Mapping[str, float], seed: int) -> dict[str, str]:
+    """Map query ids to the names of their parts; the clusters are dealt in an order that the seed decides."""
     members: dict[str, list[str]] = defaultdict(list)
     for query in queries:
         members[query.cluster].append(query.id)
-    filled = dict.fromkeys(shares, 0)
-    found: dict[str, str] = {}
-    for cluster in shuffle_names(members, seed):
-        part = min(shares, key=lambda name: filled[name] / shares[name])
-        filled[part] += len(members[cluster])
-        found |= dict.fromkeys(members[cluster], part)
-    return found
+    clusters = [members[name] for name in shuffle_names(members, seed)]
+    part_names = list(shares)
+    dealt = zip(clusters, deal_clusters(map(len, clusters), list(shares.values())), strict=True)
+    return {query_id: part_names[part] for cluster, part in dealt for query_id in cluster}

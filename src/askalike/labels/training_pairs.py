@@ -1,4 +1,7 @@
-"""Training signals: what an archive itself says belongs together, as pairs of texts. One function a signal."""
+"""Training signals: pairs of texts that an archive's own labels and metadata say belong together.
+
+Each signal is one function from a SignalSource to pairs of texts, listed in SIGNALS.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,16 +18,16 @@ from askalike.store.view import View
 from askalike.types import Answer, LinkKind, Question, TrainingPair
 
 RARE_TAG_SHARE = 0.005
-"""A tag says something where at most this part of the questions have it, or few have it,"""
+"""A tag is rare if at most this share of the questions have it."""
 RARE_TAG_COUNT = 20
-"""namely so many."""
+"""A tag is also rare if at most this many questions have it."""
 
 TextPair = tuple[Question, Question | Answer]
 
 
 @dataclass(frozen=True, slots=True)
 class SignalSource:
-    """What signals are read from: a view, the duplicate clusters of the whole archive, and a seed for drawing."""
+    """What a signal reads: a view, the duplicate clusters of the whole archive, and the seed of what it draws."""
 
     view: View
     clusters: Clusters
@@ -35,12 +38,11 @@ Signal = Callable[[SignalSource], Iterator[TextPair]]
 
 
 def training_pairs(view: View, signals: Sequence[str], seed: int = 0) -> Iterator[TrainingPair]:
-    """The pairs of these signals, one signal after the other, each in the archive's order; streams.
+    """Yield the pairs of these signals, one signal after the other, each in the archive's order.
 
-    A pair of two questions never touches a duplicate cluster that a split hidden from the view knows of; none touches a
-    question that the view withholds. A pair's
-    cluster is that of its positive; `View.clusters()` knows that of any text by its id, for those who draw negatives.
-    Raises SettingsError where there is no such signal.
+    No pair of two questions touches a duplicate cluster of a split that the view holds out. No pair touches a question
+    that the view excludes. A pair's cluster is that of its positive.
+    Raises SettingsError for an unknown signal.
     """
     if unknown := [name for name in signals if name not in SIGNALS]:
         raise SettingsError(f"no signal is called {', '.join(unknown)}; there are: {', '.join(SIGNALS)}")
@@ -48,24 +50,24 @@ def training_pairs(view: View, signals: Sequence[str], seed: int = 0) -> Iterato
 
 
 def count_pairs(view: View, signals: Sequence[str] | None = None) -> dict[str, int]:
-    """How many pairs each signal has (each there is, if None). Reads them all."""
+    """Count the pairs of each signal (of all signals if None). Reads all pairs."""
     names = list(SIGNALS) if signals is None else signals
-    found = Counter(pair.signal for pair in training_pairs(view, names))
-    return {name: found[name] for name in names}
+    counts = Counter(pair.signal for pair in training_pairs(view, names))
+    return {name: counts[name] for name in names}
 
 
 def duplicates(source: SignalSource) -> Iterator[TextPair]:
-    """Each question that was closed as a duplicate, with its original."""
+    """Yield each question that was closed as a duplicate, with its original."""
     return _linked_pairs(source, "duplicate")
 
 
 def related(source: SignalSource) -> Iterator[TextPair]:
-    """Questions that somebody linked without calling them the same; none of one duplicate cluster."""
+    """Yield questions that were linked as related and are not in one duplicate cluster."""
     return _linked_pairs(source, "related", lambda a, b: source.clusters.cluster_of(a) != source.clusters.cluster_of(b))
 
 
 def title_body(source: SignalSource) -> Iterator[TextPair]:
-    """Each question's title with its body."""
+    """Yield each question's title with its body."""
     for _, q in source.view.questions():
         if q.title.strip() and q.body.strip():
             title = Question(q.id, q.title, language=q.language)
@@ -73,16 +75,16 @@ def title_body(source: SignalSource) -> Iterator[TextPair]:
 
 
 def question_answer(source: SignalSource) -> Iterator[TextPair]:
-    """Each question with its accepted answer, else the one with most votes, else the first.
+    """Yield each question with its accepted answer, else the one with most votes, else the first.
 
-    Where a data set judges answers, one that it does not call Good is none; so is one from after the view's end.
-    Questions of which a hidden split knows the answers, and their duplicates, are left out.
+    Where a data set labels answers, only answers labelled Good count. Answers from after the view's end do not count.
+    Questions whose answers a held-out split ranks, and their duplicates, are left out.
     """
-    unseen = _held_out_answer_clusters(source)
-    shown = (
-        question for _, question in source.view.questions() if source.clusters.cluster_of(question.id) not in unseen
+    held_out = _held_out_answer_clusters(source)
+    questions = (
+        question for _, question in source.view.questions() if source.clusters.cluster_of(question.id) not in held_out
     )
-    for chunk in chunks(shown):
+    for chunk in chunks(questions):
         answers = source.view.get_answers_to([question.id for question in chunk])
         for question in chunk:
             good = (a for a in answers[question.id] if a.label in (None, "Good") and a.body.strip())
@@ -91,34 +93,35 @@ def question_answer(source: SignalSource) -> Iterator[TextPair]:
 
 
 def same_category(source: SignalSource) -> Iterator[TextPair]:
-    """Questions of one category, each with one or two partners, drawn with the seed."""
+    """Yield pairs of questions of one category: each question has one or two partners, drawn with the seed."""
     return _pair_neighbours(source, source.view.groups_sharing("category"))
 
 
 def same_tag(source: SignalSource) -> Iterator[TextPair]:
-    """Questions with a rare tag in common, each with one or two partners a tag, drawn with the seed.
+    """Yield pairs of questions with a rare tag in common: each has one or two partners for each tag, drawn with the seed.
 
-    Rare are tags of at most 1 in 200 questions, or of no more than 20.
+    A tag is rare if at most 1 in 200 questions have it, or no more than 20.
     """
-    most = max(RARE_TAG_COUNT, RARE_TAG_SHARE * len(source.view))
-    return _pair_neighbours(source, ((tag, ids) for tag, ids in source.view.groups_sharing("tag") if len(ids) <= most))
+    max_size = max(RARE_TAG_COUNT, RARE_TAG_SHARE * len(source.view))
+    groups = ((tag, ids) for tag, ids in source.view.groups_sharing("tag") if len(ids) <= max_size)
+    return _pair_neighbours(source, groups)
 
 
 def rephrasings(source: SignalSource) -> Iterator[TextPair]:
-    """Each other phrasing of a question, as `ID#N`, with the question."""
+    """Yield each rephrasing of a question, as `ID#N`, with the question."""
     for _, question in source.view.questions():
         for n, text in enumerate(question.rephrasings, 1):
             yield Question(f"{question.id}#{n}", text, language=question.language), question
 
 
 def judgements(source: SignalSource) -> Iterator[TextPair]:
-    """The queries of given evaluation sets with what is judged relevant to them, where no hidden split knows of it."""
+    """Yield the queries of imported splits with the questions judged relevant to them, held-out clusters left out."""
     connection = source.view.connection
     for split in imported_splits(connection):
         queries = imported_queries(connection, split)
-        known = (x for x in read_labels(connection, split) if not source.clusters.is_held_out(x.text_id))
+        labels = (x for x in read_labels(connection, split) if not source.clusters.is_held_out(x.text_id))
         for chunk in chunks(
-            (queries[x.query_id], x.relevant_id) for x in known if x.relevant_id not in (None, x.query_id)
+            (queries[x.query_id], x.relevant_id) for x in labels if x.relevant_id not in (None, x.query_id)
         ):
             documents = source.view.get_questions(id for _, id in chunk if id)
             for query, id in chunk:
@@ -127,9 +130,9 @@ def judgements(source: SignalSource) -> Iterator[TextPair]:
 
 
 def feedback(source: SignalSource) -> Iterator[TextPair]:
-    """What people asked over HTTP, with the question of which they said that it asks the same; nothing held out."""
-    right = (j for j in training_pairs_from_feedback(source.view.connection, source.view.before) if j.relevant)
-    for chunk in chunks(right):
+    """Yield queries asked over HTTP with the questions that people marked as asking the same."""
+    relevant = (j for j in training_pairs_from_feedback(source.view.connection, source.view.before) if j.relevant)
+    for chunk in chunks(relevant):
         questions = source.view.get_questions({j.document_id for j in chunk})
         yield from ((j.query, questions[j.document_id]) for j in chunk if j.document_id in questions)
 
@@ -148,7 +151,7 @@ SIGNALS: Mapping[str, Signal] = {
         feedback,
     )
 }
-"""A new signal is a function from Source to pairs of texts, added here."""
+"""Signal name → function. A new signal is one more function here."""
 
 
 def _generate_pairs(source: SignalSource, signals: Sequence[str]) -> Iterator[TrainingPair]:
@@ -162,7 +165,7 @@ def _generate_pairs(source: SignalSource, signals: Sequence[str]) -> Iterator[Tr
 
 
 def _held_out_answer_clusters(source: SignalSource) -> frozenset[str]:
-    """The clusters whose answers a split hidden from the view looks for."""
+    """Return the clusters of the questions whose answers a held-out split ranks."""
     connection = source.view.connection
     splits = [name for name in source.view.held_out_splits if ranks_answers(connection, name)]
     return frozenset(
@@ -184,12 +187,12 @@ def _predates_view_end(text: Question | Answer, view: View) -> bool:
 
 
 def _pair_neighbours(source: SignalSource, groups: Iterable[tuple[str, list[str]]]) -> Iterator[TextPair]:
-    """Every question of a group with the next one, in a seeded order."""
-    ids = (pair for _, own in groups for pair in pairwise(shuffle_names(own, source.seed)))
+    """Yield every question of a group with the next one, in an order that the seed decides."""
+    ids = (pair for _, members in groups for pair in pairwise(shuffle_names(members, source.seed)))
     return _read_text_pairs(source.view, ids)
 
 
 def _read_text_pairs(view: View, ids: Iterable[tuple[str, str]]) -> Iterator[TextPair]:
     for chunk in chunks(ids):
-        found = view.get_questions({id for pair in chunk for id in pair})
-        yield from ((found[a], found[b]) for a, b in chunk if a in found and b in found)
+        questions = view.get_questions({id for pair in chunk for id in pair})
+        yield from ((questions[a], questions[b]) for a, b in chunk if a in questions and b in questions)
