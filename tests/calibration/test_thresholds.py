@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from askalike.calibration.thresholds import (
     MIN_HITS_ABOVE,
-    BinomialProportion,
     choose_threshold,
     find_lowest_threshold,
     measure_threshold,
     measure_thresholds,
 )
+from askalike.evaluation.proportion import BinomialProportion
 
 
 def test_by_hand():

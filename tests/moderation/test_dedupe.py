@@ -9,7 +9,7 @@ import pytest
 
 from askalike import rankers
 from askalike.calibration.calibrating import calibrate
-from askalike.calibration.prevalence import estimate_prevalence, shift_prior
+from askalike.calibration.curves import estimate_prevalence, shift_prior
 from askalike.errors import InputError, SettingsError
 from askalike.moderation import neighbours as module
 from askalike.moderation.dedupe import dedupe, propose_cluster
@@ -99,7 +99,7 @@ def test_what_was_asked_again_is_found(desk, tmp_path):
 
 
 def test_it_goes_on_where_it_was_and_gives_the_same(desk, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BATCH", 50)
+    monkeypatch.setattr(module, "BATCH_SIZE", 50)
     with Archive.open(desk) as archive:
         dedupe(archive, rankers.create(WORDS), tmp_path / "whole.csv")
 
@@ -138,7 +138,7 @@ def test_all_that_asks_the_same_is_found_by_a_ranker_of_distinct_hits(desk, tmp_
             calibrate(archive, ranker).calibration.save(desk)
             found.append(dedupe(archive, ranker, tmp_path / f"{name}.csv"))
     words, distinct = found
-    assert distinct.found.count == words.found.count > 0
+    assert distinct.link_recall.count == words.link_recall.count > 0
     assert [{q.id for q in p.members} for p in distinct.proposals] == [
         {q.id for q in p.members} for p in words.proposals
     ]

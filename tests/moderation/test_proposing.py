@@ -63,7 +63,7 @@ def test_what_was_asked_again_is_proposed_with_its_probability(desk):
 
 def test_an_estimate_of_none_does_not_silence_it(desk, monkeypatch):
     calibrate(desk, rankers.create(WORDS), max_queries=200).calibration.save(desk.path)
-    monkeypatch.setattr(proposing, "prevalence", lambda probabilities, base_rate: 1e-6)
+    monkeypatch.setattr(proposing, "estimate_prevalence", lambda probabilities, base_rate: 1e-6)
     one = proposer(desk)
     finish(one)
     assert one._scan.duplicate_rate > 0.05  # 39 duplicate links among 264 questions
@@ -83,7 +83,7 @@ def test_the_newest_are_looked_at_first_and_new_ones_before_the_backlog(desk):
     one = proposer(desk)
     one.step()
     assert any("again-r020" in pair for pair in pairs(desk))
-    lost = desk.view().get(["r013"])["r013"]
+    lost = desk.view().get_questions(["r013"])["r013"]
     desk.upsert([replace(lost, id="new", title=f"{lost.title} Please help!", rephrasings=())])
     rankers.create(WORDS).build(desk.view())
     one._ranker.build(desk.view())
@@ -115,7 +115,7 @@ def test_another_ranker_looks_again_and_decisions_stay(desk):
 
 
 def test_many_new_questions_join_the_backlog(desk, monkeypatch):
-    monkeypatch.setattr(proposing, "MANY", 5)
+    monkeypatch.setattr(proposing, "MAX_NEW_QUESTIONS", 5)
     one = proposer(desk)
     finish(one)
     texts = [q for _, q in desk.view().questions()][:10]
@@ -133,6 +133,6 @@ def test_a_question_deleted_while_it_is_looked_for_does_no_harm(desk):
 
 
 def test_only_the_most_certain_wait(desk, monkeypatch):
-    monkeypatch.setattr(proposing, "MOST", 7)
+    monkeypatch.setattr(proposing, "MAX_PROPOSALS", 7)
     finish(proposer(desk))
     assert len(pending_proposals(desk, 100)) == 7

@@ -11,7 +11,8 @@ from askalike.calibration.calibrating import CalibrationReport, proportion_as_di
 from askalike.calibration.calibration import Threshold
 from askalike.calibration.curves import Floats
 from askalike.calibration.samples import rank_with_features
-from askalike.calibration.thresholds import THRESHOLD_GRID, BinomialProportion
+from askalike.calibration.thresholds import THRESHOLD_GRID
+from askalike.evaluation.proportion import BinomialProportion
 from askalike.rankers import Ranker, build_with_retry
 from askalike.readers._queries import read_queries
 from askalike.store.archive import Archive

@@ -26,13 +26,13 @@ from askalike.calibration.samples import (
     draw_sample,
 )
 from askalike.calibration.thresholds import (
-    BinomialProportion,
     ThresholdChoice,
     ThresholdRow,
     choose_threshold,
     measure_thresholds,
 )
 from askalike.errors import SettingsError
+from askalike.evaluation.proportion import BinomialProportion
 from askalike.rankers import Ranker
 from askalike.store.archive import Archive
 from askalike.types import Progress

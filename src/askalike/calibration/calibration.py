@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.calibration.curves import Curve, Floats
-from askalike.calibration.prevalence import shift_balanced_prior
+from askalike.calibration.curves import Curve, Floats, shift_balanced_prior
 from askalike.config import Settings, validate_settings
 from askalike.errors import ArchiveError
 from askalike.rankers import Ranker

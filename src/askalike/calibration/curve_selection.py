@@ -6,10 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.calibration.curves import Curve, Floats, ProductCurve
+from askalike.calibration.curves import (
+    Curve,
+    CurveFitter,
+    Floats,
+    ProductCurve,
+    fit_typicality,
+    isotonic_fitter,
+    logistic_fitter,
+    shift_balanced_prior,
+)
 from askalike.calibration.features import FEATURES, SIMILARITY_COLUMN
-from askalike.calibration.fitting import CurveFitter, fit_typicality, isotonic_fitter, logistic_fitter
-from askalike.calibration.prevalence import shift_balanced_prior
 from askalike.calibration.reliability import log_loss
 from askalike.calibration.samples import CalibrationSample, LabelledHits
 from askalike.labels.clusters import assign_folds

@@ -1,5 +1,11 @@
-"""Curves from the features of a hit to the probability that it is right: applied here, fitted in `fitting`."""
+"""Curves from the features of a hit to the probability that it is right: applied, fitted, moved to other prevalences.
 
+What is computed for a hit never depends on the hits beside it: see `_sigmoid`. Nothing is drawn at random: the same
+rows give the same curve.
+"""
+
+import math
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -9,50 +15,193 @@ from pydantic import Field
 from askalike.config import Settings
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+RIDGE_PENALTY = 1.0
+"""The cost of half the square of a standardised weight, in units of log loss. It keeps weights finite where the classes
+can be separated."""
+CLIP_PERCENTILES = (0.5, 99.5)
+"""The percentiles of each feature beyond which a logistic curve is level."""
+RARE_SHARE = 0.05
+"""The share of rows that count as unusual: see `fit_typicality`."""
+MAX_ITERATIONS = 1_000
+MIN_PREVALENCE = 1e-6
 
 
 class LogisticCurve(Settings):
     """The logistic function of a weighted sum of features (Platt 1999, for several features).
 
-    Features beyond what was seen in fitting count as the least or the most that was: nothing is extrapolated.
+    Features outside the range seen in fitting count as its ends: nothing is extrapolated.
     """
 
     kind: Literal["logistic"] = "logistic"
-    columns: tuple[int, ...] = Field(description="which columns of the features count")
+    columns: tuple[int, ...] = Field(description="the columns of the features that are used")
     low: tuple[float, ...]
     high: tuple[float, ...]
     weights: tuple[float, ...]
     intercept: float
 
     def predict(self, features: Floats) -> Floats:
-        """features: (hits, columns). Returns the probabilities, (hits,)."""
-        seen = np.clip(features[:, list(self.columns)], self.low, self.high)
-        with np.errstate(over="ignore"):
-            return np.asarray(1 / (1 + np.exp(-(self.intercept + seen @ np.array(self.weights)))))
+        """Return the probabilities, (hits,), of features, (hits, columns)."""
+        total = np.full(len(features), self.intercept)
+        for column, low, high, weight in zip(self.columns, self.low, self.high, self.weights, strict=True):
+            total += weight * np.clip(features[:, column], low, high)
+        return _sigmoid(total)
 
 
 class IsotonicCurve(Settings):
     """A rising curve through knots, straight between them and level beyond them (Zadrozny and Elkan 2002)."""
 
     kind: Literal["isotonic"] = "isotonic"
-    columns: tuple[int, ...] = Field(description="the one column that counts")
+    columns: tuple[int, ...] = Field(description="the one column that is used")
     scores: tuple[float, ...]
     probabilities: tuple[float, ...]
 
     def predict(self, features: Floats) -> Floats:
-        """features: (hits, columns). Returns the probabilities, (hits,)."""
+        """Return the probabilities, (hits,), of features, (hits, columns)."""
         return np.asarray(np.interp(features[:, self.columns[0]], self.scores, self.probabilities))
 
 
 class ProductCurve(Settings):
-    """Curves that must all agree: the product of their probabilities."""
+    """The product of the probabilities of several curves."""
 
     kind: Literal["product"] = "product"
     curves: tuple[LogisticCurve | IsotonicCurve, ...]
 
     def predict(self, features: Floats) -> Floats:
-        """features: (hits, columns). Returns the probabilities, (hits,)."""
-        return np.asarray(np.prod([curve.predict(features) for curve in self.curves], axis=0))
+        """Return the probabilities, (hits,), of features, (hits, columns)."""
+        product = np.ones(len(features))
+        for curve in self.curves:
+            product *= curve.predict(features)
+        return product
 
 
 Curve = LogisticCurve | IsotonicCurve | ProductCurve
+CurveFitter = Callable[[Floats, Bools], Curve]
+
+
+def logistic_fitter(columns: Sequence[int]) -> Callable[[Floats, Bools], LogisticCurve]:
+    """Fits a logistic curve over these columns."""
+    return lambda features, right: _fit_logistic(features, right, tuple(columns))
+
+
+def isotonic_fitter(column: int) -> CurveFitter:
+    """Fits a rising curve over one column."""
+    return lambda features, right: _fit_isotonic(features[:, column], right, column)
+
+
+def fit_typicality(features: Floats, column: int) -> IsotonicCurve:
+    """How usual a row's value is: 1 where RARE of these rows have no greater one, less where still fewer have.
+
+    One row more, as Laplace counts, keeps it above 0 for what is less than anything seen.
+    """
+    values, counts = np.unique(features[:, column], return_counts=True)
+    share = (np.cumsum(counts) - counts + 1) / (len(features) + 1) / RARE_SHARE
+    knots = slice(0, int(np.searchsorted(share, 1.0)) + 1)
+    return IsotonicCurve(
+        columns=(column,),
+        scores=tuple(values[knots].tolist()),
+        probabilities=tuple(np.minimum(share[knots], 1.0).tolist()),
+    )
+
+
+def _fit_logistic(features: Floats, labels: Bools, columns: tuple[int, ...]) -> LogisticCurve:
+    own = features[:, list(columns)]
+    low, high = np.percentile(own, CLIP_PERCENTILES, axis=0)
+    seen = np.clip(own, low, high)
+    centre, spread = seen.mean(axis=0), seen.std(axis=0)
+    spread[spread < 1e-12] = 1.0
+    solution = _minimise_log_loss((seen - centre) / spread, _platt_targets(labels))
+    weights = solution[1:] / spread
+    return LogisticCurve(
+        columns=columns,
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        weights=tuple(weights.tolist()),
+        intercept=float(solution[0] - weights @ centre),
+    )
+
+
+def _platt_targets(labels: Bools) -> Floats:
+    """Platt's targets: not 0 and 1 but what one more row of each kind would leave of them."""
+    n = int(labels.sum())
+    return np.where(labels, (n + 1) / (n + 2), 1 / (len(labels) - n + 2))
+
+
+def _minimise_log_loss(features: Floats, targets: Floats) -> Floats:
+    """The intercept and weights of least log loss plus the weights' ridge."""
+    from scipy.optimize import minimize  # slow to import, and most who import this file fit nothing
+
+    design = np.column_stack([np.ones(len(features)), features])
+    ridge = np.array([0.0, *[RIDGE_PENALTY] * features.shape[1]])
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        z = design @ weights
+        value = np.logaddexp(0, z).sum() - targets @ z + 0.5 * ridge @ weights**2
+        gradient = design.T @ (1 / (1 + np.exp(-np.clip(z, -500, 500))) - targets) + ridge * weights
+        return float(value), gradient
+
+    return np.asarray(minimize(loss, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B").x)
+
+
+def _fit_isotonic(scores: Floats, labels: Bools, column: int) -> IsotonicCurve:
+    """Rows of one score count together. Probabilities keep away from 0 and 1 by what one more row could change."""
+    from scipy.optimize import isotonic_regression
+
+    values, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    share = np.bincount(place, labels) / counts
+    fitted = isotonic_regression(share, weights=counts).x
+    edge = 1 / (len(scores) + 2)
+    turns = np.diff(fitted) != 0
+    knots = np.append(turns, True) | np.insert(turns, 0, True)  # the ends of level stretches say it all
+    return IsotonicCurve(
+        columns=(column,),
+        scores=tuple(values[knots].tolist()),
+        probabilities=tuple(np.clip(fitted[knots], edge, 1 - edge).tolist()),
+    )
+
+
+def shift_prior(probabilities: Floats, base_rate: float, target_prevalence: float) -> Floats:
+    """Return probabilities fitted where `base_rate` is right as they are where `target_prevalence` is right.
+
+    Both shares lie in (0, 1). Source: Saerens, Latinne and Decaestecker 2002.
+    """
+    factor = target_prevalence / (1 - target_prevalence) * (1 - base_rate) / base_rate
+    return np.asarray(probabilities * factor / (probabilities * factor + 1 - probabilities))
+
+
+def shift_balanced_prior(probabilities: Floats, prevalence: float) -> Floats:
+    """As `shift_prior` for probabilities fitted where half was right; prevalence may be 1."""
+    return np.ones_like(probabilities) if prevalence == 1 else shift_prior(probabilities, 0.5, prevalence)
+
+
+def estimate_prevalence(probabilities: Floats, base_rate: float) -> float:
+    """Estimate the share that is right among unjudged hits by expectation-maximisation (Saerens et al. 2002).
+
+    probabilities: (n,), by curves that were fitted where the share was `base_rate`. Returns at most `base_rate`, and
+    just that where n is 0.
+    """
+    share = base_rate
+    for _ in range(MAX_ITERATIONS if len(probabilities) else 0):
+        mean = shift_prior(probabilities, base_rate, share).mean()
+        last, share = share, float(np.clip(mean, MIN_PREVALENCE, base_rate))
+        if abs(share - last) < 1e-9:
+            break
+    return share
+
+
+def _sigmoid(values: Floats) -> Floats:
+    """Return 1 / (1 + exp(-x)) of each value.
+
+    One call of `math.exp` a value: numpy computes exp in vector registers and what is left over at the end of an array
+    by other instructions, which on some processors give another last bit. For the same reason the sum of the weighted
+    features is no matrix product. So a probability is the same to the last bit, whatever else is computed with it.
+    """
+    return np.array([_sigmoid_of_float(value) for value in values.tolist()], np.float64)
+
+
+def _sigmoid_of_float(value: float) -> float:
+    """1 / (1 + exp(-value)), without overflow for values far below 0."""
+    if value >= 0:
+        return 1 / (1 + math.exp(-value))
+    power = math.exp(value)
+    return power / (1 + power)

@@ -3,6 +3,7 @@
 Nothing here knows how a ranker works, and nothing depends on how many hits were asked for.
 """
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -38,7 +39,7 @@ class HitFeatureExtractor:
         scores: of all hits, best first, DEPTH of them at the least where there are so many; hits: the first questions;
         likeness: theirs, (at least hits,), as Ranker.likenesses tells it.
         """
-        n, length = len(hits), np.log1p(self._query_length(query))
+        n, length = len(hits), math.log1p(self._query_length(query))
         features = np.empty((n, SIMILARITY_COLUMN + 1))
         features[:, 0], features[:, 1] = scores[:n], length
         features[:, 2], features[:, 3] = _score_gaps(scores, n)
@@ -72,5 +73,5 @@ def _score_gaps(scores: Floats, n: int) -> tuple[Floats, Floats]:
     best = np.full(n, first[0])
     best[:1] = first[1]
     among = np.arange(n) < len(first)
-    mean = (first.sum() - np.where(among, own, 0.0)) / (len(first) - among)
+    mean = (math.fsum(first.tolist()) - np.where(among, own, 0.0)) / (len(first) - among)
     return own - best, own - mean

@@ -61,16 +61,6 @@ def log_loss(probabilities: Floats, labels: Bools) -> float:
     return float(-np.log(np.maximum(given, 1e-12)).mean())
 
 
-def wilson_interval(count: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927); (0, 1) of nothing."""
-    if not n:
-        return 0.0, 1.0
-    from scipy.stats import binomtest  # slow to import
-
-    bounds = binomtest(count, n).proportion_ci(0.95, method="wilson")
-    return float(bounds.low), float(bounds.high)
-
-
 def _make_bins(probabilities: Floats, labels: Bools) -> tuple[Bin, ...]:
     """From FEWEST_BINS to MOST_BINS bins of equal mass, with IN_BIN hits in each where there are so many."""
     order = np.argsort(probabilities, kind="stable")

@@ -7,30 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.calibration.curves import Floats
-from askalike.calibration.reliability import wilson_interval
+from askalike.evaluation.proportion import BinomialProportion
 
 THRESHOLD_GRID = tuple(step / 20 for step in range(20))
 MIN_HITS_ABOVE = 30
 """A line is only picked where so many first hits lie above it."""
 Bools = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class BinomialProportion:
-    """A count of n, with the share's 95 % interval (Wilson)."""
-
-    count: int
-    n: int
-
-    @property
-    def value(self) -> float:
-        """The share; 0 of nothing."""
-        return self.count / self.n if self.n else 0.0
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Its 95 % interval."""
-        return wilson_interval(self.count, self.n)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from askalike.calibration.abstention import TARGET_ABSTENTION, AbstentionCurve, 
 from askalike.calibration.calibrating import CalibrationReport
 from askalike.calibration.calibration import Threshold
 from askalike.calibration.reliability import Reliability
-from askalike.calibration.thresholds import MIN_HITS_ABOVE, BinomialProportion, ThresholdChoice, ThresholdRow
+from askalike.calibration.thresholds import MIN_HITS_ABOVE, ThresholdChoice, ThresholdRow
+from askalike.evaluation.proportion import BinomialProportion
 from askalike.evaluation.tables import ResultTable, to_text
 
 

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from askalike.calibration.thresholds import BinomialProportion
 from askalike.cli._options import (
     Directory,
     FieldsOption,
@@ -15,6 +14,7 @@ from askalike.cli._options import (
     build_ranker,
     progress_bar,
 )
+from askalike.evaluation.proportion import BinomialProportion
 from askalike.moderation.dedupe import dedupe as deduped
 from askalike.store.archive import Archive
 

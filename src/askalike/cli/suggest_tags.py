@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from askalike.calibration.thresholds import BinomialProportion
 from askalike.cli._options import (
     Directory,
     JsonOption,
@@ -16,6 +15,7 @@ from askalike.cli._options import (
     print_json,
 )
 from askalike.errors import SettingsError
+from askalike.evaluation.proportion import BinomialProportion
 from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation
 from askalike.moderation.tags import evaluate_suggestions as measured
 from askalike.moderation.tags import suggest_tags as suggested

@@ -9,8 +9,8 @@ from typing import Any
 
 from askalike.calibration.calibrating import calibrate
 from askalike.calibration.calibration import Calibration, load_calibration
-from askalike.calibration.thresholds import BinomialProportion
 from askalike.errors import InputError, SettingsError
+from askalike.evaluation.proportion import BinomialProportion
 from askalike.labels.clusters import Clusters
 from askalike.moderation.grouping import cluster_pairs, mean_link_probability
 from askalike.moderation.neighbours import PairProbabilities, find_neighbours

@@ -9,8 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from askalike.calibration.calibration import Calibration, load_calibration, settings_json
-from askalike.calibration.curves import Floats
-from askalike.calibration.prevalence import estimate_prevalence, shift_prior
+from askalike.calibration.curves import Floats, estimate_prevalence, shift_prior
 from askalike.calibration.samples import rank_with_features
 from askalike.clock import now
 from askalike.moderation.dedupe import original_sort_key

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from askalike.calibration.calibration import Calibration
+from askalike.calibration.curves import estimate_prevalence, shift_prior
 from askalike.calibration.features import HitFeatureExtractor
-from askalike.calibration.prevalence import estimate_prevalence, shift_prior
 from askalike.calibration.samples import QueryHits, load_hits, retrieve_hits
 from askalike.errors import InputError
 from askalike.iteration import chunks

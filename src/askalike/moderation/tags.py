@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from askalike.calibration.thresholds import BinomialProportion
 from askalike.errors import ArchiveError
+from askalike.evaluation.proportion import BinomialProportion
 from askalike.iteration import chunks
 from askalike.rankers import Ranker, build_with_retry
 from askalike.store.archive import Archive

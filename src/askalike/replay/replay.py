@@ -9,6 +9,7 @@ from typing import Any
 
 from askalike import rankers
 from askalike.errors import ArchiveError, SettingsError
+from askalike.evaluation.proportion import wilson_interval
 from askalike.rankers._ranker import Ranker, TrainedRanker
 from askalike.readers._values import parse_utc
 from askalike.store.archive import Archive
@@ -170,14 +171,6 @@ def select_queries(archive: Archive, since: str, until: str | None = None) -> Re
             originals.setdefault(link.source, []).append(link.target)
     queries = sorted((ends[id] for id in originals), key=lambda q: (str(q.created_at), q.id))
     return ReplaySelection(queries, originals, newer, undated)
-
-
-def wilson_interval(n_found: int, n: int) -> tuple[float, float]:
-    """The 95 % Wilson interval of a share."""
-    from scipy.stats import binomtest  # slow to import
-
-    bounds = binomtest(n_found, n).proportion_ci(method="wilson")
-    return float(bounds.low), float(bounds.high)
 
 
 def parse_moment(text: str) -> str:

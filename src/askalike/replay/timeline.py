@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from askalike.replay.replay import Replay, ReplayResult, wilson_interval
+from askalike.evaluation.proportion import wilson_interval
+from askalike.replay.replay import Replay, ReplayResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

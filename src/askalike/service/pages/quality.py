@@ -8,8 +8,8 @@ from pathlib import Path
 from fastapi import APIRouter, Request, Response
 
 from askalike.calibration.calibration import Calibration, CalibrationQuality
-from askalike.calibration.reliability import wilson_interval
 from askalike.engines.local import LocalEngine
+from askalike.evaluation.proportion import wilson_interval
 from askalike.replay.timeline import group_into_periods
 from askalike.service.pages.charts import ProportionBar
 from askalike.service.pages.people import ReaderArchive

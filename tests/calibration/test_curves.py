@@ -5,9 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.calibration.curves import IsotonicCurve, LogisticCurve, ProductCurve
-from askalike.calibration.fitting import fit_typicality, isotonic_fitter, logistic_fitter
-from askalike.calibration.reliability import log_loss, measure_reliability, wilson_interval
+from askalike.calibration.curves import (
+    IsotonicCurve,
+    LogisticCurve,
+    ProductCurve,
+    fit_typicality,
+    isotonic_fitter,
+    logistic_fitter,
+)
+from askalike.calibration.reliability import log_loss, measure_reliability
 
 
 def drawn(n, seed=0):
@@ -119,7 +125,5 @@ def test_the_interval_of_clusters_is_wider_than_of_single_rows():
     assert np.diff(together.skill_interval) > 1.5 * np.diff(apart.skill_interval)
 
 
-def test_log_loss_and_shares_by_hand():
+def test_log_loss_by_hand():
     assert log_loss(np.array([0.5, 0.25]), np.array([True, False])) == pytest.approx((np.log(2) - np.log(0.75)) / 2)
-    assert wilson_interval(0, 0) == (0.0, 1.0)
-    assert wilson_interval(9, 10) == pytest.approx((0.5958, 0.9821), abs=1e-4)

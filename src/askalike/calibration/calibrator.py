@@ -1,0 +1,96 @@
+"""From the hits of a search to probabilities, by the calibration that is saved for a ranker on an archive."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from askalike.calibration.calibration import Calibration, load_calibration
+from askalike.calibration.curves import Floats
+from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
+from askalike.errors import SettingsError
+from askalike.rankers import Ranker
+from askalike.store.archive import Archive
+from askalike.types import Question
+
+
+class Calibrator:
+    """Estimates how probable it is that a hit asks the same as its query.
+
+    It follows the archive: once the archive has changed so much that the saved calibration no longer holds,
+    `calibration` is None and `stale_reason` says why.
+    """
+
+    def __init__(self, archive: Archive, ranker: Ranker, saved_calibration: Calibration | None) -> None:
+        self._path = archive.path
+        self._view = archive.view()
+        self._ranker = ranker
+        self._saved_calibration = saved_calibration
+        self._features = HitFeatureExtractor(self._view.language)
+        self._checked_change: int | None = None
+        self._stale_reason: str | None = None
+
+    @classmethod
+    def open(cls, archive: Archive, ranker: Ranker) -> Self:
+        """Load the calibration of a ranker with its settings on an archive, if there is one.
+
+        Raises ArchiveError or SettingsError where its file is damaged.
+        """
+        return cls(archive, ranker, load_calibration(archive, ranker))
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration that holds for the archive as it is; None where there is none or it is stale."""
+        return None if self.stale_reason else self._saved_calibration
+
+    @property
+    def stale_reason(self) -> str | None:
+        """Why the saved calibration no longer holds; None where it holds or none was saved."""
+        if self._saved_calibration is None:
+            return None
+        change = self._view.change
+        if self._checked_change != change:
+            self._stale_reason = self._saved_calibration.stale_reason(self._view, self._ranker)
+            self._checked_change = change
+        return self._stale_reason
+
+    def retrieval_depth(self, k: int) -> int:
+        """The number of hits to retrieve so that the first k of them can be shown with probabilities.
+
+        It is k where there is no calibration, and otherwise at least CALIBRATION_DEPTH.
+        """
+        return max(k, CALIBRATION_DEPTH) if self.calibration else k
+
+    def min_probability(self, requested: float | None) -> float:
+        """The probability below which a hit is not shown: the one requested, else the calibration's threshold, else 0.
+
+        Raises SettingsError for a request outside [0, 1], and for any request where there is no calibration.
+        """
+        calibration = self.calibration
+        if requested is None:
+            return calibration.line.probability if calibration and calibration.line else 0.0
+        if not 0 <= requested <= 1:
+            raise SettingsError(f"min_probability must be between 0 and 1, got {requested}")
+        if calibration is None:
+            raise self._uncalibrated_error()
+        return requested
+
+    def estimate(
+        self, query: Question, scores: Floats, hits: Sequence[Question], similarities: Floats | None = None
+    ) -> Floats:
+        """Return the probability of each hit, (hits,). It does not depend on how many hits are given.
+
+        scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents where there are so many.
+        hits: the questions of the first of these scores.
+        similarities: (at least hits,), from Ranker.similarities; None where the ranker has none.
+        Uses the saved calibration even if it has just become stale, so that one search has one answer to whether it
+        is calibrated. Raises SettingsError where none was saved.
+        """
+        if self._saved_calibration is None:
+            raise self._uncalibrated_error()
+        return self._saved_calibration.estimate(self._features.extract(query, scores, hits, similarities))
+
+    def _uncalibrated_error(self) -> SettingsError:
+        reason = f" ({self.stale_reason})" if self.stale_reason else ""
+        return SettingsError(
+            f"{self._path}: {self._ranker.name} with these settings is not calibrated{reason}, so there are no "
+            "probabilities; run: askalike calibrate"
+        )

@@ -1,0 +1,87 @@
+"""The calibrator: which calibration holds, the threshold, and probabilities that do not depend on k."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from askalike import rankers
+from askalike.calibration.calibrating import calibrate
+from askalike.calibration.calibrator import Calibrator
+from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
+from askalike.errors import SettingsError
+from askalike.store.archive import Archive
+from askalike.types import Question
+from calibration.riverside import riverside
+
+RANKER = "lm_jelinek_mercer"
+QUERY = Question("typed", "how long may I keep a book?")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """An archive with a calibration of the default ranker."""
+    path = riverside(tmp_path_factory.mktemp("calibrator") / "riverside")
+    with Archive.open(path) as archive:
+        calibrate(archive, rankers.create(RANKER), precision=0.9, max_queries=200).calibration.save(path)
+    return path
+
+
+@pytest.fixture
+def archive(path):
+    with Archive.open(path) as archive:
+        yield archive
+
+
+def test_estimates_equal_the_calibrations(archive):
+    calibrator = Calibrator.open(archive, rankers.create(RANKER))
+    hits = [question for _, question in archive.view().questions()][:40]
+    scores = np.linspace(20, 1, 40)
+    probabilities = calibrator.estimate(QUERY, scores, hits)
+    features = HitFeatureExtractor(archive.view().language).extract(QUERY, scores, hits)
+    assert probabilities.tobytes() == calibrator.calibration.estimate(features).tobytes()
+    assert (np.diff(probabilities) <= 0).all()
+    for k in (1, 2, 9, 11):
+        retrieved = calibrator.retrieval_depth(k)
+        assert retrieved == max(k, CALIBRATION_DEPTH)
+        assert calibrator.estimate(QUERY, scores[:retrieved], hits[:k]).tobytes() == probabilities[:k].tobytes()
+    assert calibrator.estimate(QUERY, np.empty(0), []).tolist() == []
+
+
+def test_the_threshold_applies_unless_another_probability_is_requested(archive):
+    calibrator = Calibrator.open(archive, rankers.create(RANKER))
+    assert calibrator.min_probability(None) == calibrator.calibration.line.probability > 0
+    assert [calibrator.min_probability(p) for p in (0, 0.3, 1)] == [0, 0.3, 1]
+    for wrong in (-0.1, 1.5, 90):
+        with pytest.raises(SettingsError, match=f"must be between 0 and 1, got {wrong}"):
+            calibrator.min_probability(wrong)
+    without = calibrator.calibration.model_copy(update={"line": None})
+    assert Calibrator(archive, rankers.create(RANKER), without).min_probability(None) == 0
+
+
+def test_without_a_calibration_there_are_no_probabilities(archive):
+    calibrator = Calibrator.open(archive, rankers.create("bm25"))
+    assert calibrator.calibration is None
+    assert calibrator.stale_reason is None
+    assert calibrator.retrieval_depth(3) == 3
+    assert calibrator.min_probability(None) == 0
+    with pytest.raises(SettingsError, match="bm25 with these settings is not calibrated, so"):
+        calibrator.min_probability(0.5)
+    with pytest.raises(SettingsError, match="run: askalike calibrate"):
+        calibrator.estimate(QUERY, np.empty(0), [])
+
+
+def test_it_follows_the_archive(tmp_path, archive):
+    saved = Calibrator.open(archive, rankers.create(RANKER)).calibration
+    with Archive.open(riverside(tmp_path / "moved")) as moved:
+        state = saved.state.from_view(moved.view())
+        saved.model_copy(update={"state": state}).save(moved.path)
+        calibrator = Calibrator.open(moved, rankers.create(RANKER))
+        assert calibrator.calibration is not None
+        questions = [question for _, question in moved.view().questions()][:40]
+        moved.upsert(replace(question, id=f"new-{question.id}") for question in questions)
+        assert calibrator.calibration is None
+        assert "40 questions were added" in calibrator.stale_reason
+        assert calibrator.min_probability(None) == 0
+        with pytest.raises(SettingsError, match="40 questions were added"):
+            calibrator.min_probability(0.5)
