@@ -2,40 +2,166 @@
 
 import askalike
 
-desk = askalike.load("riverside")
-for match in desk.search("how long may I keep a book?"):
-    print(match.score, match.question.title)
+retriever = askalike.Retriever(["how do I reset my password", "where is my order"])
+for hit in retriever.search("forgot my password"):
+    print(hit.score, hit.title)
+
+All that is public is in this module. A name is imported when it is first used, from the module that the imports under
+TYPE_CHECKING say: type checkers read them, and so does `__getattr__`.
 """
 
 import importlib
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from askalike.answering.reply import Reply
+    from askalike.calibration.abstention import load_off_topic_queries, measure_abstention
+    from askalike.calibration.calibrating import CalibrationReport, calibrate
+    from askalike.config import Settings
+    from askalike.encoders import Encoder
+    from askalike.engines.local import LocalEngine
+    from askalike.errors import ArchiveError, AskalikeError, InputError, NotFittedError, SettingsError, TrainingError
+    from askalike.evaluation.measures import evaluate
+    from askalike.evaluation.outcome import Evaluation
+    from askalike.evaluation.significance import compare
+    from askalike.evaluation.trec import read_qrels, read_run, write_run
+    from askalike.experiments.comparing import compare_runs
+    from askalike.experiments.measuring import evaluate_files, evaluate_ranker
+    from askalike.experiments.nested_estimate import estimate_tuning
+    from askalike.experiments.outcome import ExperimentResult
+    from askalike.experiments.search_spaces import lexical_grids
+    from askalike.experiments.training import list_models, load_recipe, train
+    from askalike.export.exporting import export_archive
+    from askalike.health.checks import run_checks
+    from askalike.health.statistics import compute_statistics
+    from askalike.labels.partitions import create_partition
+    from askalike.labels.splits import load_split, splits_to_hold_out
+    from askalike.labels.training_pairs import count_pairs, training_pairs
+    from askalike.moderation.dedupe import dedupe
+    from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
+    from askalike.moderation.tags import evaluate_suggestions, suggest_tags
+    from askalike.rankers import Ranker, delete_indexes
+    from askalike.rankers import create as build
+    from askalike.readers import import_archive
+    from askalike.readers._queries import read_candidates, read_queries
+    from askalike.readers._source import SourceFiles
+    from askalike.replay.replay import replay as replay_archive
+    from askalike.retriever import Retriever
+    from askalike.service.processes.supervisor import supervise as serve
+    from askalike.service.settings import ServiceSettings
+    from askalike.similarities._similarity import Similarity
+    from askalike.store.archive import Archive
+    from askalike.store.backup import backup, restore
+    from askalike.store.deployments import withdraw_ranker
+    from askalike.store.feedback import export_feedback
+    from askalike.store.keys import create_key, list_keys, revoke_key
+    from askalike.store.query_log import delete_older_than as purge_query_log
+    from askalike.store.view import View
+    from askalike.text.analyzer import Analyzer, AnalyzerSettings
+    from askalike.tuning.promotion import promote
+    from askalike.tuning.run import TuningResult
+    from askalike.tuning.run import tune_archive as tune
+    from askalike.types import (
+        Answer,
+        Collection,
+        Contribution,
+        EvaluationQuery,
+        Explanation,
+        Filter,
+        Hit,
+        Judgement,
+        Link,
+        Qrels,
+        Question,
+        Record,
+        RejectedRow,
+        Run,
+        SearchHit,
+        Span,
+        Split,
+        TrainingPair,
+        VectorPart,
+        Vectors,
+    )
 
 __version__ = "0.1.0"
 
-_PUBLIC = {
-    "Archive": "askalike.store.archive",
-    "evaluate": "askalike.evaluation.measures",
-    "build": "askalike.rankers:create",
-    "Question": "askalike.types",
-    "Answer": "askalike.types",
-    "Link": "askalike.types",
-    "Filter": "askalike.types",
-    "Hit": "askalike.types",
-    "Run": "askalike.types",
-}
-
-__all__ = [*_PUBLIC, "load"]
-
-
-def load(path: str, ranker: str | None = None, **settings: Any) -> Any:
-    """The archive in a directory, ready for `.search("…")`: see askalike.engines.local.Local."""
-    local = importlib.import_module("askalike.engines.local").LocalEngine
-    return local.open(path, ranker, settings)
+# fmt: off
+__all__ = [
+    "Analyzer", "AnalyzerSettings", "Answer", "Archive", "ArchiveError", "AskalikeError", "CalibrationReport",
+    "Collection", "Contribution", "Encoder", "Evaluation", "EvaluationQuery", "ExperimentResult", "Explanation",
+    "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine", "NotFittedError", "Qrels", "Question",
+    "Ranker", "Record", "RejectedRow", "Reply", "Retriever", "Run", "SearchHit", "ServiceSettings", "Settings",
+    "SettingsError", "Similarity", "SourceFiles", "Span", "Split", "TrainingError", "TrainingPair", "TuningResult",
+    "VectorPart", "Vectors", "View", "backup", "build", "calibrate", "compare", "compare_runs",
+    "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",
+    "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker", "evaluate_suggestions", "experiment",
+    "export_archive", "export_feedback", "find_gaps", "get_gap", "ignore_gap", "import_archive", "lexical_grids",
+    "list_keys", "list_models", "load", "load_off_topic_queries", "load_recipe", "load_split", "measure_abstention",
+    "promote", "purge_query_log", "read_candidates", "read_qrels", "read_queries", "read_run", "replay_archive",
+    "restore", "restore_gap", "revoke_key", "run_checks", "serve", "splits_to_hold_out", "suggest_tags", "train",
+    "training_pairs", "tune", "withdraw_ranker", "write_run",
+]
+# fmt: on
 
 
-def __getattr__(name: str) -> Any:
-    """Public names are imported when they are first used."""
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'askalike' has no attribute {name!r}")
-    module, _, attribute = _PUBLIC[name].partition(":")
-    return getattr(importlib.import_module(module), attribute or name)
+def load(path: "str | Path", ranker: str | None = None, **settings: Any) -> "LocalEngine":
+    """Return the engine that searches the archive in a directory: `load("riverside").search("my card is lost")`.
+
+    ranker: its name; the one that `tune` or `promote` chose where it is None. settings: the ranker's.
+    Raises ArchiveError where there is no archive, SettingsError for an unknown ranker or setting.
+    """
+    from askalike.engines.local import LocalEngine
+
+    return LocalEngine.open(path, ranker, settings)
+
+
+def experiment(
+    file: "str | Path",
+    folder: "str | Path",
+    changes: "Mapping[str, Any] | None" = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+) -> "ExperimentResult":
+    """Run the experiment that a TOML file declares, and write everything into a folder that reproduces it.
+
+    changes: values that replace those of the file, by key or `table.key`. resume: go on with what was interrupted.
+    force: replace the experiment that is in the folder. Raises SettingsError for anything wrong in the file.
+    """
+    from pathlib import Path
+
+    from askalike.experiments.declaration import read_experiment
+    from askalike.experiments.run import run_experiment
+
+    return run_experiment(read_experiment(Path(file), changes), Path(folder), resume=resume, force=force)
+
+
+@cache
+def _lazy_imports() -> "Mapping[str, tuple[str, str]]":
+    """Return public name → its module and its name there, as the imports under TYPE_CHECKING say."""
+    import ast
+
+    source = __spec__.loader.get_source(__name__)  # type: ignore[union-attr]
+    block = next(node for node in ast.parse(source).body if isinstance(node, ast.If))
+    imports = (node for node in block.body if isinstance(node, ast.ImportFrom))
+    return {a.asname or a.name: (str(node.module), a.name) for node in imports for a in node.names}
+
+
+if not TYPE_CHECKING:  # else a type checker would believe in any name
+
+    def __getattr__(name: str) -> Any:
+        """Return a public name, imported now and remembered."""
+        if name not in __all__:
+            raise AttributeError(f"module 'askalike' has no attribute {name!r}")
+        module, attribute = _lazy_imports()[name]
+        value = globals()[name] = getattr(importlib.import_module(module), attribute)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -189,6 +189,16 @@ class SearchHit:
     probability: float | None = None
     explanation: Explanation | None = None
 
+    @property
+    def id(self) -> str:
+        """The question's id."""
+        return self.question.id
+
+    @property
+    def title(self) -> str:
+        """The question's title."""
+        return self.question.title
+
 
 @dataclass(frozen=True, slots=True)
 class TopDocs:

@@ -1,0 +1,85 @@
+"""Search in a list of texts, without an archive of one's own."""
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self, cast
+
+from askalike import rankers
+from askalike.engines.local import LocalEngine
+from askalike.errors import ArchiveError, InputError
+from askalike.store.archive import Archive
+from askalike.store.languages import LanguageAssigner
+from askalike.types import Question, SearchHit
+
+
+class Retriever:
+    """Finds those of some texts that ask the same as a query.
+
+    texts: the id of a text is its position ("0", "1", …), so that equal texts are separate documents; a `Question` has
+    its own id. ranker, settings: as for `askalike.build`. language: an ISO 639-1 code; detected where it is None.
+
+    Everything is in a temporary folder, which is removed with the object, by `close`, or at the end of a `with` block.
+    Raises InputError where two documents have one id, and SettingsError for an unknown ranker or setting.
+    """
+
+    def __init__(
+        self,
+        texts: Iterable[str | Question],
+        ranker: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        language: str | None = None,
+    ) -> None:
+        questions = _make_questions(texts)
+        archive = Archive.create(tempfile.mkdtemp(prefix="askalike-"))
+        self._finalizer = weakref.finalize(self, _remove_archive, archive)
+        _store_questions(archive, questions, language)
+        self._engine = LocalEngine(archive, rankers.create(ranker, settings, archive))
+        self._engine.refresh()
+
+    def search(self, text: str, k: int = 5) -> Sequence[SearchHit]:
+        """Return the k documents most similar to a text, best first; none where nothing is like it."""
+        if not self._finalizer.alive:
+            raise ArchiveError("this Retriever is closed; make a new one")
+        return self._engine.search(text, k)
+
+    def search_many(self, texts: Iterable[str], k: int = 5) -> list[Sequence[SearchHit]]:
+        """Return what `search` returns for each of the texts, in their order."""
+        return [self.search(text, k) for text in texts]
+
+    def __len__(self) -> int:
+        return len(self._engine.archive.view())
+
+    def close(self) -> None:
+        """Remove the temporary folder. The retriever must not be used afterwards."""
+        self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _make_questions(texts: Iterable[str | Question]) -> list[Question]:
+    questions = [Question(str(n), text) if isinstance(text, str) else text for n, text in enumerate(texts)]
+    if len({question.id for question in questions}) < len(questions):
+        ids = [question.id for question in questions]
+        repeated = next(id for n, id in enumerate(ids) if id in ids[:n])
+        raise InputError(f"two documents have the id {repeated!r}; expected each id once (a text's id is its position)")
+    return questions
+
+
+def _store_questions(archive: Archive, questions: Sequence[Question], language: str | None) -> None:
+    languages = LanguageAssigner(archive, {}, language)
+    with archive.open_writer() as writer:
+        for question, _, _ in languages.assign_languages((question, "", 0) for question in questions):
+            writer.put(cast(Question, question))
+    languages.store_languages()
+
+
+def _remove_archive(archive: Archive) -> None:
+    archive.close()
+    shutil.rmtree(archive.path, ignore_errors=True)

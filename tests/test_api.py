@@ -1,0 +1,91 @@
+"""What `import askalike` offers: every public name, loaded when it is used, and search in a list of texts."""
+
+import gc
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+import askalike
+
+TEXTS = ["how do I reset my password", "where is my order", "how do I reset my password"]
+LEXICAL = "lm_jelinek_mercer"
+
+
+@pytest.mark.parametrize("name", askalike.__all__)
+def test_every_public_name_is_there(name):
+    if name in ("serve", "ServiceSettings") and importlib.util.find_spec("uvicorn") is None:
+        pytest.skip("needs the extra `service`")
+    assert getattr(askalike, name) is not None
+    assert name in dir(askalike)
+
+
+def test_what_type_checkers_see_is_what_is_public():
+    assert askalike._lazy_imports().keys() - {"Mapping", "Path"} == {*askalike.__all__} - {"load", "experiment"}
+
+
+def test_another_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = askalike.Nothing
+
+
+def test_five_lines_are_enough():
+    retriever = askalike.Retriever(["how do I reset my password", "where is my order"])
+    best = retriever.search("forgot my password")[0]
+    assert (best.id, best.title) == ("0", "how do I reset my password")
+    assert best.score > 0
+
+
+def test_repeated_texts_are_separate_documents():
+    with askalike.Retriever(TEXTS, LEXICAL) as retriever:
+        assert len(retriever) == 3
+        assert [hit.id for hit in retriever.search("reset password")] == ["0", "2"]
+        assert [hit.id for hit in retriever.search("reset password", k=1)] == ["0"]
+        assert not retriever.search("zebra")
+
+
+def test_many_queries_are_answered_as_one_by_one():
+    with askalike.Retriever(TEXTS, LEXICAL) as retriever:
+        queries = ["order", "password", "zebra"]
+        assert retriever.search_many(queries, k=2) == [retriever.search(query, k=2) for query in queries]
+
+
+def test_questions_have_their_own_ids_and_bodies():
+    questions = [askalike.Question("card", "Lost card", "Where do I get a new one?"), "where is my order"]
+    with askalike.Retriever(questions, LEXICAL) as retriever:
+        assert [hit.id for hit in retriever.search("get a new one")] == ["card"]
+    with pytest.raises(askalike.InputError, match="two documents have the id '1'"):
+        askalike.Retriever([askalike.Question("1", "a"), "b"])
+
+
+def test_settings_are_those_of_the_ranker():
+    with askalike.Retriever(TEXTS, "bm25", {"k1": 0.9}) as retriever:
+        assert retriever.search("order")
+    with pytest.raises(askalike.SettingsError, match="k2 is not a setting"):
+        askalike.Retriever(TEXTS, "bm25", {"k2": 0.9})
+
+
+def test_the_language_is_detected_or_given():
+    german = ["Wie lange darf ich Bücher behalten?", "Wann habt ihr geöffnet?"] * 3
+    with askalike.Retriever(german, LEXICAL) as detected, askalike.Retriever(german, LEXICAL, language="de") as given:
+        assert (
+            [hit.id for hit in detected.search("Buch")] == [hit.id for hit in given.search("Buch")] == ["0", "2", "4"]
+        )
+
+
+def test_nothing_is_left_on_the_disk(monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    askalike.Retriever(TEXTS, LEXICAL).search("order")
+    gc.collect()
+    with askalike.Retriever(TEXTS, LEXICAL) as retriever:
+        assert list(tmp_path.iterdir())
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(askalike.ArchiveError, match="closed"):
+        retriever.search("order")
+
+
+def test_nothing_is_imported_before_it_is_used():
+    script = "import sys, askalike; assert askalike.Question; print(*sys.modules)"
+    printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert {name for name in printed if name.startswith("askalike")} == {"askalike", "askalike.types"}
