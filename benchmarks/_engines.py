@@ -12,7 +12,7 @@ class Askalike:
     """This project's index, ranked by one of the six similarities."""
 
     def build(self, documents: Sequence[Tokens], path: Path) -> None:
-        from askalike.index.lexical.postings import PostingsIndex, PostingsLayout
+        from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 
         index = PostingsIndex.open(path, PostingsLayout("benchmark"))
         with index.writer() as writer:
@@ -21,7 +21,7 @@ class Askalike:
             writer.commit(1)
 
     def open(self, path: Path) -> None:
-        from askalike.index.lexical.postings import PostingsIndex, PostingsLayout
+        from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 
         self.searcher = PostingsIndex.open(path, PostingsLayout("benchmark")).searcher
 
@@ -33,7 +33,7 @@ class Askalike:
     def search(self, queries: Sequence[Tokens], k: int) -> Any:
         from askalike.index.lexical.searcher import QueryTerms
 
-        return self.searcher.search([QueryTerms(q) for q in queries], self.similarity, k)
+        return self.searcher.search(self.searcher.prepare([QueryTerms(q) for q in queries], self.similarity), k)
 
 
 class Bm25s:

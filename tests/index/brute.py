@@ -1,4 +1,4 @@
-"""The truth that the index is measured by: every live document scored, in plain Python, from its Counter."""
+"""Reference scores for the index: every live document scored in plain Python, from its Counter."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,14 @@ import numpy as np
 from askalike import registry
 from askalike.index.lexical.builder import SegmentBuilder
 from askalike.index.lexical.lengths import round_lengths
-from askalike.index.lexical.postings import NO_DELETIONS
-from askalike.index.lexical.searcher import MAX_REPHRASING_GAIN, LiveSegment, PostingsSearcher, QueryTerms
+from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
+from askalike.index.lexical.segment import LiveSegment
+from askalike.index.lexical.term_scores import MAX_REPHRASING_GAIN, TermScorer
 from askalike.similarities._similarity import Similarity
-from askalike.types import Collection
+from askalike.types import Collection, TopDocs
 
 Documents = Mapping[int, Sequence[tuple[int, Sequence[str]]]]
-"""Number → its phrasings as (phrasing, terms)."""
+"""Docid → its phrasings as (phrasing, terms)."""
 
 SIX = [registry.load("similarity", name)() for name in registry.names("similarity")]
 
@@ -106,7 +107,26 @@ def fresh(documents: Documents, exact: bool = False, scale: int = 1) -> Postings
     for number in sorted(documents):
         for phrasing, terms in documents[number]:
             builder.add(number, phrasing, terms)
-    return PostingsSearcher([LiveSegment(s, *NO_DELETIONS) for s in (builder.build() if len(builder) else [])], scale)
+    segments = builder.build() if len(builder) else []
+    return PostingsSearcher([LiveSegment.from_segment(segment) for segment in segments], scale)
+
+
+def search(
+    searcher: PostingsSearcher,
+    queries: Sequence[QueryTerms],
+    similarity: TermScorer,
+    k: int,
+    allowed: np.ndarray | None = None,
+) -> list[TopDocs]:
+    """The k best documents of queries that are prepared and searched at once."""
+    return searcher.search(searcher.prepare(queries, similarity), k, allowed)
+
+
+def score(
+    searcher: PostingsSearcher, queries: Sequence[QueryTerms], similarity: TermScorer, pools: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """The scores of each query's pool, for queries that are prepared and scored at once."""
+    return searcher.score(searcher.prepare(queries, similarity), pools)
 
 
 def assert_agrees(numbers: Sequence[int], scores: Sequence[float], truth: Mapping[int, float], k: int) -> None:

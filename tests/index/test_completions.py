@@ -2,7 +2,7 @@
 
 from brute import fresh
 
-from askalike.index.lexical.postings import PostingsIndex, PostingsLayout
+from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 
 
 def committed(path, batches):

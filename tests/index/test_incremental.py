@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from brute import ALL, Brute, assert_agrees, fresh
+from brute import ALL, Brute, assert_agrees, fresh, score, search
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from askalike.index.lexical import builder as build
-from askalike.index.lexical.postings import PostingsIndex, PostingsLayout
+from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
 
 WORDS = ["a", "ab", "aba", "b", "ba", "é", "日", "z"]
@@ -65,22 +65,22 @@ def assert_equal(one: PostingsSearcher, other: PostingsSearcher, asked, k, allow
     rows = None if allowed is None else np.array(sorted(allowed), np.int64)
     pools = [np.array([3, 1, 99, 3, 14, 7], np.int64)] * len(asked)
     for similarity in ALL:
-        found = zip(one.search(asked, similarity, k, rows), other.search(asked, similarity, k, rows), strict=True)
+        found = zip(search(one, asked, similarity, k, rows), search(other, asked, similarity, k, rows), strict=True)
         for mine, theirs in found:
             assert mine.docids.tolist() == theirs.docids.tolist()
             assert mine.scores.tolist() == theirs.scores.tolist()
-        scored = zip(one.score(asked, similarity, pools), other.score(asked, similarity, pools), strict=True)
+        scored = zip(score(one, asked, similarity, pools), score(other, asked, similarity, pools), strict=True)
         assert all(mine.tolist() == theirs.tolist() for mine, theirs in scored)
 
 
 def assert_true(searcher: PostingsSearcher, truth: Brute, asked, k, allowed):
     rows = None if allowed is None else np.array(sorted(allowed), np.int64)
     for similarity in ALL:
-        for query, found in zip(asked, searcher.search(asked, similarity, k, rows), strict=True):
+        for query, found in zip(asked, search(searcher, asked, similarity, k, rows), strict=True):
             expected = truth.scores(query, similarity, allowed)
             assert_agrees(found.docids.tolist(), found.scores.tolist(), expected, k)
         pool = np.array([5, 1, 99, 2], np.int64)
-        for query, scores in zip(asked, searcher.score(asked, similarity, [pool] * len(asked)), strict=True):
+        for query, scores in zip(asked, score(searcher, asked, similarity, [pool] * len(asked)), strict=True):
             expected = truth.scores(query, similarity)
             np.testing.assert_allclose(scores, [expected.get(int(n), 0.0) for n in pool], rtol=1e-6, atol=1e-7)
 
@@ -112,11 +112,13 @@ def test_explanations_add_up(steps, layout, asked, allowed, k):
     with tempfile.TemporaryDirectory() as folder:
         searcher = replayed(steps, PostingsLayout("x", *layout), Path(folder))[0].searcher
         for similarity in ALL[:6]:
-            for query, found in zip(asked, searcher.search(asked, similarity, k), strict=True):
-                rows = searcher.explain(query, similarity, found.docids.tolist())
-                for score, (_, parts) in zip(found.scores, rows, strict=True):
-                    assert sum(s for _, s in parts) == pytest.approx(score, rel=1e-9)
-                    assert len({t for t, _ in parts}) == len(parts)
+            prepared = searcher.prepare(asked, similarity)
+            hits = searcher.search(prepared, k)
+            explained = searcher.contributions(prepared, [found.docids for found in hits])
+            for found, rows in zip(hits, explained, strict=True):
+                for expected, row in zip(found.scores, rows, strict=True):
+                    assert sum(s for _, s in row.scores) == pytest.approx(expected, rel=1e-9)
+                    assert len({t for t, _ in row.scores}) == len(row.scores)
 
 
 @settings(moderate, max_examples=40)
@@ -124,10 +126,10 @@ def test_explanations_add_up(steps, layout, asked, allowed, k):
 def test_neither_k_nor_the_batch_changes_a_result(documents, asked, layout):
     searcher = fresh(documents, *layout)
     for similarity in ALL:
-        together = searcher.search(asked, similarity, 50)
+        together = search(searcher, asked, similarity, 50)
         for query, whole in zip(asked, together, strict=True):
             for k in (1, 2, 5, 10_000_000):
-                alone = searcher.search([query], similarity, k)[0]
+                alone = search(searcher, [query], similarity, k)[0]
                 assert alone.docids.tolist() == whole.docids[:k].tolist()
                 assert alone.scores.tolist() == whole.scores[:k].tolist()
 
@@ -137,8 +139,8 @@ def test_neither_k_nor_the_batch_changes_a_result(documents, asked, layout):
 def test_search_and_score_agree(documents, asked, layout):
     searcher = fresh(documents, *layout)
     for similarity in ALL:
-        found = searcher.search(asked, similarity, 100)
-        scored = searcher.score(asked, similarity, [f.docids for f in found])
+        found = search(searcher, asked, similarity, 100)
+        scored = score(searcher, asked, similarity, [f.docids for f in found])
         assert all(f.scores.tolist() == s.tolist() for f, s in zip(found, scored, strict=True))
 
 
@@ -149,13 +151,13 @@ def test_a_rephrasing_never_lowers_a_score(documents, number, text, asked, layou
     more = documents | {number: [*documents[number], (len(documents[number]), text)]}
     before, after = fresh(documents, *layout), fresh(more, *layout)
     pool = [np.array(sorted(documents), np.int64)] * len(asked)
-    asked = [QueryTerms(q.terms, None, q.skip_number, q.skip_phrasing) for q in asked]
+    asked = [QueryTerms(q.terms, None, q.excluded_docid, q.excluded_phrasing) for q in asked]
     for similarity in ALL:
-        for old, new in zip(before.score(asked, similarity, pool), after.score(asked, similarity, pool), strict=True):
+        for old, new in zip(score(before, asked, similarity, pool), score(after, asked, similarity, pool), strict=True):
             assert (new >= old).all()
             others = pool[0] != number
             assert new[others].tolist() == old[others].tolist()
-        searched = zip(before.search(asked, similarity, 50), after.search(asked, similarity, 50), strict=True)
+        searched = zip(search(before, asked, similarity, 50), search(after, asked, similarity, 50), strict=True)
         for old, new in searched:
             earlier = dict(zip(old.docids.tolist(), old.scores.tolist(), strict=True))
             later = dict(zip(new.docids.tolist(), new.scores.tolist(), strict=True))

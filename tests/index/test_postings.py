@@ -11,10 +11,11 @@ import time
 
 import numpy as np
 import pytest
-from brute import SIX, fresh
+from brute import SIX, fresh, search
 
 from askalike.errors import SearchIndexError
-from askalike.index.lexical.postings import FORMAT, MANIFEST, PostingsIndex, PostingsLayout
+from askalike.index.commits import MANIFEST
+from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import QueryTerms
 
 LAYOUT = PostingsLayout("x")
@@ -42,7 +43,7 @@ def state(change):
 
 def commit(index, change):
     deleted, added = batch(change)
-    with index.writing() as writer:
+    with index.writer() as writer:
         writer.delete(deleted)
         for number, phrasings in added.items():
             writer.add(number, phrasings)
@@ -50,8 +51,8 @@ def commit(index, change):
 
 
 def answers(searcher):
-    found = [f for similarity in SIX for f in searcher.search(QUERIES, similarity, 20)]
-    return [(f.numbers.tolist(), f.scores.tolist()) for f in found]
+    found = [f for similarity in SIX for f in search(searcher, QUERIES, similarity, 20)]
+    return [(f.docids.tolist(), f.scores.tolist()) for f in found]
 
 
 def files(path):
@@ -97,7 +98,7 @@ def test_an_exception_in_the_block_changes_nothing(tmp_path):
 
 
 def commit_nonsense(index):
-    with index.writing() as writer:
+    with index.writer() as writer:
         writer.delete(range(300))
         writer.add(400, [(0, ["w0"]), (1, None)])
 
@@ -120,7 +121,7 @@ def test_a_reader_keeps_its_state_until_it_refreshes(tmp_path):
         commit(writer, change)
         assert answers(searcher) == before
     assert len(json.loads((tmp_path / MANIFEST).read_text())["segments"]) < 10
-    searcher._clear_caches()  # nothing it needs was only in memory
+    searcher._forget_terms()  # nothing it needs was only in memory
     assert answers(searcher) == before
     assert reader.refresh()
     assert not reader.refresh()
@@ -153,7 +154,7 @@ def test_the_same_change_may_be_committed_twice(tmp_path):
 
 
 def answers_of(index, word):
-    return index.searcher.search([QueryTerms([word])], SIX[0], 10)[0].numbers.tolist()
+    return search(index.searcher, [QueryTerms([word])], SIX[0], 10)[0].docids.tolist()
 
 
 def test_an_index_thrown_away_is_a_new_one(tmp_path):
@@ -185,7 +186,10 @@ def test_documents_without_a_word_and_an_index_of_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": FORMAT + 1}, r"index format 3, this askalike reads 2; rebuild it: askalike index .* --rebuild"),
+        (
+            {"format": PostingsIndex.FORMAT + 1},
+            r"index format 3, this askalike reads 2; rebuild it: askalike index .* --rebuild",
+        ),
         ({"fingerprint": "y"}, r"another analyzer .*fingerprint differs.*rebuild it: askalike index .* --rebuild"),
         ({"exact_lengths": True}, r"exact_lengths differs.*rebuild it"),
         ({"scale": 2}, r"scale differs.*rebuild it"),
@@ -252,7 +256,7 @@ def test_a_full_disk_keeps_the_last_commit(small_disk):
 
 
 def commit_too_much(index):
-    with index.writing() as writer:
+    with index.writer() as writer:
         writer.delete(range(0, 300, 2))
         for number in range(300, 3_000):
             writer.add(number, [(0, [f"word{number}", *WORDS])])
@@ -293,8 +297,8 @@ def test_a_directory_that_cannot_be_made_is_one_line(tmp_path):
         commit(index, 1)
 
 
-def test_numbers_and_scores_are_columns_of_their_types(tmp_path):
+def test_docids_and_scores_are_columns_of_their_types(tmp_path):
     index = PostingsIndex.open(tmp_path, LAYOUT)
     commit(index, 1)
-    for found in (*index.searcher.search(QUERIES, SIX[0], 3), *index.searcher.search(QUERIES, SIX[0], 0)):
+    for found in (*search(index.searcher, QUERIES, SIX[0], 3), *search(index.searcher, QUERIES, SIX[0], 0)):
         assert (found.docids.dtype, found.scores.dtype) == (np.int64, np.float64)

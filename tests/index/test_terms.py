@@ -4,7 +4,7 @@ from brute import fresh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askalike.index.lexical.searcher import MAX_COMPLETIONS
+from askalike.index.lexical.completions import MAX_COMPLETIONS
 from askalike.index.lexical.terms import find_prefix_range, find_terms, pack_terms, term_at
 
 words = st.text("abé日\U0001f600", min_size=1, max_size=4)

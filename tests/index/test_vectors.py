@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from askalike.errors import SearchIndexError
-from askalike.index.vectors import vectors as module
+from askalike.index.vectors import index as index_module
+from askalike.index.vectors.index import VectorIndex, VectorLayout
+from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
-from askalike.index.vectors.stored import DensePart, SparsePart, prepare_rows
-from askalike.index.vectors.vectors import VectorIndex, VectorLayout
 from askalike.types import VectorPart, Vectors
 
 DIM = 5
@@ -181,8 +181,8 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from pathlib import Path
-from askalike.index.vectors.vectors import VectorIndex, VectorLayout
-from askalike.types import Part, Vectors
+from askalike.index.vectors.index import VectorIndex, VectorLayout
+from askalike.types import VectorPart, Vectors
 index = VectorIndex.open(Path(sys.argv[1]), VectorLayout("x"))
 left = int(sys.argv[2])
 def counted(name, call):
@@ -194,9 +194,9 @@ def counted(name, call):
         return call(*arguments)
     setattr(os, name, counting)
 counted("fsync", os.fsync); counted("replace", os.replace)
-with index.writing() as writer:
+with index.writer() as writer:
     writer.delete([0])
-    writer.add(np.array([7]), np.array([0]), Vectors((Part(np.ones((1, 4), np.float32)),)))
+    writer.add(np.array([7]), np.array([0]), Vectors((VectorPart(np.ones((1, 4), np.float32)),)))
     writer.commit(2)
 """
 
@@ -215,7 +215,7 @@ def test_killed_at_any_moment_it_holds_a_committed_state(tmp_path, moment):
     assert found == ([0, 1, 2, 3, 4] if again.change == 1 else [1, 2, 3, 4, 7])
     with again.writer() as writer:
         writer.commit(3)
-    names = {p.name for p in again._segments} | {p.deletions for p in again._segments if p.deletions}
+    names = {p.name for p in again.segments} | {p.deletions for p in again.segments if p.deletions}
     assert {p.name for p in tmp_path.iterdir()} == names | {"manifest.json", "lock"}
 
 
@@ -236,7 +236,7 @@ def test_other_vectors_than_the_indexs_are_refused(tmp_path):
 
 
 def test_a_large_build_is_cut_into_segments(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BYTES_PER_SEGMENT", 1_000)
+    monkeypatch.setattr(index_module, "BYTES_PER_SEGMENT", 1_000)
     index = VectorIndex.open(tmp_path, VectorLayout("x"))
     with index.writer() as writer:
         for start in range(0, 300, 10):
@@ -245,4 +245,4 @@ def test_a_large_build_is_cut_into_segments(tmp_path, monkeypatch):
         writer.commit(1)
     asked = VectorQueries(Vectors((VectorPart(np.ones((1, 8), np.float32)),)), [(-1, -1)])
     assert len(index.searcher.search(asked, 1_000)[0].docids) == 300
-    assert len(index._segments) < 10
+    assert len(index.segments) < 10

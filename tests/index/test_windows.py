@@ -5,13 +5,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from brute import ALL, assert_agrees
+from brute import ALL, assert_agrees, search
 
 from askalike.index.lexical.builder import SegmentBuilder
 from askalike.index.lexical.lengths import round_lengths
 from askalike.index.lexical.maxscore import WINDOW
-from askalike.index.lexical.postings import NO_DELETIONS
-from askalike.index.lexical.searcher import LiveSegment, PostingsSearcher, QueryTerms
+from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
+from askalike.index.lexical.segment import LiveSegment
 from askalike.similarities._similarity import Similarity
 from askalike.types import Collection
 
@@ -54,7 +54,7 @@ class Table:
             for row in rows:
                 terms = [WORDS[v] for v in np.flatnonzero(self.counts[row]) for _ in range(self.counts[row, v])]
                 builder.add(int(self.numbers[row]), int(self.phrasings[row]), terms)
-            segments += [LiveSegment(s, *NO_DELETIONS) for s in builder.build()]
+            segments += map(LiveSegment.from_segment, builder.build())
         return PostingsSearcher(segments)
 
 
@@ -76,7 +76,7 @@ def name(similarity: Similarity) -> str:
     return f"{type(similarity).__name__}-{ALL.index(similarity)}"
 
 
-def asked(count: int) -> list[QueryTerms]:
+def make_queries(count: int) -> list[QueryTerms]:
     random = np.random.default_rng(2)
     sizes = random.integers(1, 7, count)
     return [
@@ -98,7 +98,7 @@ def archive(kind: str) -> tuple[Table, PostingsSearcher]:
 @pytest.mark.parametrize("kind", ["plain", "rephrased", "in four segments"])
 def test_the_archives_have_what_is_to_be_tested(kind):
     largest = archive(kind)[1].segments[0].segment
-    assert len(largest.numbers) > WINDOW
+    assert len(largest.docids) > WINDOW
     assert 0 < np.count_nonzero(largest.bitmap_of >= 0) < len(largest.df)
 
 
@@ -106,10 +106,10 @@ def test_the_archives_have_what_is_to_be_tested(kind):
 @pytest.mark.parametrize("kind", ["plain", "rephrased"])
 def test_finds_what_scoring_everything_finds(kind, similarity):
     truth, searcher = archive(kind)
-    queries = asked(8)
+    queries = make_queries(8)
     expected = [truth.truth(q, similarity) for q in queries]
     for k in (1, 10, 300):
-        for found, scores in zip(searcher.search(queries, similarity, k), expected, strict=True):
+        for found, scores in zip(search(searcher, queries, similarity, k), expected, strict=True):
             assert_agrees(found.docids.tolist(), found.scores.tolist(), scores, k)
 
 
@@ -119,17 +119,17 @@ def test_a_filter_comes_before_the_ranking(similarity, share):
     truth, searcher = archive("rephrased")
     numbers = np.unique(truth.numbers)
     allowed = numbers[np.random.default_rng(3).random(len(numbers)) < share]
-    queries = asked(5)
-    for query, found in zip(queries, searcher.search(queries, similarity, 10, allowed), strict=True):
+    queries = make_queries(5)
+    for query, found in zip(queries, search(searcher, queries, similarity, 10, allowed), strict=True):
         expected = truth.truth(query, similarity, allowed)
         assert_agrees(found.docids.tolist(), found.scores.tolist(), expected, 10)
         assert len(found.docids) == min(10, len(expected))
 
 
 def test_segments_do_not_change_a_result():
-    queries = asked(60)
+    queries = make_queries(60)
     for similarity in ALL:
-        one, four = (archive(kind)[1].search(queries, similarity, 20) for kind in ("plain", "in four segments"))
+        one, four = (search(archive(kind)[1], queries, similarity, 20) for kind in ("plain", "in four segments"))
         for a, b in zip(one, four, strict=True):
             assert a.docids.tolist() == b.docids.tolist()
             assert a.scores.tolist() == b.scores.tolist()
@@ -139,11 +139,11 @@ def test_completions_in_a_large_archive_match_the_best_one():
     searcher = archive("in four segments")[1]
     assert searcher.complete("w1")[:2] == ["w1", "w10"]
     similarity = ALL[0]
-    singles = [searcher.search([QueryTerms([w])], similarity, DOCUMENTS)[0] for w in searcher.complete("w1")]
+    singles = [search(searcher, [QueryTerms([w])], similarity, DOCUMENTS)[0] for w in searcher.complete("w1")]
     best: dict[int, float] = {}
     for found in singles:
         for number, score in zip(found.docids.tolist(), found.scores.tolist(), strict=True):
             best[number] = max(best.get(number, 0.0), score)
     for k in (1, 50):
-        found = searcher.search([QueryTerms([], "w1")], similarity, k)[0]
+        found = search(searcher, [QueryTerms([], "w1")], similarity, k)[0]
         assert_agrees(found.docids.tolist(), found.scores.tolist(), best, k)

@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from askalike import index, rankers
+from askalike import rankers
 from askalike.config import parse_assignments
+from askalike.index import lexical
 from askalike.rankers import Ranker
 from askalike.store.archive import Archive
 from askalike.types import Progress as Report
@@ -35,7 +36,7 @@ COMPILED_PATTERN = "maxscore.search_queries-*.nbi"
 
 def announce_compilation() -> None:
     """Says on stderr why the first search after an installation takes its time."""
-    beside = Path(index.__file__).parent / "__pycache__"  # where numba mostly keeps it, and slow to import to ask
+    beside = Path(lexical.__file__).parent / "__pycache__"  # where numba mostly keeps it, and slow to import to ask
     if any(beside.glob(COMPILED_PATTERN)):
         return
     from askalike.index.lexical.maxscore import search_queries

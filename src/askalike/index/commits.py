@@ -1,8 +1,8 @@
-"""What an index directory keeps to: immutable files, deletions beside them, and a manifest that names what counts.
+"""How an index directory changes: immutable segments, files of deletions, and a manifest that names what counts.
 
-A commit writes new files, then replaces the manifest in one rename: whoever opens the index sees the state before or
-after it, never between, whatever is killed when. Files that no manifest names are removed by the next commit; who has
-mapped them keeps them.
+A commit writes new files and then replaces the manifest in one rename, so that whoever opens the index sees the state
+before or after it and never a mixture, whatever is killed when. The next commit removes files that no manifest names;
+a reader that has mapped them can go on reading.
 """
 
 import fcntl
@@ -10,72 +10,73 @@ import json
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
 
 from askalike.errors import IndexBusyError, SearchIndexError
 from askalike.files import fsync_folder, fsync_path
-from askalike.index.lexical.segment import Array
+from askalike.index.rows import Array, LiveRows
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 MANIFEST = "manifest.json"
-MERGE_FACTOR = 4  # as many segments of about one size become one
-SMALL_SEGMENT = (
-    4_096  # documents: segments below it become one at once, as each costs every search what looking into it takes
-)
-NO_MANIFEST = (0, 0)  # the stamp of an index that is not there
+MERGE_FACTOR = 4
+"""This many segments of about the same size are merged into one."""
+SMALL_SEGMENT = 4_096
+"""Documents below which two segments suffice for a merge: every search pays for each segment that it looks into."""
+NO_MANIFEST = (0, 0)
+"""The stamp of an index without a manifest."""
+
+LiveT = TypeVar("LiveT", bound=LiveRows)
+SearcherT = TypeVar("SearcherT")
+LayoutT = TypeVar("LayoutT", bound="DataclassInstance")
 
 
-class CommittedSegment(Protocol):
-    """A segment as the manifest names it."""
+@dataclass(frozen=True, eq=False)
+class CommittedSegment(Generic[LiveT]):
+    """A segment as the manifest names it: its directory, and the file of its deletions (None without any)."""
 
-    @property
-    def name(self) -> str:
-        """Its directory."""
-
-    @property
-    def deletions(self) -> str | None:
-        """The file that says which of its documents were deleted since; None where none was."""
+    name: str
+    live: LiveT
+    deletions: str | None = None
 
     @property
     def live_count(self) -> int:
-        """How many of its documents are live."""
+        """The number of live rows."""
+        return len(self.live.docids) - len(self.live.deleted)
 
     @property
     def deleted_count(self) -> int:
-        """How many are not."""
+        """The number of deleted rows."""
+        return len(self.live.deleted)
 
 
-P = TypeVar("P", bound=CommittedSegment)
-S = TypeVar("S")
-L = TypeVar("L", bound="DataclassInstance")
-
-
-class CommittedIndex(ABC, Generic[P, S, L]):
-    """An index in a directory. Any number of readers; one writer at a time."""
+class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
+    """An index in a directory. It has any number of readers, and one writer at a time."""
 
     FORMAT: ClassVar[int]
-    """The version of what is on disk; another one is refused."""
+    """The version of the files. Directories of another version are refused."""
 
-    def __init__(self, path: Path, layout: L) -> None:
+    def __init__(self, path: Path, layout: LayoutT) -> None:
         self.path = path
         self.layout = layout
         self.change = 0
-        """The archive's change number that the index has followed to."""
-        self._segments: list[P] = []
-        self._searcher: S | None = None
+        """The archive's change number up to which the index follows the archive."""
+        self.segments: Sequence[CommittedSegment[LiveT]] = ()
+        self._searcher: SearcherT | None = None
         self._stamp = NO_MANIFEST
 
     @classmethod
-    def open(cls, path: Path, layout: L) -> Self:
-        """The index in `path`, empty if there is none yet.
+    def open(cls, path: Path, layout: LayoutT) -> Self:
+        """Open the index in `path`, which is empty if there is none yet.
 
         Raises SearchIndexError where it was written by another version, or for another layout.
         """
@@ -84,44 +85,58 @@ class CommittedIndex(ABC, Generic[P, S, L]):
         return index
 
     @property
-    def searcher(self) -> S:
-        """Searches the state last read or committed."""
+    def searcher(self) -> SearcherT:
+        """The searcher of the state last read or committed."""
         if self._searcher is None:
             self._searcher = self._make_searcher()
         return self._searcher
 
     @abstractmethod
-    def _open_segment(self, name: str, deletions: str | None) -> P:
-        """The segment of that name. Raises FileNotFoundError, or SearchIndexError for a damaged one."""
+    def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> LiveT:
+        """Map a segment's files. `deletions` holds the arrays of the file of deletions, if there is one.
+
+        Raises FileNotFoundError for a missing file, and ValueError, TypeError, KeyError or EOFError for a damaged one.
+        """
 
     @abstractmethod
-    def _make_searcher(self) -> S:
-        """What searches the parts as they are."""
+    def _make_searcher(self) -> SearcherT:
+        """Return a searcher of the segments as they are."""
+
+    def open_segment(self, name: str, deletions: str | None = None) -> CommittedSegment[LiveT]:
+        """Open the segment of that name. Raises FileNotFoundError, and SearchIndexError for a damaged segment."""
+        try:
+            arrays: dict[str, Array] = {}
+            if deletions is not None:
+                with np.load(self.path / deletions, allow_pickle=False) as file:
+                    arrays = dict(file)
+            return CommittedSegment(name, self._load_segment(self.path / name, arrays), deletions)
+        except (ValueError, TypeError, KeyError, EOFError, BadZipFile):
+            raise SearchIndexError(f"{self.path / name}: damaged; delete {self.path}, it will be rebuilt") from None
 
     def refresh(self) -> bool:
-        """Reads the manifest again if another process has committed; returns whether it had."""
+        """Read the manifest again if another process has committed; return whether it had."""
         for _ in range(5):
             try:
                 stamp = self._stat_manifest()
                 if stamp == self._stamp:
                     return False
                 self._read_manifest(stamp)
-            except FileNotFoundError:  # a commit has come between the manifest and the files it names
+            except FileNotFoundError:  # another commit came between the manifest and the files it names
                 continue
             self._stamp = stamp
             return True
         raise SearchIndexError(f"{self.path}: files that its manifest names are missing; delete it, it will be rebuilt")
 
     @contextmanager
-    def lock_writer(self) -> Iterator[Self]:
-        """Holds the writer's lock. Raises SearchIndexError where another one is at work."""
+    def lock_writer(self) -> Iterator[None]:
+        """Hold the writer's lock. Raises IndexBusyError where another writer holds it, SearchIndexError for I/O."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with open(self.path / "lock", "w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self.refresh()
                 try:
-                    yield self
+                    yield
                 finally:
                     self._remove_unreferenced()
         except BlockingIOError:
@@ -135,22 +150,22 @@ class CommittedIndex(ABC, Generic[P, S, L]):
                 "directory's permissions and repeat, the last committed state is safe"
             ) from None
 
-    def commit(self, change: int, committed_segments: Sequence[P]) -> None:
-        """Makes these parts, whose files are written, the state of that change number. For the writer only."""
-        known = {p.name for p in self._segments}
-        for part in committed_segments:
-            if part.name not in known:
-                fsync_folder(self.path / part.name)
+    def commit(self, change: int, segments: Sequence[CommittedSegment[LiveT]]) -> None:
+        """Make these segments, whose files are written, the state of that change number. For the writer only."""
+        committed = {segment.name for segment in self.segments}
+        for segment in segments:
+            if segment.name not in committed:
+                fsync_folder(self.path / segment.name)
         fsync_path(self.path)
-        segments = [[p.name, p.deletions] for p in committed_segments]
-        manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "segments": segments}
+        names = [[segment.name, segment.deletions] for segment in segments]
+        manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "segments": names}
         temporary = self.path / f"{MANIFEST}.new"
         with open(temporary, "w", encoding="utf-8") as file:
             json.dump(manifest, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self.path / MANIFEST)
-        self._segments, self.change, self._searcher = list(committed_segments), change, None
+        self.segments, self.change, self._searcher = tuple(segments), change, None
         self._stamp = self._stat_manifest()
         fsync_path(self.path)
 
@@ -162,16 +177,16 @@ class CommittedIndex(ABC, Generic[P, S, L]):
         return stat.st_ino, stat.st_mtime_ns
 
     def _read_manifest(self, stamp: tuple[int, int]) -> None:
-        if stamp == NO_MANIFEST:  # a new index, or one that was thrown away
-            self._segments, self.change, self._searcher = [], 0, None
+        if stamp == NO_MANIFEST:  # a new index, or one that was deleted
+            self.segments, self.change, self._searcher = (), 0, None
             return
         manifest = _load_manifest(self.path / MANIFEST)
         self._check_manifest(manifest)
-        kept = {(p.name, p.deletions): p for p in self._segments}
-        self._segments = [
-            kept.get((name, deletions)) or self._open_segment(name, deletions)
+        opened = {(segment.name, segment.deletions): segment for segment in self.segments}
+        self.segments = tuple(
+            opened.get((name, deletions)) or self.open_segment(name, deletions)
             for name, deletions in manifest["segments"]
-        ]
+        )
         self.change, self._searcher = manifest["change"], None
 
     def _check_manifest(self, manifest: Mapping[str, Any]) -> None:
@@ -180,74 +195,123 @@ class CommittedIndex(ABC, Generic[P, S, L]):
             raise SearchIndexError(
                 f"{self.path}: index format {manifest.get('format')}, this askalike reads {self.FORMAT}; {rebuild}"
             )
-        for key, wanted in asdict(self.layout).items():
-            if manifest.get(key) != wanted:
+        for key, expected in asdict(self.layout).items():
+            if manifest.get(key) != expected:
                 raise SearchIndexError(
                     f"{self.path}: built with another analyzer or other settings ({key} differs); {rebuild}"
                 )
 
     def _remove_unreferenced(self) -> None:
-        """Removes what neither the manifest names nor a reader can still come to ask for."""
-        named = {p.name for p in self._segments} | {p.deletions for p in self._segments} | {MANIFEST, "lock"}
+        """Remove the files that neither the manifest names nor a reader can still ask for."""
+        named = {s.name for s in self.segments} | {s.deletions for s in self.segments} | {MANIFEST, "lock"}
         for entry in self.path.iterdir():
             if entry.name not in named:
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
 
 
-class FileNamer:
-    """New names for a writer's files: none that the directory has."""
+class IndexWriter(ABC, Generic[LiveT]):
+    """Collects changes to an index and commits them at once. An index's `writer()` makes one."""
 
-    def __init__(self, index: CommittedIndex[Any, Any, Any]) -> None:
+    def __init__(self, index: CommittedIndex[LiveT, Any, Any]) -> None:
         self._index = index
-        self._sequence = 0
+        self._deleted_docids = array("q")
+        self._new_segments: list[CommittedSegment[LiveT]] = []
+        self._name_count = 0
 
-    def __call__(self) -> str:
-        """The next one."""
+    @abstractmethod
+    def _write_added(self) -> Sequence[str]:
+        """Write the documents added since the last call; return the names of their segments."""
+
+    @abstractmethod
+    def _write_merged(self, segments: Sequence[LiveT]) -> Sequence[str]:
+        """Write the live documents of several segments as one (or a few); return the names."""
+
+    def _merge_key(self, segment: LiveT) -> int:
+        """Return what segments of about the same size are ordered by before a merge is looked for."""
+        return len(segment.docids) - len(segment.deleted)
+
+    def _can_merge(self, segments: Sequence[LiveT]) -> bool:
+        """Return whether these segments can become one."""
+        return True
+
+    def _finish(self, segment: LiveT) -> None:
+        """Write what a segment needs besides its own files, before it is committed."""
+
+    def delete(self, docids: Iterable[int]) -> None:
+        """Delete all documents of these docids."""
+        self._deleted_docids.extend(docids)
+
+    def commit(self, change: int) -> None:
+        """Make everything since the last commit visible at once, as the state of that change number."""
+        deleted = np.unique(np.array(self._deleted_docids, np.int64))
+        remaining = (self._delete_documents(segment, deleted) for segment in self._index.segments)
+        segments = [segment for segment in remaining if segment.live_count]
+        self._flush()
+        segments += self._new_segments
+        while group := _choose_merge(segments, self._merge_key, self._can_merge):
+            merged = self._write_merged([segment.live for segment in group])
+            segments = [s for s in segments if s not in group] + [self._index.open_segment(name) for name in merged]
+        for segment in segments:
+            self._finish(segment.live)
+        self._index.commit(change, segments)
+        self._new_segments, self._deleted_docids = [], array("q")
+
+    def _flush(self) -> None:
+        self._new_segments += [self._index.open_segment(name) for name in self._write_added()]
+
+    def _delete_documents(self, segment: CommittedSegment[LiveT], docids: Array) -> CommittedSegment[LiveT]:
+        """Return the segment without these docids (ascending); itself where it has none of them."""
+        deleted = _add_deletions(segment.live, docids)
+        if len(deleted) == segment.deleted_count:
+            return segment
+        live, file_name = segment.live.with_deleted(deleted), _deletions_name(self._new_name())
+        with open(self._index.path / file_name, "wb") as file:
+            np.savez(file, allow_pickle=False, **live.deletion_arrays())
+            file.flush()
+            os.fsync(file.fileno())
+        return CommittedSegment(segment.name, live, file_name)
+
+    def _new_name(self) -> str:
+        """Return a name that no file of the directory has."""
         while True:
-            self._sequence += 1
-            name = f"{self._index.change}-{os.getpid()}-{self._sequence}"
-            if not any((self._index.path / taken).exists() for taken in (name, deletions_filename(name))):
+            self._name_count += 1
+            name = f"{self._index.change}-{os.getpid()}-{self._name_count}"
+            if not any((self._index.path / taken).exists() for taken in (name, _deletions_name(name))):
                 return name
 
 
-def select_merge(
-    segments: Sequence[P], sort_key: Callable[[P], int], select_mergeable: Callable[[Sequence[P], int], list[P]]
-) -> list[P]:
-    """Segments that are better one: FAN of about the same size, two small ones, or one that is more than half deleted.
+def _choose_merge(
+    segments: Sequence[CommittedSegment[LiveT]],
+    merge_key: Callable[[LiveT], int],
+    can_merge: Callable[[Sequence[LiveT]], bool],
+) -> list[CommittedSegment[LiveT]]:
+    """Return segments to merge: one that is more than half deleted, or several of about the same size; else none."""
+    for segment in segments:
+        if segment.deleted_count > segment.live_count:
+            return [segment]
+    tiers: dict[int, list[CommittedSegment[LiveT]]] = {}
+    for segment in sorted(segments, key=lambda s: merge_key(s.live)):
+        size = 0 if segment.live_count < SMALL_SEGMENT else segment.live_count.bit_length() // 3
+        tiers.setdefault(size, []).append(segment)
+    groups = [
+        next((tier[:n] for n in range(len(tier), min_count - 1, -1) if can_merge([s.live for s in tier[:n]])), [])
+        for tier, min_count in ((tier, MERGE_FACTOR if size else 2) for size, tier in tiers.items())
+    ]
+    return min(filter(None, groups), key=lambda group: group[0].live_count, default=[])
 
-    fitting: of parts of one size, in the given order, those to merge, at least so many; none where they are not to be.
-    """
-    for part in segments:
-        if part.deleted_count > part.live_count:
-            return [part]
-    tiers: dict[int, list[P]] = {}
-    for part in sorted(segments, key=sort_key):
-        tiers.setdefault(0 if part.live_count < SMALL_SEGMENT else part.live_count.bit_length() // 3, []).append(part)
-    crowded = [group for size, tier in tiers.items() if (group := select_mergeable(tier, MERGE_FACTOR if size else 2))]
-    return min(crowded, key=lambda group: group[0].live_count, default=[])
 
-
-def add_deletions(docids: Array, deleted: Array, deleted_docids: Array) -> Array:
-    """The positions (int32, rising) of deleted documents once those of the numbers `gone` are deleted too."""
-    dead = np.zeros(len(docids), np.bool_)
-    dead[deleted] = True
-    first, last = (np.searchsorted(docids, deleted_docids, side) for side in ("left", "right"))
+def _add_deletions(segment: LiveRows, docids: Array) -> Array:
+    """Return the positions (int32, ascending) of a segment's deleted rows once these docids are deleted too."""
+    dead = np.zeros(len(segment.docids), np.bool_)
+    dead[segment.deleted] = True
+    first, last = (np.searchsorted(segment.docids, docids, side) for side in ("left", "right"))
     for a, b in zip(first[last > first], last[last > first], strict=True):
         dead[a:b] = True
     return np.flatnonzero(dead).astype(np.int32)
 
 
-def deletions_filename(name: str) -> str:
-    """The file of deletions of that name."""
+def _deletions_name(name: str) -> str:
     return f"deleted-{name}.npz"
-
-
-def save_deletions(path: Path, **arrays: Array) -> None:
-    """Writes arrays into one file, down to the disk."""
-    with open(path, "wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _load_manifest(path: Path) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from askalike import config, encoders
 from askalike.encoders import Encoder
+from askalike.index.vectors.index import VectorIndex, VectorLayout
+from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
-from askalike.index.vectors.stored import Storage
-from askalike.index.vectors.vectors import VectorIndex, VectorLayout
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._numbered import Docids, ResolvedQuery, Scores
 from askalike.rankers._pairs import explain_by_vectors, read_words

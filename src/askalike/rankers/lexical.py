@@ -14,8 +14,8 @@ from pydantic import Field
 
 from askalike import registry
 from askalike.config import validate_settings
-from askalike.index.lexical.postings import PostingsIndex, PostingsLayout
-from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
+from askalike.index.lexical.index import PostingsIndex, PostingsLayout
+from askalike.index.lexical.searcher import PostingsSearcher, PreparedQueries, QueryTerms, TermContributions
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._numbered import Docids, ResolvedQuery, Scores
 from askalike.rankers._paths import index_directory
@@ -69,7 +69,7 @@ class LexicalRanker(IndexedRanker[PostingsIndex]):
 
     GRID: ClassVar[Mapping[str, Sequence[Any]]] = {"title_weight": (1.0, 2.0, 3.0, 5.0)}
     """What tuning tries besides the similarity's settings. Each weight has an index of its own."""
-    _cached: tuple[tuple[View, ResolvedQuery, bool], QueryTerms] | None = None
+    _cached: tuple[tuple[View, ResolvedQuery, bool, PostingsSearcher], PreparedQueries] | None = None
 
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
         self.name = name
@@ -96,36 +96,38 @@ class LexicalRanker(IndexedRanker[PostingsIndex]):
         """The directory of a view's index."""
         return (index_directory(view, f"terms-{view.kind}-{self.settings.digest}"),)
 
-    def prepare(self, view: View, queries: Sequence[ResolvedQuery], prefix: bool) -> list[QueryTerms]:
+    def prepare(self, view: View, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedQueries:
         """The queries' terms. Those of one alone are remembered, as it is explained after it was found."""
-        if len(queries) != 1:
-            return [self._query_terms(view, one, prefix) for one in queries]
-        key, remembered = (view, queries[0], prefix), self._cached
-        if remembered is None or remembered[0] != key:
-            self._cached = remembered = key, self._query_terms(view, queries[0], prefix)
-        return [remembered[1]]
+        searcher = self._searcher()
+        if len(queries) == 1 and self._cached and self._cached[0] == (view, queries[0], prefix, searcher):
+            return self._cached[1]
+        prepared = searcher.prepare([self._query_terms(view, one, prefix) for one in queries], self.similarity)
+        if len(queries) == 1:
+            self._cached = (view, queries[0], prefix, searcher), prepared
+        return prepared
 
-    def retrieve(self, prepared: list[QueryTerms], k: int, allowed: Docids | None) -> list[TopDocs]:
+    def retrieve(self, prepared: PreparedQueries, k: int, allowed: Docids | None) -> list[TopDocs]:
         """See Numbered.find. Documents that share no word with the query are not found."""
-        return self._searcher().search(prepared, self.similarity, k, allowed)
+        return self._searcher().search(prepared, k, allowed)
 
-    def score(self, prepared: list[QueryTerms], candidates: Sequence[Docids]) -> list[Scores]:
+    def score(self, prepared: PreparedQueries, candidates: Sequence[Docids]) -> list[Scores]:
         """See Numbered.score. Documents that share no word with the query score 0."""
-        return self._searcher().score(prepared, self.similarity, candidates)
+        return self._searcher().score(prepared, candidates)
 
     def explain_resolved(
         self, view: View, resolved: ResolvedQuery, ids: Sequence[str], prefix: bool = False
     ) -> Mapping[str, Explanation]:
         """The words that matched, in which field, and what each added; the contributions add up to the score."""
         numbers = view.docids(ids)
-        (terms,) = self.prepare(view, [resolved], prefix)
-        rows = self._searcher().explain(terms, self.similarity, list(numbers.values()))
+        prepared = self.prepare(view, [resolved], prefix)
+        (terms,) = prepared.queries
+        (rows,) = self._searcher().contributions(prepared, [np.array(list(numbers.values()), np.int64)])
         documents = view.get_questions(numbers) if view.kind == "questions" else {}
-        completed = {term: terms.prefix for _, shared in rows for term, _ in shared if terms.prefix}
+        completed = {term: terms.prefix for row in rows for term, _ in row.scores if terms.prefix}
         surfaces = completed | self._surface_forms(resolved.query, view)
         return {
-            id: self._explain_document(documents[id], surfaces, phrasing, shared)
-            for id, (phrasing, shared) in zip(numbers, rows, strict=True)
+            id: self._explain_document(documents[id], surfaces, row)
+            for id, row in zip(numbers, rows, strict=True)
             if id in documents
         }
 
@@ -211,18 +213,16 @@ class LexicalRanker(IndexedRanker[PostingsIndex]):
                 found.setdefault(term, text[start:end])
         return found
 
-    def _explain_document(
-        self, question: Question, surfaces: Mapping[str, str], phrasing: int, term_scores: Sequence[tuple[str, float]]
-    ) -> Explanation:
+    def _explain_document(self, question: Question, surfaces: Mapping[str, str], row: TermContributions) -> Explanation:
         language = question.language or (self._view.language if self._view else None)
         texts = {
             name: self._analyze_cached(*raw, language)
-            for name, raw in self._phrasing_fields(question, phrasing).items()
+            for name, raw in self._phrasing_fields(question, row.phrasing).items()
         }
-        terms = {term for term, _ in term_scores}
+        terms = {term for term, _ in row.scores}
         contributions = [
             Contribution(surfaces.get(t, t), tuple(f for f, text in texts.items() if t in text.terms), score)
-            for t, score in term_scores
+            for t, score in row.scores
         ]
         marks = tuple(Span(f, a, b) for f, text in texts.items() for t, a, b in text.spans if t in terms)
         ordered = tuple(sorted(contributions, key=lambda c: -c.score))

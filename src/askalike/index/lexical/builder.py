@@ -1,26 +1,28 @@
-"""Turns documents into a segment, and several segments into one."""
+"""Builds segments of documents, and merges segments."""
 
 from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from askalike.index.lexical.lengths import round_lengths
-from askalike.index.lexical.segment import Array, Segment
+from askalike.index.lexical.segment import Segment
 from askalike.index.lexical.terms import pack_terms, term_at
+from askalike.index.rows import Array
 
 MAX_CODES = 65_535
-LONG_LIST_DIVISOR = 64  # a list gets a bitmap if it holds more than one document in 64, so that it doubles at most
+LONG_LIST_DIVISOR = 64  # a list of more than one document in 64 gets a bitmap, which at most doubles its size
 
 
 class TooManyCodesError(Exception):
-    """The documents have more different (frequency, length) pairs than a code can tell apart: split them."""
+    """The documents have more distinct (frequency, length) pairs than there are codes; they must be split."""
 
 
 class SegmentBuilder:
-    """Collects documents, as lists of terms, and builds a segment of them."""
+    """Collects documents as lists of terms and builds a segment of them."""
 
     def __init__(self, exact_lengths: bool = False, scale: int = 1) -> None:
         self._term_ids = _TermIds()
@@ -35,18 +37,18 @@ class SegmentBuilder:
 
     @property
     def token_count(self) -> int:
-        """How many tokens were added."""
+        """The number of tokens added."""
         return len(self._terms)
 
     def add(self, docid: int, phrasing: int, terms: Sequence[str]) -> None:
-        """Adds one document. Numbers must rise; the phrasings of one number follow each other."""
+        """Add one document. Docids must ascend, and the phrasings of one docid must follow each other."""
         self._terms.extend(map(self._term_ids.__getitem__, terms))
         self._offsets.append(len(self._terms))
         self._docids.append(docid)
         self._phrasings.append(phrasing)
 
     def build(self) -> list[Segment]:
-        """The segments of all documents added: one, or several where one could not hold them."""
+        """Return the documents as one segment, or as several where one cannot hold them."""
         order = sorted(self._term_ids)
         rank = np.empty(len(order), np.int32)
         rank[[self._term_ids[t] for t in order]] = np.arange(len(order), dtype=np.int32)
@@ -63,32 +65,27 @@ class SegmentBuilder:
 
 
 class _TermIds(dict[str, int]):
-    """Terms with numbers in the order of their first coming."""
+    """Terms, numbered in the order of their first occurrence."""
 
     def __missing__(self, key: str) -> int:
         self[key] = number = len(self)
         return number
 
 
+@dataclass(frozen=True, slots=True)
 class ForwardIndex:
-    """Documents as lists of (term, frequency): what a segment is built of. An empty `tfs` means 1 everywhere."""
+    """Documents as lists of (term, frequency), which a segment is built of. An empty `tfs` means 1 everywhere."""
 
-    def __init__(
-        self,
-        docids: Array,
-        phrasings: Array,
-        offsets: Array,
-        terms: Array,
-        tfs: Array,
-        term_bytes: Array,
-        term_offsets: Array,
-    ) -> None:
-        self.docids, self.phrasings, self.offsets = docids, phrasings, offsets
-        self.terms, self.tfs = terms, tfs
-        self.term_bytes, self.term_offsets = term_bytes, term_offsets
+    docids: Array
+    phrasings: Array
+    offsets: Array
+    terms: Array
+    tfs: Array
+    term_bytes: Array
+    term_offsets: Array
 
     def split_in_halves(self) -> "tuple[ForwardIndex, ForwardIndex]":
-        """The first and the second half of the documents, cut between two numbers."""
+        """Return the first and the second half of the documents, cut between two docids."""
         middle = self.docids[len(self.docids) // 2]
         cut = int(np.searchsorted(self.docids, middle) or np.searchsorted(self.docids, middle, "right"))
         return self._slice(0, cut), self._slice(cut, len(self.docids))
@@ -107,7 +104,7 @@ class ForwardIndex:
 
 
 def build_segments(forward: ForwardIndex, exact_lengths: bool, scale: int) -> list[Segment]:
-    """The segment of these documents, or those of their halves where there are too many codes."""
+    """Return the segment of these documents, or the segments of their halves where there are too many codes."""
     try:
         return [_build_segment(forward, exact_lengths, scale)]
     except TooManyCodesError:
@@ -115,7 +112,7 @@ def build_segments(forward: ForwardIndex, exact_lengths: bool, scale: int) -> li
 
 
 def can_merge(segments: Sequence[Segment]) -> bool:
-    """Whether one segment can tell apart the (frequency, length) pairs of all of these."""
+    """Return whether one segment has codes for the (frequency, length) pairs of all of these."""
     pairs = [s.code_tf.astype(np.int64) << 32 | s.code_length for s in segments]
     return len(np.unique(np.concatenate(pairs))) <= MAX_CODES
 
@@ -123,66 +120,70 @@ def can_merge(segments: Sequence[Segment]) -> bool:
 def merge_segments(
     segments: Sequence[Segment], live_masks: Sequence[Array], exact_lengths: bool, scale: int
 ) -> list[Segment]:
-    """One segment (or a few) that holds the live documents of several. live: bool (D) per segment."""
+    """Return one segment (or a few) of the live documents of several. live_masks: bool (D) per segment."""
     names = [[term_at(s.term_bytes, s.term_offsets, i) for i in range(len(s.df))] for s in segments]
-    order = sorted(set().union(*names))
-    rank = {t: i for i, t in enumerate(order)}
-    numbers = np.concatenate([s.numbers[m] for s, m in zip(segments, live_masks, strict=True)])
-    place = np.empty(len(numbers), np.int64)
-    place[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
-    rows, start = [], 0
-    for segment, mask, own in zip(segments, live_masks, names, strict=True):
-        doc_of = np.full(len(mask), -1, np.int64)
-        doc_of[mask] = place[start : start + int(mask.sum())]
+    vocabulary = sorted(set().union(*names))
+    new_ids = {term: i for i, term in enumerate(vocabulary)}
+    docids = np.concatenate([s.docids[mask] for s, mask in zip(segments, live_masks, strict=True)])
+    phrasings = np.concatenate([s.phrasings[mask] for s, mask in zip(segments, live_masks, strict=True)])
+    order = np.argsort(docids, kind="stable")
+    positions = np.empty(len(docids), np.int64)
+    positions[order] = np.arange(len(docids))
+    postings, start = [], 0
+    for segment, mask, terms in zip(segments, live_masks, names, strict=True):
+        new_docs = np.full(len(mask), -1, np.int64)
+        new_docs[mask] = positions[start : start + int(mask.sum())]
         start += int(mask.sum())
-        rows.append(_live_postings(segment, doc_of, np.array([rank[t] for t in own], np.int32)))
-    docs, terms, tfs = (np.concatenate(column) for column in zip(*rows, strict=True))
-    offsets, terms, tfs = _group_by_document(docs, terms, tfs, len(numbers))
-    phrasings = np.concatenate([s.phrasings[m] for s, m in zip(segments, live_masks, strict=True)])
-    back = np.argsort(numbers, kind="stable")
-    forward = ForwardIndex(numbers[back], phrasings[back], offsets, terms, tfs, *pack_terms(order))
+        postings.append(_live_postings(segment, new_docs, np.array([new_ids[t] for t in terms], np.int32)))
+    docs, term_ids, tfs = (np.concatenate(column) for column in zip(*postings, strict=True))
+    forward = ForwardIndex(
+        docids[order],
+        phrasings[order],
+        *_group_by_document(docs, term_ids, tfs, len(docids)),
+        *pack_terms(vocabulary),
+    )
     return build_segments(forward, exact_lengths, scale)
 
 
 def _live_postings(segment: Segment, new_docs: Array, new_term_ids: Array) -> tuple[Array, Array, Array]:
-    """(document, term, frequency) of every posting whose document is kept, in the merged numbering."""
+    """Return (document, term, frequency) of every posting of a live document, in the merged numbering."""
     docs = new_docs[segment.docs]
-    kept = docs >= 0
+    live = docs >= 0
     terms = np.repeat(new_term_ids, np.diff(segment.starts))
-    return docs[kept], terms[kept], segment.code_tf[segment.codes[kept]]
+    return docs[live], terms[live], segment.code_tf[segment.codes[live]]
 
 
 @njit(cache=True)
 def _group_by_document(docs: Array, terms: Array, tfs: Array, document_count: int) -> tuple[Array, Array, Array]:
-    """The same triples grouped by document: (offsets, terms, frequencies)."""
+    """Return the same triples grouped by document: (offsets, terms, frequencies)."""
     offsets = np.zeros(document_count + 1, np.int64)
     for d in docs:
         offsets[d + 1] += 1
     for d in range(document_count):
         offsets[d + 1] += offsets[d]
-    place = offsets[:-1].copy()
-    by_terms = np.empty(len(docs), np.int32)
-    by_tfs = np.empty(len(docs), np.int32)
+    ends = offsets[:-1].copy()
+    grouped_terms = np.empty(len(docs), np.int32)
+    grouped_tfs = np.empty(len(docs), np.int32)
     for i in range(len(docs)):
-        at = place[docs[i]]
-        place[docs[i]] += 1
-        by_terms[at], by_tfs[at] = terms[i], tfs[i]
-    return offsets, by_terms, by_tfs
+        at = ends[docs[i]]
+        ends[docs[i]] += 1
+        grouped_terms[at], grouped_tfs[at] = terms[i], tfs[i]
+    return offsets, grouped_terms, grouped_tfs
 
 
 def _build_segment(forward: ForwardIndex, exact_lengths: bool, scale: int) -> Segment:
     lengths = _document_lengths(forward.offsets, forward.tfs)
-    seen = (lengths if exact_lengths else round_lengths(np.maximum(lengths // scale, 1)) * scale).astype(np.int32)
+    scored_lengths = lengths if exact_lengths else round_lengths(np.maximum(lengths // scale, 1)) * scale
     starts, docs, tf = _invert(forward.terms, forward.tfs, forward.offsets, len(forward.term_offsets) - 1)
     used = np.flatnonzero(np.diff(starts))
-    blob, blob_offsets = _subset_dictionary(forward.term_bytes, forward.term_offsets, used)
+    term_bytes, term_offsets = _subset_dictionary(forward.term_bytes, forward.term_offsets, used)
     starts = np.append(starts[used], starts[-1])
-    codes, code_tf, code_length = _encode_postings(docs, tf, seen)
+    codes, code_tf, code_length = _encode_postings(docs, tf, scored_lengths.astype(np.int32))
     df, ttf = _count_statistics(starts, docs, tf, forward.phrasings)
     peak_starts, peaks = _find_peaks(starts, codes, code_tf, code_length)
     bitmap_of, bitmaps, ranks = _make_bitmaps(starts, docs, len(lengths))
     return Segment(
-        forward.docids, forward.phrasings, lengths.astype(np.int32), blob, blob_offsets, starts,
+        forward.docids, forward.phrasings, lengths.astype(np.int32), term_bytes, term_offsets, starts,
         (docs >> 16).astype(np.uint16), docs.astype(np.uint16), codes,
         code_tf, code_length, df, ttf, peak_starts, peaks, bitmap_of, bitmaps, ranks,
     )  # fmt: skip
@@ -203,7 +204,10 @@ def _subset_dictionary(term_bytes: Array, term_offsets: Array, positions: Array)
 
 @njit(cache=True)
 def _invert(terms: Array, tfs: Array, offsets: Array, vocabulary_size: int) -> tuple[Array, Array, Array]:
-    """Postings by term, documents rising: (starts, docs, frequencies); a counting sort, then repeats added up."""
+    """Return the postings by term, documents ascending: (starts, docs, frequencies).
+
+    A counting sort brings the repeats of a term in a document together; they are then added up.
+    """
     heads = np.zeros(vocabulary_size + 1, np.int64)
     for t in terms:
         heads[t + 1] += 1
@@ -211,11 +215,11 @@ def _invert(terms: Array, tfs: Array, offsets: Array, vocabulary_size: int) -> t
         heads[v + 1] += heads[v]
     docs = np.empty(len(terms), np.int32)
     counts = np.ones(len(terms), np.int32)
-    place = heads[:-1].copy()
+    ends = heads[:-1].copy()
     for d in range(len(offsets) - 1):
         for i in range(offsets[d], offsets[d + 1]):
-            at = place[terms[i]]
-            place[terms[i]] += 1
+            at = ends[terms[i]]
+            ends[terms[i]] += 1
             docs[at] = d
             if len(tfs):
                 counts[at] = tfs[i]
@@ -241,7 +245,7 @@ def _encode_postings(docs: Array, tf: Array, scored_lengths: Array) -> tuple[Arr
 
 @njit(cache=True)
 def _assign_codes(docs: Array, tf: Array, scored_lengths: Array) -> tuple[Array, Array, Array]:
-    """A code per posting, numbered by first coming, and what each stands for; stops when there are too many."""
+    """Return a code per posting, numbered by first occurrence, and what each stands for; stop at too many codes."""
     slots = np.full(1 << 18, -1, np.int32)
     code_tf = np.empty(MAX_CODES + 1, np.int32)
     code_length = np.empty(MAX_CODES + 1, np.int32)
@@ -276,7 +280,7 @@ def _count_statistics(starts: Array, docs: Array, tf: Array, phrasings: Array) -
 
 @njit(cache=True)
 def _find_peaks(starts: Array, codes: Array, code_tf: Array, code_length: Array) -> tuple[Array, Array]:
-    """Per term the codes not beaten in both frequency and shortness."""
+    """Return per term the codes that no other beats in both frequency and shortness."""
     peak_starts = np.zeros(len(starts), np.int64)
     peaks = np.empty(len(codes), np.uint16)
     end = 0
@@ -320,7 +324,7 @@ def _fill_bitmaps(starts: Array, docs: Array, long_lists: Array, width: int) -> 
             ranks[b, word] += 1
         before = 0
         for w in range(width):
-            held = ranks[b, w]
+            count = ranks[b, w]
             ranks[b, w] = before
-            before += held
+            before += count
     return bitmaps, ranks

@@ -1,4 +1,4 @@
-"""Lucene's length byte: document lengths as a small float with four significant bits, exact up to 40."""
+"""Lucene's length byte (SmallFloat.intToByte4): lengths with four significant bits, exact up to 40."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -7,7 +7,7 @@ EXACT_CODES = 24  # the first codes stand for themselves; the small float begins
 
 
 def decoded_lengths() -> NDArray[np.int64]:
-    """The 256 lengths that a byte can stand for, rising."""
+    """Return the 256 lengths that a byte can stand for, ascending."""
     codes = np.arange(256 - EXACT_CODES, dtype=np.int64)
     shift = (codes >> 3) - 1
     mantissa = codes & 7
@@ -16,6 +16,6 @@ def decoded_lengths() -> NDArray[np.int64]:
 
 
 def round_lengths(lengths: ArrayLike) -> NDArray[np.int64]:
-    """The lengths as they are after encoding: each becomes the largest decodable one that is not above it."""
+    """Return the lengths as they are after encoding: each becomes the largest decodable length not above it."""
     table = decoded_lengths()
     return table[np.searchsorted(table, lengths, side="right") - 1]

@@ -1,29 +1,38 @@
-"""An immutable part of an index: postings of some documents, as arrays that are mapped into memory, not read."""
+"""An immutable part of the index: postings of some documents, as arrays that are mapped into memory."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numba import njit
 
-Array = NDArray[Any]
+from askalike.index.lexical.maxscore import PostingArrays
+from askalike.index.lexical.terms import find_prefix_range, term_at
+from askalike.index.rows import Array, LiveRows, map_array
+
+FILE_NAMES = {"docids": "numbers"}
+"""The files of arrays that are not called as their fields."""
+NO_DELETIONS = np.empty(0, np.int32)
+NO_DELETED_STATISTICS = np.empty((0, 3), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Documents by rising number, and for each term the documents that hold it. D documents, V terms, P postings.
+    """Documents by ascending docid, and for each term the documents that hold it. D documents, V terms, P postings.
 
-    A posting's code stands for a pair (frequency, length): what scores are made of, and nothing that ages with the
+    A posting's code stands for a pair (frequency, length), which scores are made of and which does not change with the
     collection's statistics. Frequencies and lengths are in units of 1/scale where fields have weights.
     """
 
-    numbers: Array
-    """int64 (D): the number of the question (or answer) that each document belongs to."""
+    docids: Array
+    """int64 (D): the question (or answer) that each document belongs to."""
     phrasings: Array
     """uint16 (D): 0 for the question's own text, n for its n-th rephrasing."""
     lengths: Array
-    """int32 (D): how many tokens each document has."""
+    """int32 (D): the number of tokens of each document."""
     term_bytes: Array
     term_offsets: Array
     """The sorted dictionary (terms.py)."""
@@ -31,16 +40,17 @@ class Segment:
     """int64 (V + 1): where each term's postings begin."""
     blocks: Array
     places: Array
-    """uint16 (P): positions in `numbers`, rising within a term, as a block of 65,536 and a place in it: a search reads
-    the places alone."""
+    """uint16 (P): the posting's document as a block of 65,536 documents and a place in it, ascending within a term. A
+    search reads the places alone."""
     codes: Array
     """uint16 (P)."""
     code_tf: Array
     code_length: Array
-    """int32 (C): what each code stands for; the length as the similarity sees it (rounded, or exact)."""
+    """int32 (C): the frequency and length that each code stands for; the length as the similarity sees it (rounded or
+    exact)."""
     df: Array
     ttf: Array
-    """int64 (V): documents with the term, and its occurrences, in the questions' own texts."""
+    """int64 (V): the questions whose own text holds the term, and its occurrences there."""
     peak_starts: Array
     peaks: Array
     """Per term, the codes that no other of its codes beats in both frequency and shortness: its highest scores."""
@@ -49,39 +59,124 @@ class Segment:
     bitmaps: Array
     """uint64 (B, ⌈D/64⌉): the documents of a long list as bits."""
     ranks: Array
-    """int32 (B, ⌈D/64⌉): how many of the list's documents come before each word of its bitmap."""
-
-    @property
-    def question_count(self) -> int:
-        """How many of the documents are questions' own texts."""
-        return int(np.count_nonzero(self.phrasings == 0))
+    """int32 (B, ⌈D/64⌉): the number of the list's documents before each word of its bitmap."""
 
     @property
     def docs(self) -> Array:
-        """int32 (P): the positions in `numbers`, whole."""
+        """int32 (P): the document of each posting, as its position in `docids`."""
         return self.decode_docs(0, len(self.places))
 
     def decode_docs(self, first: int, last: int) -> Array:
-        """int32: the positions in `numbers` of the postings first:last."""
+        """Return the documents of the postings first:last as positions in `docids`: int32."""
         return self.blocks[first:last].astype(np.int32) << 16 | self.places[first:last]
 
-    @property
-    def token_count(self) -> int:
-        """The tokens of the questions' own texts."""
-        return int(self.lengths[self.phrasings == 0].sum(dtype=np.int64))
-
     def save(self, path: Path) -> None:
-        """Writes the arrays into a new directory; the commit that names it brings them down to the disk."""
+        """Write the arrays into a new directory. The commit that names it makes them durable."""
         path.mkdir(parents=True)
         for field in fields(self):
-            np.save(path / f"{field.name}.npy", getattr(self, field.name), allow_pickle=False)
+            np.save(_array_path(path, field.name), getattr(self, field.name), allow_pickle=False)
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Maps the arrays into memory."""
-        return cls(**{f.name: _map_array(path / f"{f.name}.npy") for f in fields(cls)})
+        """Map the arrays into memory."""
+        return cls(**{field.name: map_array(_array_path(path, field.name)) for field in fields(cls)})
 
 
-def _map_array(path: Path) -> Array:
-    array = np.load(path, mmap_mode="r", allow_pickle=False)
-    return np.asarray(array)  # a plain view of the mapping: numba and indexing are faster without the subclass
+@dataclass(frozen=True, eq=False)
+class LiveSegment(LiveRows):
+    """A segment with the deletions made since it was written. Its rows are documents."""
+
+    segment: Segment
+    deleted_statistics: Array
+    """int64 (n, 3): a term, and what its df and ttf have lost by the deletions; terms ascend."""
+
+    @classmethod
+    def from_segment(
+        cls, segment: Segment, deleted: Array = NO_DELETIONS, deleted_statistics: Array = NO_DELETED_STATISTICS
+    ) -> Self:
+        """Return a segment with deletions, or without any."""
+        return cls(segment.docids, segment.phrasings, deleted, segment, deleted_statistics)
+
+    def with_deleted(self, deleted: Array) -> Self:
+        """See LiveRows.with_deleted."""
+        s = self.segment
+        own_text = np.zeros(len(s.docids), np.bool_)
+        own_text[deleted] = s.phrasings[deleted] == 0
+        return self.from_segment(s, deleted, _sum_statistics(s.starts, s.docs, s.codes, s.code_tf, own_text))
+
+    def deletion_arrays(self) -> Mapping[str, Array]:
+        """See LiveRows.deletion_arrays."""
+        return {"deleted": self.deleted, "changed": self.deleted_statistics}
+
+    @cached_property
+    def postings(self) -> PostingArrays:
+        """The arrays that the search reads."""
+        s = self.segment
+        return PostingArrays(
+            s.docids, s.phrasings, s.starts, s.blocks, s.places, s.codes, s.bitmap_of, s.bitmaps, s.ranks
+        )
+
+    @cached_property
+    def has_rephrasings(self) -> bool:
+        """Whether a question may have several documents."""
+        return bool(self.phrasings.any())
+
+    @cached_property
+    def length_statistics(self) -> tuple[int, int, int]:
+        """The live questions' own texts: their number, their tokens, and the length of the longest."""
+        own_text = self.phrasings == 0
+        lengths = self.segment.lengths[own_text & self.live_mask if len(self.deleted) else own_text]
+        return len(lengths), int(lengths.sum(dtype=np.int64)), int(lengths.max(initial=0))
+
+    def term_statistics(self, ids: Array) -> tuple[Array, Array]:
+        """Return (df, ttf) of terms, given by their positions in the dictionary; 0 where a position is −1."""
+        known = ids >= 0
+        df, ttf = np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64)
+        df[known], ttf[known] = self.segment.df[ids[known]], self.segment.ttf[ids[known]]
+        if len(self.deleted_statistics):
+            at = np.searchsorted(self.deleted_statistics[:, 0], ids)
+            at[at == len(self.deleted_statistics)] = 0
+            hit = self.deleted_statistics[at, 0] == ids
+            df[hit] -= self.deleted_statistics[at[hit], 1]
+            ttf[hit] -= self.deleted_statistics[at[hit], 2]
+        return df, ttf
+
+    def has_live_documents(self, ids: Array) -> Array:
+        """Return which terms, given by their positions in the dictionary, any live document holds."""
+        if not len(self.deleted):
+            return ids >= 0
+        starts, decode = self.segment.starts, self.segment.decode_docs
+        return np.array([i >= 0 and self.live_mask[decode(starts[i], starts[i + 1])].any() for i in ids], np.bool_)
+
+    def complete(self, prefix: str) -> tuple[Array, Array]:
+        """Return the terms that begin with a prefix, by falling df: their positions in the dictionary, and df."""
+        between = find_prefix_range(self.segment.term_bytes, self.segment.term_offsets, prefix)
+        ids = np.arange(between.start, between.stop)
+        df, _ = self.term_statistics(ids)
+        order = np.argsort(-df, kind="stable")
+        return ids[order], df[order]
+
+    def terms_at(self, ids: Array) -> list[str]:
+        """Return the terms at these positions of the dictionary."""
+        return [term_at(self.segment.term_bytes, self.segment.term_offsets, int(i)) for i in ids]
+
+
+def _array_path(folder: Path, field: str) -> Path:
+    return folder / f"{FILE_NAMES.get(field, field)}.npy"
+
+
+@njit(cache=True)
+def _sum_statistics(starts: Array, docs: Array, codes: Array, code_tf: Array, mask: Array) -> Array:
+    """Return (term, documents, occurrences) of each term that a document of the mask holds."""
+    rows = np.zeros((len(starts) - 1, 3), np.int64)
+    n = 0
+    for v in range(len(starts) - 1):
+        df = ttf = 0
+        for i in range(starts[v], starts[v + 1]):
+            if mask[docs[i]]:
+                df += 1
+                ttf += code_tf[codes[i]]
+        if df:
+            rows[n, 0], rows[n, 1], rows[n, 2] = v, df, ttf
+            n += 1
+    return rows[:n].copy()

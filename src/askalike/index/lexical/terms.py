@@ -1,4 +1,4 @@
-"""A sorted term dictionary in two flat arrays, so that it opens without being read."""
+"""A sorted term dictionary in two flat arrays, which opens without being read."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ Offsets = NDArray[np.int64]
 
 
 def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Offsets]:
-    """The UTF-8 bytes of all terms one after the other, and where each begins (one offset more than terms)."""
+    """Return the UTF-8 bytes of all terms in a row, and where each begins (one offset more than terms)."""
     encoded = [t.encode() for t in terms]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(b) for b in encoded], out=offsets[1:])
@@ -19,12 +19,12 @@ def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Offsets]:
 
 
 def find_terms(term_bytes: Bytes, term_offsets: Offsets, terms: Sequence[str]) -> NDArray[np.int64]:
-    """The position of each term in a sorted dictionary, −1 where it is not there."""
+    """Return the position of each term in a sorted dictionary, −1 for a term that it lacks."""
     return _find_packed(term_bytes, term_offsets, *pack_terms(terms))
 
 
 def find_prefix_range(term_bytes: Bytes, term_offsets: Offsets, prefix: str) -> range:
-    """The positions of the terms that begin with a prefix: together, since the dictionary is sorted."""
+    """Return the positions of the terms that begin with a prefix, which are adjacent in a sorted dictionary."""
     wanted, _ = pack_terms([prefix])
     return range(
         _lower_bound(term_bytes, term_offsets, wanted, False), _lower_bound(term_bytes, term_offsets, wanted, True)
@@ -32,13 +32,13 @@ def find_prefix_range(term_bytes: Bytes, term_offsets: Offsets, prefix: str) -> 
 
 
 def term_at(term_bytes: Bytes, term_offsets: Offsets, position: int) -> str:
-    """The term at a position."""
+    """Return the term at a position."""
     return term_bytes[term_offsets[position] : term_offsets[position + 1]].tobytes().decode()
 
 
 @njit(cache=True)
 def _compare(a: Bytes, b: Bytes, as_prefix: bool) -> int:
-    """−1, 0 or 1 as a is before, equal to or after b; with `as_prefix`, an a that begins with b counts as equal."""
+    """Return −1, 0 or 1 as a is before, equal to or after b. With `as_prefix`, an a that begins with b is equal."""
     for i in range(min(len(a), len(b))):
         if a[i] != b[i]:
             return -1 if a[i] < b[i] else 1
@@ -49,7 +49,7 @@ def _compare(a: Bytes, b: Bytes, as_prefix: bool) -> int:
 
 @njit(cache=True)
 def _lower_bound(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, past_prefix: bool) -> int:
-    """The first position whose term is not before `wanted` (with `past_prefix`: nor begins with it)."""
+    """Return the first position whose term is not before `wanted` (with `past_prefix`: nor begins with it)."""
     low, high = 0, len(term_offsets) - 1
     while low < high:
         middle = (low + high) // 2
@@ -63,13 +63,13 @@ def _lower_bound(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, past_p
 
 @njit(cache=True)
 def _find_packed(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, wanted_offsets: Offsets) -> NDArray[np.int64]:
-    found = np.full(len(wanted_offsets) - 1, -1, np.int64)
-    for i in range(len(found)):
-        one = wanted[wanted_offsets[i] : wanted_offsets[i + 1]]
-        at = _lower_bound(term_bytes, term_offsets, one, False)
+    positions = np.full(len(wanted_offsets) - 1, -1, np.int64)
+    for i in range(len(positions)):
+        term = wanted[wanted_offsets[i] : wanted_offsets[i + 1]]
+        at = _lower_bound(term_bytes, term_offsets, term, False)
         if (
             at < len(term_offsets) - 1
-            and _compare(term_bytes[term_offsets[at] : term_offsets[at + 1]], one, False) == 0
+            and _compare(term_bytes[term_offsets[at] : term_offsets[at + 1]], term, False) == 0
         ):
-            found[i] = at
-    return found
+            positions[i] = at
+    return positions

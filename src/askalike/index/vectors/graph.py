@@ -1,6 +1,6 @@
 """Approximate neighbours in large segments: a graph (HNSW, Malkov and Yashunin 2018; usearch) for each dense part.
 
-A graph proposes candidates, which are scored exactly; it is a file beside the part's rows and can be made again from
+A graph proposes candidates, which are then scored exactly. It is a file next to the part's rows and can be rebuilt from
 them. Where usearch is not installed, or a part is sparse, the segment is searched exactly.
 """
 
@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from askalike.index.lexical.segment import Array
-from askalike.index.vectors.stored import DensePart, PartSchema, StoredPart
+from askalike.index.rows import Array
+from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
 
 CONNECTIVITY = 16
 EXPANSION = 128
 BATCH_ROWS = 65_536
-USEARCH_METRICS = {"cosine": "ip", "dot": "ip", "euclidean": "l2sq"}  # rows of a cosine part are one long
+USEARCH_METRICS = {"cosine": "ip", "dot": "ip", "euclidean": "l2sq"}  # rows of a cosine part have length 1
 
 
 class HnswGraph:
@@ -29,13 +29,13 @@ class HnswGraph:
         self._index.view(str(path))
 
     def search(self, query: Array, count: int) -> Array:
-        """About the `count` rows nearest to the query, as positions."""
+        """Return about `count` rows nearest to the query, as positions."""
         self._index.expansion_search = max(EXPANSION, count)
         return np.asarray(self._index.search(query, count).keys, np.int64)
 
 
 def open_graph(folder: Path, part_index: int, schema: PartSchema) -> HnswGraph | None:
-    """The graph of a segment's part, where it has one."""
+    """Return the graph of a segment's part, None where it has none."""
     path = _graph_path(folder, part_index)
     return HnswGraph(path, schema) if path.exists() and _usearch_installed() else None
 
@@ -43,16 +43,13 @@ def open_graph(folder: Path, part_index: int, schema: PartSchema) -> HnswGraph |
 def build_missing_graphs(
     folder: Path, schemas: Sequence[PartSchema], parts: Sequence[StoredPart], exact_up_to: int
 ) -> None:
-    """Makes the graphs of a segment with more rows than that, unless it has them, or a part is sparse."""
+    """Build the graphs that a segment lacks, if it has more than `exact_up_to` rows and no part is sparse."""
     if any(not isinstance(part, DensePart) for part in parts) or not _usearch_installed():
         return
-    for at, (kind, part) in enumerate(zip(schemas, parts, strict=True)):
-        if (
-            isinstance(part, DensePart)
-            and len(part.sketch.scales) > exact_up_to
-            and not _graph_path(folder, at).exists()
-        ):
-            _build_graph(_graph_path(folder, at), kind, part)
+    for at, (schema, part) in enumerate(zip(schemas, parts, strict=True)):
+        path = _graph_path(folder, at)
+        if isinstance(part, DensePart) and len(part.sketch.scales) > exact_up_to and not path.exists():
+            _build_graph(path, schema, part)
 
 
 def _build_graph(path: Path, schema: PartSchema, part: DensePart) -> None:

@@ -1,4 +1,4 @@
-"""One part of many documents' vectors as it is kept: dense rows with their sketch, or sparse rows."""
+"""One part of many documents' vectors as it is stored: dense rows with their sketch, or sparse rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from askalike.errors import SearchIndexError
-from askalike.index.lexical.segment import Array
+from askalike.index.rows import Array
 from askalike.index.vectors.sketch import Sketch, exact_distances, exact_dots
 from askalike.types import Metric, VectorPart
 
@@ -19,7 +19,7 @@ MAX_F16 = 65_504.0
 
 @dataclass(frozen=True, slots=True)
 class PartSchema:
-    """What a part is, the same in all segments: metric, weight, numbers a row, and whether they are sparse."""
+    """What the rows of a part have in common in all segments: metric, weight, length, and whether they are sparse."""
 
     metric: Metric
     weight: float
@@ -28,7 +28,7 @@ class PartSchema:
 
     @classmethod
     def from_part(cls, part: VectorPart) -> "PartSchema":
-        """The kind of a part as an encoder returns it."""
+        """Return the schema of a part as an encoder returns it."""
         return cls(part.metric, float(part.weight), int(part.values.shape[1]), sparse.issparse(part.values))
 
 
@@ -36,21 +36,21 @@ class StoredPart(Protocol):
     """n rows of one part."""
 
     def arrays(self) -> Mapping[str, Array]:
-        """What is written into files."""
+        """Return what is written into files, by name."""
 
     def score_bounds(self, queries: Any) -> tuple[Array, Array]:
-        """(lowest, highest) possible score of each row for each query, before the weight: (queries, n) both."""
+        """Return the (lowest, highest) possible score of each row for each query, without weight: (queries, n) both."""
 
     def score_rows(self, rows: Array, queries: Any, query_index: int) -> NDArray[np.float64]:
-        """The scores of these rows for one of the queries."""
+        """Return the scores of these rows for one of the queries: float64 (rows)."""
 
     def take(self, indices: Array) -> Self:
-        """The rows of these positions."""
+        """Return the rows at these positions."""
 
 
 @dataclass(frozen=True, slots=True)
 class DensePart:
-    """Dense rows. rows: float16 or float32 (n, dim), or empty (0, dim) where the sketch is all there is (int8)."""
+    """Dense rows. rows: float16 or float32 (n, dim), or empty (0, dim) where only the sketch is stored (int8)."""
 
     metric: Metric
     rows: Array
@@ -58,7 +58,7 @@ class DensePart:
 
     @classmethod
     def from_part(cls, part: VectorPart, storage: Storage) -> "DensePart":
-        """Rows as an encoder returns them; those of a cosine part become one long."""
+        """Store rows as an encoder returns them; those of a cosine part get length 1."""
         values = prepare_rows(part)
         if storage == "f16" and np.abs(values).max(initial=0) > MAX_F16:
             raise SearchIndexError(f"a vector has numbers above {MAX_F16:g}, which f16 cannot hold; set storage=f32")
@@ -72,38 +72,38 @@ class DensePart:
 
     @classmethod
     def from_arrays(cls, metric: Metric, arrays: Mapping[str, Array]) -> "DensePart":
-        """Of what `arrays` gave."""
+        """Return the part that has these arrays. Raises KeyError for a missing one."""
         return cls(metric, arrays["rows"], Sketch(*(arrays[n] for n in Sketch.__dataclass_fields__)))
 
     @classmethod
     def concatenate(cls, parts: Sequence["DensePart"]) -> "DensePart":
-        """The rows of several, one after the other."""
+        """Return the rows of several parts in a row."""
         columns = [p.arrays() for p in parts]
         return cls.from_arrays(parts[0].metric, {n: np.concatenate([c[n] for c in columns]) for n in columns[0]})
 
     def arrays(self) -> Mapping[str, Array]:
-        """See Stored."""
+        """See StoredPart."""
         return {"rows": self.rows, **{n: getattr(self.sketch, n) for n in Sketch.__dataclass_fields__}}
 
     def score_bounds(self, queries: Any) -> tuple[Array, Array]:
-        """See Stored."""
+        """See StoredPart."""
         return self.sketch.score_bounds(queries, self.metric)
 
     def score_rows(self, rows: Array, queries: Any, query_index: int) -> NDArray[np.float64]:
-        """See Stored."""
+        """See StoredPart."""
         if self.metric == "euclidean":
             return np.negative(exact_distances(self.decode_rows(rows), queries[query_index]))
         return exact_dots(self.decode_rows(rows), queries[query_index])
 
     def take(self, indices: Array) -> "DensePart":
-        """See Stored."""
+        """See StoredPart."""
         rows = self.rows[indices] if len(self.rows) else self.rows
         return DensePart(
             self.metric, rows, Sketch(*(getattr(self.sketch, n)[indices] for n in Sketch.__dataclass_fields__))
         )
 
     def decode_rows(self, rows: Array) -> Array:
-        """float32 (rows, dim): what is kept of these rows."""
+        """Return these rows as they are stored: float32 (rows, dim)."""
         if len(self.rows):
             return self.rows[rows].astype(np.float32)
         return self.sketch.values[rows] * self.sketch.scales[rows, None]
@@ -118,48 +118,48 @@ class SparsePart:
 
     @classmethod
     def from_part(cls, part: VectorPart, storage: Storage) -> "SparsePart":
-        """Rows as an encoder returns them; those of a cosine part become one long. Storage is for dense parts."""
+        """Store rows as an encoder returns them; those of a cosine part get length 1. `storage` is for dense parts."""
         return cls(part.metric, prepare_rows(part))
 
     @classmethod
     def from_arrays(cls, metric: Metric, arrays: Mapping[str, Array]) -> "SparsePart":
-        """Of what `arrays` gave."""
+        """Return the part that has these arrays. Raises KeyError for a missing one."""
         shape = (len(arrays["indptr"]) - 1, int(arrays["dim"][0]))
         return cls(metric, sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape))
 
     @classmethod
     def concatenate(cls, parts: Sequence["SparsePart"]) -> "SparsePart":
-        """The rows of several, one after the other."""
+        """Return the rows of several parts in a row."""
         return cls(parts[0].metric, sparse.vstack([p.rows for p in parts], format="csr"))
 
     def arrays(self) -> Mapping[str, Array]:
-        """See Stored."""
+        """See StoredPart."""
         rows = self.rows
         return {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "dim": np.array([rows.shape[1]])}
 
     def score_bounds(self, queries: Any) -> tuple[Array, Array]:
-        """See Stored. What there is, is exact."""
-        every = np.arange(self.rows.shape[0])
-        scores = np.array([self.score_rows(every, queries, i) for i in range(queries.shape[0])]).reshape(-1, len(every))
+        """See StoredPart. Both bounds are the exact score."""
+        rows = np.arange(self.rows.shape[0])
+        scores = np.array([self.score_rows(rows, queries, i) for i in range(queries.shape[0])]).reshape(-1, len(rows))
         return scores, scores
 
     def score_rows(self, rows: Array, queries: Any, query_index: int) -> NDArray[np.float64]:
-        """See Stored."""
-        one = queries[[query_index]].toarray()[0].astype(np.float64)
+        """See StoredPart."""
+        query = queries[[query_index]].toarray()[0].astype(np.float64)
         chosen = self.rows if len(rows) == self.rows.shape[0] else self.rows[rows]
-        dots = np.asarray(chosen @ one)
+        dots = np.asarray(chosen @ query)
         if self.metric != "euclidean":
             return dots
         squares = np.asarray(chosen.multiply(chosen).sum(axis=1), np.float64).ravel()
-        return -np.sqrt(np.maximum(squares + one @ one - 2 * dots, 0))
+        return -np.sqrt(np.maximum(squares + query @ query - 2 * dots, 0))
 
     def take(self, indices: Array) -> "SparsePart":
-        """See Stored."""
+        """See StoredPart."""
         return SparsePart(self.metric, self.rows[indices])
 
 
 def prepare_rows(part: VectorPart) -> Any:
-    """A part's values in 32 bits, CSR or dense (C order); for the cosine each row is one long, or zeros."""
+    """Return a part's values in 32 bits, CSR or dense (C order); for the cosine each row has length 1, or is zero."""
     if not sparse.issparse(part.values):
         values: Any = np.ascontiguousarray(part.values, np.float32)
         if part.metric == "cosine":
@@ -176,7 +176,7 @@ def prepare_rows(part: VectorPart) -> Any:
 
 
 def nonzero_rows(part: VectorPart) -> NDArray[np.bool_]:
-    """Which rows have anything in them; a text without a known word has no direction. Euclidean rows all count."""
+    """Return which rows are not zero, as a text without a known word is. Euclidean rows all count."""
     if part.metric == "euclidean":
         return np.ones(len(part), np.bool_)
     return np.asarray(abs(part.values).sum(axis=1)).ravel() > 0

@@ -1,0 +1,49 @@
+"""The terms that an unfinished word may become."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from askalike.index.lexical.segment import LiveSegment
+from askalike.index.lexical.terms import find_terms
+
+MAX_COMPLETIONS = 50
+MAX_CACHED_PREFIXES = 10_000
+
+
+class TermCompleter:
+    """Completes words by the terms of some segments; it remembers the completions of a prefix."""
+
+    def __init__(self, segments: Sequence[LiveSegment]) -> None:
+        self._segments = segments
+        self._cache: dict[str, list[str]] = {}
+
+    def complete(self, prefix: str) -> list[str]:
+        """Return the live terms that begin with a prefix, those in most questions first, at most MAX_COMPLETIONS."""
+        completions = self._cache.get(prefix)
+        if completions is None:
+            if len(self._cache) >= MAX_CACHED_PREFIXES:
+                self._cache.clear()
+            completions = self._cache[prefix] = self._compute(prefix)
+        return completions
+
+    def _compute(self, prefix: str) -> list[str]:
+        lists = [live.complete(prefix) for live in self._segments]
+        size = MAX_COMPLETIONS
+        while True:  # a term that is not among the first of any segment may be among the first of all
+            terms = {t for live, (ids, _) in zip(self._segments, lists, strict=True) for t in live.terms_at(ids[:size])}
+            ranked = sorted(self._count_live(sorted(terms)))
+            unseen = sum(int(df[size]) for _, df in lists if len(df) > size)
+            certain = sum(-count > unseen for count, _ in ranked)
+            if certain >= MAX_COMPLETIONS or all(len(df) <= size for _, df in lists):
+                return [term for _, term in ranked[:MAX_COMPLETIONS]]
+            size *= 4
+
+    def _count_live(self, terms: Sequence[str]) -> list[tuple[int, str]]:
+        """Return (−df, term) of those terms that a live document holds."""
+        df, held = np.zeros(len(terms), np.int64), np.zeros(len(terms), np.bool_)
+        for live in self._segments:
+            ids = find_terms(live.segment.term_bytes, live.segment.term_offsets, terms)
+            df += live.term_statistics(ids)[0]
+            held |= live.has_live_documents(ids)
+        return [(-int(n), term) for n, term, is_held in zip(df, terms, held, strict=True) if is_held]

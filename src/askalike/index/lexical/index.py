@@ -1,0 +1,100 @@
+"""The inverted index on disk; commits.py says what is written when.
+
+Statistics are sums over the live documents of all segments, so that an index changed step by step scores exactly as
+one built afresh.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from askalike.index.commits import CommittedIndex, IndexWriter
+from askalike.index.lexical.builder import SegmentBuilder, can_merge, merge_segments
+from askalike.index.lexical.searcher import PostingsSearcher
+from askalike.index.lexical.segment import LiveSegment, Segment
+from askalike.index.rows import Array
+
+TOKENS_PER_SEGMENT = 1 << 26
+"""A build holds at most this many tokens in memory (256 MiB)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostingsLayout:
+    """What an index was built for.
+
+    fingerprint: a digest of all that decides about terms. scale: see Segment.
+    """
+
+    fingerprint: str
+    exact_lengths: bool = False
+    scale: int = 1
+
+
+class PostingsIndex(CommittedIndex[LiveSegment, PostingsSearcher, PostingsLayout]):
+    """An inverted index in a directory."""
+
+    FORMAT: ClassVar[int] = 2
+
+    @contextmanager
+    def writer(self) -> Iterator["PostingsWriter"]:
+        """Hold the writer's lock and yield the writer. Raises SearchIndexError where another writer is at work."""
+        with self.lock_writer():
+            yield PostingsWriter(self)
+
+    def _make_searcher(self) -> PostingsSearcher:
+        return PostingsSearcher([segment.live for segment in self.segments], self.layout.scale)
+
+    def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> LiveSegment:
+        segment = Segment.open(folder)
+        if not deletions:
+            return LiveSegment.from_segment(segment)
+        return LiveSegment.from_segment(segment, deletions["deleted"], deletions["changed"])
+
+
+class PostingsWriter(IndexWriter[LiveSegment]):
+    """Adds questions (or answers) as lists of terms."""
+
+    def __init__(self, index: PostingsIndex) -> None:
+        super().__init__(index)
+        self._layout = index.layout
+        self._builder = self._make_builder()
+
+    def add(self, docid: int, phrasings: Sequence[tuple[int, Sequence[str]]]) -> None:
+        """Add a question as (phrasing, terms), its own text being phrasing 0; it replaces what the docid had before.
+
+        Docids must ascend from call to call.
+        """
+        self.delete((docid,))
+        for phrasing, terms in phrasings:
+            self._builder.add(docid, phrasing, terms)
+        if self._builder.token_count >= TOKENS_PER_SEGMENT:
+            self._flush()
+
+    def _write_added(self) -> Sequence[str]:
+        builder, self._builder = self._builder, self._make_builder()
+        return self._save(builder.build()) if len(builder) else ()
+
+    def _write_merged(self, segments: Sequence[LiveSegment]) -> Sequence[str]:
+        masks = [live.live_mask for live in segments]
+        layout = self._layout
+        return self._save(
+            merge_segments([live.segment for live in segments], masks, layout.exact_lengths, layout.scale)
+        )
+
+    def _merge_key(self, segment: LiveSegment) -> int:
+        return len(segment.segment.code_tf)
+
+    def _can_merge(self, segments: Sequence[LiveSegment]) -> bool:
+        return can_merge([live.segment for live in segments])
+
+    def _make_builder(self) -> SegmentBuilder:
+        return SegmentBuilder(self._layout.exact_lengths, self._layout.scale)
+
+    def _save(self, segments: Sequence[Segment]) -> list[str]:
+        names = []
+        for segment in segments:
+            names.append(self._new_name())
+            segment.save(self._index.path / names[-1])
+        return names

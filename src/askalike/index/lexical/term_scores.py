@@ -1,0 +1,183 @@
+"""Scores of terms, computed once per similarity, term and segment, and kept."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from askalike.index.lexical.maxscore import ScoreTables
+from askalike.index.lexical.segment import LiveSegment, Segment
+from askalike.index.lexical.terms import find_terms
+from askalike.index.rows import Array
+from askalike.types import Collection
+
+MAX_REPHRASING_GAIN = 4
+"""A term counts in a rephrasing at most this many times the most that it can count in a question's own text."""
+
+
+class TermScorer(Hashable, Protocol):
+    """What the search needs of a similarity (askalike.similarities has six)."""
+
+    def score(
+        self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection
+    ) -> NDArray[np.float64]:
+        """Return the scores of one term in one document; see Similarity.score."""
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionStatistics:
+    """The statistics of all segments together.
+
+    collection: of the live questions' own texts. max_length: the length of the longest of them, in units of 1/scale.
+    """
+
+    segments: Sequence[LiveSegment]
+    scale: int
+    collection: Collection
+    max_length: int
+
+    @classmethod
+    def of_segments(cls, segments: Sequence[LiveSegment], scale: int) -> "CollectionStatistics":
+        """Sum the segments' statistics. A collection without documents counts as one, so that means are numbers."""
+        counts, tokens, lengths = zip((0, 0, 0), *(live.length_statistics for live in segments), strict=True)
+        documents = max(sum(counts), 1)
+        total = sum(tokens) / scale
+        return cls(segments, scale, Collection(documents, total or float(documents)), max(lengths))
+
+
+class KnownTerms:
+    """The terms that queries have asked for, numbered in the order of their first coming.
+
+    names: the terms. df, ttf: float64 (n), over all segments, ttf in whole words. segment_ids: per segment int64 (n),
+    each term's position in the segment's dictionary, −1 where it lacks the term.
+    """
+
+    def __init__(self, statistics: CollectionStatistics) -> None:
+        self.statistics = statistics
+        self.names: list[str] = []
+        self.df = np.empty(0, np.float64)
+        self.ttf = np.empty(0, np.float64)
+        self.segment_ids = [np.empty(0, np.int64) for _ in statistics.segments]
+        self._numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def look_up(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of each term. New terms are looked up in every segment."""
+        new = [t for t in dict.fromkeys(terms) if t not in self._numbers]
+        if new:
+            self._numbers.update(zip(new, range(len(self.names), len(self.names) + len(new)), strict=True))
+            self.names += new
+            df, ttf = np.zeros(len(new), np.int64), np.zeros(len(new), np.int64)
+            for at, live in enumerate(self.statistics.segments):
+                ids = find_terms(live.segment.term_bytes, live.segment.term_offsets, new)
+                self.segment_ids[at] = np.append(self.segment_ids[at], ids)
+                segment_df, segment_ttf = live.term_statistics(ids)
+                df += segment_df
+                ttf += segment_ttf
+            self.df = np.append(self.df, df)
+            self.ttf = np.append(self.ttf, ttf / self.statistics.scale)
+        return np.array([self._numbers[t] for t in terms], np.int64)
+
+
+class TermScores:
+    """The scores of known terms under one similarity.
+
+    bounds: float64 (n), the most that each computed term can score in a question's own text.
+    """
+
+    def __init__(self, terms: KnownTerms, similarity: TermScorer) -> None:
+        self.terms = terms
+        self.bounds = np.empty(0, np.float64)
+        self._similarity = similarity
+        self._computed = np.empty(0, np.bool_)
+        self._starts = [np.empty(0, np.int64) for _ in terms.statistics.segments]
+        self._entries = [_GrowableArray() for _ in terms.statistics.segments]
+
+    @property
+    def largest_table(self) -> int:
+        """The number of scores of the segment that has most."""
+        return max((entries.size for entries in self._entries), default=0)
+
+    def compute(self, numbers: NDArray[np.int64]) -> None:
+        """Compute the scores of these terms, where that has not been done."""
+        self._reserve(len(self.terms))
+        new = numbers[~self._computed[numbers]]
+        if not len(new):
+            return
+        self.bounds[new] = self._compute_bounds(new)
+        for at, live in enumerate(self.terms.statistics.segments):
+            ids = self.terms.segment_ids[at][new]
+            present = new[ids >= 0]
+            codes, sizes = _table_codes(live.segment, ids[ids >= 0])
+            start = self._entries[at].append(self.score_codes(live.segment, codes, np.repeat(present, sizes)))
+            self._starts[at][present] = start + np.cumsum(sizes) - sizes
+        self._computed[new] = True
+
+    def segment_tables(self, at: int) -> ScoreTables:
+        """Return the tables of one segment."""
+        segment = self.terms.statistics.segments[at].segment
+        return ScoreTables(
+            self.terms.segment_ids[at], self._starts[at], self._entries[at].values, len(segment.code_tf),
+            segment.peak_starts, segment.peaks,
+        )  # fmt: skip
+
+    def score_codes(self, segment: Segment, codes: Array, numbers: Array) -> NDArray[np.float64]:
+        """Return the score of each term in a document with this code."""
+        scale, collection = self.terms.statistics.scale, self.terms.statistics.collection
+        tf, length = segment.code_tf[codes] / scale, segment.code_length[codes] / scale
+        scores = self._similarity.score(tf, length, self.terms.df[numbers], self.terms.ttf[numbers], collection)
+        return np.minimum(scores, MAX_REPHRASING_GAIN * self.bounds[numbers])
+
+    def _compute_bounds(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the most that each term can score in a question's own text.
+
+        No text has more of a term than its length or the term's total. So the most is reached at one of a few lengths,
+        each twice the one before, and at a frequency not above twice that. Rephrasings do not count, so that one more
+        rephrasing leaves every other score as it was.
+        """
+        statistics = self.terms.statistics
+        lengths = 2.0 ** np.arange(statistics.max_length.bit_length() + 1) / statistics.scale
+        df, ttf = self.terms.df[numbers, None], self.terms.ttf[numbers, None]
+        tf = np.minimum(2 * lengths, np.maximum(ttf, 1.0))
+        return self._similarity.score(tf, lengths, df, ttf, statistics.collection).max(axis=1)
+
+    def _reserve(self, count: int) -> None:
+        if (more := count - len(self._computed)) > 0:
+            self._computed = np.append(self._computed, np.zeros(more, np.bool_))
+            self.bounds = np.append(self.bounds, np.zeros(more))
+            self._starts = [np.append(starts, np.full(more, -1)) for starts in self._starts]
+
+
+class _GrowableArray:
+    """A float64 array with room to grow."""
+
+    def __init__(self) -> None:
+        self.values = np.empty(1 << 12, np.float64)
+        self.size = 0
+
+    def append(self, values: NDArray[np.float64]) -> int:
+        """Append values; return the position of the first."""
+        start, self.size = self.size, self.size + len(values)
+        if self.size > len(self.values):
+            grown = np.empty(max(self.size, 2 * len(self.values)), np.float64)
+            grown[:start] = self.values[:start]
+            self.values = grown
+        self.values[start : self.size] = values
+        return start
+
+
+def _table_codes(segment: Segment, ids: Array) -> tuple[Array, Array]:
+    """Return the codes that these terms' tables have entries for, one table after the other, and the tables' sizes."""
+    code_count = len(segment.code_tf)
+    tables = [
+        segment.codes[segment.starts[i] : segment.starts[i + 1]]
+        if segment.starts[i + 1] - segment.starts[i] <= code_count
+        else np.arange(code_count)
+        for i in ids
+    ]
+    sizes = np.array([len(table) for table in tables], np.int64)
+    return np.concatenate([*tables, np.empty(0, np.int64)]).astype(np.int64), sizes

@@ -1,0 +1,85 @@
+"""The rows of a segment: one for each phrasing of a document, sorted by docid, some of them deleted."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class LiveRows(ABC):
+    """A segment with the deletions made since it was written. Both indexes search such segments."""
+
+    docids: Array
+    """int64 (n): the docid of each row, ascending."""
+    phrasings: Array
+    """uint16 (n): 0 for a question's own text, m for its m-th rephrasing."""
+    deleted: Array
+    """int32: the positions of deleted rows, ascending."""
+
+    @abstractmethod
+    def with_deleted(self, deleted: Array) -> Self:
+        """Return the same segment with these rows deleted (ascending; they include those deleted before)."""
+
+    def deletion_arrays(self) -> Mapping[str, Array]:
+        """Return the arrays that the file of deletions holds."""
+        return {"deleted": self.deleted}
+
+    @cached_property
+    def live_mask(self) -> NDArray[np.bool_]:
+        """bool (n): which rows are not deleted."""
+        live = np.ones(len(self.docids), np.bool_)
+        live[self.deleted] = False
+        return live
+
+    def mask_allowed(self, docids: Array | None) -> NDArray[np.bool_]:
+        """Return a mask (n) of the live rows with one of these docids (ascending; None allows every docid).
+
+        The mask is empty where every row is allowed.
+        """
+        if docids is None:
+            return self.live_mask if len(self.deleted) else np.empty(0, np.bool_)
+        if not len(docids):
+            return np.zeros(len(self.docids), np.bool_)
+        at = np.searchsorted(docids, self.docids)
+        at[at == len(docids)] = 0
+        allowed = docids[at] == self.docids
+        return allowed & self.live_mask if len(self.deleted) else allowed
+
+    def may_contain(self, docids: Array) -> NDArray[np.bool_]:
+        """Return which of these docids lie between the segment's first and last."""
+        if not len(self.docids):
+            return np.zeros(len(docids), np.bool_)
+        return (docids >= self.docids[0]) & (docids <= self.docids[-1])
+
+    def find_rows(self, docids: Array, excluded_docids: Array, excluded_phrasings: Array) -> tuple[Array, Array]:
+        """Return (position in `docids`, row) of every live row of these docids that is not excluded.
+
+        docids: int64 (m), in any order. excluded_docids, excluded_phrasings: int64 (m), what the query of each must not
+        find: a docid (−1 for none), and one phrasing of it (−1 for all).
+        """
+        first = np.searchsorted(self.docids, docids, "left")
+        counts = np.searchsorted(self.docids, docids, "right") - first
+        at = np.repeat(np.arange(len(docids)), counts)
+        rows = np.repeat(first, counts) + np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts)
+        usable = (docids[at] != excluded_docids[at]) | (
+            (excluded_phrasings[at] >= 0) & (self.phrasings[rows] != excluded_phrasings[at])
+        )
+        if len(self.deleted):
+            usable &= self.live_mask[rows]
+        return at[usable], rows[usable]
+
+
+def map_array(path: Path) -> Array:
+    """Map an array file into memory.
+
+    The result is a plain view of the mapping: numba and indexing are faster without numpy's subclass.
+    """
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))

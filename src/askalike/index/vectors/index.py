@@ -1,0 +1,125 @@
+"""The index of vectors on disk; commits.py says what is written when.
+
+A segment holds vectors by ascending docid, as arrays that are mapped into memory. Each row is stored independently of
+the others, so that an index changed step by step answers exactly as one built afresh.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from askalike.errors import SearchIndexError
+from askalike.index.commits import CommittedIndex, IndexWriter
+from askalike.index.rows import Array
+from askalike.index.vectors.graph import build_missing_graphs
+from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, Storage, StoredPart, nonzero_rows
+from askalike.index.vectors.searcher import VectorSearcher
+from askalike.index.vectors.segment import VectorSegment, write_segment
+from askalike.types import Vectors
+
+BYTES_PER_SEGMENT = 1 << 29
+"""A build holds at most this many bytes of vectors in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorLayout:
+    """What an index was built for.
+
+    fingerprint: a digest of all that decides about vectors. storage: of dense parts. exact_up_to: a segment with more
+    rows is searched through a graph (HNSW).
+    """
+
+    fingerprint: str
+    storage: Storage = "f16"
+    exact_up_to: int = 500_000
+
+
+class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
+    """An index of vectors in a directory."""
+
+    FORMAT: ClassVar[int] = 1
+
+    @property
+    def schemas(self) -> tuple[PartSchema, ...]:
+        """The schemas of the vectors' parts; empty where the index is."""
+        return self.segments[0].live.schemas if self.segments else ()
+
+    @contextmanager
+    def writer(self) -> Iterator["VectorWriter"]:
+        """Hold the writer's lock and yield the writer. Raises SearchIndexError where another writer is at work."""
+        with self.lock_writer():
+            yield VectorWriter(self)
+
+    def _make_searcher(self) -> VectorSearcher:
+        return VectorSearcher([segment.live for segment in self.segments], self.schemas)
+
+    def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> VectorSegment:
+        return VectorSegment.open(folder, deletions["deleted"] if deletions else np.empty(0, np.int32))
+
+
+class VectorWriter(IndexWriter[VectorSegment]):
+    """Adds documents as vectors."""
+
+    def __init__(self, index: VectorIndex) -> None:
+        super().__init__(index)
+        self._layout = index.layout
+        self._schemas = index.schemas
+        self._added: list[tuple[Array, Array, tuple[StoredPart, ...]]] = []
+        self._added_bytes = 0
+
+    def add(self, docids: Array, phrasings: Array, vectors: Vectors) -> None:
+        """Add one row for each (docid, phrasing); it replaces what the docids had before the last commit.
+
+        Docids must ascend, from call to call too, and a docid's phrasings come together. Rows that are zero in every
+        part are left out, since they are similar to nothing. Raises SearchIndexError where the parts are not those of
+        earlier rows.
+        """
+        docids, phrasings = np.asarray(docids, np.int64), np.asarray(phrasings, np.uint16)
+        self.delete(docids.tolist())
+        rows = np.flatnonzero(np.any([nonzero_rows(part) for part in vectors.parts], axis=0))
+        if not len(rows):
+            return
+        schemas = tuple(PartSchema.from_part(part) for part in vectors.parts)
+        if self._schemas and schemas != self._schemas:
+            raise SearchIndexError(f"{self._index.path}: vectors of {schemas} do not go with those of {self._schemas}")
+        self._schemas = schemas
+        parts = tuple(
+            (SparsePart if schema.sparse else DensePart).from_part(part, self._layout.storage).take(rows)
+            for schema, part in zip(schemas, vectors.parts, strict=True)
+        )
+        self._added.append((docids[rows], phrasings[rows], parts))
+        self._added_bytes += sum(array.nbytes for part in parts for array in part.arrays().values())
+        if self._added_bytes >= BYTES_PER_SEGMENT:
+            self._flush()
+
+    def _write_added(self) -> Sequence[str]:
+        batches, self._added, self._added_bytes = self._added, [], 0
+        return self._write(batches) if batches else ()
+
+    def _write_merged(self, segments: Sequence[VectorSegment]) -> Sequence[str]:
+        rows = [np.flatnonzero(segment.live_mask) for segment in segments]
+        return self._write(
+            [
+                (segment.docids[live], segment.phrasings[live], tuple(part.take(live) for part in segment.parts))
+                for segment, live in zip(segments, rows, strict=True)
+            ]
+        )
+
+    def _finish(self, segment: VectorSegment) -> None:
+        build_missing_graphs(segment.folder, segment.schemas, segment.parts, self._layout.exact_up_to)
+
+    def _write(self, batches: Sequence[tuple[Array, Array, tuple[StoredPart, ...]]]) -> Sequence[str]:
+        """Write rows, given as (docids, phrasings, parts), as one segment by ascending docid; return its name."""
+        docids, phrasings = (np.concatenate([batch[i] for batch in batches]) for i in range(2))
+        columns = zip(*(parts for _, _, parts in batches), strict=True)
+        parts: list[StoredPart] = [type(column[0]).concatenate(column) for column in columns]
+        if np.any(docids[1:] < docids[:-1]):
+            order = np.argsort(docids, kind="stable")
+            docids, phrasings, parts = docids[order], phrasings[order], [part.take(order) for part in parts]
+        name = self._new_name()
+        write_segment(self._index.path / name, docids, phrasings, self._schemas, parts)
+        return [name]

@@ -1,0 +1,105 @@
+"""A segment of vectors: rows by ascending docid in one or more parts, mapped into memory."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.index.rows import Array, LiveRows, map_array
+from askalike.index.vectors.graph import HnswGraph, open_graph
+from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, StoredPart
+
+SCHEMA_FILE = "parts.json"
+
+
+@dataclass(frozen=True, eq=False)
+class VectorSegment(LiveRows):
+    """A segment with the deletions made since it was written. It has a row for each phrasing of a document."""
+
+    folder: Path
+    schemas: tuple[PartSchema, ...]
+    parts: tuple[StoredPart, ...]
+
+    @classmethod
+    def open(cls, folder: Path, deleted: Array) -> Self:
+        """Map the files of a segment. Raises FileNotFoundError, and ValueError or TypeError for a damaged schema."""
+        schemas = tuple(PartSchema(**s) for s in json.loads((folder / SCHEMA_FILE).read_text(encoding="utf-8")))
+        parts = tuple(_open_part(folder, at, schema) for at, schema in enumerate(schemas))
+        docids, phrasings = map_array(folder / "numbers.npy"), map_array(folder / "phrasings.npy")
+        return cls(docids, phrasings, deleted, folder, schemas, parts)
+
+    def with_deleted(self, deleted: Array) -> Self:
+        """See LiveRows.with_deleted."""
+        return replace(self, deleted=deleted)
+
+    @cached_property
+    def graphs(self) -> tuple[HnswGraph | None, ...]:
+        """The graph of each part, None where it has none."""
+        return tuple(open_graph(self.folder, at, schema) for at, schema in enumerate(self.schemas))
+
+    @cached_property
+    def docid_starts(self) -> Array:
+        """int64: the first row of each docid."""
+        return np.flatnonzero(np.diff(self.docids, prepend=-1))
+
+    @cached_property
+    def rows_per_docid(self) -> float:
+        """The number of rows for each docid that has a live row."""
+        live_docids = int(np.count_nonzero(np.diff(self.docids[self.live_mask], prepend=-1)))
+        return len(self.docids) / max(1, live_docids)
+
+    def excluded_rows(self, docid: int, phrasing: int) -> Array:
+        """Return the rows of a docid (−1 for none), or those of one of its phrasings (−1 for all)."""
+        rows = np.arange(*np.searchsorted(self.docids, [docid, docid + 1]))
+        return rows if phrasing < 0 else rows[self.phrasings[rows] == phrasing]
+
+    def score_bounds(self, queries: Sequence[Array]) -> tuple[Array, Array]:
+        """Return the (lowest, highest) possible score of each row for each query: (queries, n) both.
+
+        queries: the prepared vectors of each part.
+        """
+        lows, highs = zip(
+            *(_weight_bounds(p.score_bounds(q), w) for p, q, w in self._weighted_parts(queries)), strict=True
+        )
+        return (lows[0], highs[0]) if len(lows) == 1 else (sum(lows[1:], lows[0]), sum(highs[1:], highs[0]))
+
+    def score_rows(self, rows: Array, queries: Sequence[Array], query_index: int) -> NDArray[np.float64]:
+        """Return the scores of these rows for one query."""
+        scores = np.zeros(len(rows))
+        for part, values, weight in self._weighted_parts(queries):
+            scores += weight * part.score_rows(rows, values, query_index)
+        return scores
+
+    def _weighted_parts(self, queries: Sequence[Array]) -> Sequence[tuple[StoredPart, Array, float]]:
+        weights = [schema.weight for schema in self.schemas]
+        return list(zip(self.parts, queries, weights, strict=True))
+
+
+def write_segment(
+    folder: Path, docids: Array, phrasings: Array, schemas: Sequence[PartSchema], parts: Sequence[StoredPart]
+) -> None:
+    """Write the files of a segment into a new directory."""
+    folder.mkdir(parents=True)
+    arrays = {"numbers": docids, "phrasings": phrasings}
+    arrays |= {f"{at}.{name}": array for at, part in enumerate(parts) for name, array in part.arrays().items()}
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    (folder / SCHEMA_FILE).write_text(json.dumps([asdict(schema) for schema in schemas]), encoding="utf-8")
+
+
+def _open_part(folder: Path, part_index: int, schema: PartSchema) -> StoredPart:
+    arrays = {path.name.split(".")[1]: map_array(path) for path in folder.glob(f"{part_index}.*.npy")}
+    try:
+        return (SparsePart if schema.sparse else DensePart).from_arrays(schema.metric, arrays)
+    except KeyError as missing:
+        raise FileNotFoundError(folder / f"{part_index}.{missing}.npy") from None
+
+
+def _weight_bounds(bounds: tuple[Array, Array], weight: float) -> tuple[Array, Array]:
+    low, high = bounds if weight >= 0 else bounds[::-1]
+    return (low, high) if weight == 1 else (low * weight, high * weight)
