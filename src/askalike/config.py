@@ -6,6 +6,7 @@ from types import NoneType
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
 from askalike.errors import SettingsError
 
@@ -56,8 +57,13 @@ def _known_keys(model: type[Settings], parts: Sequence[str | int]) -> list[str]:
     """The keys of the settings at a path, which leads through fields and their lists."""
     for part in parts:
         if isinstance(part, str):
-            model = _inner_settings(model.model_fields[part].annotation)
-    return [field.alias or name for name, field in model.model_fields.items()]
+            model = _inner_settings(_fields_by_key(model)[part].annotation)
+    return list(_fields_by_key(model))
+
+
+def _fields_by_key(model: type[Settings]) -> Mapping[str, FieldInfo]:
+    """The fields by the keys that they have in files."""
+    return {str(field.validation_alias or name): field for name, field in model.model_fields.items()}
 
 
 def _inner_settings(annotation: Any) -> type[Settings]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from askalike import rankers
-from askalike.calibration.calibrating import calibrate
+from askalike.calibration.calibrate import calibrate
 from askalike.engines.local import LocalEngine
 from askalike.errors import SettingsError
 from askalike.readers import import_archive

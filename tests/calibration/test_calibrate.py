@@ -7,13 +7,18 @@ import numpy as np
 import pytest
 
 from askalike import rankers, registry
-from askalike.calibration.abstention import load_off_topic_queries, measure_abstention
-from askalike.calibration.calibrating import calibrate
-from askalike.calibration.calibration import Calibration
+from askalike.calibration.calibrate import calibrate, measure_abstention
+from askalike.calibration.calibration import Calibration, load_calibration
 from askalike.calibration.curve_selection import _split_into_fold_masks, predict_out_of_fold
 from askalike.calibration.curves import shift_balanced_prior
 from askalike.calibration.reliability import measure_reliability
-from askalike.calibration.samples import MAX_PER_CLUSTER, default_split, draw_sample, rank_with_features
+from askalike.calibration.samples import (
+    MAX_PER_CLUSTER,
+    default_split,
+    draw_sample,
+    load_off_topic_queries,
+    rank_with_features,
+)
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.labels.splits import load_split
@@ -68,13 +73,13 @@ def test_a_split_of_random_labels_has_no_skill(desk):
 
 
 def test_the_line_is_picked_or_out_of_reach(made, desk):
-    assert made.calibration.line.probability == made.threshold_choice.threshold
+    assert made.calibration.threshold.probability == made.threshold_choice.threshold
     assert made.threshold_choice.in_sample.precision.value >= 0.9
     assert made.threshold_choice.cross_validated.interval[0] < 0.9 < made.threshold_choice.cross_validated.interval[1]
     with Archive.open(desk) as archive:
         far = calibrate(archive, rankers.create("tfidf"), precision=0.9999)
         assert far.threshold_choice.threshold is None
-        assert far.calibration.line is None
+        assert far.calibration.threshold is None
         for wrong in (0, 1, 1.5, -1):
             with pytest.raises(SettingsError, match="--precision"):
                 calibrate(archive, rankers.create(WORDS), precision=wrong)
@@ -100,7 +105,7 @@ def test_probabilities_do_not_change_with_k_and_fall(desk):
 
 def test_nothing_below_the_line(made, desk):
     with LocalEngine.open(desk, WORDS) as local:
-        line = made.calibration.line.probability
+        line = made.calibration.threshold.probability
         assert local.search("best pizza in Rome") == []
         assert all(m.probability >= line for m in local.search(ASKED, 40))
         assert local.search(ASKED, 40) == local.search(ASKED, 40, min_probability=line)
@@ -201,15 +206,31 @@ def test_a_fingerprint_is_of_all_that_was_learned():
 def test_a_damaged_file_is_one_line(made, tmp_path):
     with Archive.open(riverside(tmp_path / "damaged")) as archive:
         path = made.calibration.save(archive.path)
-        for text in ("", "{", "[]", '{"format": 99}', path.read_text().replace('"first"', '"fist"')):
+        intact = path.read_text()
+        for text in ("", "{", "[]", '{"format": 99}'):
             path.write_text(text)
-            with pytest.raises(ArchiveError if "fist" not in text else SettingsError, match="askalike calibrate"):
-                LocalEngine(archive, rankers.create(WORDS))
+            with pytest.raises(ArchiveError, match="askalike calibrate"):
+                load_calibration(archive, rankers.create(WORDS))
+        for key, wrong, message in (
+            ('"first"', '"fist"', r"fist is not a setting \(known: format, ranker, settings, weights"),
+            ('"of"', '"off"', r"line.off is not a setting \(known: probability, of, share\)"),
+        ):
+            path.write_text(intact.replace(key, wrong))
+            with pytest.raises(SettingsError, match=f"askalike calibrate.*{message}"):
+                load_calibration(archive, rankers.create(WORDS))
 
 
-def test_it_is_plain_text(made, desk):
+def test_the_file_is_plain_text_with_the_keys_of_its_format(made, desk):
     [path] = (desk / "calibration").glob("*.json")
-    assert json.loads(path.read_text())["ranker"] == made.calibration.ranker
+    values = json.loads(path.read_text())
+    assert values["ranker"] == made.calibration.ranker
+    assert set(values) == {
+        "format", "ranker", "settings", "weights", "state", "split", "bodies", "queries", "base_rate", "first", "later",
+        "known", "line", "prevalence", "measured",
+    }  # fmt: skip
+    assert set(values["line"]) == {"probability", "of", "share"}
+    assert set(values["measured"]) == {"queries", "found", "bins", "error", "chance"}
+    assert Calibration.model_validate(values) == made.calibration
 
 
 def test_thresholds_move_when_labels_change(made, tmp_path):
@@ -295,7 +316,7 @@ def test_what_is_less_like_its_hit_than_all_else_was_not_asked_before(desk):
         )
     first = [features for _, hits, features in rows if hits]
     told = [calibration.estimate(features)[0] for features in first]
-    by_the_rest = calibration.model_copy(update={"known": calibration.known.curves[0]})
+    by_the_rest = calibration.model_copy(update={"answerable_curve": calibration.answerable_curve.curves[0]})
     assert all(ours <= by_the_rest.estimate(features)[0] for ours, features in zip(told, first, strict=True))
     assert told[-1] < by_the_rest.estimate(first[-1])[0] / 2
     again = Calibration.model_validate_json(calibration.model_dump_json())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.calibration.calibrating import calibrate
+from askalike.calibration.calibrate import calibrate
 from askalike.calibration.calibrator import Calibrator
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.errors import SettingsError
@@ -50,12 +50,12 @@ def test_estimates_equal_the_calibrations(archive):
 
 def test_the_threshold_applies_unless_another_probability_is_requested(archive):
     calibrator = Calibrator.open(archive, rankers.create(RANKER))
-    assert calibrator.min_probability(None) == calibrator.calibration.line.probability > 0
+    assert calibrator.min_probability(None) == calibrator.calibration.threshold.probability > 0
     assert [calibrator.min_probability(p) for p in (0, 0.3, 1)] == [0, 0.3, 1]
     for wrong in (-0.1, 1.5, 90):
         with pytest.raises(SettingsError, match=f"must be between 0 and 1, got {wrong}"):
             calibrator.min_probability(wrong)
-    without = calibrator.calibration.model_copy(update={"line": None})
+    without = calibrator.calibration.model_copy(update={"threshold": None})
     assert Calibrator(archive, rankers.create(RANKER), without).min_probability(None) == 0
 
 

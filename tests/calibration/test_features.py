@@ -18,8 +18,8 @@ def test_by_hand():
     first, second = of([6.0, 4.0, 2.0], ["boiling eggs in water", "pasta"])
     assert first["score"] == 6
     assert first["length"] == pytest.approx(np.log(4))
-    assert (first["lead"], second["lead"]) == (2, -2)
-    assert (first["field"], second["field"]) == (3, 0)
+    assert (first["margin"], second["margin"]) == (2, -2)
+    assert (first["mean_margin"], second["mean_margin"]) == (3, 0)
     assert first["shared"] == pytest.approx(2 / 3)
     assert first["overlap"] == pytest.approx(2 / 5)
     assert second["shared"] == second["overlap"] == 0
@@ -27,15 +27,15 @@ def test_by_hand():
 
 def test_an_only_hit_leads_by_its_score():
     [only] = of([5.0], ["egg"])
-    assert only["lead"] == only["field"] == 5
+    assert only["margin"] == only["mean_margin"] == 5
 
 
 def test_what_comes_after_the_first_ten_changes_nothing():
     scores = np.arange(20.0, 0.0, -1.0)
     deep = of(scores, ["egg"] * 15)
     assert deep[:CALIBRATION_DEPTH] == of(scores[:CALIBRATION_DEPTH], ["egg"] * CALIBRATION_DEPTH)
-    assert deep[12]["lead"] == 8 - 20
-    assert deep[12]["field"] == 8 - np.mean(scores[:CALIBRATION_DEPTH])
+    assert deep[12]["margin"] == 8 - 20
+    assert deep[12]["mean_margin"] == 8 - np.mean(scores[:CALIBRATION_DEPTH])
 
 
 def test_empty_texts_and_no_hits():

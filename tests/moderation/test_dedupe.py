@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.calibration.calibrating import calibrate
+from askalike.calibration.calibrate import calibrate
 from askalike.calibration.curves import estimate_prevalence, shift_prior
 from askalike.errors import InputError, SettingsError
 from askalike.moderation import neighbours as module

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from askalike import rankers
-from askalike.calibration.calibrating import calibrate
+from askalike.calibration.calibrate import calibrate
 from askalike.moderation import duplicate_finder as proposing
 from askalike.moderation.duplicate_finder import Proposer
 from askalike.moderation.neighbours import find_neighbours

@@ -7,7 +7,7 @@ import pytest
 from serving import Service, until
 
 from askalike import rankers
-from askalike.calibration.calibrating import calibrate
+from askalike.calibration.calibrate import calibrate
 from askalike.store import Archive, keys
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.types import Question

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 from serving import Service
 
 import askalike
-from askalike.calibration.calibrating import calibrate
+from askalike.calibration.calibrate import calibrate
 from askalike.service.app import create_app
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.rate import RateLimiter

@@ -6,7 +6,7 @@ import pytest
 from serving import Service
 
 import askalike
-from askalike.calibration.calibrating import calibrate
+from askalike.calibration.calibrate import calibrate
 
 SIMILAR = "/v1/riverside/similar"
 STOLEN = "my bicycle was stolen, what now"

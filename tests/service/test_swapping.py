@@ -7,7 +7,7 @@ from collections import Counter
 from serving import Service, until
 
 from askalike import rankers
-from askalike.calibration.calibrating import calibrate
+from askalike.calibration.calibrate import calibrate
 from askalike.store import Archive
 from askalike.store import deployments as serving
 

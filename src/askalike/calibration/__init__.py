@@ -1,1 +1,1 @@
-"""What a ranker's scores mean on an archive: features of a hit, curves to a probability, thresholds, abstention."""
+"""From a ranker's scores to probabilities: features of a hit, curves, thresholds, and when to abstain."""

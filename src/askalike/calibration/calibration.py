@@ -1,18 +1,19 @@
-"""A ranker's calibration on an archive, as it is kept: `DIR/calibration/RANKER-DIGEST.json`, plain text."""
+"""A ranker's calibration on an archive, saved as `DIR/calibration/RANKER-DIGEST.json`."""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from askalike.calibration.curves import Curve, Floats, shift_balanced_prior
+from askalike.calibration.thresholds import Threshold
 from askalike.config import Settings, validate_settings
 from askalike.errors import ArchiveError
+from askalike.files import write_atomically
 from askalike.rankers import Ranker
 from askalike.store.archive import Archive
 from askalike.store.view import View
@@ -20,11 +21,11 @@ from askalike.store.view import View
 FORMAT = 1
 FOLDER = "calibration"
 MAX_DRIFT = 0.1
-"""A calibration serves until this share of its questions has been added, changed or deleted since."""
+"""The share of the archive's questions that may be added, changed or deleted before a calibration is stale."""
 
 
 class ArchiveState(Settings):
-    """The archive's state at a calibration: its last change, when that was made, and how many questions there were."""
+    """The state of the archive at a calibration: its last change, the date of that, and the number of questions."""
 
     change: int
     made_at: str | None
@@ -32,11 +33,11 @@ class ArchiveState(Settings):
 
     @classmethod
     def from_view(cls, view: View) -> Self:
-        """The state that an archive is in."""
+        """Return the state of the archive as it is."""
         return cls(change=view.change, made_at=_made_at(view, view.change), questions=len(view))
 
     def stale_reason(self, view: View) -> str | None:
-        """Why what was measured in this state does not hold for the archive as it is; None where it does."""
+        """Why measurements of this state do not hold for the archive as it is; None where they do."""
         if self.change > view.change or self.made_at != _made_at(view, self.change):
             return "it was made on another archive"
         moved = view.count_changed(self.change) + len(view.deleted_docids(self.change))
@@ -45,25 +46,18 @@ class ArchiveState(Settings):
         return None
 
 
-class Threshold(Settings):
-    """The probability below which nothing is shown, and what it was picked for: `precision` or `abstention`."""
-
-    probability: float
-    of: Literal["precision", "abstention"]
-    share: float = Field(
-        description="the share asked for: of hits that are right, or of off-topic queries that abstain"
-    )
-
-
 class CalibrationQuality(Settings):
-    """What was measured beside the calibration, on queries with a known duplicate, for people who watch over it.
+    """What was measured at a calibration, on queries with a known duplicate.
 
-    found: of the `queries`, those with a right question among the first 1, 2, … hits. bins: first hits by their
-    probability, (mean probability, share that is right, how many), by curves that saw nothing of their clusters.
+    found_by_rank: of the `queries`, those with a right question among the first 1, 2, … hits.
+    bins: of first hits, by curves not fitted on their clusters: (mean probability, share that is right, number).
+    error, chance: see Reliability.
     """
 
+    model_config = ConfigDict(serialize_by_alias=True)
+
     queries: int
-    found: tuple[int, ...]
+    found_by_rank: tuple[int, ...] = Field(validation_alias="found", serialization_alias="found")
     bins: tuple[tuple[float, float, int], ...]
     error: float
     chance: float
@@ -72,94 +66,107 @@ class CalibrationQuality(Settings):
 class Calibration(Settings):
     """Curves from a hit's features to the probability that it asks the same, and what they hold for."""
 
+    model_config = ConfigDict(serialize_by_alias=True)
+
     format: int = FORMAT
     ranker: str
     settings: str = Field(description="the ranker's settings, as JSON")
-    weights: str = Field("", description="the fingerprint of what it has learned; empty where it has learned nothing")
+    fingerprint: str = Field(
+        "", validation_alias="weights", serialization_alias="weights",
+        description="the fingerprint of what the ranker has learned; empty where it has learned nothing",
+    )  # fmt: skip
     state: ArchiveState
     split: str
-    bodies: bool = Field(description="whether the queries it was fitted on had bodies")
+    has_bodies: bool = Field(
+        validation_alias="bodies", serialization_alias="bodies",
+        description="whether the queries it was fitted on had bodies",
+    )  # fmt: skip
     queries: int
     base_rate: float = Field(description="the share of first hits that was right")
-    first: Curve
-    later: Curve
-    known: Curve | None = Field(None, description="of a first hit: whether its query was asked before, where half were")
-    line: Threshold | None = None
+    first_hit_curve: Curve = Field(validation_alias="first", serialization_alias="first")
+    later_hit_curve: Curve = Field(validation_alias="later", serialization_alias="later")
+    answerable_curve: Curve | None = Field(
+        None, validation_alias="known", serialization_alias="known",
+        description="from a first hit: the probability that its query has a duplicate, where half of the queries do",
+    )  # fmt: skip
+    threshold: Threshold | None = Field(None, validation_alias="line", serialization_alias="line")
     prevalence: float = Field(
         1.0,
         gt=0,
         le=1,
-        description="the share of what is asked that has a duplicate; of the queries it was fitted on, all",
+        description="the share of queries in use that have a duplicate; all of those it was fitted on have one",
     )
-    measured: CalibrationQuality | None = None
+    quality: CalibrationQuality | None = Field(None, validation_alias="measured", serialization_alias="measured")
 
-    def curve_probabilities(self, features: Floats) -> NDArray[np.float64]:
-        """Of a query's first hits, (hits, FEATURES), best first; a later hit is never more probable than one before."""
+    def curve_probabilities(self, features: Floats) -> Floats:
+        """Return the probabilities, (hits,), of a query that has a duplicate; none is above that of a hit before it.
+
+        features: (hits, columns), of the query's first hits, best first.
+        """
         if not len(features):
             return np.empty(0)
-        each = np.concatenate([self.first.predict(features[:1]), self.later.predict(features[1:])])
+        each = np.concatenate([self.first_hit_curve.predict(features[:1]), self.later_hit_curve.predict(features[1:])])
         return np.minimum.accumulate(each)
 
-    def estimate(self, features: Floats) -> NDArray[np.float64]:
-        """What is told of a query's first hits, (hits, FEATURES), where `prevalence` of the queries were asked before.
+    def estimate(self, features: Floats) -> Floats:
+        """Return the probabilities, (hits,), where `prevalence` of the queries have a duplicate.
 
-        The first hit tells how likely its query was, and each hit how likely it is a right one then.
+        Each is the probability that the query has a duplicate, by the first hit, times that of the hit being one.
+        features: (hits, columns), of the query's first hits, best first.
         """
         each = self.curve_probabilities(features)
-        if self.known is None or not len(features):
+        if self.answerable_curve is None or not len(features):
             return each
-        return np.asarray(each * shift_balanced_prior(self.known.predict(features[:1]), self.prevalence))
+        return np.asarray(each * shift_balanced_prior(self.answerable_curve.predict(features[:1]), self.prevalence))
 
     def stale_reason(self, view: View, ranker: Ranker) -> str | None:
         """Why it does not hold for an archive and a ranker as they are; None where it does."""
-        if self.weights != model_fingerprint(ranker):
+        if self.fingerprint != model_fingerprint(ranker):
             return f"{self.ranker} has learned something else since"
         return self.state.stale_reason(view)
 
     def save(self, directory: Path) -> Path:
-        """Writes it into an archive's directory; returns where."""
+        """Write it into an archive's directory. Return the path of the file."""
         path = _calibration_path(directory, self.ranker, self.settings)
         path.parent.mkdir(exist_ok=True)
-        new = path.with_suffix(".new")
-        new.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        new.replace(path)
+        write_atomically(path, self.model_dump_json(indent=1) + "\n")
         return path
 
 
 def load_calibration(archive: Archive, ranker: Ranker) -> Calibration | None:
-    """The ranker's calibration, with just these settings, on an archive; None where none was made.
+    """Return the calibration of a ranker with its settings on an archive; None where there is none.
 
-    Raises ArchiveError where the file is damaged or another askalike's.
+    Raises ArchiveError where the file cannot be read or has another format, SettingsError where its fields are wrong.
     """
     path = _calibration_path(archive.path, ranker.name, settings_json(ranker.values))
     if not path.exists():
         return None
-    again = "make it again with: askalike calibrate"
+    advice = "make it again with: askalike calibrate"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ArchiveError(f"{path}: cannot be read ({error}); {again}") from None
+        raise ArchiveError(f"{path}: cannot be read ({error}); {advice}") from None
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise ArchiveError(f"{path}: expected a calibration of format {FORMAT}; {again}")
-    found = validate_settings(Calibration, values, f"{path}; {again}")
-    if (found.ranker, found.settings) != (ranker.name, settings_json(ranker.values)):
-        raise ArchiveError(f"{path}: is of {found.ranker} with other settings; {again}")
-    return found
+        raise ArchiveError(f"{path}: expected a calibration of format {FORMAT}; {advice}")
+    calibration = validate_settings(Calibration, values, f"{path}; {advice}")
+    if (calibration.ranker, calibration.settings) != (ranker.name, settings_json(ranker.values)):
+        raise ArchiveError(f"{path}: is of {calibration.ranker} with other settings; {advice}")
+    return calibration
 
 
 def calibration_version(archive: Archive, ranker: Ranker) -> int:
-    """A number that changes when the ranker is calibrated anew; 0 where it never was."""
+    """Return a number that changes with each new calibration of the ranker; 0 where there is none."""
     path = _calibration_path(archive.path, ranker.name, settings_json(ranker.values))
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
 def model_fingerprint(ranker: Ranker) -> str:
-    """Of what a ranker has learned; empty for one that has learned nothing."""
+    """Return the fingerprint of what a ranker has learned; empty where it has learned nothing."""
     return str(getattr(ranker, "fingerprint", ""))
 
 
 def settings_json(values: Mapping[str, Any]) -> str:
-    """A ranker's settings as one text, the same for the same settings."""
+    """Return a ranker's settings as JSON with sorted keys."""
     return json.dumps(values, sort_keys=True, default=str)
 
 

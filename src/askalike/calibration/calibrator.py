@@ -66,7 +66,7 @@ class Calibrator:
         """
         calibration = self.calibration
         if requested is None:
-            return calibration.line.probability if calibration and calibration.line else 0.0
+            return calibration.threshold.probability if calibration and calibration.threshold else 0.0
         if not 0 <= requested <= 1:
             raise SettingsError(f"min_probability must be between 0 and 1, got {requested}")
         if calibration is None:

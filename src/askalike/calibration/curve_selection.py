@@ -1,4 +1,4 @@
-"""Chooses and fits the curves from features to probability; by log loss on clusters that they were not fitted on."""
+"""Which curves are fitted: those of least log loss on clusters that they were not fitted on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.calibration.curves import (
+    Bools,
     Curve,
     CurveFitter,
     Floats,
@@ -25,8 +26,8 @@ OUTER_FOLDS, INNER_FOLDS = 5, 3
 FEATURE_SETS = (
     ("score",),
     ("score", "length"),
-    ("score", "length", "lead"),
-    ("score", "length", "lead", "field"),
+    ("score", "length", "margin"),
+    ("score", "length", "margin", "mean_margin"),
     ("score", "length", "shared", "overlap"),
     FEATURES,
 )
@@ -34,14 +35,14 @@ CURVE_METHODS: Mapping[str, CurveFitter] = {
     f"logistic over {', '.join(names)}": logistic_fitter([FEATURES.index(name) for name in names])
     for names in FEATURE_SETS
 } | {"isotonic over score": isotonic_fitter(FEATURES.index("score"))}
-Masks = Sequence[NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
 class FittedCurves:
-    """The way that was chosen, the curve of first hits, and that of the hits after them.
+    """The method that was chosen, and the curves fitted by it.
 
-    `known`: of a first hit, whether its query was asked before, where half of all were.
+    answerable_curve: from the features of a first hit to the probability that its query has a duplicate, where half of
+    the queries have one.
     """
 
     method: str
@@ -52,116 +53,113 @@ class FittedCurves:
 
 @dataclass(frozen=True, slots=True)
 class OutOfFoldPredictions:
-    """Probabilities of a sample's hits by curves that saw nothing of their clusters: (first hits,), (later hits,)."""
+    """Probabilities of a sample's hits by curves that were not fitted on their clusters.
+
+    first_probabilities: (first hits,). later_probabilities: (later hits,). fold_of_query: (queries,).
+    methods: the method that each fold's other folds chose.
+    answerable_probabilities: (first hits,), that the query has a duplicate, where half of the queries have one.
+    first_wrong_probabilities: (first wrong hits,), to be right, where half of the queries have a duplicate.
+    """
 
     first_probabilities: Floats
     later_probabilities: Floats
     fold_of_query: NDArray[np.int64]
-    """(queries,): which fold each query is in."""
     methods: Sequence[str]
-    """What each fold's other folds chose."""
     answerable_probabilities: Floats
-    """Of the first hits: whether the query was asked before, where half of all were."""
     first_wrong_probabilities: Floats
-    """Of what is first where nothing is right: the probability to be right, where half of all were asked before."""
 
     def adjust_to_prevalence(self, prevalence: float) -> Floats:
-        """The first hits' probabilities where this share of the queries was asked before."""
+        """Return the first hits' probabilities where this share of the queries has a duplicate, (first hits,)."""
         return self.first_probabilities * shift_balanced_prior(self.answerable_probabilities, prevalence)
 
 
 def select_curves(sample: CalibrationSample, seed: int = 0) -> FittedCurves:
-    """The curves for use: chosen by cross-validation over all of a sample, fitted on all of it."""
-    everything = np.ones(len(sample.queries), np.bool_)
-    return _select_curves(sample, everything, OUTER_FOLDS, seed)
+    """Choose a method by cross-validation over the whole sample, and fit its curves on all of it."""
+    return _select_curves(sample, np.ones(len(sample.queries), np.bool_), OUTER_FOLDS, seed)
 
 
 def predict_out_of_fold(sample: CalibrationSample, seed: int = 0) -> OutOfFoldPredictions:
-    """Nested: each fold is predicted by curves that the other folds choose, by folds of their own, and fit."""
+    """Predict each fold by curves that the other folds choose, by inner folds of their own, and fit."""
     first, later = np.zeros(len(sample.first_hits.relevant)), np.zeros(len(sample.later_hits.relevant))
-    place = np.zeros(len(sample.queries), np.int64)
-    known, absent = np.zeros(len(first)), np.zeros(len(sample.first_wrong_hits.relevant))
-    ways = []
-    for number, own in enumerate(
-        _split_into_fold_masks(sample, np.ones(len(sample.queries), np.bool_), OUTER_FOLDS, seed)
-    ):
-        curves = _select_curves(sample, ~own, INNER_FOLDS, seed)
-        first[own[sample.first_hits.query_index]] = curves.first_hit_curve.predict(
-            sample.first_hits.select(own).features
-        )
-        later[own[sample.later_hits.query_index]] = curves.later_hit_curve.predict(
-            sample.later_hits.select(own).features
-        )
-        known[own[sample.first_hits.query_index]] = curves.answerable_curve.predict(
-            sample.first_hits.select(own).features
-        )
-        unseen = sample.first_wrong_hits.select(own).features
-        absent[own[sample.first_wrong_hits.query_index]] = curves.first_hit_curve.predict(
-            unseen
-        ) * curves.answerable_curve.predict(unseen)
-        place[own] = number
-        ways.append(curves.method)
-    return OutOfFoldPredictions(first, _make_non_increasing(sample, first, later), place, ways, known, absent)
+    answerable, first_wrong = np.zeros(len(first)), np.zeros(len(sample.first_wrong_hits.relevant))
+    fold_of_query = np.zeros(len(sample.queries), np.int64)
+    methods = []
+    everything = np.ones(len(sample.queries), np.bool_)
+    for fold, in_fold in enumerate(_split_into_fold_masks(sample, everything, OUTER_FOLDS, seed)):
+        curves = _select_curves(sample, ~in_fold, INNER_FOLDS, seed)
+        first_features = sample.first_hits.select(in_fold).features
+        later_features = sample.later_hits.select(in_fold).features
+        wrong_features = sample.first_wrong_hits.select(in_fold).features
+        in_first = in_fold[sample.first_hits.query_index]
+        first[in_first] = curves.first_hit_curve.predict(first_features)
+        answerable[in_first] = curves.answerable_curve.predict(first_features)
+        later[in_fold[sample.later_hits.query_index]] = curves.later_hit_curve.predict(later_features)
+        wrong_probabilities = curves.first_hit_curve.predict(wrong_features)
+        wrong_probabilities *= curves.answerable_curve.predict(wrong_features)
+        first_wrong[in_fold[sample.first_wrong_hits.query_index]] = wrong_probabilities
+        fold_of_query[in_fold] = fold
+        methods.append(curves.method)
+    later = _make_non_increasing(sample, first, later)
+    return OutOfFoldPredictions(first, later, fold_of_query, methods, answerable, first_wrong)
 
 
-def _select_curves(
-    sample: CalibrationSample, query_mask: NDArray[np.bool_], fold_count: int, seed: int
-) -> FittedCurves:
-    """Chosen by so many folds of some of the queries, fitted on these."""
+def _select_curves(sample: CalibrationSample, query_mask: Bools, fold_count: int, seed: int) -> FittedCurves:
+    """Choose a method by folds of the queries in a mask, (queries,), and fit its curves on these queries."""
     masks = list(_split_into_fold_masks(sample, query_mask, fold_count, seed))
-    rows, later = sample.first_hits.select(query_mask), sample.later_hits.select(query_mask)
-    way = min(
+    first, later = sample.first_hits.select(query_mask), sample.later_hits.select(query_mask)
+    method = min(
         CURVE_METHODS, key=lambda name: _cross_validated_loss(sample.first_hits, CURVE_METHODS[name], query_mask, masks)
     )
-    first = CURVE_METHODS[way](rows.features, rows.relevant)
-    after = CURVE_METHODS[way](later.features, later.relevant) if len(later.relevant) else first
-    return FittedCurves(way, first, after, _fit_answerable_curve(rows, sample.first_wrong_hits.select(query_mask)))
+    fit = CURVE_METHODS[method]
+    first_hit_curve = fit(first.features, first.relevant)
+    later_hit_curve = fit(later.features, later.relevant) if len(later.relevant) else first_hit_curve
+    answerable_curve = _fit_answerable_curve(first, sample.first_wrong_hits.select(query_mask))
+    return FittedCurves(method, first_hit_curve, later_hit_curve, answerable_curve)
 
 
 def _fit_answerable_curve(first_hits: LabelledHits, first_wrong_hits: LabelledHits) -> Curve:
-    """Tells first hits of queries that were asked before from those that would be first if they had not been.
+    """Fit the curve that tells first hits of queries with a duplicate from first hits if there were none.
 
-    All these queries belong here. One whose first hit is less like it than nearly all of theirs does not.
+    The queries of both belong to the archive's topics. A query whose first hit is less similar to it than nearly all of
+    theirs does not, so the probability is multiplied by how usual the similarity is, where the ranker has one.
     """
     features = np.concatenate([first_hits.features, first_wrong_hits.features])
-    asked = np.arange(len(features)) < len(first_hits.features)
-    curve = logistic_fitter(range(len(FEATURES)))(features, asked)
+    has_duplicate = np.arange(len(features)) < len(first_hits.features)
+    curve = logistic_fitter(range(len(FEATURES)))(features, has_duplicate)
     if np.isnan(features[:, SIMILARITY_COLUMN]).any():
         return curve
     return ProductCurve(curves=(curve, fit_typicality(features, SIMILARITY_COLUMN)))
 
 
 def _cross_validated_loss(
-    hits: LabelledHits, fit: CurveFitter, query_mask: NDArray[np.bool_], fold_masks: Masks
+    hits: LabelledHits, fit: CurveFitter, query_mask: Bools, fold_masks: Sequence[Bools]
 ) -> float:
-    """The log loss of rows that the curve was not fitted on."""
-    probabilities, right = [], []
-    for own in fold_masks:
-        known, asked = hits.select(query_mask & ~own), hits.select(own)
-        if len(known.relevant):
-            probabilities.append(fit(known.features, known.relevant).predict(asked.features))
-            right.append(asked.relevant)
-    return log_loss(np.concatenate(probabilities), np.concatenate(right))
+    """Return the log loss of the hits in each fold by a curve fitted on the other folds."""
+    probabilities, labels = [], []
+    for in_fold in fold_masks:
+        fitted_on, held_out = hits.select(query_mask & ~in_fold), hits.select(in_fold)
+        if len(fitted_on.relevant):
+            probabilities.append(fit(fitted_on.features, fitted_on.relevant).predict(held_out.features))
+            labels.append(held_out.relevant)
+    return log_loss(np.concatenate(probabilities), np.concatenate(labels))
 
 
-def _split_into_fold_masks(
-    sample: CalibrationSample, query_mask: NDArray[np.bool_], fold_count: int, seed: int
-) -> Iterator[NDArray[np.bool_]]:
-    """Masks, (queries,), of folds of some of the queries; no cluster is in two."""
-    place = {id: number for number, id in enumerate(sample.queries)}
+def _split_into_fold_masks(sample: CalibrationSample, query_mask: Bools, fold_count: int, seed: int) -> Iterator[Bools]:
+    """Yield masks, (queries,), of folds of the queries in a mask; no cluster is in two folds."""
+    index_of = {id: index for index, id in enumerate(sample.queries)}
     cluster_of = dict(zip(sample.queries, sample.clusters, strict=True))
-    ids = [id for id, asked in zip(sample.queries, query_mask, strict=True) if asked]
+    ids = [id for id, is_included in zip(sample.queries, query_mask, strict=True) if is_included]
     for fold in assign_folds(ids, cluster_of, fold_count, seed):
         mask = np.zeros(len(sample.queries), np.bool_)
-        mask[[place[id] for id in fold]] = True
+        mask[[index_of[id] for id in fold]] = True
         yield mask
 
 
 def _make_non_increasing(sample: CalibrationSample, first_probabilities: Floats, later_probabilities: Floats) -> Floats:
-    """The later hits' probabilities, none above that of a hit before it; rows are in the order of queries and ranks."""
-    best = np.ones(len(sample.queries))
-    best[sample.first_hits.query_index] = first_probabilities
-    fallen = later_probabilities.copy()
+    """Return the later hits' probabilities, none above that of a hit before it; rows are by query and rank."""
+    lowest = np.ones(len(sample.queries))
+    lowest[sample.first_hits.query_index] = first_probabilities
+    limited = later_probabilities.copy()
     for row, query in enumerate(sample.later_hits.query_index.tolist()):
-        best[query] = fallen[row] = min(best[query], fallen[row])
-    return fallen
+        lowest[query] = limited[row] = min(lowest[query], limited[row])
+    return limited

@@ -1,13 +1,14 @@
-"""Labelled queries and what a ranker finds for them: the rows that probabilities are fitted and measured on."""
+"""Labelled queries and their hits: the rows that curves are fitted and measured on."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.calibration.curves import Floats
+from askalike.calibration.curves import Bools, Floats
 from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, HitFeatureExtractor
 from askalike.errors import ArchiveError, SettingsError
 from askalike.iteration import chunks
@@ -15,46 +16,75 @@ from askalike.labels import splits
 from askalike.labels.clusters import Clusters
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out, uncut_splits
 from askalike.rankers import Ranker, build_with_retry
+from askalike.readers._queries import read_queries
 from askalike.store.archive import Archive
 from askalike.store.labels import read_labels
-from askalike.store.samples import shuffle_names
+from askalike.store.samples import sample_questions, shuffle_names
 from askalike.store.view import View
 from askalike.types import Progress, Question, Run, Split
 
 MAX_QUERIES = 5_000
 MAX_PER_CLUSTER = 3
 MIN_QUERIES = 100
-"""So many labelled queries are needed, and a tenth of them whose first hit is right, and as many whose is wrong."""
+"""The number of labelled queries needed. A tenth of them must have a right first hit, and a tenth a wrong one."""
+MAX_OFF_TOPIC_QUERIES = 1_000
 BATCH_SIZE = 256
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledHits:
-    """Hits as rows: features (n, FEATURES), whether each is right (n,), and the number of the query it is of (n,)."""
+    """Hits as rows: features, (n, columns), whether each is right, (n,), and the index of its query, (n,)."""
 
     features: Floats
-    relevant: NDArray[np.bool_]
+    relevant: Bools
     query_index: NDArray[np.int64]
 
-    def select(self, query_mask: NDArray[np.bool_]) -> "LabelledHits":
-        """The rows of the queries that a mask, (queries,), lets pass."""
-        keep = query_mask[self.query_index]
-        return LabelledHits(self.features[keep], self.relevant[keep], self.query_index[keep])
+    def select(self, query_mask: Bools) -> "LabelledHits":
+        """Return the rows of the queries in a mask, (queries,)."""
+        rows = query_mask[self.query_index]
+        return LabelledHits(self.features[rows], self.relevant[rows], self.query_index[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationSample:
-    """Labelled queries of a split, the cluster of each, and their hits: the first ones, and those after them."""
+    """Labelled queries of a split, the cluster of each, and their hits.
+
+    has_bodies: whether any query has a body. later_hits: the hits after the first, down to CALIBRATION_DEPTH.
+    first_wrong_hits: the hits that would be first if nothing right were in the archive, as for a query without a
+    duplicate.
+    """
 
     split: str
     queries: Sequence[str]
     clusters: Sequence[str]
     has_bodies: bool
-    """Whether a query has a body."""
     first_hits: LabelledHits
     later_hits: LabelledHits
     first_wrong_hits: LabelledHits
-    """What would be the first hits if nothing that is right were there: as for questions that nobody asked before."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryHits:
+    """A query's first CALIBRATION_DEPTH hits, best first, their scores, (hits,), and similarities, (hits,) or None."""
+
+    query_id: str
+    documents: Sequence[Question]
+    scores: Floats
+    similarities: Floats | None
+
+    def compute_features(self, feature_extractor: HitFeatureExtractor, queries: Mapping[str, Question]) -> Floats:
+        """Return the features of all hits, (hits, columns)."""
+        return feature_extractor.extract(queries[self.query_id], self.scores, self.documents, self.similarities)
+
+    def select(self, positions: Sequence[int]) -> "QueryHits":
+        """Return the hits in these positions, as if no others had been retrieved."""
+        similarities = None if self.similarities is None else self.similarities[positions]
+        documents = [self.documents[position] for position in positions]
+        return QueryHits(self.query_id, documents, self.scores[positions], similarities)
+
+
+RunWithSimilarities = tuple[Run, Mapping[str, Floats]]
+"""The hits of some queries, and the similarities of each query to its hits where the ranker has them."""
 
 
 def draw_sample(
@@ -68,46 +98,46 @@ def draw_sample(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> CalibrationSample:
-    """At most `most` queries of a split, and `per_cluster` of each duplicate cluster, ranked over the whole archive.
+    """Draw labelled queries of a split, at most `max_per_cluster` of a duplicate cluster, and rank the whole archive.
 
-    split_name: None for dev where there is one, else the first that has enough. titles: bodies are left out.
-    What is right is what the query's own judgements say. Raises ArchiveError where there are too few, with the number
-    needed; SettingsError for a split that was judged on candidates only.
+    split_name: None for the default split. titles_only: leave out the queries' bodies. A hit is right where the query's
+    own judgements say so. Raises ArchiveError where there are too few queries or right or wrong first hits;
+    SettingsError for a split that was judged on candidates only.
     """
     name = split_name or default_split(archive)
-    known = load_split(archive, name)
-    if known.candidates is not None:
+    split = load_split(archive, name)
+    if split.candidates is not None:
         raise SettingsError(
-            f"--split {name}: its queries are judged on given candidates only, so that other hits are unknown, not "
-            "wrong; name a split that is judged on the whole archive"
+            f"--split {name}: its queries are judged on given candidates only, so other hits are unknown, not wrong; "
+            "name a split that is judged on the whole archive"
         )
-    place = load_query_clusters(archive, name)
-    ids = _draw_queries([q for q in known.queries if q in known.qrels], place, max_queries, max_per_cluster, seed)
+    clusters = load_query_clusters(archive, name)
+    ids = _draw_queries([q for q in split.queries if q in split.qrels], clusters, max_queries, max_per_cluster, seed)
     if len(ids) < MIN_QUERIES:
         raise _too_few_error(
             archive, f"{len(ids)} labelled queries (split {name}, at most {max_per_cluster} a cluster)"
         )
-    asked = {id: replace(known.queries[id], body="") if titles_only else known.queries[id] for id in ids}
+    queries = {id: replace(split.queries[id], body="") if titles_only else split.queries[id] for id in ids}
     view = archive.view(held_out_splits=splits_to_hold_out(archive, name))
-    first, later, absent = _collect_labelled_hits(build_with_retry(ranker, view, progress), view, asked, known)
+    first, later, first_wrong = _collect_labelled_hits(build_with_retry(ranker, view, progress), view, queries, split)
     _require_right_and_wrong_hits(archive, name, first)
-    return CalibrationSample(
-        name, ids, [place[id] for id in ids], any(q.body for q in asked.values()), first, later, absent
-    )
+    has_bodies = any(query.body for query in queries.values())
+    return CalibrationSample(name, ids, [clusters[id] for id in ids], has_bodies, first, later, first_wrong)
 
 
 def count_found_by_rank(sample: CalibrationSample) -> tuple[int, ...]:
-    """How many of the queries have a right hit among their first 1, 2, … DEPTH hits."""
-    begins = np.searchsorted(sample.later_hits.query_index, sample.later_hits.query_index)
-    place = np.arange(1, len(begins) + 1) - begins
+    """Return how many queries have a right hit among their first 1, 2, … CALIBRATION_DEPTH hits."""
+    later = sample.later_hits
+    first_rows = np.searchsorted(later.query_index, later.query_index)
+    positions = np.arange(1, len(first_rows) + 1) - first_rows
     best = np.full(len(sample.queries), CALIBRATION_DEPTH)
     best[sample.first_hits.query_index[sample.first_hits.relevant]] = 0
-    np.minimum.at(best, sample.later_hits.query_index[sample.later_hits.relevant], place[sample.later_hits.relevant])
+    np.minimum.at(best, later.query_index[later.relevant], positions[later.relevant])
     return tuple(np.cumsum(np.bincount(best, minlength=CALIBRATION_DEPTH + 1))[:CALIBRATION_DEPTH].tolist())
 
 
 def default_split(archive: Archive) -> str:
-    """dev where there is one, else the first split with enough queries. Raises ArchiveError where none has."""
+    """Return dev, or else the first split with enough queries. Raises ArchiveError where there is none."""
     if name := splits.default_split(archive, "dev", last_resort="test", min_queries=MIN_QUERIES):
         return name
     names = uncut_splits(archive)
@@ -117,83 +147,76 @@ def default_split(archive: Archive) -> str:
 
 
 def load_query_clusters(archive: Archive, split_name: str) -> dict[str, str]:
-    """Query → the duplicate cluster it is in."""
+    """Return the duplicate cluster of each query of a split."""
     clusters = Clusters.read(archive.connection)
     return {label.query_id: clusters.cluster_of(label.text_id) for label in read_labels(archive.connection, split_name)}
+
+
+def load_off_topic_queries(path: Path, max_queries: int = MAX_OFF_TOPIC_QUERIES, seed: int = 0) -> list[Question]:
+    """Draw queries from a file of JSON lines, or from the questions of an archive, without replacement.
+
+    Raises InputError for a file that cannot be read, ArchiveError for an archive that cannot.
+    """
+    if not path.is_dir():
+        queries = list(read_queries(path).values())
+        drawn = np.random.default_rng(seed).permutation(len(queries))[:max_queries]
+        return [queries[i] for i in np.sort(drawn)]
+    with Archive.open(path) as archive:
+        return list(sample_questions(archive.view(), max_queries, seed))
 
 
 def rank_with_features(
     ranker: Ranker, view: View, queries: Mapping[str, Question]
 ) -> Iterator[tuple[str, list[str], Floats]]:
-    """Each query with its first DEPTH hits, best first, and their features; a few queries are held at a time."""
+    """Yield each query's id, the ids of its first CALIBRATION_DEPTH hits, best first, and their features.
+
+    At most BATCH_SIZE queries are ranked at a time.
+    """
     features = HitFeatureExtractor(view.language)
     for one in rank_queries(ranker, view, queries):
         yield one.query_id, [hit.id for hit in one.documents], one.compute_features(features, queries)
 
 
-@dataclass(frozen=True, slots=True)
-class QueryHits:
-    """A query's first DEPTH hits, best first, their scores, and how alike they are, (hits,)."""
-
-    query_id: str
-    documents: Sequence[Question]
-    scores: Floats
-    similarities: Floats | None
-
-    def compute_features(self, feature_extractor: HitFeatureExtractor, queries: Mapping[str, Question]) -> Floats:
-        """The features of all hits."""
-        return feature_extractor.extract(queries[self.query_id], self.scores, self.documents, self.similarities)
-
-    def select(self, positions: Sequence[int]) -> "QueryHits":
-        """Only the hits in these places, as if the others were not there."""
-        likeness = None if self.similarities is None else self.similarities[positions]
-        return QueryHits(self.query_id, [self.documents[n] for n in positions], self.scores[positions], likeness)
-
-
-RunWithSimilarities = tuple[Run, Mapping[str, Floats]]
-"""What is found for some queries, and how alike each query and its hits are, where that is known."""
-
-
 def rank_queries(ranker: Ranker, view: View, queries: Mapping[str, Question]) -> Iterator[QueryHits]:
-    """Each query with what is found for it."""
+    """Yield the hits of each query."""
     for ids in chunks(queries, BATCH_SIZE):
         yield from load_hits(view, retrieve_hits(ranker, {id: queries[id] for id in ids}))
 
 
 def retrieve_hits(ranker: Ranker, queries: Mapping[str, Question]) -> RunWithSimilarities:
-    """The first DEPTH hits of each query, by their ids."""
+    """Return the ids and similarities of the first CALIBRATION_DEPTH hits of each query."""
     run = ranker.rank(queries, CALIBRATION_DEPTH)
     return run, ranker.similarities(queries, run) or {}
 
 
 def load_hits(view: View, retrieved: RunWithSimilarities) -> Iterator[QueryHits]:
-    """The hits with their texts."""
-    run, likenesses = retrieved
+    """Yield the hits of each query with their texts, but for those that have just been deleted."""
+    run, similarities = retrieved
     documents = view.get_questions({hit for id in run for hit in run.columns(id)[0]})
     for id in run:
         hits, scores = run.columns(id)
-        there = [place for place, hit in enumerate(hits) if hit in documents]  # others were deleted just now
-        likeness = likenesses[id][there] if id in likenesses else None
-        yield QueryHits(id, [documents[hits[place]] for place in there], scores[there], likeness)
+        present = [position for position, hit in enumerate(hits) if hit in documents]
+        of_present = similarities[id][present] if id in similarities else None
+        yield QueryHits(id, [documents[hits[position]] for position in present], scores[present], of_present)
 
 
 def _collect_labelled_hits(
-    ranker: Ranker, view: View, queries: Mapping[str, Question], query_split: Split
+    ranker: Ranker, view: View, queries: Mapping[str, Question], split: Split
 ) -> tuple[LabelledHits, LabelledHits, LabelledHits]:
-    """Rows of the first hits, of those after them, and of what would be first if nothing right were there."""
+    """Return the rows of first hits, of later hits, and of the hits that are first among the wrong ones."""
     first: list[tuple[Floats, bool, int]] = []
     later: list[tuple[Floats, bool, int]] = []
-    absent: list[tuple[Floats, bool, int]] = []
+    first_wrong: list[tuple[Floats, bool, int]] = []
     features = HitFeatureExtractor(view.language)
-    for number, one in enumerate(rank_queries(ranker, view, queries)):
-        right = [query_split.qrels[one.query_id].get(hit.id, 0) > 0 for hit in one.documents]
-        rows = list(zip(one.compute_features(features, queries), right, [number] * len(right), strict=True))
+    for index, hits in enumerate(rank_queries(ranker, view, queries)):
+        relevant = [split.qrels[hits.query_id].get(hit.id, 0) > 0 for hit in hits.documents]
+        rows = list(zip(hits.compute_features(features, queries), relevant, [index] * len(relevant), strict=True))
         first += rows[:1]
         later += rows[1:]
-        wrong = [place for place, it_is in enumerate(right) if not it_is]
+        wrong = [position for position, is_relevant in enumerate(relevant) if not is_relevant]
         if wrong:
-            absent.append((one.select(wrong).compute_features(features, queries)[0], False, number))
-    return _stack_rows(first), _stack_rows(later), _stack_rows(absent)
+            first_wrong.append((hits.select(wrong).compute_features(features, queries)[0], False, index))
+    return _stack_rows(first), _stack_rows(later), _stack_rows(first_wrong)
 
 
 def _stack_rows(rows: Sequence[tuple[Floats, bool, int]]) -> LabelledHits:
@@ -207,32 +230,30 @@ def _stack_rows(rows: Sequence[tuple[Floats, bool, int]]) -> LabelledHits:
 def _draw_queries(
     ids: Sequence[str], cluster_of_query: Mapping[str, str], max_queries: int, max_per_cluster: int, seed: int
 ) -> list[str]:
-    """The queries to take, in an order that the seed and the ids alone decide."""
-    taken: Counter[str] = Counter()
-    kept = []
+    """Return the queries to use, in an order that depends on the seed and the ids alone."""
+    seen: Counter[str] = Counter()
+    drawn = []
     for id in shuffle_names(ids, seed):
-        taken[cluster_of_query[id]] += 1
-        if taken[cluster_of_query[id]] <= max_per_cluster:
-            kept.append(id)
-    return kept[:max_queries]
+        seen[cluster_of_query[id]] += 1
+        if seen[cluster_of_query[id]] <= max_per_cluster:
+            drawn.append(id)
+    return drawn[:max_queries]
 
 
 def _require_right_and_wrong_hits(archive: Archive, name: str, first_hits: LabelledHits) -> None:
-    right, need = int(first_hits.relevant.sum()), MIN_QUERIES // 10
-    if min(right, len(first_hits.relevant) - right) < need:
+    n_right, n_needed = int(first_hits.relevant.sum()), MIN_QUERIES // 10
+    n_wrong = len(first_hits.relevant) - n_right
+    if min(n_right, n_wrong) < n_needed:
         raise _too_few_error(
-            archive, f"{right} right and {len(first_hits.relevant) - right} wrong first hits (split {name})", need
+            archive, f"{n_right} right and {n_wrong} wrong first hits (split {name})", f"{n_needed} of each kind"
         )
 
 
-def _too_few_error(archive: Archive, available: str, min_of_each_kind: int = 0) -> ArchiveError:
-    needed = (
-        f"at least {min_of_each_kind} of each kind"
-        if min_of_each_kind
-        else f"at least {MIN_QUERIES} labelled queries in one split"
-    )
-    there = ", ".join(labelled_splits(archive)) or "none"
+def _too_few_error(
+    archive: Archive, available: str, needed: str = f"{MIN_QUERIES} labelled queries in one split"
+) -> ArchiveError:
+    names = ", ".join(labelled_splits(archive)) or "none"
     return ArchiveError(
-        f"{archive.path}: too little to calibrate on: {available}; needed are {needed} (splits: {there}); import more "
-        "duplicate links, rephrasings or an evaluation set"
+        f"{archive.path}: too little to calibrate on: {available}; at least {needed} are needed (splits: {names}); "
+        "import more duplicate links, rephrasings or an evaluation set"
     )

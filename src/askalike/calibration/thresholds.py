@@ -1,85 +1,192 @@
-"""What would be shown above each probability: how much of it is right, how much is found; and where the line goes."""
+"""Which hits are shown above a probability, how many of them are right, and where the threshold goes.
 
-from collections.abc import Sequence
+A threshold is chosen for a precision, by labelled queries, or for abstention, by queries that are off topic.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
 
-from askalike.calibration.curves import Floats
+from askalike.calibration.curves import Bools, Floats
+from askalike.config import Settings
 from askalike.evaluation.proportion import BinomialProportion
 
 THRESHOLD_GRID = tuple(step / 20 for step in range(20))
 MIN_HITS_ABOVE = 30
-"""A line is only picked where so many first hits lie above it."""
-Bools = NDArray[np.bool_]
+"""The number of first hits that must lie above a threshold."""
+TARGET_ABSTENTION = 0.9
+"""The share of off-topic queries that get no hit at the threshold for abstention."""
+
+
+class Threshold(Settings):
+    """The probability below which no hit is shown, and the criterion by which it was chosen."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    probability: float
+    criterion: Literal["precision", "abstention"] = Field(validation_alias="of", serialization_alias="of")
+    share: float = Field(
+        description="the share requested: of hits that are right, or of off-topic queries that get no hit"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdRow:
-    """First hits of at least a probability: the share that is right, and of all queries those answered, and right."""
+    """What first hits give at a threshold.
+
+    precision: of the first hits shown, those that are right. recall: of all queries, those whose first hit is shown and
+    right. coverage: of all queries, those whose first hit is shown.
+    """
 
     probability: float
     precision: BinomialProportion
     recall: BinomialProportion
     coverage: BinomialProportion
 
+    def as_dict(self) -> Mapping[str, Any]:
+        """Return the row for JSON."""
+        proportions = {"precision": self.precision, "recall": self.recall, "coverage": self.coverage}
+        return {"probability": self.probability} | {name: p.as_dict() for name, p in proportions.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class ThresholdChoice:
-    """The lowest line with the precision asked for, and what a line picked likewise is worth on other clusters."""
+    """The lowest threshold with the target precision.
+
+    threshold: None where the precision is out of reach. in_sample: the row of that threshold. cross_validated: the
+    precision of first hits above thresholds that were chosen on the other folds.
+    """
 
     target_precision: float
     threshold: float | None
-    """None: the precision is out of reach."""
     in_sample: ThresholdRow | None
     cross_validated: BinomialProportion
-    """Precision of the first hits above lines that the other folds picked."""
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """Return the choice for JSON."""
+        return {
+            "asked": self.target_precision,
+            "line": self.in_sample.as_dict() if self.in_sample else None,
+            "elsewhere": self.cross_validated.as_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AbstentionPoint:
+    """At a threshold: the off-topic queries that get no hit, and the right first hits that are shown."""
+
+    threshold: float
+    abstained: BinomialProportion
+    retained: BinomialProportion
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """Return the point for JSON."""
+        return {"probability": self.threshold, "abstain": self.abstained.as_dict(), "kept": self.retained.as_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class AbstentionCurve:
+    """Points at the thresholds of the grid, and the lowest point at which TARGET_ABSTENTION of the queries abstain."""
+
+    query_count: int
+    points: Sequence[AbstentionPoint]
+    target_point: AbstentionPoint
+
+    @property
+    def threshold(self) -> Threshold:
+        """The threshold of the target point, as a calibration holds it."""
+        probability = min(self.target_point.threshold, 1.0)
+        return Threshold(probability=probability, criterion="abstention", share=TARGET_ABSTENTION)
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """Return the curve for JSON."""
+        return {
+            "queries": self.query_count,
+            "curve": [point.as_dict() for point in self.points],
+            "wanted": self.target_point.as_dict(),
+        }
 
 
 def measure_thresholds(
     probabilities: Floats, relevant: Bools, query_count: int, grid: Sequence[float] = THRESHOLD_GRID
 ) -> list[ThresholdRow]:
-    """What the first hits, (n,), of so many queries give at each threshold of a grid."""
+    """Return the row of each threshold of a grid for first hits, (n,), of `query_count` queries."""
     return [measure_threshold(probabilities, relevant, query_count, threshold) for threshold in grid]
 
 
 def measure_threshold(probabilities: Floats, relevant: Bools, query_count: int, threshold: float) -> ThresholdRow:
-    """What the first hits of at least this probability give."""
+    """Return the row of one threshold for first hits, (n,), of `query_count` queries."""
     shown = probabilities >= threshold
-    good, many = int(relevant[shown].sum()), int(shown.sum())
+    n_right, n_shown = int(relevant[shown].sum()), int(shown.sum())
     return ThresholdRow(
         threshold,
-        BinomialProportion(good, many),
-        BinomialProportion(good, query_count),
-        BinomialProportion(many, query_count),
+        BinomialProportion(n_right, n_shown),
+        BinomialProportion(n_right, query_count),
+        BinomialProportion(n_shown, query_count),
     )
 
 
 def choose_threshold(
     probabilities: Floats, relevant: Bools, fold_of_hit: NDArray[np.int64], query_count: int, target_precision: float
 ) -> ThresholdChoice:
-    """Picks the line; fold: (n,), the fold of each first hit."""
-    line = find_lowest_threshold(probabilities, relevant, target_precision)
-    good = many = 0
-    for own in (fold_of_hit == number for number in np.unique(fold_of_hit)):
-        other = find_lowest_threshold(probabilities[~own], relevant[~own], target_precision)
-        if other is not None:
-            shown = own & (probabilities >= other)
-            good, many = good + int(relevant[shown].sum()), many + int(shown.sum())
-    here = None if line is None else measure_threshold(probabilities, relevant, query_count, line)
-    return ThresholdChoice(target_precision, line, here, BinomialProportion(good, many))
+    """Choose the lowest threshold with a precision, and measure the choice by cross-validation.
+
+    probabilities, relevant, fold_of_hit: (n,), of the first hits of `query_count` queries.
+    """
+    threshold = find_lowest_threshold(probabilities, relevant, target_precision)
+    n_right = n_shown = 0
+    for in_fold in (fold_of_hit == fold for fold in np.unique(fold_of_hit)):
+        fold_threshold = find_lowest_threshold(probabilities[~in_fold], relevant[~in_fold], target_precision)
+        if fold_threshold is not None:
+            shown = in_fold & (probabilities >= fold_threshold)
+            n_right, n_shown = n_right + int(relevant[shown].sum()), n_shown + int(shown.sum())
+    row = None if threshold is None else measure_threshold(probabilities, relevant, query_count, threshold)
+    return ThresholdChoice(target_precision, threshold, row, BinomialProportion(n_right, n_shown))
 
 
 def find_lowest_threshold(probabilities: Floats, relevant: Bools, target_precision: float) -> float | None:
-    """The lowest probability so that of the hits above it the share asked for is right, FEWEST_SHOWN at the least.
+    """Return the lowest probability above which at least MIN_HITS_ABOVE hits lie with the target precision.
 
-    The probabilities themselves have to promise it too, lest a lucky stretch of few hits decide. None: out of reach.
+    The mean of their probabilities must reach the precision too, so that a lucky run of few hits does not decide.
+    None where the precision is out of reach.
     """
     order = np.argsort(-probabilities, kind="stable")
     count = np.arange(1, len(order) + 1)
-    found = np.cumsum(relevant[order]) / count
-    promised = np.cumsum(probabilities[order]) / count
-    last = np.append(np.diff(probabilities[order]) < 0, True)  # equal probabilities lie above a line together
-    fits = last & (found >= target_precision) & (promised >= target_precision) & (count >= MIN_HITS_ABOVE)
+    precision = np.cumsum(relevant[order]) / count
+    expected_precision = np.cumsum(probabilities[order]) / count
+    is_last_of_ties = np.append(np.diff(probabilities[order]) < 0, True)
+    fits = is_last_of_ties & (count >= MIN_HITS_ABOVE)
+    fits &= (precision >= target_precision) & (expected_precision >= target_precision)
     return float(probabilities[order][fits.nonzero()[0][-1]]) if fits.any() else None
+
+
+def trace_abstention(best_probabilities: Floats, relevant_probabilities: Floats) -> AbstentionCurve:
+    """Return how many off-topic queries abstain and how many right first hits are shown at each threshold.
+
+    best_probabilities: (queries,), of the first hit of each off-topic query; below 0 where it has no hit.
+    relevant_probabilities: (n,), of the right first hits of labelled queries.
+    """
+    # The lowest threshold with so many below it is just above the probability of the last of them.
+    last = np.sort(best_probabilities)[int(np.ceil(TARGET_ABSTENTION * len(best_probabilities))) - 1]
+    target = max(float(np.nextafter(last, 2.0)), 0.0)
+    *points, target_point = [
+        _measure_abstention_at(threshold, best_probabilities, relevant_probabilities)
+        for threshold in (*THRESHOLD_GRID, target)
+    ]
+    return AbstentionCurve(len(best_probabilities), points, target_point)
+
+
+def _measure_abstention_at(
+    threshold: float, best_probabilities: Floats, relevant_probabilities: Floats
+) -> AbstentionPoint:
+    n_abstained = int((best_probabilities < threshold).sum())
+    n_retained = int((relevant_probabilities >= threshold).sum())
+    return AbstentionPoint(
+        threshold,
+        BinomialProportion(n_abstained, len(best_probabilities)),
+        BinomialProportion(n_retained, len(relevant_probabilities)),
+    )

@@ -2,11 +2,17 @@
 
 from pathlib import Path
 
-from askalike.calibration.abstention import TARGET_ABSTENTION, AbstentionCurve, AbstentionPoint
-from askalike.calibration.calibrating import CalibrationReport
-from askalike.calibration.calibration import Threshold
+from askalike.calibration.calibrate import CalibrationReport
 from askalike.calibration.reliability import Reliability
-from askalike.calibration.thresholds import MIN_HITS_ABOVE, ThresholdChoice, ThresholdRow
+from askalike.calibration.thresholds import (
+    MIN_HITS_ABOVE,
+    TARGET_ABSTENTION,
+    AbstentionCurve,
+    AbstentionPoint,
+    Threshold,
+    ThresholdChoice,
+    ThresholdRow,
+)
 from askalike.evaluation.proportion import BinomialProportion
 from askalike.evaluation.tables import ResultTable, to_text
 
@@ -57,7 +63,7 @@ def format_saved(threshold: Threshold | None, prevalence: float = 1.0) -> str:
     if threshold is None:
         return f"search shows probabilities, and every hit\nprobabilities hold {for_whom}"
     return (
-        f"search shows probabilities, and nothing below {threshold.probability:.3f} ({threshold.of} {threshold.share:.0%})"
+        f"search shows probabilities, and nothing below {threshold.probability:.3f} ({threshold.criterion} {threshold.share:.0%})"
         f"\nprobabilities hold {for_whom}"
     )
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from askalike.calibration.abstention import load_off_topic_queries, measure_abstention
-from askalike.calibration.calibrating import calibrate as calibrated
-from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES
+from askalike.calibration.calibrate import calibrate as calibrated
+from askalike.calibration.calibrate import measure_abstention
+from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries
 from askalike.cli import _calibrated
 from askalike.cli._options import (
     Directory,
@@ -70,14 +70,14 @@ def calibrate(
             max_per_cluster=per_cluster, seed=seed, progress=report,
         )  # fmt: skip
         curve = measure_abstention(archive, built, result, strange) if strange else None
-        line = curve.threshold if curve and precision is None else result.calibration.line
-        path = result.calibration.model_copy(update={"line": line}).save(directory)
+        threshold = curve.threshold if curve and precision is None else result.calibration.threshold
+        path = result.calibration.model_copy(update={"threshold": threshold}).save(directory)
     if json:
         print_json(
             {
                 **result.as_dict(),
                 "abstention": curve and curve.as_dict(),
-                "line": line and line.model_dump(),
+                "line": threshold and threshold.model_dump(),
                 "path": str(path),
             }
         )
@@ -85,4 +85,4 @@ def calibrate(
     print(_calibrated.format_report(result, directory, seed))
     if curve and off:
         print(f"\n{_calibrated.format_abstention(curve, off)}")
-    print(f"\n{_calibrated.format_saved(line, result.calibration.prevalence)}\nkept in {path}")
+    print(f"\n{_calibrated.format_saved(threshold, result.calibration.prevalence)}\nkept in {path}")

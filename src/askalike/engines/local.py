@@ -148,7 +148,7 @@ class LocalEngine:
     def _min_probability(self, calibration: Calibration | None, requested: float | None) -> float:
         """The probability below which nothing is shown."""
         if requested is None:
-            return calibration.line.probability if calibration and calibration.line else 0.0
+            return calibration.threshold.probability if calibration and calibration.threshold else 0.0
         if not 0 <= requested <= 1:
             raise SettingsError(f"a least probability of {requested}: expected a number from 0 to 1")
         if calibration is None:

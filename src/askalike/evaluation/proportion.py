@@ -1,7 +1,9 @@
 """A proportion with its 95 % confidence interval (Wilson 1927)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 NORMAL_QUANTILE_975 = 1.959963984540054
 """The 97.5 % quantile of the standard normal distribution."""
@@ -23,6 +25,10 @@ class BinomialProportion:
     def interval(self) -> tuple[float, float]:
         """The bounds of the 95 % Wilson interval."""
         return wilson_interval(self.count, self.n)
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """Return the proportion with its interval and counts, for JSON."""
+        return {"value": self.value, "interval": self.interval, "count": self.count, "n": self.n}
 
 
 def wilson_interval(count: int, n: int) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from askalike.calibration.calibrating import calibrate
+from askalike.calibration.calibrate import calibrate
 from askalike.calibration.calibration import Calibration, load_calibration
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.proportion import BinomialProportion
@@ -82,7 +82,7 @@ def _unwrap_distinct(archive: Archive, ranker: Ranker) -> tuple[Ranker, Calibrat
         return ranker, calibration
     whole: Any = ranker.part
     if (own := load_calibration(archive, whole)) is None or own.stale_reason(archive.view(), whole):
-        own = calibrate(archive, whole, calibration.split, titles_only=not calibration.bodies).calibration
+        own = calibrate(archive, whole, calibration.split, titles_only=not calibration.has_bodies).calibration
         own.save(archive.path)
     return whole, own
 

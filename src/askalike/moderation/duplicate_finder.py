@@ -170,7 +170,7 @@ class Proposer:
 
     def _rank_with_features(self, questions: Iterable[Question]) -> Iterator[tuple[str, list[str], Floats]]:
         """Asked as the questions that the calibration is of."""
-        bodies = self._calibration is None or self._calibration.bodies
+        bodies = self._calibration is None or self._calibration.has_bodies
         return rank_with_features(
             self._ranker, self._view, {q.id: q if bodies else replace(q, body="") for q in questions}
         )

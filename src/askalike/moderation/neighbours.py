@@ -54,7 +54,7 @@ def find_neighbours(
     try:
         path.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines)), encoding="utf-8")
         with open(path, "a", encoding="utf-8") as file:
-            batches = _read_batches(view, lines[-1][0] if lines else 0, calibration.bodies)
+            batches = _read_batches(view, lines[-1][0] if lines else 0, calibration.has_bodies)
             for batch, found in _prefetch(lambda batch: retrieve_hits(ranker, batch.queries), batches):
                 lines.append([batch.last_docid, *_find_links(calibration, features, batch, load_hits(view, found))])
                 file.write(json.dumps(lines[-1]) + "\n")

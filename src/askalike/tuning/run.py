@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-from askalike.calibration.calibrating import CalibrationReport, calibrate
+from askalike.calibration.calibrate import CalibrationReport, calibrate
 from askalike.errors import AskalikeError
 from askalike.evaluation.names import canonical_name
 from askalike.packages import find_model

@@ -9,7 +9,7 @@ import pytest
 from serving import Service
 
 from askalike import Question, build
-from askalike.calibration.calibrating import calibrate
+from askalike.calibration.calibrate import calibrate
 from askalike.store import Archive
 from askalike.store import candidate_pairs as proposals
 from askalike.store.query_log import LoggedQuery, insert_feedback, log_query

@@ -53,7 +53,7 @@ async def get_quality(served_archive: ReaderArchive, request: Request) -> Respon
     """The report."""
     calibration, objection = await served_archive.run_on_engine(_get_calibration)
     kept = await served_archive.run_on_archive(lambda archive: _load_history(archive, served_archive.model))
-    measured = calibration.measured if calibration else None
+    measured = calibration.quality if calibration else None
     return render_page(
         request, "quality.html", calibration=calibration, objection=objection, measured=measured, kept=kept,
         found=_accuracy_at_k(measured) if measured else [], bins=_reliability_bins(measured) if measured else [], verdicts=VERDICT_LABELS,
@@ -65,7 +65,7 @@ def _get_calibration(engine: LocalEngine) -> tuple[Calibration | None, str | Non
 
 
 def _accuracy_at_k(measured: CalibrationQuality) -> list[ProportionBar]:
-    return [_to_proportion(str(k), count, measured.queries) for k, count in enumerate(measured.found, 1)]
+    return [_to_proportion(str(k), count, measured.queries) for k, count in enumerate(measured.found_by_rank, 1)]
 
 
 def _reliability_bins(measured: CalibrationQuality) -> list[ProportionBar]:

@@ -1,0 +1,191 @@
+"""Calibrate a ranker on an archive, and measure the calibration on clusters that it was not fitted on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from askalike.calibration.calibration import (
+    ArchiveState,
+    Calibration,
+    CalibrationQuality,
+    model_fingerprint,
+    settings_json,
+)
+from askalike.calibration.curve_selection import OutOfFoldPredictions, predict_out_of_fold, select_curves
+from askalike.calibration.curves import Floats
+from askalike.calibration.reliability import Reliability, measure_reliability
+from askalike.calibration.samples import (
+    MAX_PER_CLUSTER,
+    MAX_QUERIES,
+    CalibrationSample,
+    LabelledHits,
+    count_found_by_rank,
+    draw_sample,
+    rank_with_features,
+)
+from askalike.calibration.thresholds import (
+    AbstentionCurve,
+    Threshold,
+    ThresholdChoice,
+    ThresholdRow,
+    choose_threshold,
+    measure_thresholds,
+    trace_abstention,
+)
+from askalike.errors import SettingsError
+from askalike.rankers import Ranker, build_with_retry
+from askalike.store.archive import Archive
+from askalike.types import Progress, Question
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationReport:
+    """A calibration, and what was measured by curves that were not fitted on the same clusters.
+
+    later_hits: of the hits after the first, down to CALIBRATION_DEPTH; None where there are none.
+    half_answerable: of first hits where half of the queries have nothing right in the archive.
+    threshold_choice: None where no precision was requested.
+    """
+
+    calibration: Calibration
+    method: str
+    sample: CalibrationSample
+    predictions: OutOfFoldPredictions
+    first_hits: Reliability
+    later_hits: Reliability | None
+    half_answerable: Reliability
+    thresholds: list[ThresholdRow]
+    threshold_choice: ThresholdChoice | None
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """Return everything but the single hits, for JSON."""
+        return {
+            "ranker": self.calibration.ranker,
+            "split": self.sample.split,
+            "queries": len(self.sample.queries),
+            "way": self.method,
+            "first": asdict(self.first_hits),
+            "later": asdict(self.later_hits) if self.later_hits else None,
+            "mixed": asdict(self.half_answerable),
+            "thresholds": [row.as_dict() for row in self.thresholds],
+            "picked": self.threshold_choice.as_dict() if self.threshold_choice else None,
+        }
+
+
+def calibrate(
+    archive: Archive,
+    ranker: Ranker,
+    split: str | None = None,
+    *,
+    precision: float | None = None,
+    prevalence: float = 1.0,
+    titles_only: bool = False,
+    max_queries: int = MAX_QUERIES,
+    max_per_cluster: int = MAX_PER_CLUSTER,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> CalibrationReport:
+    """Fit a calibration and measure it by nested cross-validation over folds that keep duplicate clusters whole.
+
+    Nothing is saved until `.calibration.save(archive.path)`. The index holds the whole archive; the ranker must not
+    have learned from the split.
+    precision: the precision that the threshold is chosen for; None for no threshold.
+    prevalence: the share of queries in use that have a duplicate, to which probabilities are lowered.
+    Raises what `draw_sample` raises, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
+    """
+    if precision is not None and not 0 < precision < 1:
+        raise SettingsError(f"--precision {precision}: expected a share between 0 and 1, such as 0.9")
+    if not 0 < prevalence <= 1:
+        raise SettingsError(f"--prevalence {prevalence}: expected a share above 0 and at most 1, such as 0.3")
+    sample = draw_sample(
+        archive, ranker, split, titles_only=titles_only, max_queries=max_queries, max_per_cluster=max_per_cluster,
+        seed=seed, progress=progress,
+    )  # fmt: skip
+    predictions, curves = predict_out_of_fold(sample, seed), select_curves(sample, seed)
+    relevant, probabilities = sample.first_hits.relevant, predictions.adjust_to_prevalence(prevalence)
+    choice = None if precision is None else _choose_threshold(sample, probabilities, predictions, precision)
+    first_hits = _measure_hits(sample, sample.first_hits, predictions.first_probabilities, seed)
+    later_hits = (
+        _measure_hits(sample, sample.later_hits, predictions.later_probabilities, seed)
+        if len(predictions.later_probabilities)
+        else None
+    )
+    calibration = Calibration(
+        ranker=ranker.name,
+        settings=settings_json(ranker.values),
+        fingerprint=model_fingerprint(ranker),
+        state=ArchiveState.from_view(archive.view()),
+        split=sample.split,
+        has_bodies=sample.has_bodies,
+        queries=len(sample.queries),
+        base_rate=float(relevant.mean()),
+        first_hit_curve=curves.first_hit_curve,
+        later_hit_curve=curves.later_hit_curve,
+        answerable_curve=curves.answerable_curve,
+        prevalence=prevalence,
+        threshold=_to_threshold(choice),
+        quality=_summarise_quality(sample, first_hits),
+    )
+    half_answerable = _measure_half_answerable(sample, predictions, seed)
+    thresholds = measure_thresholds(probabilities, relevant, len(sample.queries))
+    return CalibrationReport(
+        calibration, curves.method, sample, predictions, first_hits, later_hits, half_answerable, thresholds, choice
+    )
+
+
+def measure_abstention(
+    archive: Archive, ranker: Ranker, report: CalibrationReport, queries: Sequence[Question]
+) -> AbstentionCurve:
+    """Measure abstention on queries that have nothing to do with the archive.
+
+    Their bodies are used only where labelled queries have some. The right first hits have the probabilities of curves
+    that were not fitted on their clusters.
+    """
+    off_topic = {
+        id: replace(query, id=id, body=query.body if report.sample.has_bodies else "")
+        for id, query in ((f" off {index} ", query) for index, query in enumerate(queries))
+    }
+    rows = rank_with_features(build_with_retry(ranker, archive.view()), archive.view(), off_topic)
+    first = [report.calibration.estimate(features[:1]) for _, _, features in rows]
+    best_probabilities = np.array([probability[0] if len(probability) else -1.0 for probability in first])
+    probabilities = report.predictions.adjust_to_prevalence(report.calibration.prevalence)
+    return trace_abstention(best_probabilities, probabilities[report.sample.first_hits.relevant])
+
+
+def _choose_threshold(
+    sample: CalibrationSample, probabilities: Floats, predictions: OutOfFoldPredictions, target_precision: float
+) -> ThresholdChoice:
+    fold_of_hit = predictions.fold_of_query[sample.first_hits.query_index]
+    relevant = sample.first_hits.relevant
+    return choose_threshold(probabilities, relevant, fold_of_hit, len(sample.queries), target_precision)
+
+
+def _to_threshold(choice: ThresholdChoice | None) -> Threshold | None:
+    if choice is None or choice.threshold is None:
+        return None
+    return Threshold(probability=choice.threshold, criterion="precision", share=choice.target_precision)
+
+
+def _summarise_quality(sample: CalibrationSample, first_hits: Reliability) -> CalibrationQuality:
+    return CalibrationQuality(
+        queries=len(sample.queries),
+        found_by_rank=count_found_by_rank(sample),
+        bins=tuple((b.probability, b.right, b.n) for b in first_hits.bins),
+        error=first_hits.error,
+        chance=first_hits.chance,
+    )
+
+
+def _measure_hits(sample: CalibrationSample, hits: LabelledHits, probabilities: Floats, seed: int) -> Reliability:
+    clusters = np.array(sample.clusters)[hits.query_index].tolist()
+    return measure_reliability(probabilities, hits.relevant, clusters, seed)
+
+
+def _measure_half_answerable(sample: CalibrationSample, predictions: OutOfFoldPredictions, seed: int) -> Reliability:
+    """Measure first hits where each query counts twice: as it is, and as if nothing right were in the archive."""
+    probabilities = np.concatenate([predictions.adjust_to_prevalence(0.5), predictions.first_wrong_probabilities])
+    relevant = np.concatenate([sample.first_hits.relevant, sample.first_wrong_hits.relevant])
+    query_index = np.concatenate([sample.first_hits.query_index, sample.first_wrong_hits.query_index])
+    return measure_reliability(probabilities, relevant, np.array(sample.clusters)[query_index].tolist(), seed)
