@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from askalike.answering.reply import Reply
-    from askalike.calibration.abstention import load_off_topic_queries, measure_abstention
-    from askalike.calibration.calibrating import CalibrationReport, calibrate
+    from askalike.calibration.calibrate import CalibrationReport, calibrate, measure_abstention
+    from askalike.calibration.samples import load_off_topic_queries
     from askalike.config import Settings
     from askalike.encoders import Encoder
     from askalike.engines.local import LocalEngine
@@ -46,9 +46,7 @@ if TYPE_CHECKING:
     from askalike.moderation.tags import evaluate_suggestions, suggest_tags
     from askalike.rankers import Ranker, delete_indexes
     from askalike.rankers import create as build
-    from askalike.readers import import_archive
-    from askalike.readers._queries import read_candidates, read_queries
-    from askalike.readers._source import SourceFiles
+    from askalike.readers import SourceFiles, import_archive, read_candidates, read_queries
     from askalike.replay.replay import replay as replay_archive
     from askalike.retriever import Retriever
     from askalike.service.processes.supervisor import supervise as serve
@@ -75,6 +73,8 @@ if TYPE_CHECKING:
         Hit,
         Judgement,
         Link,
+        LocatedRecord,
+        Place,
         Qrels,
         Question,
         Record,
@@ -94,8 +94,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Analyzer", "AnalyzerSettings", "Answer", "Archive", "ArchiveError", "AskalikeError", "CalibrationReport",
     "Collection", "Contribution", "Encoder", "Evaluation", "EvaluationQuery", "ExperimentResult", "Explanation",
-    "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine", "NotFittedError", "Qrels", "Question",
-    "Ranker", "Record", "RejectedRow", "Reply", "Retriever", "Run", "SearchHit", "ServiceSettings", "Settings",
+    "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine", "LocatedRecord", "NotFittedError", "Place", "Qrels",
+    "Question", "Ranker", "Record", "RejectedRow", "Reply", "Retriever", "Run", "SearchHit", "ServiceSettings", "Settings",
     "SettingsError", "Similarity", "SourceFiles", "Span", "Split", "TrainingError", "TrainingPair", "TuningResult",
     "VectorPart", "Vectors", "View", "backup", "build", "calibrate", "compare", "compare_runs",
     "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",

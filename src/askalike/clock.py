@@ -1,11 +1,30 @@
-"""What time it is, as it is kept everywhere: ISO 8601 in UTC."""
+"""Points in time as askalike stores them: ISO 8601 in UTC."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 Precision = Literal["seconds", "milliseconds"]
+UNITS_PER_SECOND = {9: 1, 10: 1, 12: 1000, 13: 1000}
+"""Digits of a number of seconds or milliseconds since 1970 → its units in a second."""
+DATE_HINT = "expected a date such as 2014-01-21T20:26:05"
 
 
 def now(precision: Precision = "seconds", *, days_ago: float = 0.0) -> str:
     """Now, or so many days ago: `2026-11-21T09:30:00+00:00`."""
     return (datetime.now(UTC) - timedelta(days=days_ago)).isoformat(timespec=precision)
+
+
+def parse_utc(text: str | int | float) -> str:
+    """Return a date as ISO 8601 in UTC, to the second and without offset: `2014-01-21T20:26:05`.
+
+    text: ISO 8601, in UTC if it has no offset, or seconds or milliseconds since 1970.
+    Raises ValueError that says what was expected.
+    """
+    text = str(text).strip()
+    try:
+        if text.isdecimal() and len(text) in UNITS_PER_SECOND:
+            return datetime.fromtimestamp(int(text) / UNITS_PER_SECOND[len(text)], UTC).isoformat()[:19]
+        date = datetime.fromisoformat(text)
+        return (date.astimezone(UTC) if date.tzinfo else date).isoformat()[:19]
+    except (ValueError, OverflowError):
+        raise ValueError(f"date {text!r}: {DATE_HINT}") from None

@@ -2,8 +2,8 @@
 
 A file's name is the registered name of the class in it, which is imported on first use: `load("similarity", "bm25")`
 imports `askalike.similarities.bm25` and returns the class there whose name ends with `Similarity`. A file whose name
-begins with an underscore is no entry. Another package adds a class by an entry point in the kind's group, such as
-`askalike.similarities`.
+begins with an underscore is no entry, and neither is a sub-package. Another package adds a class by an entry point in
+the kind's group, such as `askalike.similarities`.
 """
 
 import importlib
@@ -57,7 +57,7 @@ def builtin_names(kind: str) -> tuple[str, ...]:
     """Return the names of one kind that askalike itself brings, sorted. The kind's package is not imported."""
     spec = importlib.util.find_spec(KINDS[kind].package)
     files = pkgutil.iter_modules(spec.submodule_search_locations if spec else ())
-    return tuple(sorted(file.name for file in files if not file.name.startswith("_")))
+    return tuple(sorted(file.name for file in files if not file.ispkg and not file.name.startswith("_")))
 
 
 def find_kind(name: str, kinds: Sequence[str]) -> str | None:

@@ -11,7 +11,7 @@ from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
 from askalike.store.archive import Archive
 from askalike.store.languages import LanguageAssigner
-from askalike.types import Question, SearchHit
+from askalike.types import Place, Question, SearchHit
 
 
 class Retriever:
@@ -75,7 +75,7 @@ def _make_questions(texts: Iterable[str | Question]) -> list[Question]:
 def _store_questions(archive: Archive, questions: Sequence[Question], language: str | None) -> None:
     languages = LanguageAssigner(archive, {}, language)
     with archive.open_writer() as writer:
-        for question, _, _ in languages.assign_languages((question, "", 0) for question in questions):
+        for question, _ in languages.assign_languages((question, Place("")) for question in questions):
             writer.put(cast(Question, question))
     languages.store_languages()
 

@@ -95,15 +95,26 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class RejectedRow:
-    """A row that a reader could not take: the file, the line (or its row number), why, and the row as it stood."""
+    """A row of a file that cannot be imported, with its place, the reason, and the row as it stands in the file."""
 
-    where: str
+    path: str
     line: int
     reason: str
     row: str = ""
 
 
+class Place(NamedTuple):
+    """Where a record stands in the files that it is read from. Lines count from 1; 0 stands for the whole file."""
+
+    path: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.path}, line {self.line}" if self.line else self.path
+
+
 Record = Question | Answer | Link | EvaluationQuery | Judgement | RejectedRow
+LocatedRecord = tuple[Record, Place]
 """What readers yield."""
 
 

@@ -4,19 +4,18 @@ import py7zr
 import pytest
 
 from askalike.errors import InputError
-from askalike.readers import import_archive
+from askalike.readers import SourceFiles, import_archive
 from askalike.readers._sevenzip import read_pieces
-from askalike.readers._source import SourceFiles
 
 
-def archive_of(path: Path, method: int = py7zr.FILTER_LZMA2, **members: bytes) -> Path:
+def write_archive(path: Path, method: int = py7zr.FILTER_LZMA2, **members: bytes) -> Path:
     with py7zr.SevenZipFile(path, "w", filters=[{"id": method}]) as archive:
         for name, content in members.items():
             archive.writestr(content, name)
     return path
 
 
-def renamed(path: Path, old: str, new: str) -> Path:
+def rename_member(path: Path, old: str, new: str) -> Path:
     """The archive with a member's name replaced by one of the same length, checksums put right."""
     import struct
     import zlib
@@ -33,7 +32,7 @@ def renamed(path: Path, old: str, new: str) -> Path:
     return path
 
 
-def plain(path: Path, name: str, content: bytes = b"<posts/>") -> Path:
+def write_plain_archive(path: Path, name: str, content: bytes = b"<posts/>") -> Path:
     with py7zr.SevenZipFile(path, "w") as archive:
         archive.set_encoded_header_mode(False)
         archive.writestr(content, name)
@@ -42,7 +41,7 @@ def plain(path: Path, name: str, content: bytes = b"<posts/>") -> Path:
 
 @pytest.mark.parametrize("name", ["../Posts.xml", "/a/Posts.xml", "a/../../Posts.xml", "C:/a/Posts.xml"])
 def test_members_outside_the_folder_are_refused(tmp_path: Path, name: str) -> None:
-    path = renamed(plain(tmp_path / "site.7z", "x" * len(name)), "x" * len(name), name)
+    path = rename_member(write_plain_archive(tmp_path / "site.7z", "x" * len(name)), "x" * len(name), name)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(InputError, match=r"lies outside the archive's folder|cannot be opened"):
         import_archive("stackexchange", [path], tmp_path / "out")
@@ -59,7 +58,7 @@ def test_links_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_bomb_is_refused_before_it_goes_off(tmp_path: Path) -> None:
-    path = archive_of(tmp_path / "site.7z", py7zr.FILTER_DEFLATE, **{"Posts.xml": b" " * 101_000_000})
+    path = write_archive(tmp_path / "site.7z", py7zr.FILTER_DEFLATE, **{"Posts.xml": b" " * 101_000_000})
     assert path.stat().st_size < 1_000_000
     with pytest.raises(InputError, match=r"would unpack to 101,000,000 bytes, over 100 times its size; refused"):
         import_archive("stackexchange", [path], tmp_path / "out")
@@ -68,7 +67,7 @@ def test_a_bomb_is_refused_before_it_goes_off(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", [5, 40, 60])
 def test_damaged_archives_are_one_clear_error(tmp_path: Path, cut: int) -> None:
-    path = archive_of(tmp_path / "site.7z", **{"Posts.xml": bytes(range(256)) * 40})
+    path = write_archive(tmp_path / "site.7z", **{"Posts.xml": bytes(range(256)) * 40})
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(InputError, match=r"cannot be opened as \.7z|cannot be unpacked") as error:
         import_archive("stackexchange", [path], tmp_path / "out")
@@ -76,7 +75,7 @@ def test_damaged_archives_are_one_clear_error(tmp_path: Path, cut: int) -> None:
 
 
 def test_damage_inside_is_one_clear_error(tmp_path: Path) -> None:
-    path = archive_of(tmp_path / "site.7z", **{"Posts.xml": bytes(range(256)) * 40})
+    path = write_archive(tmp_path / "site.7z", **{"Posts.xml": bytes(range(256)) * 40})
     data = bytearray(path.read_bytes())
     data[60] ^= 0xFF
     path.write_bytes(data)
@@ -88,7 +87,8 @@ def test_a_reader_that_stops_early_ends_the_unpacking(tmp_path: Path) -> None:
     import random
     import threading
 
-    path = archive_of(tmp_path / "site.7z", py7zr.FILTER_COPY, **{"Posts.xml": random.Random(0).randbytes(20_000_000)})
+    content = random.Random(0).randbytes(20_000_000)
+    path = write_archive(tmp_path / "site.7z", py7zr.FILTER_COPY, **{"Posts.xml": content})
     before = threading.active_count()
     stream = read_pieces(SourceFiles(), path, ["posts.xml"])
     assert next(stream)[0] == "posts.xml"

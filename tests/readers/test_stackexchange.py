@@ -53,7 +53,7 @@ def dump(folder: Path, posts: list[str] = POSTS, links: list[str] = LINKS) -> Pa
     return folder
 
 
-def packed(folder: Path) -> Path:
+def pack(folder: Path) -> Path:
     target = folder.parent / f"{folder.name}.7z"
     with py7zr.SevenZipFile(target, "w") as archive:
         archive.writestr(b"never read", "Users.xml")
@@ -65,7 +65,7 @@ def packed(folder: Path) -> Path:
 @pytest.fixture(params=["folder", "7z"])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     folder = dump(tmp_path / "beer.stackexchange.com")
-    return folder if request.param == "folder" else packed(folder)
+    return folder if request.param == "folder" else pack(folder)
 
 
 def test_a_site(imported: Importing, site: Path) -> None:

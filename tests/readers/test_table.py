@@ -9,17 +9,17 @@ from imported import Importing
 
 from askalike.errors import InputError
 from askalike.readers import import_archive
-from askalike.readers._seen import FirstTextStore
+from askalike.readers.table import FirstTextStore
 from askalike.types import Link
 
 
-def written(path: Path, text: str) -> Path:
+def write(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def test_all_usual_columns(imported: Importing, tmp_path: Path) -> None:
-    faq = written(
+    faq = write(
         tmp_path / "faq.csv",
         "ID,Question,Answer,Body,Tags,Category,Alternate Questions,Duplicate Of,URL,Lang,Created At\n"
         '1,How do I log in?,Press the button.,"At home,\nat night",a|b,Access,"[""Where is the login?"", ""Hm""]",,'
@@ -83,14 +83,14 @@ def test_the_same_row_in_every_form(
 
 
 def test_a_question_that_comes_again_without_ids_gains_answers(imported: Importing, tmp_path: Path) -> None:
-    faq = written(tmp_path / "faq.csv", "question,answer\nWhy?,Because.\nWhy?,Therefore.\nWhy?,Because.\n")
+    faq = write(tmp_path / "faq.csv", "question,answer\nWhy?,Because.\nWhy?,Therefore.\nWhy?,Because.\n")
     done = imported("table", faq)
     assert str(done.summary) == "1 questions, 2 answers, 0 duplicate links, 0 rejected"
     assert sum(done.summary.notes.values()) == 3
 
 
 def test_repeated_ids_are_kept_or_rejected(imported: Importing, tmp_path: Path) -> None:
-    faq = written(tmp_path / "faq.csv", "id,question,answer\n7,Why?,Because.\n7,Where?,There.\n7,Why?,So.\n")
+    faq = write(tmp_path / "faq.csv", "id,question,answer\n7,Why?,Because.\n7,Where?,There.\n7,Why?,So.\n")
     done = imported("table", faq, repeated_ids="reject")
     assert str(done.summary) == "1 questions, 1 answers, 0 duplicate links, 2 rejected"
     rejected = done.archive.path / "rejected.jsonl"
@@ -119,13 +119,13 @@ def test_repeated_ids_are_remembered_on_disk(tmp_path: Path) -> None:
     ],
 )
 def test_rows_that_cannot_be_taken(imported: Importing, tmp_path: Path, row: str, reason: str) -> None:
-    faq = written(tmp_path / "faq.csv", "id,question,answer,date,lang\n0,Where?,There.,1400000000,\n\n" + row)
+    faq = write(tmp_path / "faq.csv", "id,question,answer,date,lang\n0,Where?,There.,1400000000,\n\n" + row)
     done = imported("table", faq)
     assert str(done.summary) == "1 questions, 1 answers, 0 duplicate links, 1 rejected"
     [line] = (done.archive.path / "rejected.jsonl").read_text().splitlines()
-    told = json.loads(line)
-    assert told["reason"].startswith(reason)
-    assert (told["file"], told["line"]) == (str(faq), 4)
+    entry = json.loads(line)
+    assert entry["reason"].startswith(reason)
+    assert (entry["file"], entry["line"]) == (str(faq), 4)
     assert done.questions["0"].created_at == "2014-05-13T16:53:20"
 
 
@@ -163,7 +163,7 @@ def test_bad_files_are_one_clear_error(
 
 def test_nothing_is_left_of_an_archive_without_questions(tmp_path: Path) -> None:
     with pytest.raises(InputError):
-        import_archive("table", [written(tmp_path / "a.csv", "question\n\n")], tmp_path / "out")
+        import_archive("table", [write(tmp_path / "a.csv", "question\n\n")], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -175,26 +175,26 @@ def test_nuls_and_lone_surrogates_are_replaced(imported: Importing, tmp_path: Pa
         "{",
         "[" * 100_000,
     ]
-    done = imported("table", written(tmp_path / "a.jsonl", "\n".join(lines)))
+    done = imported("table", write(tmp_path / "a.jsonl", "\n".join(lines)))
     assert {q.title for q in done.questions.values()} == {"a\ufffdb\ufffdc", "d\ufffde"}
     assert done.rows("SELECT body FROM answers") == [("x😀",)]
     assert done.summary.rejected == 3
 
 
 def test_stray_quotes_in_one_line_are_taken_as_they_stand(imported: Importing, tmp_path: Path) -> None:
-    faq = written(tmp_path / "a.tsv", 'question\tanswer\n"Help" please?\t5 wide\n"Say ""hi""?"\tb\n')
+    faq = write(tmp_path / "a.tsv", 'question\tanswer\n"Help" please?\t5 wide\n"Say ""hi""?"\tb\n')
     done = imported("table", faq)
     assert {q.title for q in done.questions.values()} == {"Help please?", 'Say "hi"?'}
 
 
 def test_chinese_alternates_of_three_characters_stay(imported: Importing, tmp_path: Path) -> None:
-    faq = written(tmp_path / "a.csv", "question,alternates\n忘记密码怎么办?,怎么办|abc\n")
+    faq = write(tmp_path / "a.csv", "question,alternates\n忘记密码怎么办?,怎么办|abc\n")
     [question] = imported("table", faq).questions.values()
     assert question.rephrasings == ("怎么办",)
 
 
 def test_json_streams_through_pieces_of_any_size(imported: Importing, tmp_path: Path) -> None:
     rows = [{"id": n, "question": f"Why {n}?", "body": "é" * 90_001 * (n % 3)} for n in range(12)]
-    path = written(tmp_path / "a.json", json.dumps({"x": {"y": rows}}, indent=1, ensure_ascii=False))
+    path = write(tmp_path / "a.json", json.dumps({"x": {"y": rows}}, indent=1, ensure_ascii=False))
     done = imported("table", path, records="x.y")
     assert [len(q.body) for q in done.questions.values()] == [90_001 * (n % 3) for n in range(12)]

@@ -1,10 +1,14 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.readers._source import SourceFiles
-from askalike.readers._values import derive_id, parse_utc, replace_forbidden, split_cell
+from askalike.clock import parse_utc
+from askalike.readers import SourceFiles
+from askalike.readers._values import derive_id, split_cell
 from askalike.readers._xml import read_elements
+from askalike.text.clean import replace_forbidden
 
 
 @pytest.mark.parametrize(
@@ -59,4 +63,5 @@ def test_xml_in_pieces_of_any_size(texts: list[str], size: int) -> None:
     allowed = [t.translate(dict.fromkeys([*range(32), 0xFFFE, 0xFFFF])) for t in texts]
     data = f"<rows>{''.join(f'<row a={quoteattr(t)}/>' for t in allowed)}</rows>".encode()
     pieces = [data[i : i + size] for i in range(0, len(data), size)]
-    assert [e.attributes["a"] for e in read_elements(SourceFiles(), pieces, "row")] == allowed
+    elements = read_elements(SourceFiles(), Path("rows.xml"), pieces, "row")
+    assert [element.attributes["a"] for _, element in elements] == allowed

@@ -22,13 +22,13 @@ def document(uri: str, lang: str = "en", subject: str = "Why &amp;amp; how?", mo
     )
 
 
-def written(path: Path, text: str) -> Path:
+def write(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
 
 
 def test_a_document(imported: Importing, tmp_path: Path) -> None:
-    path = written(tmp_path / "l6.xml", OPENING + document("1") + document("2", "es") + CLOSING)
+    path = write(tmp_path / "l6.xml", OPENING + document("1") + document("2", "es") + CLOSING)
     done = imported("yahoo", path, lang="en")
     assert str(done.summary) == "1 questions, 2 answers, 0 duplicate links, 0 rejected"
     question = done.questions["1"]
@@ -57,7 +57,7 @@ def test_a_bad_document_is_rejected_and_the_rest_is_read(imported: Importing, tm
         document("5", subject=""),
         document("6"),
     ]
-    done = imported("yahoo", written(tmp_path / "l6.xml", OPENING + "".join(documents) + CLOSING))
+    done = imported("yahoo", write(tmp_path / "l6.xml", OPENING + "".join(documents) + CLOSING))
     assert set(done.questions) == {"1", "6"}
     rejected = (done.archive.path / "rejected.jsonl").read_text().splitlines()
     assert len(rejected) == done.summary.rejected == 4
@@ -66,9 +66,7 @@ def test_a_bad_document_is_rejected_and_the_rest_is_read(imported: Importing, tm
 
 
 def test_a_sample_is_exact_and_repeatable(imported: Importing, tmp_path: Path) -> None:
-    path = written(
-        tmp_path / "l6.xml", OPENING + "".join(document(str(n), "en" if n % 2 else "fr") for n in range(200))
-    )
+    path = write(tmp_path / "l6.xml", OPENING + "".join(document(str(n), "en" if n % 2 else "fr") for n in range(200)))
 
     def sample(name: str, seed: int) -> set[str]:
         from askalike.store import Archive
@@ -85,7 +83,7 @@ def test_a_sample_is_exact_and_repeatable(imported: Importing, tmp_path: Path) -
 
 
 def test_a_file_cut_short_is_one_error_after_what_came_before(tmp_path: Path) -> None:
-    path = written(tmp_path / "l6.xml", OPENING + document("1") + document("2")[:300])
+    path = write(tmp_path / "l6.xml", OPENING + document("1") + document("2")[:300])
     with pytest.raises(
         InputError, match=r"line 8: the <document> there is not closed.*; the 1 questions before it are"
     ):

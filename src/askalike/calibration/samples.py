@@ -16,7 +16,7 @@ from askalike.labels import splits
 from askalike.labels.clusters import Clusters
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out, uncut_splits
 from askalike.rankers import Ranker, build_with_retry
-from askalike.readers._queries import read_queries
+from askalike.readers import read_queries
 from askalike.store.archive import Archive
 from askalike.store.labels import read_labels
 from askalike.store.samples import sample_questions, shuffle_names

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from askalike.errors import ArchiveError, InputError
 from askalike.labels.splits import load_split
-from askalike.readers._queries import read_candidates, read_queries
+from askalike.readers import read_candidates, read_queries
 from askalike.store.archive import Archive
 from askalike.types import Question
 

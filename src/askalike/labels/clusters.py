@@ -21,7 +21,7 @@ class Clusters:
     """
 
     name_by_text: Mapping[str, str]
-    """Text id → name of its cluster, which is the smallest id in it. A text without an entry is a cluster of its own."""
+    """Text id → its cluster's name, the smallest id in it. A text without an entry is a cluster of its own."""
     held_out: frozenset[str] = frozenset()
     """The names of the clusters with a text in a held-out split."""
 
@@ -75,8 +75,8 @@ def clusters_from_qrels(qrels: Qrels) -> dict[str, str]:
 def assign_folds(queries: Iterable[str], cluster_of: Mapping[str, str], n_folds: int, seed: int = 0) -> list[list[str]]:
     """Divide queries into folds of about equal size, each cluster whole in one fold.
 
-    The largest clusters are dealt first; the seed orders clusters of one size. With fewer clusters than folds some folds
-    are empty.
+    The largest clusters are dealt first; the seed orders clusters of one size. With fewer clusters than folds some
+    folds are empty.
     """
     members: dict[str, list[str]] = {}
     for query in queries:

@@ -72,8 +72,8 @@ def create_partition(
 
     method: cluster, category, tag, time or folds. settings: those of that splitter. source_split: the archive's first
     split if None. name: the method's name if None. A second call with the same arguments changes nothing.
-    Raises SettingsError for wrong settings or an unusable name. Raises ArchiveError where another partition has the name
-    (unless `replace`), where there is nothing to divide, and where a part would be empty.
+    Raises SettingsError for wrong settings or an unusable name. Raises ArchiveError where another partition has the
+    name (unless `replace`), where there is nothing to divide, and where a part would be empty.
     """
     if method not in SPLITTERS:
         raise SettingsError(f"a split cannot be cut by {method!r}; it can by: {', '.join(SPLITTERS)}")
@@ -179,8 +179,8 @@ def _refuse_empty(archive: Archive, source_split: str, sizes: Mapping[str, int])
     if not all(sizes.values()):
         counts = ", ".join(f"{part} {size:,}" for part, size in sizes.items())
         raise ArchiveError(
-            f"{archive.path}: a part of {source_split} would be without a query ({counts}); choose other shares, dates or folds, "
-            "or a split with more queries; by time these need dates"
+            f"{archive.path}: a part of {source_split} would be without a query ({counts}); "
+            "choose other shares, dates or folds, or a split with more queries; by time these need dates"
         )
 
 

@@ -23,8 +23,8 @@ def imported_splits(archive: Archive) -> list[str]:
 def labelled_splits(archive: Archive, kind: DocumentKind = "questions") -> list[str]:
     """Return the names of the splits with judgements or candidates of this document kind.
 
-    The imported splits come first. Without any, the derived splits that are not empty take their place: `duplicates` and
-    `rephrasings`, or `answers` where documents are answers. Then come the parts of partitions, `PARTITION/PART`.
+    The imported splits come first. Without any, the derived splits that are not empty take their place: `duplicates`
+    and `rephrasings`, or `answers` where documents are answers. Then come the parts of partitions, `PARTITION/PART`.
     """
     uncut = uncut_splits(archive, kind)
     judged = {*uncut, *DERIVED_SPLITS} if kind == "questions" else set(uncut)
@@ -73,9 +73,9 @@ def default_split(
 def splits_to_hold_out(archive: Archive, name: str) -> list[str]:
     """Return the splits that a ranker must not have learned from if it is measured on the split `name`.
 
-    For a part these are the dev and test parts of its partition (for a fold only that fold) and what is held out for the
-    source split besides the source split itself. For an imported split they are all imported splits but train. Any
-    other split stands for itself.
+    For a part these are the dev and test parts of its partition (for a fold only that fold) and what is held out for
+    the source split besides the source split itself. For an imported split they are all imported splits but train.
+    For any other split it is the split itself.
     """
     part = labels.partition_parts(archive.connection).get(name)
     if name in imported_splits(archive):

@@ -1,7 +1,7 @@
 """Splitters: one class for each way to divide a split into parts, with its settings.
 
-Whatever the splitter, no cluster is in two parts. The parts depend on ids, dates, settings and the seed alone, not on the
-order in which records were imported.
+Whatever the splitter, no cluster is in two parts. The parts depend on ids, dates, settings and the seed alone, not on
+the order in which records were imported.
 """
 
 from collections import defaultdict

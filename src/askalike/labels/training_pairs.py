@@ -98,7 +98,7 @@ def same_category(source: SignalSource) -> Iterator[TextPair]:
 
 
 def same_tag(source: SignalSource) -> Iterator[TextPair]:
-    """Yield pairs of questions with a rare tag in common: each has one or two partners for each tag, drawn with the seed.
+    """Yield pairs of questions with a rare tag in common: for each tag one or two partners, drawn with the seed.
 
     A tag is rare if at most 1 in 200 questions have it, or no more than 20.
     """

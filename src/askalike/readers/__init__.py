@@ -1,15 +1,41 @@
-"""One reader per file and format: each yields questions, answers, links and evaluation sets, a few at a time."""
+"""Readers, one file for each format: each yields questions, answers, links and evaluation sets from files.
+
+A reader is a class of settings with a method `read`, see Reader. It streams: no file has to fit into memory.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from askalike.config import validate_settings
 from askalike.errors import InputError, SettingsError
-from askalike.readers._source import ReadProgressCallback, SourceFiles
+from askalike.readers._queries import read_candidates, read_queries
+from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject
 from askalike.registry import load
 from askalike.store.importing import ArchiveSummary, import_records, open_for_import
+from askalike.types import LocatedRecord
+
+__all__ = [
+    "ReadProgressCallback",
+    "Reader",
+    "SourceFiles",
+    "import_archive",
+    "parse_rows",
+    "read_candidates",
+    "read_queries",
+    "reject",
+]
+
+
+class Reader(Protocol):
+    """Reads one format. Its settings are what a person may choose about it."""
+
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield the records of these files or folders, each with its place; open files through `source`.
+
+        A row that is no record is yielded as a RejectedRow. Raises InputError for a file that cannot be read on.
+        """
 
 
 def import_archive(
@@ -22,10 +48,11 @@ def import_archive(
     strict: bool = False,
     progress: ReadProgressCallback = lambda done, total: None,
 ) -> ArchiveSummary:
-    """Imports files into the archive at `directory`, made if need be, and says what it holds now.
+    """Import files into the archive in `directory`, which is created if it is missing; return what the archive holds.
 
     reader: a registered name. options: that reader's settings. progress: called with the bytes read and expected.
-    Raises InputError, SettingsError or ArchiveError; rows that cannot be taken are in `rejected.jsonl`.
+    Rows that cannot be imported are listed in the archive's `rejected.jsonl`.
+    Raises InputError, SettingsError or ArchiveError.
     """
     if language and not re.fullmatch("[a-z]{2}", language):
         raise SettingsError(f"language {language!r}: expected a two-letter code such as en")

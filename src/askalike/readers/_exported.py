@@ -1,4 +1,4 @@
-"""Reads back the folders that `askalike export` writes: the archive that comes of it equals the one exported."""
+"""Reads back the folders that `askalike export` writes, so that the imported archive equals the exported one."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -6,42 +6,42 @@ from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from askalike.clock import parse_utc
 from askalike.errors import InputError
 from askalike.export.csv_tables import REPHRASINGS_COLUMN, TITLE_COLUMN, parse_cell
 from askalike.export.exporting import MANIFEST_FILE
-from askalike.readers._json import Row, read_json_lines
+from askalike.readers._json import PlacedRow, Row, read_json_lines
 from askalike.readers._rows import read_rows
-from askalike.readers._source import SourceFiles
-from askalike.readers._values import describe_error, parse_utc
-from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question, Record, RejectedRow
+from askalike.readers._source import SourceFiles, parse_rows
+from askalike.types import Answer, EvaluationQuery, Judgement, Link, LocatedRecord, Question, Record, RejectedRow
 
 T = TypeVar("T", Question, Answer, Link, Judgement)
 RowParser = Callable[[Row], Record]
 IMPORT_FACTS = ("reader", "source")
-"""What an archive knows of itself that is about its import, not about its content."""
+"""Facts in the manifest that are about the exported archive's own import and not about its content."""
 
 
 def read_export_facts(folder: Path, format: str) -> dict[str, Any] | None:
-    """What the exported archive knew of itself, where `folder` is an export in this format; None where it is none.
+    """Return the facts about the exported archive; None where `folder` is no export in this format.
 
-    Raises InputError for an export in a format that holds something else than the archive did.
+    Raises InputError for an export for spreadsheets, whose cells are not those of the archive.
     """
     try:
         manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-        written, facts = manifest["format"], dict(manifest["archive"])
+        exported_format, facts = manifest["format"], dict(manifest["archive"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if written == "spreadsheet" and format == "csv":
+    if exported_format == "spreadsheet" and format == "csv":
         raise InputError(
             f"{folder}: exported for a spreadsheet, with apostrophes before some cells; export it again with "
             "--format csv, or name the one table to import"
         )
-    known = {"languages": [], **{name: value for name, value in facts.items() if name not in IMPORT_FACTS}}
-    return known if written == format else None
+    content_facts = {"languages": [], **{name: value for name, value in facts.items() if name not in IMPORT_FACTS}}
+    return content_facts if exported_format == format else None
 
 
-def read_csv_export(folder: Path, source: SourceFiles) -> Iterator[Record]:
-    """Everything in a `csv` export. Raises InputError; rows that are edited into something else are rejected."""
+def read_csv_export(folder: Path, source: SourceFiles) -> Iterator[LocatedRecord]:
+    """Yield everything in a `csv` export; rows edited into another format are rejected. Raises InputError."""
     tables: Mapping[str, RowParser] = {
         "questions": _parse_question,
         "answers": lambda row: _build_record(Answer, row),
@@ -52,11 +52,11 @@ def read_csv_export(folder: Path, source: SourceFiles) -> Iterator[Record]:
     files = {name: path for name in tables if (path := folder / f"{name}.csv").is_file()}
     source.expect(files.values())
     for name, path in files.items():
-        yield from _parse_rows(_drop_empty_cells(read_rows(source, path)), tables[name], source)
+        yield from _parse_each(_drop_empty_cells(read_rows(source, path)), tables[name])
 
 
-def read_beir_export_extras(folder: Path, source: SourceFiles) -> Iterator[Record]:
-    """Everything in a `beir` export but for what BEIR itself has a place for, the qrels. Raises InputError."""
+def read_beir_export_extras(folder: Path, source: SourceFiles) -> Iterator[LocatedRecord]:
+    """Yield everything in a `beir` export but the qrels. Raises InputError."""
     lines: list[tuple[Path, RowParser]] = [
         (folder / "corpus.jsonl", lambda row: _parse_json_row(Question, row, {"id": "_id", "body": "text"})),
         (folder / "answers.jsonl", lambda row: _parse_json_row(Answer, row, {"id": "_id", "body": "text"})),
@@ -67,20 +67,16 @@ def read_beir_export_extras(folder: Path, source: SourceFiles) -> Iterator[Recor
         (folder / "judgements.tsv", _parse_judgement),
     ]
     source.expect([path for path, _ in lines + tables if path.is_file()])
-    for path, convert in lines:
+    for path, parse in lines:
         if path.is_file():
-            yield from _parse_rows(read_json_lines(source, path), convert, source)
-    for path, convert in tables:
+            yield from _parse_each(read_json_lines(source, path), parse)
+    for path, parse in tables:
         if path.is_file():
-            yield from _parse_rows(_drop_empty_cells(read_rows(source, path)), convert, source)
+            yield from _parse_each(_drop_empty_cells(read_rows(source, path)), parse)
 
 
-def _parse_rows(parsed: Iterator[Row | RejectedRow], parse: RowParser, source: SourceFiles) -> Iterator[Record]:
-    for row in parsed:
-        try:
-            yield row if isinstance(row, RejectedRow) else parse(row)
-        except (KeyError, ValueError) as error:
-            yield source.reject(describe_error(error), row)
+def _parse_each(rows: Iterator[PlacedRow], parse: RowParser) -> Iterator[LocatedRecord]:
+    return parse_rows(rows, lambda row: [parse(row)])
 
 
 def _parse_question(row: Row) -> Question:
@@ -95,33 +91,34 @@ def _make_query_parser(path: Path) -> RowParser:
 
 
 def _parse_json_row(kind: type[T], row: Row, key_by_field: Mapping[str, str]) -> T:
-    """A record from a line of a `beir` export: its own keys, and in `metadata` the fields that BEIR has none for."""
-    own = {field: row[key] for field, key in key_by_field.items()}
-    more = row.get("metadata") or {}
-    return _build_record(kind, {**row, **own, **more})
+    """Return the record in a line of a `beir` export; `metadata` holds the fields that BEIR has no keys for."""
+    renamed = {field: row[key] for field, key in key_by_field.items()}
+    metadata = row.get("metadata") or {}
+    return _build_record(kind, {**row, **renamed, **metadata})
 
 
-def _drop_empty_cells(parsed: Iterator[Row | RejectedRow]) -> Iterator[Row | RejectedRow]:
-    """The rows of a table without their empty cells, which stand for nothing, but for titles and bodies."""
-    for row in parsed:
-        yield row if isinstance(row, RejectedRow) else {k: v for k, v in row.items() if v or k in ("title", "body")}
+def _drop_empty_cells(rows: Iterator[PlacedRow]) -> Iterator[PlacedRow]:
+    """Yield the rows of a table without their empty cells, except those of titles and bodies."""
+    for place, row in rows:
+        filled = row if isinstance(row, RejectedRow) else {k: v for k, v in row.items() if v or k in ("title", "body")}
+        yield place, filled
 
 
 def _build_record(kind: type[T], row: Row) -> T:
-    """The record of a row; what is not there gets the field's default. Raises KeyError or ValueError."""
-    given = {f.name: row[f.name] for f in fields(kind) if row.get(f.name) is not None}
-    if absent := [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]:
-        raise KeyError(absent[0])
-    values: dict[str, Any] = {
-        name: (FIELD_PARSERS.get(name) or _parse_text)(name, value) for name, value in given.items()
+    """Return the record of a row; a missing value gets the field's default. Raises KeyError or ValueError."""
+    values = {f.name: row[f.name] for f in fields(kind) if row.get(f.name) is not None}
+    if missing := [f.name for f in fields(kind) if f.default is MISSING and f.name not in values]:
+        raise KeyError(missing[0])
+    parsed: dict[str, Any] = {
+        name: (FIELD_PARSERS.get(name) or _parse_text)(name, value) for name, value in values.items()
     }
-    return kind(**values)
+    return kind(**parsed)
 
 
 def _parse_judgement(row: Row) -> Judgement:
-    """A judgement; one without relevance is a candidate that nobody judged."""
-    judged = _build_record(Judgement, {"relevance": 0, **row})
-    return judged if "relevance" in row else replace(judged, relevance=None)
+    """Return a judgement; one without relevance is a candidate without a judgement."""
+    judgement = _build_record(Judgement, {"relevance": 0, **row})
+    return judgement if "relevance" in row else replace(judgement, relevance=None)
 
 
 def _parse_text(name: str, value: Any) -> str:
@@ -134,7 +131,7 @@ def _parse_texts(name: str, value: Any) -> tuple[str, ...]:
     values = parse_cell(value) if isinstance(value, str) else value
     if not isinstance(values, list | tuple):
         raise ValueError(f"{name} {value!r}: expected a list of texts")
-    return tuple(_parse_text(name, one) for one in values)
+    return tuple(_parse_text(name, text) for text in values)
 
 
 def _parse_integer(name: str, value: Any) -> int:
@@ -149,13 +146,13 @@ def _parse_date(_: str, value: Any) -> str:
     return str(value)
 
 
-def _make_choice_parser(*known: str) -> Callable[[str, Any], str]:
-    def one(name: str, value: Any) -> str:
-        if value not in known:
-            raise ValueError(f"{name} {value!r}: expected {' or '.join(known)}")
+def _make_choice_parser(*choices: str) -> Callable[[str, Any], str]:
+    def parse_choice(name: str, value: Any) -> str:
+        if value not in choices:
+            raise ValueError(f"{name} {value!r}: expected {' or '.join(choices)}")
         return str(value)
 
-    return one
+    return parse_choice
 
 
 FIELD_PARSERS: Mapping[str, Callable[[str, Any], Any]] = {
@@ -171,4 +168,4 @@ FIELD_PARSERS: Mapping[str, Callable[[str, Any], Any]] = {
     "kind": _make_choice_parser("duplicate", "related"),
     "of": _make_choice_parser("questions", "answers"),
 }
-"""How a field's value is checked and read, where it is not simply text."""
+"""Field → how its value is checked and read; other fields are text."""

@@ -1,48 +1,51 @@
-"""Streams JSON: objects a line, or the items of one list inside a document of any size."""
+"""Streams JSON: one object a line, or the items of one list inside a document of any size."""
 
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from askalike.readers._source import SourceFiles
-from askalike.readers._values import replace_forbidden
-from askalike.types import RejectedRow
+from askalike.errors import InputError
+from askalike.readers._source import SourceFiles, reject
+from askalike.text.clean import replace_forbidden
+from askalike.types import Place, RejectedRow
 
 DECODER = json.JSONDecoder(strict=False)
 MAX_VALUE_SIZE = 1 << 26
 Row = dict[str, Any]
+PlacedRow = tuple[Place, Row | RejectedRow]
+"""A row of a file as a mapping from key or column to value, with its place."""
 
 
-def read_json_lines(source: SourceFiles, path: Path) -> Iterator[Row | RejectedRow]:
-    """The object on each line; a line that holds none is rejected, an empty one passed over."""
-    for line in source.read_lines(path):
+def read_json_lines(source: SourceFiles, path: Path) -> Iterator[PlacedRow]:
+    """Yield the object on each line; a line without one is rejected, an empty line skipped."""
+    for place, line in source.read_lines(path):
         if line.strip():
-            yield _parse_line(source, line)
+            yield place, _parse_line(source, place, line)
 
 
-def read_json_items(source: SourceFiles, path: Path, list_path: str | None) -> Iterator[Row | RejectedRow]:
-    """The objects of the list that `records` leads to (`root.qapair`), or of the file's own list without it.
+def read_json_items(source: SourceFiles, path: Path, list_path: str | None) -> Iterator[PlacedRow]:
+    """Yield the objects of the list at `list_path` (`root.qapair`), or of the file's own list if it is None.
 
     Raises InputError where there is no such list, and where the JSON is cut short or malformed.
     """
     cursor = _JsonCursor(source, path)
     _descend_to_list(cursor, [key for key in (list_path or "").split(".") if key])
-    for item in cursor.read_items():
-        yield _check_object(source, item)
+    for place, item in cursor.read_items():
+        yield place, _check_object(source, place, item)
 
 
-def _parse_line(source: SourceFiles, line: str) -> Row | RejectedRow:
+def _parse_line(source: SourceFiles, place: Place, line: str) -> Row | RejectedRow:
     try:
-        return _check_object(source, DECODER.decode(line.strip()), escaped="\\u" in line)
+        return _check_object(source, place, DECODER.decode(line.strip()), escaped="\\u" in line)
     except (ValueError, RecursionError) as error:
-        return source.reject(f"not JSON: {error}", line.rstrip())
+        return reject(place, f"not JSON: {error}", line.rstrip())
 
 
-def _check_object(source: SourceFiles, value: Any, escaped: bool = True) -> Row | RejectedRow:
-    """The value if it is an object, its strings mended where they hold what no database takes."""
+def _check_object(source: SourceFiles, place: Place, value: Any, escaped: bool = True) -> Row | RejectedRow:
+    """Return the value if it is an object, with NULs and lone surrogates replaced in its strings."""
     if not isinstance(value, dict):
-        return source.reject("expected a JSON object", value)
+        return reject(place, "expected a JSON object", value)
     cleaned: Row = replace_forbidden(value) if escaped else value
     source.note("rows with NULs or lone surrogates mended", cleaned != value)
     return cleaned
@@ -50,33 +53,32 @@ def _check_object(source: SourceFiles, value: Any, escaped: bool = True) -> Row 
 
 def _descend_to_list(cursor: "_JsonCursor", keys: Sequence[str]) -> None:
     for depth, key in enumerate(keys):
-        seen = list(cursor.read_keys_until(key))
-        if seen and seen[-1] == key:
+        keys_read = list(cursor.read_keys_until(key))
+        if keys_read and keys_read[-1] == key:
             continue
-        where = ".".join(keys[: depth + 1])
-        raise cursor.error(f"--records {where}: not there; keys at that place: {', '.join(seen) or 'none'}")
+        parent = ".".join(keys[: depth + 1])
+        raise cursor.error(f"--records {parent}: not there; keys at that place: {', '.join(keys_read) or 'none'}")
     if cursor.peek() != "[":
         hint = "the keys of what leads to it, e.g. --records root.items" if not keys else "the path to a list"
         raise cursor.error(f"expected a list of records; give --records {hint}")
 
 
 class _JsonCursor:
-    """A place in a JSON text of which only a piece is in memory."""
+    """A position in a JSON text of which only a piece is in memory."""
 
     def __init__(self, source: SourceFiles, path: Path) -> None:
-        self._source = source
+        self._path = str(path)
         self._chunks = source.read_text(path)
         self._buffer = ""
         self._position = 0
         self._line = 1
 
-    def error(self, problem: str) -> Exception:
-        """An InputError at this place."""
-        self._source.line = self._line
-        return self._source.error(problem)
+    def error(self, problem: str) -> InputError:
+        """Return an InputError at this position."""
+        return InputError(f"{Place(self._path, self._line)}: {problem}")
 
     def peek(self) -> str:
-        """The next character that is not white space; empty at the end."""
+        """Return the next character that is not whitespace; empty at the end."""
         while True:
             rest = self._buffer[self._position : self._position + 64].lstrip()
             if rest:
@@ -87,7 +89,7 @@ class _JsonCursor:
                 return ""
 
     def read_keys_until(self, wanted: str) -> Iterator[str]:
-        """Enters an object and hands out its keys, values skipped; behind `wanted` the cursor is at its value."""
+        """Enter an object and yield its keys, values skipped; after `wanted` the cursor is at that key's value."""
         if self.peek() != "{":
             return
         self._expect("{")
@@ -100,14 +102,12 @@ class _JsonCursor:
             self._parse_value()
             self._skip_comma("}")
 
-    def read_items(self) -> Iterator[Any]:
-        """The items of the list that begins here; the source's line is that of each item's beginning."""
+    def read_items(self) -> Iterator[tuple[Place, Any]]:
+        """Yield the items of the list that begins here, each with the place of its beginning."""
         self._expect("[")
         while self.peek() != "]":
             line = self._line
-            value = self._parse_value()
-            self._source.line = line
-            yield value
+            yield Place(self._path, line), self._parse_value()
             self._skip_comma("]")
 
     def _skip_comma(self, closing: str) -> None:
@@ -115,9 +115,9 @@ class _JsonCursor:
             self._expect(",")
 
     def _expect(self, character: str) -> None:
-        found = self.peek()
-        if found != character:
-            raise self.error(f"not JSON: expected {character!r}, found {found or 'the end of the file'!r}")
+        actual = self.peek()
+        if actual != character:
+            raise self.error(f"not JSON: expected {character!r}, found {actual or 'the end of the file'!r}")
         self._advance(self._position + 1)
 
     def _parse_value(self) -> Any:
@@ -141,7 +141,7 @@ class _JsonCursor:
         self._position = position
 
     def _read_more(self) -> bool:
-        """Reads on until twice as much is in memory; False at the end of the file."""
+        """Read on until twice as much is in memory; return False at the end of the file."""
         rest = [self._buffer[self._position :]]
         wanted = max(1, len(rest[0]))
         for piece in self._chunks:

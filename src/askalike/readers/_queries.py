@@ -1,4 +1,4 @@
-"""Queries and their candidates from JSON lines: ours (`id`, `title`, `body`) or BEIR's (`_id`, `text`)."""
+"""Queries and candidates from JSON lines: askalike's own (`id`, `title`, `body`) or BEIR's (`_id`, `text`)."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from askalike.types import Question
 
 
 def read_queries(path: Path) -> dict[str, Question]:
-    """Query id → query, in the file's order. Raises InputError with the line that is wrong."""
+    """Return query id → query, in the file's order. Raises InputError with the line that is wrong."""
     queries: dict[str, Question] = {}
     for line, row in _read_objects(path):
         id = row.get("id", row.get("_id"))
@@ -27,7 +27,7 @@ def read_queries(path: Path) -> dict[str, Question]:
 
 
 def read_candidates(path: Path) -> dict[str, Sequence[str]]:
-    """Query id → ids of the documents to rank for it, in the file's order."""
+    """Return query id → ids of the documents to rank for it, in the file's order. Raises InputError."""
     candidates: dict[str, Sequence[str]] = {}
     for line, row in _read_objects(path):
         id, documents = row.get("_id", row.get("id")), row.get("candidates")

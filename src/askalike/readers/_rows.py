@@ -1,16 +1,16 @@
-"""Rows of tables: CSV, TSV, JSON lines or JSON, told apart by name and content; and which column plays which part."""
+"""Tables in CSV, TSV, JSON lines or JSON: their rows, and which column holds which part of a record."""
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from askalike.errors import InputError
-from askalike.readers._json import Row, read_json_items, read_json_lines
-from askalike.readers._source import SourceFiles
-from askalike.types import RejectedRow
+from askalike.readers._json import PlacedRow, Row, read_json_items, read_json_lines
+from askalike.readers._source import SourceFiles, parse_rows, reject
+from askalike.types import LocatedRecord, Place, Record
 
 BOM = b"\xef\xbb\xbf"
 UNCLOSED_QUOTE = (
@@ -20,15 +20,19 @@ UNCLOSED_QUOTE = (
 MAX_ROW_SIZE = 1 << 24
 MAX_HEADERS = 1_000
 DELIMITERS = ",;\t"
+TABLE_PATTERNS = tuple(
+    f"*.{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2")
+)
+"""The names of files that are tables."""
 
 
 def read_rows(
     source: SourceFiles, path: Path, *, list_path: str | None = None, quotes: bool = True
-) -> Iterator[Row | RejectedRow]:
-    """Each row of a table as a mapping from column to value, or why it is none.
+) -> Iterator[PlacedRow]:
+    """Yield each row of a table; the format is recognised by name and content.
 
-    records: the way to the list in a JSON document. quotes: whether CSV and TSV fields may stand in double quotes.
-    Raises InputError for a file that cannot be read on.
+    list_path: the keys that lead to the list in a JSON document. quotes: whether CSV and TSV fields may be in double
+    quotes. Raises InputError for a file that cannot be read on.
     """
     head = next(source.read_chunks(path), b"").removeprefix(BOM).lstrip()
     if list_path or head.startswith(b"["):
@@ -36,22 +40,44 @@ def read_rows(
     return read_json_lines(source, path) if head.startswith(b"{") else _read_delimited(source, path, quotes)
 
 
-def _read_delimited(source: SourceFiles, path: Path, quotes: bool) -> Iterator[Row | RejectedRow]:
-    """Rows below a header. Blank rows are passed over; a row with too few or too many fields is rejected."""
+def read_table(
+    source: SourceFiles,
+    files: Sequence[Path],
+    columns: "ColumnMapping",
+    parse: Callable[[Mapping[str, Any]], Iterable[Record]],
+    *,
+    list_path: str | None,
+    quotes: bool,
+) -> Iterator[LocatedRecord]:
+    """Yield the records of tables: `parse` makes them of a row's values by part, see `parse_rows`.
+
+    Raises InputError where a required column is missing or a column that a person named is in no row.
+    """
+    for file in files:
+
+        def parse_row(row: Row, file: Path = file) -> Iterable[Record]:
+            return parse(columns.extract(row, file))
+
+        yield from parse_rows(read_rows(source, file, list_path=list_path, quotes=quotes), parse_row)
+    columns.check_chosen(files[-1])
+
+
+def _read_delimited(source: SourceFiles, path: Path, quotes: bool) -> Iterator[PlacedRow]:
+    """Yield the rows below a header. Blank rows are skipped; a row with too few or too many fields is rejected."""
     header: list[str] | None = None
-    for row in _read_fields(source, path, quotes):
+    for place, fields in _read_fields(source, path, quotes):
         if header is None:
-            header = [name.strip() for name in row]
-        elif len(row) == len(header) or (len(row) > len(header) and not any(row[len(header) :])):
-            yield dict(zip(header, row, strict=False))
+            header = [name.strip() for name in fields]
+        elif len(fields) == len(header) or (len(fields) > len(header) and not any(fields[len(header) :])):
+            yield place, dict(zip(header, fields, strict=False))
         else:
-            yield source.reject(f"{len(row)} fields; the header has {len(header)}", row)
+            yield place, reject(place, f"{len(fields)} fields; the header has {len(header)}", fields)
     if header is None:
         raise InputError(f"{path}: is empty; expected a header and rows")
 
 
 class ColumnMapping:
-    """Which column plays which part: the one a person named, else the first whose usual name is there.
+    """Which column holds which part of a record: the one that a person named, else the first with a usual name.
 
     Names are compared without case, blanks and outer underscores.
     """
@@ -66,8 +92,8 @@ class ColumnMapping:
         self._checked = False
         self._unseen = set(self._chosen)
 
-    def extract(self, row: Row, source: SourceFiles) -> Mapping[str, Any]:
-        """The row's values by part; parts without a column are left out.
+    def extract(self, row: Row, path: Path) -> Mapping[str, Any]:
+        """Return the row's values by part; parts without a column are left out.
 
         Raises InputError where the first row has no column for a required part.
         """
@@ -76,40 +102,36 @@ class ColumnMapping:
             if len(self._columns_by_header) >= MAX_HEADERS:
                 self._columns_by_header.clear()
             self._columns_by_header[keys] = self._match_columns(keys)
-            self._check_required(keys, source)
+            self._check_required(keys, path)
         return {part: row[name] for part, name in self._columns_by_header[keys].items()}
 
-    def check_chosen(self, source: SourceFiles) -> None:
-        """Raises InputError for a column that a person named and no row had."""
+    def check_chosen(self, path: Path) -> None:
+        """Raise InputError for a column that a person named and that no row has."""
         for part in sorted(self._unseen):
-            raise InputError(
-                f"{source.current_path}: no row has the column {self._chosen[part]!r} given as {format_option(part)}"
-            )
+            raise InputError(f"{path}: no row has the column {self._chosen[part]!r} given as {format_option(part)}")
 
     def _match_columns(self, keys: Sequence[str]) -> Mapping[str, str]:
         by_name = {_normalise(key): key for key in reversed(keys)} | {key: key for key in keys}
-        found: dict[str, str] = {}
-        for part, usual in self._usual_names.items():
-            wanted = [self._chosen[part]] if part in self._chosen else usual
+        columns: dict[str, str] = {}
+        for part, usual_names in self._usual_names.items():
+            wanted = [self._chosen[part]] if part in self._chosen else usual_names
             candidates = (by_name.get(name) or by_name.get(_normalise(name)) for name in wanted)
-            if key := next((c for c in candidates if c and c not in found.values()), None):
-                found[part] = key
-        self._unseen -= found.keys()
-        return found
+            if key := next((c for c in candidates if c and c not in columns.values()), None):
+                columns[part] = key
+        self._unseen -= columns.keys()
+        return columns
 
-    def _check_required(self, keys: Sequence[str], source: SourceFiles) -> None:
+    def _check_required(self, keys: Sequence[str], path: Path) -> None:
         checked, self._checked = self._checked, True
         for part in () if checked else self._required:
             if part not in self._columns_by_header[tuple(keys)]:
                 name = self._chosen.get(part)
                 problem = f"no column {name!r}" if name else f"no column is known to hold the {part}"
-                raise InputError(
-                    f"{source.current_path}: {problem}; there are: {', '.join(keys)}. Name it with {format_option(part)}"
-                )
+                raise InputError(f"{path}: {problem}; there are: {', '.join(keys)}. Name it with {format_option(part)}")
 
 
 def format_option(part: str) -> str:
-    """How a column's part is called on the command line."""
+    """Return the command-line option that names the column of a part."""
     return f"--{part.replace('_', '-')}"
 
 
@@ -118,39 +140,37 @@ def _normalise(name: str) -> str:
 
 
 def _detect_delimiter(path: Path, header: str) -> str:
-    """A tab in .tsv files; else what separates the header's names."""
+    """Return a tab for .tsv files, else the character that separates most names of the header."""
     if {".tsv", ".tab"} & set(path.suffixes):
         return "\t"
     plain = re.sub(r'"[^"]*"', "", header)
     return max(DELIMITERS, key=plain.count)
 
 
-def _read_fields(source: SourceFiles, path: Path, quotes: bool) -> Iterator[list[str]]:
-    """The fields of each row, which ends where its line does unless a quote is open there.
+def _read_fields(source: SourceFiles, path: Path, quotes: bool) -> Iterator[tuple[Place, list[str]]]:
+    """Yield the fields of each row, with the place where it begins. A row ends with its line unless a quote is open.
 
     Raises InputError for a quote that is never closed.
     """
     lines = source.read_lines(path)
     delimiter = ""
-    for line in lines:
+    for place, line in lines:
         delimiter = delimiter or _detect_delimiter(path, line)
-        begin = source.line
-        row = _parse_row(line, delimiter, strict=True) if quotes else line.rstrip("\r\n").split(delimiter)
-        if row is None:
-            text = _join_quoted_lines(line, lines)
-            row = _parse_row(text, delimiter, strict=text != line) if text else None
-        source.line = begin
-        if row is None:
-            raise source.error(UNCLOSED_QUOTE)
-        if any(row):
-            yield row
+        fields = _parse_row(line, delimiter, strict=True) if quotes else line.rstrip("\r\n").split(delimiter)
+        if fields is None:
+            text = _join_quoted_lines(line, (following for _, following in lines))
+            fields = _parse_row(text, delimiter, strict=text != line) if text else None
+        if fields is None:
+            raise InputError(f"{place}: {UNCLOSED_QUOTE}")
+        if any(fields):
+            yield place, fields
 
 
-def _join_quoted_lines(line: str, lines: Iterator[str]) -> str | None:
-    """The line and those after it up to the one that closes its open quote; None where none does."""
+def _join_quoted_lines(line: str, following: Iterator[str]) -> str | None:
+    """Return the line with those that follow up to the one that closes its open quote; None where none does."""
     parts, size, is_open = [line], len(line), line.count('"') % 2 == 1
     while is_open:
-        more = next(lines, None)
+        more = next(following, None)
         if more is None or size > MAX_ROW_SIZE:
             return None
         parts.append(more)
@@ -160,7 +180,7 @@ def _join_quoted_lines(line: str, lines: Iterator[str]) -> str | None:
 
 
 def _parse_row(text: str, delimiter: str, strict: bool) -> list[str] | None:
-    """The fields of one row; None where a quote stands in a wrong place (not strict: it is taken as it stands)."""
+    """Return the fields of one row; None where a quote is misplaced, which counts as text unless `strict`."""
     try:
         with _field_size_limit(len(text)):
             return next(csv.reader([text], delimiter=delimiter, strict=strict))
@@ -170,7 +190,7 @@ def _parse_row(text: str, delimiter: str, strict: bool) -> list[str] | None:
 
 @contextmanager
 def _field_size_limit(size: int) -> Iterator[None]:
-    """Lets a field be as long as its row: what the csv module allows otherwise, 131,072 characters, answers exceed."""
+    """Let a field be as long as its row: answers are longer than the 131,072 characters that csv allows otherwise."""
     before = csv.field_size_limit()
     csv.field_size_limit(max(size, before))
     try:

@@ -1,4 +1,4 @@
-"""What readers read through: opens files, knows which line is being read, counts bytes, keeps notes."""
+"""How readers open files and turn rows into records: decompression, decoding, byte counts, notes, rejected rows."""
 
 import bz2
 import codecs
@@ -11,118 +11,98 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from askalike.errors import InputError
-from askalike.types import RejectedRow
+from askalike.types import LocatedRecord, Place, Record, RejectedRow
 
-CHUNK = 1 << 18
+CHUNK_SIZE = 1 << 18
 MAX_LINE_SIZE = 1 << 26
 DAMAGE_ERRORS = (EOFError, OSError, zlib.error)
 
 ReadProgressCallback = Callable[[int, int], None]
 """Called with the bytes read so far and those expected in all."""
+T = TypeVar("T")
 
 
 class SourceFiles:
-    """The files of one import, as a reader sees them.
-
-    `where` and `line` (from 1) say what was handed out last. `notes` counts what a person should hear of ("planted
-    posts dropped": 2). `facts` is what the reader learned of the whole: name, license, language, groups. While
-    `ids_are_given` a repeated id is an error of the file; ids made from content may repeat. `strict`: nothing doubtful
-    is to be taken.
-    """
+    """The files of one import, with what the reader has to say about them."""
 
     def __init__(self, progress: ReadProgressCallback = lambda done, total: None, *, strict: bool = False) -> None:
         self.strict = strict
-        self.current_path = ""
-        self.line = 0
+        """Whether doubtful rows must be rejected."""
         self.notes: Counter[str] = Counter()
+        """What a person should know about the import, with a count: "planted posts dropped" → 2."""
         self.facts: dict[str, Any] = {}
+        """What the reader learned about the whole: name, license, language, groups."""
         self.ids_are_given = True
+        """True where ids come from the file, so that a repeated id is an error; ids derived from content may repeat."""
         self._progress = progress
         self._bytes_read = 0
         self._bytes_expected = 0
 
     def expect(self, files: Iterable[Path], passes: int = 1) -> None:
-        """Tells the progress bar which files will be read, and how often."""
+        """Announce which files will be read, and how often, so that progress has a total."""
         self._bytes_expected += passes * sum(file.stat().st_size for file in files)
         self._progress(self._bytes_read, self._bytes_expected)
 
     def note(self, what: str, count: int = 1) -> None:
-        """Counts something worth a line at the end; `what` reads well after a number."""
+        """Add to a note; `what` must read well after a number."""
         if count:
             self.notes[what] += count
 
-    def reject(self, reason: str, row: object = "") -> RejectedRow:
-        """The row read last, as one that cannot be taken."""
-        text = row if isinstance(row, str) else json.dumps(row, ensure_ascii=False, default=str)
-        return RejectedRow(self.current_path, self.line, reason, text)
-
-    def error(self, problem: str) -> InputError:
-        """An error of the file as a whole, at the line read last."""
-        at = f", line {self.line}" if self.line else ""
-        return InputError(f"{self.current_path}{at}: {problem}")
-
     @contextmanager
     def open(self, path: Path, *, unpack: bool = True) -> Iterator[IO[bytes]]:
-        """A file's bytes, those of a .gz or .bz2 unpacked (told by its first bytes). Raises InputError."""
-        self.current_path, self.line = str(path), 0
+        """Open a file as bytes; gzip and bzip2 are recognised by content and decompressed. Raises InputError."""
         try:
-            raw: Any = io.BufferedReader(_CountingFile(path, self._count_bytes), CHUNK)
+            raw: Any = io.BufferedReader(_CountingFile(path, self._count_bytes), CHUNK_SIZE)
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror}); expected a file") from None
         with raw, _open_decompressed(raw) if unpack else raw as stream:
             yield stream
 
     def read_chunks(self, path: Path) -> Iterator[bytes]:
-        """A file's bytes, unpacked, a quarter of a megabyte at a time."""
+        """Yield a file's decompressed bytes in chunks of 256 KiB."""
         with self.open(path) as stream:
-            while chunk := self._read_checked(lambda: stream.read(CHUNK)):
+            while chunk := _read_checked(lambda: stream.read(CHUNK_SIZE), Place(str(path))):
                 yield chunk
 
-    def read_lines(self, path: Path) -> Iterator[str]:
-        """A file's lines with their ends: UTF-8, a byte order mark dropped, NULs replaced.
+    def read_lines(self, path: Path) -> Iterator[tuple[Place, str]]:
+        """Yield the place and text of each line: UTF-8, line ends kept, byte order mark dropped, NULs replaced.
 
         Raises InputError at the first byte that is not UTF-8, and for a line over 64 MB.
         """
-        position = number = 0
+        offset = 0
+        place = Place(str(path))
         with self.open(path) as stream:
-            while raw := self._read_checked(lambda: stream.readline(MAX_LINE_SIZE)):
-                number += 1
-                self.line = number
+            while raw := _read_checked(lambda: stream.readline(MAX_LINE_SIZE), place):
+                place = Place(place.path, place.line + 1)
                 if len(raw) == MAX_LINE_SIZE:
-                    raise self.error("is over 64 MB long; expected one row a line")
-                yield self._decode(raw, position)
-                position += len(raw)
+                    raise InputError(f"{place}: is over 64 MB long; expected one row a line")
+                yield place, self._decode(raw, offset, place)
+                offset += len(raw)
 
     def read_text(self, path: Path) -> Iterator[str]:
-        """A file's text in pieces, for formats without lines. Raises InputError at a byte that is not UTF-8."""
+        """Yield a file's text in pieces, for formats without lines. Raises InputError at a byte that is not UTF-8."""
         decoder = codecs.getincrementaldecoder("utf-8")()
-        position = 0
+        offset = 0
         for chunk in chain(self.read_chunks(path), [b""]):
-            kept = len(decoder.getstate()[0])
+            undecoded = len(decoder.getstate()[0])
             try:
                 text = decoder.decode(chunk, not chunk)
             except UnicodeDecodeError as error:
-                raise self.error(
-                    describe_invalid_utf8(position - kept + error.start, error.object[error.start])
-                ) from None
-            yield text.removeprefix("\ufeff") if not position else text
-            position += len(chunk)
+                problem = describe_invalid_utf8(offset - undecoded + error.start, error.object[error.start])
+                raise InputError(f"{path}: {problem}") from None
+            yield text.removeprefix("\ufeff") if not offset else text
+            offset += len(chunk)
 
-    def _read_checked(self, read: Callable[[], bytes]) -> bytes:
-        try:
-            return read()
-        except DAMAGE_ERRORS as error:
-            raise self.error(f"cannot be read on ({error}); the file is damaged or cut short, fetch it again") from None
-
-    def _decode(self, raw: bytes, position: int) -> str:
+    def _decode(self, raw: bytes, offset: int, place: Place) -> str:
         try:
             text = raw.decode()
         except UnicodeDecodeError as error:
-            raise self.error(describe_invalid_utf8(position + error.start, raw[error.start])) from None
-        text = text.removeprefix("\ufeff") if not position else text
+            problem = describe_invalid_utf8(offset + error.start, raw[error.start])
+            raise InputError(f"{place}: {problem}") from None
+        text = text.removeprefix("\ufeff") if not offset else text
         if "\0" in text:
             self.note("lines with NUL characters mended")
             return text.replace("\0", "\ufffd")
@@ -144,6 +124,54 @@ class _CountingFile(io.FileIO):
         return size
 
 
+def parse_rows(
+    rows: Iterable[tuple[Place, T | RejectedRow]],
+    parse: Callable[[T], Iterable[Record]],
+    shown: Callable[[T], object] = lambda row: row,
+) -> Iterator[LocatedRecord]:
+    """Yield the records of each row. A row whose parsing raises KeyError or ValueError is rejected as a whole.
+
+    shown: what of a rejected row is written to `rejected.jsonl`.
+    """
+    for place, row in rows:
+        if isinstance(row, RejectedRow):
+            yield row, place
+            continue
+        try:
+            records = list(parse(row))
+        except (KeyError, ValueError) as error:
+            reason = f"no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+            records = [reject(place, reason, shown(row))]
+        for record in records:
+            yield record, place
+
+
+def reject(place: Place, reason: str, row: object = "") -> RejectedRow:
+    """Return a row that cannot be imported, with the reason; a row that is not text is shown as JSON."""
+    text = row if isinstance(row, str) else json.dumps(row, ensure_ascii=False, default=str)
+    return RejectedRow(place.path, place.line, reason, text)
+
+
+def find_files(paths: Iterable[Path], *patterns: str) -> list[Path]:
+    """Return the files that `paths` name; a folder stands for the files below it that match a pattern, sorted.
+
+    Raises InputError for a missing path and for a folder without such a file.
+    """
+    files: list[Path] = []
+    for path in paths:
+        inside = sorted({f for pattern in patterns for f in path.rglob(pattern)}) if path.is_dir() else [path]
+        if not path.exists() or not inside:
+            problem = "no such file in it" if path.exists() else "not there"
+            raise InputError(f"{path}: {problem}; expected {' or '.join(patterns)}")
+        files += inside
+    return files
+
+
+def describe_invalid_utf8(offset: int, byte: int) -> str:
+    """Return the message for a byte that is not UTF-8."""
+    return f"byte {offset} (0x{byte:02x}) is not UTF-8; save the file as UTF-8, e.g. with iconv -t UTF-8"
+
+
 def _open_decompressed(raw: Any) -> Any:
     try:
         head = raw.peek(3)
@@ -154,21 +182,10 @@ def _open_decompressed(raw: Any) -> Any:
     return bz2.open(raw) if head.startswith(b"BZh") else raw
 
 
-def describe_invalid_utf8(position: int, byte: int) -> str:
-    """The message for a byte that is not UTF-8."""
-    return f"byte {position} (0x{byte:02x}) is not UTF-8; save the file as UTF-8, e.g. with iconv -t UTF-8"
-
-
-def find_files(paths: Iterable[Path], *patterns: str) -> list[Path]:
-    """The files that `paths` name; a folder stands for those below it that match a pattern, sorted.
-
-    Raises InputError for a path that is not there and for a folder without such a file.
-    """
-    found: list[Path] = []
-    for path in paths:
-        inside = sorted({f for pattern in patterns for f in path.rglob(pattern)}) if path.is_dir() else [path]
-        if not path.exists() or not inside:
-            problem = "no such file in it" if path.exists() else "not there"
-            raise InputError(f"{path}: {problem}; expected {' or '.join(patterns)}")
-        found += inside
-    return found
+def _read_checked(read: Callable[[], bytes], place: Place) -> bytes:
+    try:
+        return read()
+    except DAMAGE_ERRORS as error:
+        raise InputError(
+            f"{place}: cannot be read on ({error}); the file is damaged or cut short, fetch it again"
+        ) from None

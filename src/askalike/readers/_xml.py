@@ -1,15 +1,18 @@
-"""Streams the elements of one tag out of XML of any size. Entities are refused, forbidden characters mended.
+"""Streams the elements of one tag out of XML of any size; refuses entities and replaces forbidden characters.
 
-Expat rather than lxml: its line numbers stay right beyond line 65,535 and a huge file needs no relaxed limits.
+It uses expat rather than lxml, because expat counts lines beyond 65,535 and huge files need no relaxed limits.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
 from xml.parsers import expat
 
+from askalike.errors import InputError
 from askalike.readers._source import SourceFiles, describe_invalid_utf8
+from askalike.types import Place
 
 MAX_ELEMENT_SIZE = 1 << 26
 CONTROL_CHARACTERS = bytes(b for b in range(32) if b not in b"\t\n\r")
@@ -25,7 +28,7 @@ REPLACED_NOTE = "characters that XML forbids replaced"
 
 @dataclass(slots=True)
 class Element:
-    """An element with all that is in it; `text` is its own and not its children's."""
+    """An element with its children; `text` leaves out the text of the children."""
 
     tag: str
     attributes: dict[str, str]
@@ -34,31 +37,32 @@ class Element:
     children: list["Element"] = field(default_factory=list)
 
     def find_all(self, tag: str) -> list["Element"]:
-        """The children of one tag."""
+        """Return the children with one tag."""
         return [child for child in self.children if child.tag == tag]
 
     def find_text(self, tag: str) -> str:
-        """The stripped text of the first child of a tag; empty where there is none."""
+        """Return the stripped text of the first child with a tag; empty where there is none."""
         return next((child.text.strip() for child in self.children if child.tag == tag), "")
 
 
-def read_elements(source: SourceFiles, chunks: Iterable[bytes], tag: str) -> Iterator[Element]:
-    """Each element of a tag as soon as it is complete; what comes before an error is handed out first.
+def read_elements(
+    source: SourceFiles, path: Path, chunks: Iterable[bytes], tag: str
+) -> Iterator[tuple[Place, Element]]:
+    """Yield each element with a tag and its place as soon as it is complete, also those before an error.
 
+    chunks: the bytes of the file at `path`, or of a member of it.
     Raises InputError with the line for XML that is cut short, malformed, wrongly encoded or declares entities.
     """
     builder = _ElementBuilder(tag)
     for chunk in chain(_replace_forbidden(chunks, source), [b""]):
         for element in builder.feed(chunk):
-            source.line = element.line
-            yield element
+            yield Place(str(path), element.line), element
         if builder.problem:
-            source.line = builder.line
-            raise source.error(builder.problem)
+            raise InputError(f"{Place(str(path), builder.line)}: {builder.problem}")
 
 
 class _ElementBuilder:
-    """Feeds bytes to expat and collects the finished elements; `problem` and `line` say why it stopped."""
+    """Feeds bytes to expat and collects complete elements; `problem` and `line` say why and where it stopped."""
 
     def __init__(self, tag: str) -> None:
         self.problem = ""
@@ -76,7 +80,7 @@ class _ElementBuilder:
         self._parser.EntityDeclHandler = self._refuse_entity
 
     def feed(self, chunk: bytes) -> list[Element]:
-        """The elements that this chunk completes; an empty chunk is the end of the file."""
+        """Return the elements that this chunk completes; an empty chunk is the end of the file."""
         self._finished = []
         self._bytes_since_element += len(chunk)
         try:
@@ -124,22 +128,22 @@ class _ElementBuilder:
 
 
 def _replace_forbidden(chunks: Iterable[bytes], source: SourceFiles) -> Iterator[bytes]:
-    """The chunks without what XML 1.0 forbids though dumps hold it: control characters, raw or as references."""
-    kept = b""
-    wide = None
+    """Yield the chunks with control characters replaced: XML forbids them, raw or as references, dumps have them."""
+    rest = b""
+    is_utf16 = None
     for chunk in chunks:
-        wide = b"\0" in chunk[:4] if wide is None else wide
-        if wide:
+        is_utf16 = b"\0" in chunk[:4] if is_utf16 is None else is_utf16
+        if is_utf16:
             yield chunk
             continue
-        chunk = kept + chunk
+        chunk = rest + chunk
         cut = chunk.rfind(b"&", -MAX_REFERENCE_LENGTH)
         cut = len(chunk) if cut < 0 or b";" in chunk[cut:] else cut
-        kept = chunk[cut:]
-        if whole := _replace_in_chunk(chunk[:cut], source):
-            yield whole
-    if kept:
-        yield kept
+        rest = chunk[cut:]
+        if replaced := _replace_in_chunk(chunk[:cut], source):
+            yield replaced
+    if rest:
+        yield rest
 
 
 def _replace_in_chunk(chunk: bytes, source: SourceFiles) -> bytes:

@@ -10,19 +10,20 @@ from typing import Any
 from askalike.config import Settings
 from askalike.errors import InputError
 from askalike.readers._exported import read_beir_export_extras, read_export_facts
-from askalike.readers._json import read_json_lines
-from askalike.readers._source import SourceFiles
-from askalike.readers._values import describe_error, to_text
-from askalike.types import EvaluationQuery, Judgement, Question, Record, RejectedRow
+from askalike.readers._json import Row, read_json_lines
+from askalike.readers._source import SourceFiles, parse_rows
+from askalike.readers._values import to_text
+from askalike.types import EvaluationQuery, Judgement, LocatedRecord, Question
 
 COMPRESSED_SUFFIXES = ("", ".gz", ".bz2")
 
 
 @dataclass(frozen=True, slots=True)
 class _DataSet:
-    """The files of one data set; `prefix` goes before its ids."""
+    """The files of one data set."""
 
     prefix: str
+    """What goes before the ids of its documents and queries."""
     corpus: Path
     queries: Sequence[Path]
     qrels: Sequence[Path]
@@ -34,8 +35,8 @@ class BeirReader(Settings):
     A folder that `askalike export --format beir` wrote gives back the whole archive.
     """
 
-    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[Record]:
-        """Documents as questions, then queries and judgements. Raises InputError."""
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield documents as questions, then judgements and queries. Raises InputError."""
         if len(paths) == 1 and (facts := read_export_facts(paths[0], "beir")) is not None:
             yield from self._read_export(paths[0], facts, source)
             return
@@ -47,14 +48,14 @@ class BeirReader(Settings):
         for files in sets:
             yield from _read_documents(files, source)
             splits: dict[str, set[str]] = defaultdict(set)
-            for judgement in _read_judgements(files, source):
-                if isinstance(judgement, Judgement):
-                    splits[judgement.query_id].add(judgement.split)
-                yield judgement
+            for record, place in _read_judgements(files, source):
+                if isinstance(record, Judgement):
+                    splits[record.query_id].add(record.split)
+                yield record, place
             yield from _read_queries(files, splits, source)
 
-    def _read_export(self, folder: Path, facts: Mapping[str, Any], source: SourceFiles) -> Iterator[Record]:
-        """An export of ours. What BEIR has no place for comes last: it says more than the qrels do."""
+    def _read_export(self, folder: Path, facts: Mapping[str, Any], source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield an export of askalike. What BEIR has no place for comes last, because it is richer than the qrels."""
         source.facts |= facts
         for files in _find_data_sets(folder):
             source.expect(files.qrels)
@@ -63,11 +64,11 @@ class BeirReader(Settings):
 
 
 def _find_data_sets(path: Path) -> list[_DataSet]:
-    """The data sets at a path. Raises InputError where there is none."""
+    """Return the data sets at a path. Raises InputError where there is none."""
     if not path.is_dir():
         raise InputError(f"{path}: {'a file' if path.exists() else 'not there'}; expected a folder with corpus.jsonl")
-    if found := _find_data_set(path, ""):
-        return [found]
+    if data_set := _find_data_set(path, ""):
+        return [data_set]
     inside = [_find_data_set(folder, f"{folder.name}/") for folder in sorted(path.iterdir()) if folder.is_dir()]
     if not any(inside):
         raise InputError(f"{path}: no corpus.jsonl in it nor in its folders; expected BEIR's layout")
@@ -83,29 +84,30 @@ def _find_data_set(folder: Path, prefix: str) -> _DataSet | None:
     return _DataSet(prefix, corpus, queries, qrels)
 
 
-def _read_documents(data_set: _DataSet, source: SourceFiles) -> Iterator[Question | RejectedRow]:
-    for row in read_json_lines(source, data_set.corpus):
-        if isinstance(row, RejectedRow):
-            yield row
-            continue
+def _read_documents(data_set: _DataSet, source: SourceFiles) -> Iterator[LocatedRecord]:
+    def parse(row: Row) -> list[Question]:
         id, title, text = (to_text(row.get(key)) for key in ("_id", "title", "text"))
-        if id:
-            yield Question(data_set.prefix + id, title or text, text if title else "")
-        else:
-            yield source.reject("no _id", row)
+        if not id:
+            raise KeyError("_id")
+        return [Question(data_set.prefix + id, title or text, text if title else "")]
+
+    return parse_rows(read_json_lines(source, data_set.corpus), parse)
 
 
-def _read_judgements(data_set: _DataSet, source: SourceFiles) -> Iterator[Judgement | RejectedRow]:
+def _read_judgements(data_set: _DataSet, source: SourceFiles) -> Iterator[LocatedRecord]:
     for file in data_set.qrels:
         split = file.name.partition(".")[0]
-        for line in source.read_lines(file):
-            if source.line == 1 and line.lower().startswith("query"):
-                continue
+
+        def parse(line: str, split: str = split) -> list[Judgement]:
             try:
                 query, document, score = _split_line(line)
-                yield Judgement(split, data_set.prefix + query, data_set.prefix + document, int(score))
+                return [Judgement(split, data_set.prefix + query, data_set.prefix + document, int(score))]
             except ValueError:
-                yield source.reject("expected query id, document id and a whole number, tab separated", line.rstrip())
+                raise ValueError("expected query id, document id and a whole number, tab separated") from None
+
+        lines = source.read_lines(file)
+        rows = ((at, line) for at, line in lines if at.line > 1 or not line.lower().startswith("query"))
+        yield from parse_rows(rows, parse, str.rstrip)
 
 
 def _split_line(line: str) -> list[str]:
@@ -114,20 +116,15 @@ def _split_line(line: str) -> list[str]:
 
 def _read_queries(
     data_set: _DataSet, splits_by_query: dict[str, set[str]], source: SourceFiles
-) -> Iterator[EvaluationQuery | RejectedRow]:
-    """Queries of each split that judges them; those of `queries-SPLIT.jsonl` belong to that split."""
+) -> Iterator[LocatedRecord]:
+    """Yield the queries of each split that judges them; those of `queries-SPLIT.jsonl` belong to that split."""
     for file in data_set.queries:
-        own = file.name.partition(".")[0].partition("-")[2]
-        for row in read_json_lines(source, file):
-            if isinstance(row, RejectedRow):
-                yield row
-                continue
-            try:
-                question = Question(data_set.prefix + to_text(row["_id"]), to_text(row["text"]))
-            except KeyError as error:
-                yield source.reject(describe_error(error), row)
-                continue
-            among = {own} if own else splits_by_query.get(question.id, ())
-            source.note("queries without a judgement left out", not among)
-            for split in sorted(among):
-                yield EvaluationQuery(split, question)
+        declared_split = file.name.partition(".")[0].partition("-")[2]
+
+        def parse(row: Row, declared_split: str = declared_split) -> list[EvaluationQuery]:
+            question = Question(data_set.prefix + to_text(row["_id"]), to_text(row["text"]))
+            splits = {declared_split} if declared_split else splits_by_query.get(question.id, ())
+            source.note("queries without a judgement left out", not splits)
+            return [EvaluationQuery(split, question) for split in sorted(splits)]
+
+        yield from parse_rows(read_json_lines(source, file), parse)

@@ -1,4 +1,4 @@
-"""Reads labelled pairs, one a row: a query, a candidate and whether it asks the same (Zhang et al. 2014, Quora, …)."""
+"""Reads labelled pairs, one a row: a query, a candidate and whether both ask the same (Zhang et al. 2014, Quora, …)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import Field
 
 from askalike.config import Settings
-from askalike.readers._rows import ColumnMapping, read_rows
+from askalike.readers._rows import TABLE_PATTERNS, ColumnMapping, read_table
 from askalike.readers._source import SourceFiles, find_files
-from askalike.readers._values import derive_id, describe_error, to_text
-from askalike.types import EvaluationQuery, Judgement, Question, Record, RejectedRow
+from askalike.readers._values import derive_id, to_text
+from askalike.types import EvaluationQuery, Judgement, LocatedRecord, Question, Record
 
 USUAL_COLUMNS = {
     "query": ("query", "question1", "text1", "sentence1"),
@@ -20,7 +20,6 @@ USUAL_COLUMNS = {
     "candidate_id": ("candidate_id", "document_id", "question2_id", "qid2"),
 }
 GRADES = {"perfectmatch": 2, "relevant": 1, "irrelevant": 0, "true": 1, "false": 0, "yes": 1, "no": 0}
-FILE_PATTERNS = tuple(f"*.{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2"))
 
 
 class PairsReader(Settings):
@@ -35,25 +34,20 @@ class PairsReader(Settings):
     records: str | None = Field(None, description="the way to the list of rows in a JSON document, e.g. root.items")
     quotes: bool = Field(True, description="fields of CSV and TSV may stand in double quotes; off: quotes are text")
 
-    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[Record]:
-        """Candidates as questions, queries, and judgements with positions in file order. Raises InputError."""
-        files = find_files(paths, *FILE_PATTERNS)
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield candidates as questions, queries, and judgements with positions in file order. Raises InputError."""
+        files = find_files(paths, *TABLE_PATTERNS)
         source.facts["name"] = paths[0].resolve().name.partition(".")[0]
         source.expect(files)
         columns = ColumnMapping(
             {part: getattr(self, part) for part in USUAL_COLUMNS}, USUAL_COLUMNS, ("query", "candidate", "label")
         )
-        merged = _PairMerger(self.split, source)
-        for file in files:
-            for row in read_rows(source, file, list_path=self.records, quotes=self.quotes):
-                yield from (
-                    [row] if isinstance(row, RejectedRow) else merged.merge_row(columns.extract(row, source), row)
-                )
-        columns.check_chosen(source)
+        merger = _PairMerger(self.split, source)
+        yield from read_table(source, files, columns, merger.merge_row, list_path=self.records, quotes=self.quotes)
 
 
 class _PairMerger:
-    """Remembers the pairs so far by their ids: repeated rows merge, an id's other texts get ids of their own."""
+    """Merges repeated pairs, and gives a text an id of its own where another text has its id."""
 
     def __init__(self, split: str, source: SourceFiles) -> None:
         self._split = split
@@ -63,14 +57,10 @@ class _PairMerger:
         self._pairs: dict[tuple[str, str], Judgement] = {}
         self._candidate_counts: dict[str, int] = {}
 
-    def merge_row(self, cells: Mapping[str, Any], row: object) -> Iterator[Record]:
-        """What the row adds: its query and its candidate where they are new, and its judgement."""
-        try:
-            texts = {part: _require_text(cells, part) for part in ("query", "candidate")}
-            relevance = _parse_grade(to_text(cells.get("label")))
-        except (KeyError, ValueError) as error:
-            yield self._source.reject(describe_error(error), row)
-            return
+    def merge_row(self, cells: Mapping[str, Any]) -> Iterator[Record]:
+        """Yield the row's query and candidate where they are new, and its judgement. Raises KeyError or ValueError."""
+        texts = {part: _require_text(cells, part) for part in ("query", "candidate")}
+        relevance = _parse_grade(to_text(cells.get("label")))
         ids = {part: self._choose_id(part, to_text(cells.get(f"{part}_id")), text) for part, text in texts.items()}
         for part, text in texts.items():
             if (part, ids[part]) not in self._known:
@@ -79,14 +69,14 @@ class _PairMerger:
                 yield EvaluationQuery(self._split, question) if part == "query" else question
         yield from self._merge_judgement(ids["query"], ids["candidate"], relevance)
 
-    def _choose_id(self, part: str, given: str, text: str) -> str:
-        """The id of a text: the one given, unless that is another text's already."""
-        own = derive_id(text)
-        if not given or self._text_by_id.setdefault((part, given), own) == own:
-            return given or own
-        if (part, f"{given}#{own}") not in self._known:
+    def _choose_id(self, part: str, id: str, text: str) -> str:
+        """Return the id of a text: the one in the file, unless another text has it."""
+        derived = derive_id(text)
+        if not id or self._text_by_id.setdefault((part, id), derived) == derived:
+            return id or derived
+        if (part, f"{id}#{derived}") not in self._known:
             self._source.note(f"{part} texts under an id that another text has: kept with ids of their own")
-        return f"{given}#{own}"
+        return f"{id}#{derived}"
 
     def _merge_judgement(self, query: str, candidate: str, relevance: int | None) -> Iterator[Record]:
         before = self._pairs.get((query, candidate))
@@ -111,7 +101,7 @@ def _require_text(cells: Mapping[str, Any], part: str) -> str:
 
 
 def _parse_grade(label: str) -> int | None:
-    """A label as a grade; None where it is empty. Raises ValueError."""
+    """Return a label as a grade; None where it is empty. Raises ValueError."""
     if not label:
         return None
     known = GRADES.get(label.lower())

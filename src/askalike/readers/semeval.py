@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from pydantic import Field
 
 from askalike.config import Settings
 from askalike.errors import InputError
-from askalike.readers._source import SourceFiles, find_files
-from askalike.readers._values import describe_error, parse_optional_utc
+from askalike.readers._source import SourceFiles, find_files, parse_rows, reject
+from askalike.readers._values import parse_optional_utc
 from askalike.readers._xml import Element, read_elements
-from askalike.types import Answer, EvaluationQuery, Judgement, Question, Record
+from askalike.types import Answer, EvaluationQuery, Judgement, LocatedRecord, Question, Record
 
 GRADES = {"PerfectMatch": 2, "Relevant": 1, "Irrelevant": 0}
 GOLD_SUFFIX = ".relevancy"
@@ -27,8 +28,8 @@ class SemevalReader(Settings):
 
     split: str | None = Field(None, description="train, dev or test; without it the files' names say which")
 
-    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[Record]:
-        """Queries, related questions, their comments as answers, and judgements. Raises InputError."""
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield queries, related questions, their comments as answers, and judgements. Raises InputError."""
         files = list(dict.fromkeys(find_files(paths, "*.xml", f"*{GOLD_SUFFIX}")))
         source.facts |= {"name": "SemEval Task 3", "language": "en"}
         source.expect(files)
@@ -37,42 +38,33 @@ class SemevalReader(Settings):
             if file.suffix != GOLD_SUFFIX:
                 yield from self._read_file(file, gold, source)
 
-    def _read_file(self, file: Path, gold: Gold, source: SourceFiles) -> Iterator[Record]:
-        """One file; its OrgQuestion is repeated once per thread."""
+    def _read_file(self, file: Path, gold: Gold, source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield the records of one file, in which an OrgQuestion is repeated for each of its threads."""
         split = self.split or infer_split(file)
-        last = None
-        for element in read_elements(source, source.read_chunks(file), "OrgQuestion"):
-            id = element.attributes.get("ORGQ_ID")
+        last_id = None
+        for place, element in read_elements(source, file, source.read_chunks(file), "OrgQuestion"):
+            id, subject = element.attributes.get("ORGQ_ID"), element.find_text("OrgQSubject")
             if not id:
-                yield source.reject("no ORGQ_ID", element.find_text("OrgQSubject"))
+                yield reject(place, "no ORGQ_ID", subject), place
                 continue
-            if id != last:
-                yield EvaluationQuery(
-                    split, Question(id, element.find_text("OrgQSubject"), element.find_text("OrgQBody"))
-                )
-            last = id
-            for thread in element.find_all("Thread"):
-                yield from _read_thread(thread, split, id, gold, source)
+            if id != last_id:
+                yield EvaluationQuery(split, Question(id, subject, element.find_text("OrgQBody"))), place
+            last_id = id
+            threads = ((place._replace(line=thread.line), thread) for thread in element.find_all("Thread"))
+            parse = partial(_parse_thread, split=split, query_id=id, gold=gold)
+            yield from parse_rows(threads, parse, lambda thread: thread.attributes)
 
 
 def infer_split(file: Path) -> str:
-    """The split that a file's name, or else its folder's, speaks of. Raises InputError."""
+    """Return the split in a file's name, or else in its folder's name. Raises InputError."""
     for name in (file.name.lower(), file.parent.name.lower()):
-        if found := next((split for split in SPLITS if split in name), None):
-            return found
+        if split := next((split for split in SPLITS if split in name), None):
+            return split
     raise InputError(f"{file}: its name does not say train, dev or test; add --split")
 
 
-def _read_thread(thread: Element, split: str, query_id: str, gold: Gold, source: SourceFiles) -> Iterator[Record]:
-    try:
-        yield from _parse_thread(thread, split, query_id, gold)
-    except (KeyError, ValueError) as error:
-        source.line = thread.line
-        yield source.reject(describe_error(error), thread.attributes)
-
-
 def _parse_thread(thread: Element, split: str, query_id: str, gold: Gold) -> list[Record]:
-    """A related question, its judgement and its comments, all or none of them. Raises KeyError or ValueError."""
+    """Return a related question, its judgement and its comments. Raises KeyError or ValueError."""
     related = next(iter(thread.find_all("RelQuestion")), None)
     if related is None:
         raise KeyError("RelQuestion")
@@ -105,12 +97,14 @@ def _parse_answer(comment: Element, question_id: str) -> Answer:
 
 
 def _read_gold(files: Sequence[Path], source: SourceFiles) -> Gold:
-    """What the gold files say. Raises InputError for a line that is none of theirs."""
+    """Read the gold files. Raises InputError for a line in another format."""
     gold: Gold = {}
     for file in files:
-        for line in source.read_lines(file):
-            found = GOLD_LINE.fullmatch(line)
-            if not found:
-                raise source.error(f"{line.strip()!r}; expected: query id, related id, rank, score, true or false")
-            gold[found[1], found[2]] = int(found[3] == "true")
+        for place, line in source.read_lines(file):
+            match = GOLD_LINE.fullmatch(line)
+            if not match:
+                raise InputError(
+                    f"{place}: {line.strip()!r}; expected: query id, related id, rank, score, true or false"
+                )
+            gold[match[1], match[2]] = int(match[3] == "true")
     return gold

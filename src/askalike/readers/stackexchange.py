@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from askalike.clock import parse_utc
 from askalike.config import Settings
 from askalike.errors import InputError
-from askalike.readers._source import SourceFiles
-from askalike.readers._values import describe_error, parse_optional_utc, parse_utc
+from askalike.readers._source import SourceFiles, parse_rows
+from askalike.readers._values import parse_optional_utc
 from askalike.readers._xml import read_elements
 from askalike.text.clean import strip_banner
-from askalike.types import Answer, Link, LinkKind, Question, Record
+from askalike.types import Answer, Link, LinkKind, LocatedRecord, Question, Record
 
 QUESTION_TYPE, ANSWER_TYPE = "1", "2"
 POSTS_FILE, LINKS_FILE = "posts.xml", "postlinks.xml"
@@ -31,8 +32,8 @@ Row = dict[str, str]
 class StackexchangeReader(Settings):
     """A site's dump: PATH is its folder with Posts.xml and PostLinks.xml, or its .7z."""
 
-    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[Record]:
-        """Questions, answers and links in the dump's order. Raises InputError."""
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield questions, answers and links in the dump's order. Raises InputError."""
         files = [file for path in paths for file in _find_files(path)]
         site = _infer_site(paths)
         source.facts |= {"name": site, "license": "CC BY-SA"}
@@ -45,48 +46,40 @@ class StackexchangeReader(Settings):
         has_posts = False
         for file in files:
             for name, chunks in _open_tables(source, file):
-                convert = rows.parse_link if name == LINKS_FILE else rows.parse_post
+                parse = rows.parse_link if name == LINKS_FILE else rows.parse_post
                 has_posts |= name != LINKS_FILE
-                for element in read_elements(source, chunks, "row"):
-                    yield from convert(element.attributes)
+                elements = read_elements(source, file, chunks, "row")
+                yield from parse_rows(((place, element.attributes) for place, element in elements), parse)
         if not has_posts:
             raise InputError(f"{paths[0]}: no Posts.xml in it; expected the dump of one site")
 
 
 class _RowParser:
-    """Turns rows of a dump into records."""
+    """Turns rows of a dump into records. Its methods raise KeyError or ValueError for a row that is none."""
 
     def __init__(self, source: SourceFiles, site_url: str | None) -> None:
         self._source = source
         self._site_url = site_url
 
-    def parse_post(self, row: Row) -> Iterator[Record]:
-        """A question or an answer, or why it is none."""
+    def parse_post(self, row: Row) -> Sequence[Record]:
+        """Return the question or answer of a row; nothing for a post of another type."""
         if row.get("Id") in PLANTED_POST_IDS:
             self._source.note("planted posts dropped")
-            return
+            return ()
         kind = row.get("PostTypeId")
         if kind not in (QUESTION_TYPE, ANSWER_TYPE):
             self._source.note("posts skipped that are neither question nor answer")
-            return
-        try:
-            yield self._parse_question(row) if kind == QUESTION_TYPE else self._parse_answer(row)
-        except (KeyError, ValueError) as error:
-            yield self._source.reject(describe_error(error), row)
+            return ()
+        return [self._parse_question(row) if kind == QUESTION_TYPE else self._parse_answer(row)]
 
-    def parse_link(self, row: Row) -> Iterator[Record]:
-        """A link of a kind that we keep."""
+    def parse_link(self, row: Row) -> Sequence[Record]:
+        """Return the link of a row; nothing for a link that is neither duplicate nor related."""
         kind = LINK_KINDS.get(row.get("LinkTypeId"))
         if kind is None:
             self._source.note("links skipped that are neither duplicate nor related")
-            return
-        try:
-            link = Link(row["PostId"], row["RelatedPostId"], kind, parse_optional_utc(row.get("CreationDate")))
-        except (KeyError, ValueError) as error:
-            yield self._source.reject(describe_error(error), row)
-        else:
-            if PLANTED_POST_IDS.isdisjoint((link.source, link.target)):
-                yield link
+            return ()
+        link = Link(row["PostId"], row["RelatedPostId"], kind, parse_optional_utc(row.get("CreationDate")))
+        return [link] if PLANTED_POST_IDS.isdisjoint((link.source, link.target)) else ()
 
     def _parse_question(self, row: Row) -> Question:
         id, created_at = row["Id"], parse_utc(row["CreationDate"])
@@ -124,12 +117,12 @@ class _RowParser:
 
 
 def parse_tags(text: str) -> tuple[str, ...]:
-    """Tags in either notation of the dumps: `<a><b>` or `|a|b|`."""
+    """Return the tags in either notation of the dumps: `<a><b>` or `|a|b|`."""
     return tuple(tag for tag in re.split(r"[<>|]+", text) if tag)
 
 
 def find_license(created_at: str) -> str:
-    """The licence that Stack Exchange gave to posts of that date."""
+    """Return the licence that Stack Exchange gave to posts of that date."""
     return next(name for before, name in LICENSES if created_at < before)
 
 
@@ -142,7 +135,7 @@ def _parse_votes(row: Row) -> int | None:
 
 
 def _open_tables(source: SourceFiles, file: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Posts and links of one file, each as its name and chunks of bytes."""
+    """Yield the tables of posts and links in one file, each as its name and chunks of bytes."""
     if file.suffix.lower() != ".7z":
         yield file.name.lower(), source.read_chunks(file)
         return
@@ -164,7 +157,7 @@ def _find_files(path: Path) -> list[Path]:
 
 
 def _infer_site(paths: Sequence[Path]) -> str:
-    """The one site that the paths are named after (large sites come as one .7z a table: `SITE-Posts.7z`)."""
+    """Return the site that the paths are named after (large sites come as one .7z for each table: `SITE-Posts.7z`)."""
     sites = {_infer_site_of_path(path.resolve()) for path in paths}
     if len(sites) > 1:
         raise InputError(f"{', '.join(sorted(sites))}: several sites; import each into an archive of its own")

@@ -1,19 +1,20 @@
 """Reads tables of questions and answers: CSV, TSV, JSON lines or JSON, gzipped or not, one question a row."""
 
 import re
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
 from askalike.config import Settings
 from askalike.readers._exported import read_csv_export, read_export_facts
-from askalike.readers._rows import ColumnMapping, read_rows
-from askalike.readers._seen import FirstTextStore
+from askalike.readers._rows import TABLE_PATTERNS, ColumnMapping, read_table
 from askalike.readers._source import SourceFiles, find_files
-from askalike.readers._values import derive_id, describe_error, parse_optional_utc, split_cell, to_text
-from askalike.types import Answer, Link, Question, Record, RejectedRow
+from askalike.readers._values import derive_id, parse_optional_utc, split_cell, to_text
+from askalike.types import Answer, Link, LocatedRecord, Question, Record
 
 USUAL_COLUMNS = {
     "question": ("question", "question_text", "title", "subject", "query", "text"),
@@ -28,14 +29,14 @@ USUAL_COLUMNS = {
     "lang": ("lang", "language", "language_code", "locale"),
     "created_at": ("created_at", "created", "creation_date", "date"),
 }
-"""The names that columns usually have, Kendra's (`_question`) and QnA Maker's (`Metadata`) exports included."""
-FILE_PATTERNS = tuple(f"*.{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2"))
+"""Part → usual column names, also those in exports of Kendra (`_question`) and QnA Maker (`Metadata`)."""
 REPEATED_ID_NOTE = (
     "rows have the id of an earlier row and another text: kept as questions of their own (else: --repeated-ids reject)"
 )
 MAX_DROPPED_LENGTH = 3
+"""Rephrasings of at most this many characters are no questions."""
 WIDE_SCRIPTS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""Scripts that say in three characters what others need a sentence for."""
+"""Scripts in which three characters may be a whole question."""
 
 
 class TableReader(Settings):
@@ -64,38 +65,24 @@ class TableReader(Settings):
         "is done unless you say), or reject it (so it is done under --strict)",
     )
 
-    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[Record]:
-        """Each row as a question, its answers and its link. Raises InputError."""
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield each row as a question, its answers and its links. Raises InputError."""
         if len(paths) == 1 and (facts := read_export_facts(paths[0], "csv")) is not None:
             source.facts |= facts
             yield from read_csv_export(paths[0], source)
             return
-        files = find_files(paths, *FILE_PATTERNS)
+        files = find_files(paths, *TABLE_PATTERNS)
         source.facts["name"] = paths[0].resolve().name.partition(".")[0]
         source.expect(files)
         columns = ColumnMapping({part: getattr(self, part) for part in USUAL_COLUMNS}, USUAL_COLUMNS, ("question",))
-        with FirstTextStore() as first:
-            for file in files:
-                for row in read_rows(source, file, list_path=self.records, quotes=self.quotes):
-                    yield from (
-                        [row]
-                        if isinstance(row, RejectedRow)
-                        else self._parse_row(columns.extract(row, source), first, source, row)
-                    )
-        columns.check_chosen(source)
-
-    def _parse_row(
-        self, cells: Mapping[str, Any], first_texts: FirstTextStore, source: SourceFiles, row: object
-    ) -> list[Record]:
-        try:
-            return self._build_records(cells, first_texts, source)
-        except (KeyError, ValueError) as error:
-            return [source.reject(describe_error(error), row)]
+        with FirstTextStore() as first_texts:
+            parse = partial(self._build_records, first_texts, source)
+            yield from read_table(source, files, columns, parse, list_path=self.records, quotes=self.quotes)
 
     def _build_records(
-        self, cells: Mapping[str, Any], first_texts: FirstTextStore, source: SourceFiles
+        self, first_texts: "FirstTextStore", source: SourceFiles, cells: Mapping[str, Any]
     ) -> list[Record]:
-        """A question with its answers and links. Raises KeyError or ValueError."""
+        """Return a question with its answers and links. Raises KeyError or ValueError."""
         title = to_text(cells.get("question"))
         if not title:
             raise KeyError("question")
@@ -122,8 +109,8 @@ class TableReader(Settings):
         )
         return [question, *answers, *(Link(id, target) for target in split_cell(cells.get("duplicate_of")))]
 
-    def _choose_id(self, given: str, derived: str, first_texts: FirstTextStore, source: SourceFiles) -> str:
-        """The id that is given, unless an earlier row with another text has it; `own` is made from the text."""
+    def _choose_id(self, given: str, derived: str, first_texts: "FirstTextStore", source: SourceFiles) -> str:
+        """Return the given id, unless an earlier row with another text has it; `derived` is made from the text."""
         if not given:
             return derived
         rejects = self.repeated_ids == "reject" or (self.repeated_ids is None and source.strict)
@@ -133,25 +120,47 @@ class TableReader(Settings):
         return f"{given}#{derived}"
 
 
+class FirstTextStore:
+    """The first text under each id, as a short hash, in a temporary database that SQLite writes to disk as it grows."""
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect("", isolation_level=None)
+        self._connection.execute("PRAGMA journal_mode = OFF")
+        self._connection.execute("CREATE TABLE first (id TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID")
+        self._connection.execute("BEGIN")
+
+    def get_or_add(self, id: str, text: str) -> str:
+        """Return the text that came first under the id, which is this one if none did before."""
+        if self._connection.execute("INSERT OR IGNORE INTO first VALUES (?, ?)", (id, text)).rowcount:
+            return text
+        return str(self._connection.execute("SELECT text FROM first WHERE id = ?", (id,)).fetchone()[0])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+
 def _split_answers(value: Any) -> list[str]:
-    """The answers of a cell: one text, or a list (JSON) of them, each once."""
+    """Return the answers in a cell, each once: one text, or a list of texts."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         value = [value]
     return list(dict.fromkeys(split_cell(value, separators="")))
 
 
 def _parse_rephrasings(value: Any, title: str, source: SourceFiles) -> tuple[str, ...]:
-    """Other phrasings, each once; those empty or of three letters or fewer are no questions."""
+    """Return the other phrasings, each once, without those that are empty or of three letters or fewer."""
     if isinstance(value, list):
         source.note("empty alternates dropped", sum(not to_text(v) for v in value))
-    given = split_cell(value)
-    kept = [text for text in given if len(text) > MAX_DROPPED_LENGTH or WIDE_SCRIPTS.search(text)]
-    source.note("alternates of three letters or fewer dropped", len(given) - len(kept))
-    return tuple(text for text in dict.fromkeys(kept) if text != title)
+    alternates = split_cell(value)
+    rephrasings = [text for text in alternates if len(text) > MAX_DROPPED_LENGTH or WIDE_SCRIPTS.search(text)]
+    source.note("alternates of three letters or fewer dropped", len(alternates) - len(rephrasings))
+    return tuple(text for text in dict.fromkeys(rephrasings) if text != title)
 
 
 def _parse_language(value: Any) -> str | None:
-    """`en` of `en`, `EN` or `en-US`. Raises ValueError for what is no such code."""
+    """Return `en` for `en`, `EN` and `en-US`. Raises ValueError for anything that is no language code."""
     code = re.split("[-_]", to_text(value).lower())[0]
     if code and not re.fullmatch("[a-z]{2}", code):
         raise ValueError(f"language {value!r}: expected a two-letter code such as en")

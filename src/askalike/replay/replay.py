@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from askalike import rankers
+from askalike.clock import parse_utc
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.proportion import wilson_interval
 from askalike.rankers._ranker import Ranker, TrainedRanker
-from askalike.readers._values import parse_utc
 from askalike.store.archive import Archive
 from askalike.store.point_in_time import PointInTimeArchive
 from askalike.types import Columns, Progress, Question, Run

@@ -15,18 +15,16 @@ from typing import IO, Any, Protocol
 from askalike.clock import now
 from askalike.errors import ArchiveError, InputError
 from askalike.store.archive import DATABASE_FILE, Archive, storage_errors
-from askalike.store.languages import LanguageAssigner, LocatedRecord
+from askalike.store.languages import LanguageAssigner
 from askalike.store.writer import BATCH_SIZE, ArchiveWriter
-from askalike.types import Answer, EvaluationQuery, Question, Record, RejectedRow
+from askalike.types import Answer, EvaluationQuery, LocatedRecord, Place, Question, Record, RejectedRow
 
 REJECTS_FILE = "rejected.jsonl"
 
 
 class RecordSource(Protocol):
-    """What the importer asks of that which a reader reads through (`askalike.readers._source.Source`)."""
+    """What a reader says about the files that it reads, as `askalike.readers.SourceFiles` has it."""
 
-    current_path: str
-    line: int
     notes: Counter[str]
     facts: dict[str, Any]
     ids_are_given: bool
@@ -86,7 +84,7 @@ def import_records(
     archive: Archive,
     reader: str,
     paths: Sequence[Path],
-    records: Iterable[Record],
+    records: Iterable[LocatedRecord],
     source: RecordSource,
     *,
     language: str | None = None,
@@ -101,17 +99,12 @@ def import_records(
         importer = _Importer(archive, reader, paths, source, rejects, strict)
         languages = LanguageAssigner(archive, source.facts, language)
         try:
-            importer.write_all(languages.assign_languages(_locate_records(records, source)))
+            importer.write_all(languages.assign_languages(records))
         except InputError:
             languages.store_languages()
             raise
         languages.store_languages()
     return summarise_archive(archive)
-
-
-def _locate_records(records: Iterable[Record], source: RecordSource) -> Iterator[LocatedRecord]:
-    for record in records:
-        yield record, source.current_path, source.line
 
 
 class _Importer:
@@ -133,8 +126,8 @@ class _Importer:
         self._rejects = rejects
         self._strict = strict
         self._question_count = 0
-        self._location_by_record: dict[int, tuple[str, int]] = {}
-        self._repeat_locations: set[tuple[str, int]] = set()
+        self._place_by_record: dict[int, Place] = {}
+        self._repeat_places: set[Place] = set()
         self._number = self._start_import()
 
     def write_all(self, records: Iterable[LocatedRecord]) -> None:
@@ -142,8 +135,8 @@ class _Importer:
         with self._archive.open_writer(self._number) as writer:
             writer.on_repeat = self._reject_repeat
             try:
-                for placed in records:
-                    self._write_record(writer, *placed)
+                for record, place in records:
+                    self._write_record(writer, record, place)
                 writer.flush()
                 self._stop_if_strict()
             except InputError as error:
@@ -154,17 +147,17 @@ class _Importer:
         self._store_facts()
         self._finish_import(finished=True)
 
-    def _write_record(self, writer: ArchiveWriter, record: Record, where: str, line: int) -> None:
+    def _write_record(self, writer: ArchiveWriter, record: Record, place: Place) -> None:
         if isinstance(record, RejectedRow):
             self._rejects.add(record)
         else:
             self._question_count += isinstance(record, Question | EvaluationQuery)
-            self._location_by_record[id(record)] = where, line
+            self._place_by_record[id(record)] = place
             writer.put(record)
-            if len(self._location_by_record) == BATCH_SIZE:
+            if len(self._place_by_record) == BATCH_SIZE:
                 writer.flush()
-                self._location_by_record.clear()
-                self._repeat_locations.clear()
+                self._place_by_record.clear()
+                self._repeat_places.clear()
         self._stop_if_strict()
 
     def _reject_repeat(self, record: Question | Answer) -> None:
@@ -172,16 +165,16 @@ class _Importer:
         if not self._source.ids_are_given:
             self._source.notes[f"{kind}s that repeat an earlier one merged with it"] += 1
             return
-        if (origin := self._location_by_record[id(record)]) in self._repeat_locations:
+        if (place := self._place_by_record[id(record)]) in self._repeat_places:
             return
-        self._repeat_locations.add(origin)
+        self._repeat_places.add(place)
         row = json.dumps({k: v for k, v in asdict(record).items() if v not in (None, ())}, ensure_ascii=False)
         reason = f"{kind} id {record.id!r} is there twice; the first was kept"
-        self._rejects.add(RejectedRow(*origin, reason, row))
+        self._rejects.add(RejectedRow(*place, reason, row))
 
     def _stop_if_strict(self) -> None:
         if self._strict and (first := self._rejects.first):
-            raise InputError(f"{first.where}, line {first.line}: {first.reason}; --strict stops at the first such row")
+            raise InputError(f"{first.path}, line {first.line}: {first.reason}; --strict stops at the first such row")
 
     def _refuse_if_empty(self) -> None:
         if self._question_count and _fetch_int(self._archive, "SELECT EXISTS (SELECT 1 FROM questions)"):
@@ -235,7 +228,7 @@ class _RejectLog:
         """Writes one row. Raises ArchiveError where the disk is full."""
         self.count += 1
         self.first = self.first or rejected
-        fields = {"file": rejected.where, "line": rejected.line, "reason": rejected.reason, "row": rejected.row}
+        fields = {"file": rejected.path, "line": rejected.line, "reason": rejected.reason, "row": rejected.row}
         line = json.dumps(fields, ensure_ascii=False) + "\n"
         self._run_checked(lambda: self._open_file().write(line))
 

@@ -9,7 +9,7 @@ from askalike.errors import InputError
 from askalike.store.archive import Archive
 from askalike.text.clean import plain_text
 from askalike.text.language import detect_language
-from askalike.types import Answer, EvaluationQuery, Question, Record
+from askalike.types import Answer, EvaluationQuery, LocatedRecord, Place, Question
 
 SAMPLE_TEXTS = 300
 MIN_MAJORITY = 0.9
@@ -17,9 +17,7 @@ MIN_LANGUAGE_SHARE = 0.05
 MAX_TEXT_CHARS = 1_000
 
 TextRecord = Question | Answer | EvaluationQuery
-LocatedRecord = tuple[Record, str, int]
-"""A record with the file and line it came from."""
-LocatedText = tuple[TextRecord, str, int]
+LocatedText = tuple[TextRecord, Place]
 
 
 class LanguageAssigner:
@@ -45,13 +43,13 @@ class LanguageAssigner:
         decided = False
         trouble: InputError | None = None
         try:
-            for record, where, line in records:
+            for record, place in records:
                 if not isinstance(record, TextRecord):
-                    yield record, where, line
+                    yield record, place
                 elif decided:
-                    yield self._assign_language((record, where, line))
+                    yield self._assign_language((record, place))
                 else:
-                    sample.append((record, where, line))
+                    sample.append((record, place))
                     decided = self._decide_if_ready(sample)
                     yield from map(self._assign_language, sample if decided else ())
         except InputError as error:
@@ -81,7 +79,7 @@ class LanguageAssigner:
 
     def _decide(self, sample: Sequence[LocatedText]) -> None:
         heard = () if self._is_declared() else sample
-        votes = Counter(filter(None, (_detect_language(text, None) for text, _, _ in heard)))
+        votes = Counter(filter(None, (_detect_language(text, None) for text, _ in heard)))
         self._main_language = self._declared or self._facts.get("language") or _majority_language(votes)
         self._candidate_languages = (
             tuple(x for x, n in votes.items() if n >= MIN_LANGUAGE_SHARE * votes.total()) or None
@@ -91,7 +89,7 @@ class LanguageAssigner:
         self._archive_language = self._archive.meta.get("language")
 
     def _assign_language(self, located: LocatedText) -> LocatedRecord:
-        record, where, line = located
+        record, place = located
         if isinstance(record, Answer) or (self._main_language and self._main_language == self._archive_language):
             return located
         language = _declared_language(record) or self._main_language
@@ -102,7 +100,7 @@ class LanguageAssigner:
         else:
             language = language or _detect_language(record, self._candidate_languages)
             self._seen_languages.update(filter(None, (language, self._archive_language)))
-        return _replace_language(record, language), where, line
+        return _replace_language(record, language), place
 
 
 def _majority_language(votes: Counter[str]) -> str | None:

@@ -3,7 +3,7 @@
 import html
 import re
 import unicodedata
-from typing import Literal
+from typing import Any, Literal
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -23,6 +23,7 @@ _PRE = re.compile(rf"</?pre{_TAG_END}", re.IGNORECASE)
 _CODE = re.compile(r"<(/?)(?:pre|code)(?=[\s/>])", re.IGNORECASE)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _URL_PART = r"""[^\s<>"()\u3000-\u9fff\uac00-\ud7a3]"""  # Chinese, Japanese and Korean write on without a space
@@ -158,3 +159,12 @@ def _find_text_banner_end(body: str) -> int:
     words = " ".join(_QUOTE_MARKS.sub(" ", paragraph[1]).split())
     phrase = _BANNER_PHRASE.match(words)
     return paragraph.end() if phrase and len(words) - phrase.end() <= _MAX_TITLES_LENGTH else 0
+
+
+def replace_forbidden(value: Any) -> Any:
+    """Return a JSON value with U+FFFD for every NUL and lone surrogate, which no database or file takes."""
+    if isinstance(value, str):
+        return _FORBIDDEN.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [replace_forbidden(v) for v in value]
+    return {replace_forbidden(k): replace_forbidden(v) for k, v in value.items()} if isinstance(value, dict) else value

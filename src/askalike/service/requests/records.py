@@ -7,10 +7,11 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from fastapi import HTTPException, Response
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
-from askalike.readers._values import parse_utc, replace_forbidden
+from askalike.clock import parse_utc
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, RequestModel
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store.editing import MAX_RECORDS, MissingRecordError, put_records
+from askalike.text.clean import replace_forbidden
 from askalike.types import Answer, Link, Question
 
 Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_forbidden)]

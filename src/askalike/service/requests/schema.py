@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from askalike.readers._values import parse_utc
+from askalike.clock import parse_utc
 
 MAX_RESULTS = 100
 MAX_TITLE_LENGTH = 1_000
