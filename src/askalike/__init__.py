@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from askalike.evaluation.significance import compare
     from askalike.evaluation.trec import read_qrels, read_run, write_run
     from askalike.experiments.comparing import compare_runs
+    from askalike.experiments.grid_search import lexical_grids
     from askalike.experiments.measuring import evaluate_files, evaluate_ranker
     from askalike.experiments.nested_estimate import estimate_tuning
     from askalike.experiments.outcome import ExperimentResult
-    from askalike.experiments.search_spaces import lexical_grids
     from askalike.experiments.training import list_models, load_recipe, train
     from askalike.export.exporting import export_archive
     from askalike.health.checks import run_checks

@@ -5,8 +5,9 @@ import pytest
 
 from askalike.errors import SettingsError
 from askalike.experiments.measuring import tuning_splits
-from askalike.experiments.nested_estimate import estimate_tuning, restrict, sample_queries
+from askalike.experiments.nested_estimate import estimate_tuning, sample_queries
 from askalike.labels.clusters import assign_folds, clusters_from_qrels
+from askalike.labels.splits import restrict_split
 from askalike.store import Archive
 from askalike.types import EvaluationQuery, Judgement, Link, Question, Split
 
@@ -24,11 +25,11 @@ def archive(tmp_path_factory):
         yield archive
 
 
-def labelled(seed, queries=N):
+def labelled(seed, n_queries=N):
     """Queries of random words, each with one document of its own that is relevant by chance."""
     rng = np.random.default_rng(seed)
-    asked = {f"q{n}": Question(f"q{n}", " ".join(f"w{w}" for w in rng.integers(1, 30, 6))) for n in range(queries)}
-    return Split(asked, {q: {f"d{d}": 1} for q, d in zip(asked, rng.permutation(N)[:queries], strict=True)})
+    queries = {f"q{n}": Question(f"q{n}", " ".join(f"w{w}" for w in rng.integers(1, 30, 6))) for n in range(n_queries)}
+    return Split(queries, {q: {f"d{d}": 1} for q, d in zip(queries, rng.permutation(N)[:n_queries], strict=True)})
 
 
 def test_nested_random_labels_are_found_by_chance_alone(archive):
@@ -55,25 +56,21 @@ def test_with_a_test_split_its_labels_do_not_touch_the_choice(archive):
     tests = [labelled(seed, 20) for seed in (2, 3)]
     first, second = (estimate_tuning(archive, "bm25", SPACE, dev, test, "RR") for test in tests)
     assert first.best == second.best
-    assert first.fold_settings == ()
+    assert not first.fold_settings
     assert first.tuned["test"].n == 20
     assert list(first.run) == list(tests[0].queries)
-    told = first.as_dict()
-    assert told["dev"]["tuned"]["mean"] == first.best.value >= told["dev"]["untuned"]["mean"]
-    assert told["difference"]["difference"] == pytest.approx(
-        told["test"]["tuned"]["mean"] - told["test"]["untuned"]["mean"]
+    values = first.as_dict()
+    assert values["dev"]["tuned"]["mean"] == first.best.value >= values["dev"]["untuned"]["mean"]
+    assert values["difference"]["difference"] == pytest.approx(
+        values["test"]["tuned"]["mean"] - values["test"]["untuned"]["mean"]
     )
 
 
 def test_test_queries_that_are_duplicates_of_dev_ones_are_counted(archive):
     labels = labelled(1, 10)
     assert estimate_tuning(archive, "bm25", {"k1": [1.0]}, labels, labels, "RR").n_leaked == 10
-    assert (
-        estimate_tuning(
-            archive, "bm25", {"k1": [1.0]}, restrict(labels, ["q1"]), restrict(labels, ["q2"]), "RR"
-        ).n_leaked
-        == 0
-    )
+    first, second = restrict_split(labels, {"q1"}), restrict_split(labels, {"q2"})
+    assert estimate_tuning(archive, "bm25", {"k1": [1.0]}, first, second, "RR").n_leaked == 0
 
 
 def test_too_few_clusters_for_the_folds_is_a_clear_error(archive):

@@ -124,7 +124,7 @@ def test_an_archive_that_is_gone_leaves_ids(outcome: ExperimentResult, tmp_path:
 
 
 def test_the_browser_is_limited_and_says_so(outcome: ExperimentResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cards, "MOST", 7)
+    monkeypatch.setattr(cards, "MAX_QUERIES", 7)
     html = render_report(outcome)
     assert html.count('<details class="card"') == 7
     assert "7 of 80 queries" in html

@@ -4,14 +4,14 @@ import pytest
 
 from askalike import rankers, registry
 from askalike.errors import SettingsError
-from askalike.experiments import grid_search as tuning
-from askalike.experiments.grid_search import GridSearch, combinations, tune_ranker
-from askalike.experiments.search_spaces import lexical_grids
+from askalike.experiments import grid_search
+from askalike.experiments.grid_search import combinations, lexical_grids, search_grid, tune_ranker
+from askalike.experiments.task import RankingTask
+from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.store import Archive
 from askalike.types import Question, Split
 
-ASKED = {"q": Question("q", "egg")}
-LABELS = Split(ASKED, {"q": {"long": 1}})
+LABELS = Split({"q": Question("q", "egg")}, {"q": {"long": 1}})
 """BM25 with b = 0.75 prefers the short text (.64 to .62 by hand), with b = 0 the one that says egg three times."""
 
 
@@ -38,31 +38,39 @@ def test_of_equally_good_settings_those_tried_first_are_taken(archive):
 
 
 def test_any_ranker_s_settings_can_be_tuned_and_progress_is_told(archive):
-    told = []
+    calls = []
     space = [{"lambda": [0.7, 0.2]}, {"stop_words": [True], "lambda": [0.7]}]
     tuned = tune_ranker(
-        archive, "lm_jelinek_mercer", space, LABELS, "RR", progress=lambda done, total: told.append((done, total))
+        archive, "lm_jelinek_mercer", space, LABELS, "RR", progress=lambda done, total: calls.append((done, total))
     )
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert calls == [(1, 3), (2, 3), (3, 3)]
     assert len(tuned.trials) == 3
 
 
 def test_a_large_grid_is_searched_one_setting_at_a_time(archive, monkeypatch):
-    monkeypatch.setattr(tuning, "LARGEST_GRID", 5)
+    monkeypatch.setattr(grid_search, "MAX_COMBINATIONS", 5)
     space = {"k1": [1.2, 0.5, 2.0], "b": [0.75, 0.5, 0.0]}
     tuned = tune_ranker(archive, "bm25", space, LABELS, "Success@1")
     assert tuned.value == 1.0
     assert len(tuned.trials) < 9
 
 
+def test_hybrids_of_other_weights_are_ranked_as_each_alone(archive):
+    hybrids = [Trial("hybrid", {"parts": ["bm25", "tfidf"], "weights": [w, 1.0]}) for w in (0.0, 1.0, 3.0)]
+    task, parts = RankingTask(archive), {"dev": LABELS}
+    together = list(TrialEvaluator(task, parts, ["RR"]).evaluate_trials([*hybrids, Trial("bm25")]))
+    alone = [next(TrialEvaluator(task, parts, ["RR"]).evaluate_trials([trial])) for trial in hybrids]
+    assert together[:3] == alone
+
+
 def test_indexes_made_for_trials_go_and_those_that_were_there_stay(archive):
-    [there] = rankers.create("bm25").build(archive.view()).index_paths(archive.view())
-    with GridSearch(archive, "bm25", LABELS, "Success@1") as sweep:
-        sweep.search({"title_weight": [1.0, 2.0, 3.0]}, {})
+    [old] = rankers.create("bm25").build(archive.view()).index_paths(archive.view())
+    with TrialEvaluator(RankingTask(archive), {"dev": LABELS}, ["Success@1"]) as evaluator:
+        search_grid(evaluator, "bm25", {"title_weight": [1.0, 2.0, 3.0]}, {})
         assert len(list((archive.path / "index").iterdir())) == 3
-        sweep.keep_index({"title_weight": 2.0})
+        evaluator.keep_index(evaluator.create_ranker(Trial("bm25", {"title_weight": 2.0})))
     [kept] = rankers.create("bm25", {"title_weight": 2.0}).index_paths(archive.view())
-    assert set((archive.path / "index").iterdir()) == {there, kept}
+    assert set((archive.path / "index").iterdir()) == {old, kept}
 
 
 @pytest.mark.parametrize(

@@ -110,9 +110,9 @@ def test_it_is_exactly_a_fresh_index_of_each_moment(forum, settings):
 @pytest.mark.parametrize(("knows", "refused"), [("2013-01-01T00:00:00", True), ("2012-12-31T23:59:59", False)])
 def test_a_ranker_that_knows_the_future_is_refused(kitchen, monkeypatch, knows, refused):
     class Trained(LexicalRanker):
-        knows_until = knows
+        trained_until = knows
 
-    monkeypatch.setattr(rankers, "build", lambda name, settings, archive: Trained.from_settings("bm25", settings))
+    monkeypatch.setattr(rankers, "create", lambda name, settings, archive: Trained.from_settings("bm25", settings))
     if refused:
         with pytest.raises(SettingsError, match=r"bm25 was trained on data up to 2013-01-01.*know the future"):
             replay(kitchen, {"bm25": {}}, "2012-01-01")

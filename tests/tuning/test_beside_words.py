@@ -5,8 +5,7 @@ import pytest
 from askalike import rankers
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker
-from askalike.tuning import ladder_search as climb
-from askalike.tuning import run
+from askalike.tuning import ladder_search, run
 from askalike.types import EvaluationQuery, Judgement, Link, Question
 
 THINGS = 60
@@ -16,7 +15,7 @@ CROWD = 11
 
 @pytest.fixture(autouse=True)
 def only_words(monkeypatch):
-    monkeypatch.setattr(climb, "LADDER", ())
+    monkeypatch.setattr(ladder_search, "LADDER", ())
 
 
 def voted(path, votes):

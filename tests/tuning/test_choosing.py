@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from askalike.tuning.candidates import Candidate, Trial
+from askalike.experiments.trials import Trial
+from askalike.tuning.candidates import Candidate
 from askalike.tuning.choice import EvaluatedTrial, best_lexical, choose, choose_lexical, paired_difference
 
 N = 400
@@ -55,7 +56,7 @@ def test_the_choice_is_stable_under_reseeding(words, monkeypatch):
     entries = [entry(0, words), entry(2, better(words, 40)), entry(3, better(words, 42, 2))]
     found = set()
     for seed in range(5):
-        monkeypatch.setattr("askalike.tuning.choice.SEED", seed)
+        monkeypatch.setattr("askalike.tuning.choice.RESAMPLING_SEED", seed)
         found.add(choose(entries, QUERIES).candidate.level)
     assert found == {2}
 

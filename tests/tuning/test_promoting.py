@@ -13,7 +13,7 @@ from askalike.store import deployments as serving
 from askalike.store.archive import Archive
 from askalike.store.feedback import is_held_out
 from askalike.store.query_log import LoggedQuery, insert_feedback
-from askalike.tuning import promotion as promoting
+from askalike.tuning import promotion
 from askalike.tuning.promotion import promote
 from askalike.types import Link, Question
 
@@ -97,9 +97,9 @@ def test_a_model_is_measured_only_on_what_it_has_not_seen(archive):
     class Mine:
         name, values = "mine", {}
 
-    assert promoting._held_out_queries(archive, [Mine()]).split is None
+    assert promotion._select_queries(archive, [Mine()]).split_name is None
     (folder / "model.toml").write_text('encoder = "static"\n[trained]\nhidden = ["duplicates"]\n')
-    assert promoting._held_out_queries(archive, [Mine()]).split == "duplicates"
+    assert promotion._select_queries(archive, [Mine()]).split_name == "duplicates"
 
 
 def test_what_a_person_can_mend(archive):

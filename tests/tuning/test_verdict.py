@@ -1,25 +1,35 @@
-"""The sentence says what was measured, and what serves is never what does not beat words."""
+"""The sentence says what was measured, and a ranker serves only if it beats the lexical rankers."""
 
 from dataclasses import replace
 
 import pytest
 
-from askalike.tuning.candidates import TUNED, UNTUNED, Candidate, Trial
+from askalike.experiments.trials import Trial
+from askalike.tuning.candidates import TUNED, UNTUNED, Candidate
 from askalike.tuning.choice import EvaluatedTrial, PairedDifference
 from askalike.tuning.task import TuningTask
 from askalike.tuning.verdict import TuningVerdict
 from askalike.types import Split
 
-NONE = Split({}, {})
-WORDS = EvaluatedTrial(Candidate("lm_jelinek_mercer", UNTUNED, ()), Trial("lm_jelinek_mercer"), {}, {})
+EMPTY = Split({}, {})
+LEXICAL = EvaluatedTrial(Candidate("lm_jelinek_mercer", UNTUNED, ()), Trial("lm_jelinek_mercer"), {}, {})
 HYBRID = EvaluatedTrial(Candidate("hybrid (lm_jelinek_mercer + distil)", TUNED + 3, ()), Trial("hybrid"), {}, {})
 BETTER = PairedDifference(0.079, 0.052, 0.104, 0.0001, 1118)
 VERDICT = TuningVerdict(
-    TuningTask("duplicates", NONE, NONE), "nDCG@10", HYBRID, WORDS, "lm_jelinek_mercer", 0.513, BETTER, BETTER, None, ()
+    TuningTask("duplicates", EMPTY, EMPTY),
+    "nDCG@10",
+    HYBRID,
+    LEXICAL,
+    "lm_jelinek_mercer",
+    0.513,
+    BETTER,
+    BETTER,
+    None,
+    (),
 )
 
 
-def test_what_beats_words_serves():
+def test_what_beats_the_lexical_rankers_serves():
     assert VERDICT.served_trial is HYBRID
     assert VERDICT.sentence == (
         "hybrid (lm_jelinek_mercer + distil): Success@5 51.3 %, +7.9 points [5.2, 10.4] over lm_jelinek_mercer, "
@@ -30,25 +40,25 @@ def test_what_beats_words_serves():
 @pytest.mark.parametrize(
     "measured", [PairedDifference(0.079, -0.01, 0.16, 0.08, 100), PairedDifference(-0.1, -0.2, -0.05, 0.001, 100)]
 )
-def test_what_was_chosen_and_does_not_beat_words_does_not_serve(measured):
-    verdict = replace(VERDICT, over_words=measured)
-    assert verdict.served_trial is WORDS
-    assert verdict.sentence.endswith("that does not beat words; serving lm_jelinek_mercer")
+def test_a_choice_that_does_not_beat_the_lexical_rankers_does_not_serve(measured):
+    verdict = replace(VERDICT, difference_to_lexical=measured)
+    assert verdict.served_trial is LEXICAL
+    assert verdict.sentence.endswith("that does not beat the lexical rankers; serving lm_jelinek_mercer")
 
 
-def test_words_serve_where_nothing_was_chosen_over_them():
-    verdict = replace(VERDICT, chosen=WORDS)
-    assert verdict.served_trial is WORDS
-    assert verdict.sentence.endswith("nothing beats words on the queries that choose; serving it")
+def test_a_lexical_choice_serves():
+    verdict = replace(VERDICT, chosen=LEXICAL)
+    assert verdict.served_trial is LEXICAL
+    assert verdict.sentence.endswith("no candidate beats the lexical rankers on the queries that choose; serving it")
 
 
-def test_noise_and_proxies_are_said():
-    few = replace(VERDICT, over_words=replace(BETTER, n=17))
+def test_noise_and_proxies_are_named():
+    few = replace(VERDICT, difference_to_lexical=replace(BETTER, n=17))
     assert few.sentence.endswith("(within noise)")
-    assert replace(VERDICT, task=TuningTask("x", NONE, NONE, is_proxy=True)).sentence.endswith(
+    assert replace(VERDICT, task=TuningTask("x", EMPTY, EMPTY, is_proxy=True)).sentence.endswith(
         "nobody has labelled anything)"
     )
 
 
-def test_one_measure_is_told_once():
+def test_one_measure_is_named_once():
     assert replace(VERDICT, measure="Success@5").sentence.count("points") == 1

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from askalike.cli._tuned import format_options
-from askalike.tuning.budget import format_duration
+from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.tuning.ladder_search import CandidateResult, Event, Skipped
 from askalike.tuning.run import TuningResult
+from askalike.tuning.state import format_duration
 from askalike.tuning.task import TuningTask
-from askalike.tuning.trial_evaluator import REPORTED_MEASURE
 from askalike.tuning.verdict import format_difference
 
 ROW_FORMAT = "{:<52} {:>9} {:>9} {:>8}  {}"
@@ -42,7 +42,7 @@ class TuningPrinter:
         )
         remarks = "".join(f"{remark}\n" for remark in task.remarks)
         first = f"{self.measure} on {self.directory}, {task.name}: {n:,} queries {how}\n{remarks}"
-        return f"{first}\n{ROW_FORMAT.format('ranker', self.measure, REPORTED_MEASURE, 'time', 'settings').rstrip()}"
+        return f"{first}\n{ROW_FORMAT.format('ranker', self.measure, LEADING_MEASURE, 'time', 'settings').rstrip()}"
 
 
 def _format_trial(event: CandidateResult) -> str:

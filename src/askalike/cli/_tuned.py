@@ -4,8 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 from askalike.evaluation.outcome import Evaluation
-from askalike.experiments.grid_search import RankerSettings
 from askalike.experiments.nested_estimate import TuningEstimate
+from askalike.experiments.trials import RankerSettings
 
 ROW_FORMAT = "{:<18} {:<5} {:>6}  {:<22}  {:<22}  {:<28}  {}"
 NOTES = (

@@ -9,9 +9,10 @@ from askalike.calibration.calibration import load_calibration
 from askalike.cli._options import Directory, JsonOption, SettingsOption, announce_compilation, print_json, progress_bar
 from askalike.config import parse_assignments
 from askalike.errors import SettingsError
+from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.store import deployments as serving
 from askalike.store.archive import Archive
-from askalike.tuning import promotion as promoting
+from askalike.tuning import promotion
 
 REFUSED_EXIT_CODE = 1
 
@@ -26,9 +27,7 @@ def promote(
     directory: Directory,
     ranker: Annotated[str, typer.Argument(metavar="RANKER", help="A model of the archive, or a ranker by its name.")],
     settings: SettingsOption = None,
-    measure: Annotated[
-        str, typer.Option(help="What to compare by, as ir-measures writes it.")
-    ] = promoting.DEFAULT_MEASURE,
+    measure: Annotated[str, typer.Option(help="What to compare by, as ir-measures writes it.")] = LEADING_MEASURE,
     force: Annotated[bool, typer.Option("--force", help="Put it into service whatever the comparison says.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -38,7 +37,7 @@ def promote(
     """
     with Archive.open(directory) as archive, progress_bar("comparing") as report:
         announce_compilation()
-        result = promoting.promote(
+        result = promotion.promote(
             archive, ranker, parse_assignments(settings or []), measure=measure, force=force, progress=report
         )
         uncalibrated = result.promoted and load_calibration(archive, rankers.create(None, {}, archive)) is None

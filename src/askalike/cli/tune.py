@@ -13,17 +13,15 @@ from askalike.cli._training import print_remark
 from askalike.cli._tuned import NOTES, format_heading, format_rows, format_table_header
 from askalike.config import parse_assignments
 from askalike.errors import SettingsError
-from askalike.experiments.measuring import tuning_splits
+from askalike.experiments.grid_search import lexical_grids
+from askalike.experiments.measuring import LEXICAL_TUNING_MEASURE, TUNING_MEASURE, tuning_splits
 from askalike.experiments.nested_estimate import FOLDS, SEED, TuningEstimate, estimate_tuning, sample_queries
-from askalike.experiments.search_spaces import lexical_grids
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
-from askalike.tuning.budget import parse_duration
-from askalike.tuning.run import DEFAULT_MEASURE
-from askalike.tuning.run import tune_archive as climb
+from askalike.tuning.run import tune_archive
+from askalike.tuning.state import parse_duration
 
 LEXICAL_RANKERS = ",".join(registry.names("similarity"))
-LEXICAL_MEASURE = "Success@10"
 
 
 def register(app: typer.Typer) -> None:
@@ -40,7 +38,7 @@ def tune(
     measure: Annotated[
         str,
         typer.Option(
-            help=f"What to maximise, as ir-measures writes it; default: {DEFAULT_MEASURE}.", show_default=False
+            help=f"What to maximise, as ir-measures writes it; default: {TUNING_MEASURE}.", show_default=False
         ),
     ] = "",
     settings: Annotated[
@@ -75,7 +73,18 @@ def tune(
     fixed = parse_assignments(settings or []) | ({"fields": fields} if fields else {})
     if only:
         _tune_lexical(
-            only, directory, fixed, dev, test, measure or LEXICAL_MEASURE, ranker_names, sample, folds, seed, rule, json
+            only,
+            directory,
+            fixed,
+            dev,
+            test,
+            measure or LEXICAL_TUNING_MEASURE,
+            ranker_names,
+            sample,
+            folds,
+            seed,
+            rule,
+            json,
         )
         return
     if dev or test or sample:
@@ -83,9 +92,9 @@ def tune(
     limit = parse_duration(budget)
     with Archive.open(directory) as archive:
         announce_compilation()
-        shown = _ladder.TuningPrinter(directory, measure or DEFAULT_MEASURE, quiet=json)
-        outcome = climb(
-            archive, budget_s=limit, encoder=encoder, measure=measure or DEFAULT_MEASURE, rule=rule, fixed=fixed, seed=seed,
+        shown = _ladder.TuningPrinter(directory, measure or TUNING_MEASURE, quiet=json)
+        outcome = tune_archive(
+            archive, budget_s=limit, encoder=encoder, measure=measure or TUNING_MEASURE, rule=rule, fixed=fixed, seed=seed,
             on_event=shown, log=print_remark,
         )  # fmt: skip
     if json:

@@ -103,3 +103,8 @@ def _latex_cell(cell: str | TableCell) -> str:
     if isinstance(cell, TableCell) and cell.mark:
         return f"{cell.text.translate(_LATEX_ESCAPES)}$^{{{cell.mark}}}$"
     return str(cell).translate(_LATEX_ESCAPES)
+
+
+def format_p(p: float) -> str:
+    """Return a p value with its relation sign: `= 0.031`, or `< 0.001` where three decimals would show 0."""
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"

@@ -15,7 +15,7 @@ from askalike.experiments.outcome import SeedResult
 from askalike.experiments.settings import Experiment
 from askalike.experiments.task import RankingTask
 from askalike.experiments.typing_curve import compute_typing_curve
-from askalike.labels.splits import labelled_splits
+from askalike.labels.splits import labelled_splits, splits_to_hold_out
 from askalike.rankers import Ranker, build_with_retry
 from askalike.store.archive import Archive
 from askalike.types import Progress, Split
@@ -77,7 +77,7 @@ def _compute_cell(context: CellContext, ranker: Ranker, label: str, name: str, p
     """Writes what is known of the cell and then its run: with that the cell is finished."""
     experiment, labels = context.experiment, context.labels
     seconds: dict[str, float] = {}
-    view = context.task.training_view(experiment.split)
+    view = context.task.training_view(splits_to_hold_out(context.archive, experiment.split))
     _time_step(seconds, "fit", lambda: ranker.fit(view))
     _time_step(seconds, "index", lambda: build_with_retry(ranker, view, progress))
     run = _time_step(seconds, "rank", lambda: context.task.rank(ranker, labels, experiment.k))

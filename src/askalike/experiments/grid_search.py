@@ -1,26 +1,19 @@
-"""Which settings of a ranker find most: they are tried on queries whose answers are known."""
+"""Grid search: the settings of a ranker with the highest mean of a measure, on queries with known answers."""
 
-import json
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import fsum, prod
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from askalike import rankers
+from askalike import rankers, registry
 from askalike.errors import InputError, SettingsError
-from askalike.evaluation.measures import evaluate
-from askalike.evaluation.names import parse_cutoff
-from askalike.evaluation.outcome import Evaluation
-from askalike.evaluation.trec import separate_ties
 from askalike.experiments.task import RankingTask
-from askalike.rankers._ranker import Ranker
+from askalike.experiments.trials import QueryValues, RankerSettings, Trial, TrialEvaluator, trial_key
+from askalike.rankers._ranker import Tunable
 from askalike.store.archive import Archive
-from askalike.types import Progress, Run, Split
+from askalike.types import Progress, Split
 
-RankerSettings = Mapping[str, Any]
 Grid = Mapping[str, Sequence[Any]]
 """Setting → the values to try."""
 SearchSpace = Grid | Sequence[Grid]
@@ -28,13 +21,15 @@ SearchSpace = Grid | Sequence[Grid]
 
 MAX_COMBINATIONS = 1_000
 """A grid of more combinations is searched one setting at a time, not exhaustively."""
-DEPTH = 100
-"""How deep a measure without a cut-off looks, as `evaluate` does."""
 
 
 @dataclass(frozen=True, slots=True)
 class GridSearchResult:
-    """The best settings (whole: `rankers.build(ranker, settings)`), their mean on n queries, and every trial's."""
+    """The best settings of a ranker, their mean on n queries, and every trial's settings and mean.
+
+    The settings are complete: `rankers.create(ranker, settings)`. The trials are in the order in which they were
+    tried; the first has the first value of every setting.
+    """
 
     ranker: str
     measure: str
@@ -42,7 +37,6 @@ class GridSearchResult:
     value: float
     n: int
     trials: Sequence[tuple[RankerSettings, float]]
-    """What was tried, in that order; the first is the first value of every setting."""
 
 
 def tune_ranker(
@@ -56,137 +50,127 @@ def tune_ranker(
     rule: str = "trec_eval",
     progress: Progress | None = None,
 ) -> GridSearchResult:
-    """The settings of a ranker with the highest mean of a measure; of equally good ones those tried first.
+    """Return the settings of a ranker with the highest mean of a measure; of equally good ones those tried first.
 
     space: every combination of a grid's values is tried, in declared order, the last setting changing fastest; a grid
     of more than 1,000 combinations is searched setting by setting, from its first values, until nothing improves.
-    fixed: settings that all trials have. progress: called with how many trials are done, and of how many.
-    Raises SettingsError for settings, a measure or a rule that are not known, and for an empty space.
+    fixed: settings that all trials have. progress: called with the number of trials done and of all trials.
+    Raises SettingsError for unknown settings, measures and rules, and for an empty space.
     """
-    with GridSearch(archive, ranker, labels, measure, rule) as sweep:
-        return sweep.search(space, fixed or {}, progress=progress)
+    with TrialEvaluator(RankingTask(archive), {"dev": labels}, [measure], rule) as evaluator:
+        return search_grid(evaluator, ranker, space, fixed or {}, progress=progress)
 
 
-class GridSearch:
-    """A ranker under many settings: each is ranked once for all queries, and remembered query by query.
+def search_grid(
+    evaluator: TrialEvaluator,
+    ranker: str,
+    space: SearchSpace,
+    fixed: RankerSettings,
+    query_ids: Iterable[str] | None = None,
+    progress: Progress | None = None,
+) -> GridSearchResult:
+    """Return the settings with the highest mean of the evaluator's first measure over some of the dev queries.
 
-    Indexes that the trials made are removed at the end, but for those of the settings given to `keep`.
+    query_ids: the queries that choose; all dev queries by default. See `tune_ranker` for the rest. Raises InputError
+    where none of the queries is measured.
     """
+    grids = _check_space(space, fixed)
+    queries = set(query_ids) if query_ids is not None else None
+    total = sum(min(_count_combinations(grid), MAX_COMBINATIONS) for grid in grids)
+    tried: dict[str, tuple[RankerSettings, float]] = {}
 
-    def __init__(
-        self,
-        archive: Archive,
-        ranker: str,
-        labels: Split,
-        measure: str,
-        rule: str = "trec_eval",
-        *,
-        task: RankingTask | None = None,
-        split: str = "",
-    ) -> None:
-        """`split` is the name of the labels', which a task of answers needs: nothing is learned from it."""
-        self.task, self.split = task or RankingTask(archive), split
-        self.archive, self.ranker, self.labels = archive, ranker, labels
-        self.measure, self.rule = measure, rule
-        self.depth = parse_cutoff(measure) or DEPTH
-        self._cached_values: dict[str, Mapping[str, float]] = {}
-        self._created_indexes: set[Path] = set()
+    def score(settings_list: Sequence[RankerSettings]) -> list[float]:
+        trials = [Trial(ranker, settings) for settings in settings_list]
+        keys = [trial_key(trial, "dev") for trial in trials]
+        new = {key: trial for key, trial in zip(keys, trials, strict=True) if key not in tried}
+        for (key, trial), values in zip(new.items(), evaluator.evaluate_trials(new.values()), strict=True):
+            tried[key] = trial.settings, _mean(values[evaluator.measures[0]], queries, ranker, evaluator.rule)
+            if progress:
+                progress(len(tried), max(total, len(tried)))
+        return [tried[key][1] for key in keys]
 
-    def __enter__(self) -> Self:
-        return self
+    for grid in grids:
+        if _count_combinations(grid) <= MAX_COMBINATIONS:
+            score(list(combinations(grid, fixed)))
+        else:
+            _search_coordinatewise(grid, fixed, score)
+    settings, value = max(tried.values(), key=lambda trial: trial[1])
+    [values] = evaluator.evaluate_trials([Trial(ranker, settings)])
+    n = sum(1 for q in values[evaluator.measures[0]] if queries is None or q in queries)
+    return GridSearchResult(ranker, evaluator.measures[0], settings, value, n, tuple(tried.values()))
 
-    def __exit__(self, *_: object) -> None:
-        for path in self._created_indexes:
-            shutil.rmtree(path, ignore_errors=True)
 
-    def keep_index(self, settings: RankerSettings) -> None:
-        """Leaves the indexes of these settings where they are."""
-        self._created_indexes -= set(
-            rankers.create(self.ranker, settings, self.archive.path).index_paths(self.task.documents)
+def combinations(grid: Grid, fixed: RankerSettings) -> Iterator[dict[str, Any]]:
+    """Yield every combination of a grid's values with the fixed settings; the last setting changes fastest."""
+    for values in product(*grid.values()):
+        yield {**fixed, **dict(zip(grid, values, strict=True))}
+
+
+def tuning_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequence[Grid]:
+    """Return the grids that a ranker declares, without the fixed settings.
+
+    A similarity's grids are its own, with the weights of the fields where the archive has titles and bodies. The first
+    values are the defaults, so that the first trial is the untuned ranker. Raises SettingsError for a ranker that
+    declares nothing to tune.
+    """
+    if ranker in registry.names("similarity"):
+        return _similarity_grids(archive, ranker, fixed)
+    created = rankers.create(ranker, fixed, archive.path)
+    if not isinstance(created, Tunable):
+        raise SettingsError(
+            f"{ranker} declares nothing to tune; name the values to try, as in tune = {{ KEY = [VALUE, VALUE] }}"
         )
-
-    def search(
-        self,
-        space: SearchSpace,
-        fixed: RankerSettings,
-        query_ids: Iterable[str] | None = None,
-        progress: Progress | None = None,
-    ) -> GridSearchResult:
-        """The settings with the highest mean over the queries `among` (default: all); see `tune`."""
-        grids = _check_space(space, fixed)
-        queries = set(query_ids) if query_ids is not None else None
-        tried: dict[str, tuple[RankerSettings, float]] = {}
-        total = sum(min(_count_combinations(grid), MAX_COMBINATIONS) for grid in grids)
-
-        def attempt(settings: RankerSettings) -> float:
-            key = _settings_key(settings)
-            if key not in tried:
-                tried[key] = settings, self.mean(settings, queries)
-                if progress:
-                    progress(len(tried), max(total, len(tried)))
-            return tried[key][1]
-
-        for grid in grids:
-            search = _search_exhaustively if _count_combinations(grid) <= MAX_COMBINATIONS else _search_coordinatewise
-            search(grid, fixed, attempt)
-        settings, value = max(tried.values(), key=lambda trial: trial[1])
-        n = sum(1 for q in self.query_values(settings) if queries is None or q in queries)
-        return GridSearchResult(self.ranker, self.measure, settings, value, n, tuple(tried.values()))
-
-    def mean(self, settings: RankerSettings, query_ids: set[str] | None = None) -> float:
-        """The mean of the measure over some of the queries. Raises InputError where none of them is measured."""
-        counted = [v for q, v in self.query_values(settings).items() if query_ids is None or q in query_ids]
-        if not counted:
-            raise InputError(f"nothing to tune {self.ranker} on: none of the queries is measured (rule {self.rule})")
-        return fsum(counted) / len(counted)
-
-    def query_values(self, settings: RankerSettings) -> Mapping[str, float]:
-        """The measure of each query under these settings."""
-        key = _settings_key(settings)
-        if key not in self._cached_values:
-            self._cached_values[key] = self.evaluate_run(self.rank(settings)).per_query(self.measure)
-        return self._cached_values[key]
-
-    def evaluate_run(self, run: Run, labels: Split | None = None) -> Evaluation:
-        """A run measured on all queries of the labels."""
-        return evaluate(separate_ties(run), (labels or self.labels).qrels, [self.measure], self.rule)
-
-    def rank(self, settings: RankerSettings, labels: Split | None = None) -> Run:
-        """The queries ranked under these settings, as deep as the measure looks."""
-        ranker, own = self._build_ranker(settings), labels or self.labels
-        return self.task.fit_and_rank(ranker, own, self.split, self.depth, None)
-
-    def _build_ranker(self, settings: RankerSettings) -> Ranker:
-        ranker = rankers.create(self.ranker, settings, self.archive.path)
-        if self.task.kind == "answers":
-            ranker = ranker.fit(self.task.training_view(self.split))
-        self._created_indexes |= {path for path in ranker.index_paths(self.task.documents) if not path.exists()}
-        return ranker
+    return [_drop_fixed(grid, fixed) for grid in created.grids]
 
 
-def _search_exhaustively(grid: Grid, fixed: RankerSettings, score_settings: Callable[[RankerSettings], float]) -> None:
-    for settings in combinations(grid, fixed):
-        score_settings(settings)
+def lexical_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequence[Grid]:
+    """Return the `tuning_grids` of a similarity or a hybrid of similarities. Raises SettingsError for other rankers."""
+    known = registry.names("similarity")
+    created = rankers.create(ranker, fixed, archive.path) if ranker in rankers.names() else None
+    parts = created.values.get("parts", ()) if created else ()
+    if ranker not in known and not (parts and set(parts) <= set(known)):
+        raise SettingsError(
+            f"{ranker!r} is not a lexical ranker; those that tune knows are: {', '.join(known)}, and hybrids of them "
+            "(hybrid with --set parts=bm25,tfidf)"
+        )
+    return tuning_grids(archive, ranker, fixed)
+
+
+def _similarity_grids(archive: Archive, similarity: str, fixed: RankerSettings) -> Sequence[Grid]:
+    weights: Grid = {}
+    if fixed.get("fields", "title,body") == "title,body" and _has_bodies(archive):
+        weights = registry.load("ranker", "lexical").GRID
+    return [_drop_fixed({**weights, **grid}, fixed) for grid in registry.load("similarity", similarity).GRIDS]
+
+
+def _has_bodies(archive: Archive) -> bool:
+    return archive.connection.execute("SELECT 1 FROM questions WHERE body != '' LIMIT 1").fetchone() is not None
+
+
+def _drop_fixed(grid: Grid, fixed: RankerSettings) -> Grid:
+    return {name: values for name, values in grid.items() if name not in fixed}
 
 
 def _search_coordinatewise(
-    grid: Grid, fixed: RankerSettings, score_settings: Callable[[RankerSettings], float]
+    grid: Grid, fixed: RankerSettings, score: Callable[[Sequence[RankerSettings]], list[float]]
 ) -> None:
-    """Moves each setting in turn to its best value, the others held, until no move improves."""
-    here = {**fixed, **{name: values[0] for name, values in grid.items()}}
+    """Move each setting in turn to its best value, the others held, until no move improves."""
+    best = {**fixed, **{name: values[0] for name, values in grid.items()}}
     improved = True
     while improved:
         improved = False
         for name, values in grid.items():
-            best = max(({**here, name: value} for value in values), key=score_settings)
-            if score_settings(best) > score_settings(here):
-                here, improved = best, True
+            moves = [{**best, name: value} for value in values]
+            scores = score(moves)
+            if max(scores) > score([best])[0]:
+                best, improved = moves[scores.index(max(scores))], True
 
 
-def combinations(grid: Grid, fixed: RankerSettings) -> Iterator[dict[str, Any]]:
-    """Every combination of a grid's values, with the fixed settings; the last setting changes fastest."""
-    for values in product(*grid.values()):
-        yield {**fixed, **dict(zip(grid, values, strict=True))}
+def _mean(values: QueryValues, query_ids: set[str] | None, ranker: str, rule: str) -> float:
+    counted = [value for query, value in values.items() if query_ids is None or query in query_ids]
+    if not counted:
+        raise InputError(f"nothing to tune {ranker} on: none of the queries is measured (rule {rule})")
+    return fsum(counted) / len(counted)
 
 
 def _check_space(space: SearchSpace, fixed: RankerSettings) -> Sequence[Grid]:
@@ -203,7 +187,3 @@ def _check_space(space: SearchSpace, fixed: RankerSettings) -> Sequence[Grid]:
 
 def _count_combinations(grid: Grid) -> int:
     return prod(len(values) for values in grid.values())
-
-
-def _settings_key(settings: RankerSettings) -> str:
-    return json.dumps(settings, sort_keys=True, default=str)

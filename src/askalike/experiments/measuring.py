@@ -1,8 +1,7 @@
 """How well a ranker finds what an archive's labels say: the archive's splits, its ranker, one evaluation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.evaluation.macro import MacroEvaluation
@@ -10,14 +9,21 @@ from askalike.evaluation.measures import evaluate
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels import splits
-from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
+from askalike.labels.splits import labelled_splits, load_split, restrict_split, splits_to_hold_out
 from askalike.rankers import Ranker, build_with_retry
 from askalike.store.archive import Archive
 from askalike.types import Columns, Progress, Run, Split
 
-T = TypeVar("T")
-
 DEFAULT_MEASURES = ("Success@1", "Success@5", "Success@10", "AP", "RR")
+"""What an evaluation reports."""
+LEADING_MEASURE = "Success@5"
+"""The measure of a plain sentence, and of promotion: people know what it means."""
+TUNING_MEASURE = "nDCG@10"
+"""What tuning chooses by: the place of the relevant document says more, of few queries, than whether it is in five."""
+LEXICAL_TUNING_MEASURE = "Success@10"
+"""What tuning of lexical rankers alone chooses by."""
+DEFAULT_DEPTH = 100
+"""How deep a measure without a cut-off looks."""
 
 
 def default_split(archive: Archive) -> str:
@@ -61,26 +67,21 @@ def evaluate_ranker(
     measures: Sequence[str] = DEFAULT_MEASURES,
     *,
     rule: str = "trec_eval",
-    k: int = 100,
+    k: int = DEFAULT_DEPTH,
     progress: Progress | None = None,
 ) -> Evaluation | MacroEvaluation:
-    """A ranker's measures on a split; over an archive of several groups (CQADupStack's forums), their macro average.
+    """Return a ranker's measures on a split; over an archive of several groups (CQADupStack's forums), their average.
 
     The ranker's own order counts: equal scores are told apart before the rule sees them, as in a run that is written.
     A query that is a question of the archive never finds itself.
     """
-    labels = load_split(archive, split_name)
-    unknown = splits_to_hold_out(archive, split_name)
-
-    def measured(group: str | None, part: Split) -> Evaluation:
-        run = _rank_group(archive, ranker, group, part, k, progress, unknown)
-        return evaluate(separate_ties(run), part.qrels, measures, rule)
-
-    groups: Sequence[str] = archive.meta.get("groups") or ()
-    if not groups:
-        return measured(None, labels)
-    parts = {group: _restrict_to_group(labels, group) for group in groups}
-    return MacroEvaluation({group: measured(group, part) for group, part in parts.items() if part.queries})
+    held_out = splits_to_hold_out(archive, split_name)
+    evaluations = {}
+    for group, labels in _split_groups(archive, load_split(archive, split_name)).items():
+        run = _rank_group(archive, ranker, group, labels, k, progress, held_out)
+        evaluations[group] = evaluate(separate_ties(run), labels.qrels, measures, rule)
+    alone = evaluations.get(None)
+    return alone or MacroEvaluation({str(group): evaluation for group, evaluation in evaluations.items()})
 
 
 def rank_split(
@@ -91,17 +92,14 @@ def rank_split(
     progress: Progress | None = None,
     held_out_splits: Sequence[str] = (),
 ) -> Run:
-    """The queries of a split ranked, those of each group of an archive within that group; fitted and indexed before.
+    """Fit and build a ranker and rank the queries of a split, those of each group of an archive within that group.
 
-    hidden: the splits of whose labels the ranker makes no use while it ranks.
+    held_out_splits: the splits whose labels the ranker does not see while it ranks.
     """
-    groups: Sequence[str | None] = archive.meta.get("groups") or (None,)
     columns: dict[str, Columns] = {}
-    for group in groups:
-        part = labels if group is None else _restrict_to_group(labels, group)
-        if part.queries:
-            run = _rank_group(archive, ranker, group, part, k, progress, held_out_splits)
-            columns |= {query: run.columns(query) for query in run}
+    for group, part in _split_groups(archive, labels).items():
+        run = _rank_group(archive, ranker, group, part, k, progress, held_out_splits)
+        columns |= {query: run.columns(query) for query in run}
     return Run(columns)
 
 
@@ -118,11 +116,12 @@ def _rank_group(
     return build_with_retry(fitted, view, progress).rank(labels.queries, k, candidates=labels.candidates)
 
 
-def _restrict_to_group(labels: Split, group: str) -> Split:
-    """What of a split belongs to one group."""
-    candidates = _rows_of_group(labels.candidates, group) if labels.candidates is not None else None
-    return Split(_rows_of_group(labels.queries, group), _rows_of_group(labels.qrels, group), candidates)
-
-
-def _rows_of_group(rows: Mapping[str, T], group: str) -> dict[str, T]:
-    return {id: row for id, row in rows.items() if id.startswith(f"{group}/")}
+def _split_groups(archive: Archive, labels: Split) -> dict[str | None, Split]:
+    """Return the queries of each group that has any; all of them, under None, where the archive has no groups."""
+    groups: Sequence[str] = archive.meta.get("groups") or ()
+    if not groups:
+        return {None: labels}
+    parts = {
+        group: restrict_split(labels, {q for q in labels.queries if q.startswith(f"{group}/")}) for group in groups
+    }
+    return {group: part for group, part in parts.items() if part.queries}

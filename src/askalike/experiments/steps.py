@@ -5,12 +5,14 @@ from typing import Any
 
 from askalike.config import validate_settings
 from askalike.errors import SettingsError
-from askalike.experiments import search_spaces as spaces
-from askalike.experiments.grid_search import GridSearch
+from askalike.experiments import grid_search as spaces
+from askalike.experiments.grid_search import search_grid
 from askalike.experiments.outcome import ExperimentResult
 from askalike.experiments.settings import PartitionSettings
 from askalike.experiments.task import RankingTask
+from askalike.experiments.trials import TrialEvaluator
 from askalike.labels import partitions
+from askalike.labels.splits import splits_to_hold_out
 from askalike.labels.splitters import SPLITTERS
 from askalike.store.archive import Archive
 from askalike.types import Progress, Split
@@ -35,8 +37,9 @@ def tune_system(
 ) -> tuple[dict[str, Any], float, int]:
     """The best settings on a split (its name and labels), their value of the measure, and how many were tried."""
     name, labels = dev
-    with GridSearch(task.archive, ranker, labels, measure, rule, task=task, split=name) as sweep:
-        found = sweep.search(grids, fixed, progress=progress)
+    held_out = splits_to_hold_out(task.archive, name)
+    with TrialEvaluator(task, {"dev": labels}, [measure], rule, held_out_splits=held_out) as evaluator:
+        found = search_grid(evaluator, ranker, grids, fixed, progress=progress)
     return dict(found.settings), found.value, len(found.trials)
 
 

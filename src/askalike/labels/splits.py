@@ -107,7 +107,7 @@ def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") ->
     if kind == "answers" and name == ANSWERS_SPLIT and (answered := load_answers_split(archive)).queries:
         return answered
     if part := labels.partition_parts(archive.connection).get(name):
-        return _restrict(load_split(archive, part.source_split, kind), labels.part_query_ids(archive.connection, part))
+        return restrict_split(load_split(archive, part.source_split, kind), labels.part_query_ids(archive.connection, part))
     names = ", ".join(labelled_splits(archive, kind)) or "none; import an evaluation set, or duplicate links"
     raise ArchiveError(f"{archive.path}: no split {name!r} with judged {kind}; there are: {names}")
 
@@ -174,8 +174,8 @@ def _load_derived(archive: Archive, name: str) -> Split:
     return Split(queries, qrels)
 
 
-def _restrict(parent: Split, query_ids: set[str]) -> Split:
-    """Return a split of some of the queries of another."""
+def restrict_split(parent: Split, query_ids: set[str]) -> Split:
+    """Return a split of some of the queries of another. A query without candidates has none in it either."""
 
     def restrict(rows: Mapping[str, T]) -> dict[str, T]:
         return {id: row for id, row in rows.items() if id in query_ids}

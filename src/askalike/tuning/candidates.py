@@ -1,81 +1,68 @@
-"""The ladder: what is tried, from the simplest to the most complex, and what each rung needs."""
+"""The ladder: what is tried, from the simplest to the most complex, and what each family of candidates needs."""
 
 import importlib.util
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, product
 from typing import Any
 
 from askalike import registry
-from askalike.experiments.grid_search import Grid
-from askalike.experiments.search_spaces import lexical_grids
+from askalike.experiments.grid_search import Grid, lexical_grids
+from askalike.experiments.trials import RankerSettings, Trial
 from askalike.store.archive import Archive
-
-RankerSettings = Mapping[str, Any]
 
 DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""
 PRETRAINED_RANKER = "pretrained"
-"""The ranker that a pre-trained encoder is by itself."""
+"""The ranker of a pre-trained encoder by itself."""
 HYBRID_WEIGHTS = ((4.0, 1.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0))
-"""What words and vectors count in a hybrid."""
+"""The weights of the lexical and the dense part of a hybrid."""
 VOTES_RANKER = "votes"
 VOTE_WEIGHTS = (0.1, 0.2, 0.4, 0.7, 1.0)
-"""What votes count beside words and vectors, whose weights add up to 1."""
+"""The weights of votes, relative to the sum of the other parts' weights."""
 
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A ranker with settings, as `rankers.build` takes them."""
-
-    ranker: str
-    settings: RankerSettings = field(default_factory=dict)
-
-    @property
-    def part_names(self) -> Sequence[str]:
-        """The rankers that it is made of, those of its parts too; none where it is not made of any."""
-        return [name for key, value in self.settings.items() if key.split(".")[-1] == "parts" for name in value]
+UNTUNED, TUNED, WITH_VOTES = 0, 1, 2
+DISTINCT_LEVELS = 4
+"""The number of kinds of candidates of one family, and how much higher the level of each is with distinct hits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Trials of one kind, of which the best stands for it. The fewer its `level`, the simpler it is."""
+    """Trials of one kind, of which the best stands for the candidate.
+
+    level: the lower, the simpler. lexical_base: the lexical ranker that is a part of all its trials, if one is.
+    """
 
     name: str
     level: int
     trials: Sequence[Trial]
     lexical_base: Trial | None = None
-    """The lexical ranker that is a part of all its trials."""
 
     @property
     def is_lexical(self) -> bool:
-        """Whether it goes by words alone."""
+        """Whether it is a lexical ranker, without votes."""
         return self.level in (UNTUNED, TUNED)
-
-
-UNTUNED, TUNED, WITH_VOTES = 0, 1, 2
-DISTINCT_LEVELS = 4
-"""The kinds of a rung, and how much less simple each is with distinct hits."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateFamily:
-    """A ranker by vectors, tried alone and with words. `recipe`: how it is trained, for what is not there yet."""
+    """A dense ranker, tried alone and in hybrids with the lexical one.
+
+    recipe: the recipe that trains it; None for a ranker that needs no training. needs_teacher: whether it needs a
+    pre-trained encoder. required_modules: Python modules that must be installed. signals: the training signals that
+    it may learn from, as far as the archive has them; weak_signals are added where those give too few pairs.
+    pairs_per_second: how many training pairs of titles one processor core learns, a first guess. recipe_settings:
+    settings of the recipe beside the signals.
+    """
 
     name: str
     recipe: str | None = None
     needs_teacher: bool = False
-    """Whether it needs a pre-trained encoder."""
     required_modules: Sequence[str] = ()
-    """Modules."""
     signals: Sequence[str] = ()
-    """What it may learn from; those of them that the archive has are taken."""
     pairs_per_second: float = 0.0
-    """Training pairs of titles, as one processor core learns them: a first guess."""
     recipe_settings: RankerSettings = field(default_factory=dict)
-    """Of its recipe, beside the signals."""
     weak_signals: Sequence[str] = ()
-    """Signals that it learns from, too, where the others are too few."""
 
 
 LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings")
@@ -99,28 +86,28 @@ LADDER = (
     CandidateFamily("siamese_lstm", "siamese_lstm", False, NEURAL_MODULES, ("question_answer",), 100),
     CandidateFamily(PRETRAINED_RANKER, needs_teacher=True, required_modules=("sentence_transformers",)),
 )
-"""A new rung is a line here."""
+"""From the simplest to the most complex. A new family is one entry here."""
 
 
 def missing_module(family: CandidateFamily) -> str | None:
-    """The module that a rung needs and that is not installed."""
+    """Return the first module that a family needs and that is not installed."""
     return next((name for name in family.required_modules if importlib.util.find_spec(name) is None), None)
 
 
 def lexical_candidates(archive: Archive, fixed: RankerSettings) -> Iterator[Candidate]:
-    """The default as it comes, then each similarity tuned, one setting at a time away from its defaults.
+    """Yield the default ranker untuned, then each similarity tuned, one setting at a time away from its defaults.
 
     What is tried does not depend on labels, so that nested folds can share it.
     """
     yield Candidate(DEFAULT_RANKER, UNTUNED, (Trial(DEFAULT_RANKER),))
     for name in registry.names("similarity"):
-        stars = [settings for grid in lexical_grids(archive, name, fixed) for settings in vary_one_setting(grid)]
-        unique = {tuple(sorted(s.items())): s for s in stars}
-        yield Candidate(f"{name}, tuned", TUNED, tuple(Trial(name, s) for s in unique.values()))
+        settings_list = [settings for grid in lexical_grids(archive, name, fixed) for settings in vary_one(grid)]
+        unique = {tuple(sorted(settings.items())): settings for settings in settings_list}
+        yield Candidate(f"{name}, tuned", TUNED, tuple(Trial(name, settings) for settings in unique.values()))
 
 
-def vary_one_setting(grid: Grid) -> Iterator[dict[str, Any]]:
-    """The first values of a grid, and all combinations that differ from them in one setting."""
+def vary_one(grid: Grid) -> Iterator[dict[str, Any]]:
+    """Yield the first values of a grid, and all combinations that differ from them in one setting."""
     first = {name: values[0] for name, values in grid.items()}
     yield first
     for name, values in grid.items():
@@ -128,7 +115,7 @@ def vary_one_setting(grid: Grid) -> Iterator[dict[str, Any]]:
 
 
 def dense_candidates(base: Trial, dense: Trial, name: str, level: int, has_votes: bool) -> Iterator[Candidate]:
-    """A ranker by vectors alone, then beside the lexical one under several weights; then both of these with votes."""
+    """Yield a dense ranker alone, then in a hybrid with the lexical base under several weights; then both with votes."""
     both = f"{base.ranker} + {name}"
     yield Candidate(name, level, (dense,))
     yield Candidate(f"hybrid ({both})", level + 1, tuple(hybrid_trials((base, dense), HYBRID_WEIGHTS)), base)
@@ -138,35 +125,33 @@ def dense_candidates(base: Trial, dense: Trial, name: str, level: int, has_votes
 
 
 def votes_candidate(
-    name: str, level: int, trials: Sequence[Trial], weight_choices: Sequence[Sequence[float]], base: Trial | None = None
+    name: str, level: int, parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]], base: Trial | None = None
 ) -> Candidate:
-    """Rankers together with the documents' votes, which count more and more."""
-    weights = [(*share, round(votes * sum(share), 3)) for share, votes in product(weight_choices, VOTE_WEIGHTS)]
-    return Candidate(
-        f"hybrid ({name} + {VOTES_RANKER})", level, tuple(hybrid_trials((*trials, Trial(VOTES_RANKER)), weights)), base
-    )
+    """Return a hybrid of rankers and the documents' votes, under each choice of weights and each weight of votes."""
+    weights = [(*choice, round(votes * sum(choice), 3)) for choice, votes in product(weight_choices, VOTE_WEIGHTS)]
+    trials = tuple(hybrid_trials((*parts, Trial(VOTES_RANKER)), weights))
+    return Candidate(f"hybrid ({name} + {VOTES_RANKER})", level, trials, base)
 
 
-def hybrid_trials(trials: Sequence[Trial], weight_choices: Sequence[Sequence[float]]) -> Iterator[Trial]:
-    """Several rankers together, under each choice of weights."""
+def hybrid_trials(parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]]) -> Iterator[Trial]:
+    """Yield a hybrid of the parts under each choice of weights."""
     for weights in weight_choices:
-        yield Trial("hybrid", {**_composite_settings(*trials), "weights": list(weights)})
+        yield Trial("hybrid", {**_composite_settings(*parts), "weights": list(weights)})
 
 
 def distinct_candidate(candidate: Candidate, trial: Trial) -> Candidate:
-    """A trial of a candidate whose hits are all different questions."""
+    """Return a trial of a candidate with distinct hits: no two of them ask the same."""
     level = max(candidate.level, WITH_VOTES) + DISTINCT_LEVELS
-    return Candidate(
-        f"distinct ({candidate.name})", level, (Trial("distinct", _composite_settings(trial)),), candidate.lexical_base
-    )
-
-
-def _composite_settings(*trials: Trial) -> RankerSettings:
-    """The settings of a ranker that has these as its parts."""
-    own = {f"{part.ranker}.{key}": value for part in trials for key, value in part.settings.items()}
-    return {"parts": [part.ranker for part in trials], **own}
+    trials = (Trial("distinct", _composite_settings(trial)),)
+    return Candidate(f"distinct ({candidate.name})", level, trials, candidate.lexical_base)
 
 
 def family_levels() -> Iterator[int]:
-    """So many for each rung, above the lexical ones: what is a kind of it, and those with distinct hits."""
+    """Yield the first level of each family, above the lexical ones, with room for its kinds and their distinct hits."""
     return count(WITH_VOTES + DISTINCT_LEVELS + 1, 2 * DISTINCT_LEVELS)
+
+
+def _composite_settings(*parts: Trial) -> RankerSettings:
+    """Return the settings of a ranker that has these parts."""
+    settings = {f"{part.ranker}.{key}": value for part in parts for key, value in part.settings.items()}
+    return {"parts": [part.ranker for part in parts], **settings}

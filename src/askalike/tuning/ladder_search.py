@@ -1,4 +1,4 @@
-"""Climbing the ladder: each rung is tried if there is time for it, and told what it was worth."""
+"""The search up the ladder: each family of candidates is tried if there is time for it, and measured."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from math import fsum
 
 from askalike.errors import TrainingError
-from askalike.tuning.budget import Budget, format_duration
+from askalike.experiments.nested_estimate import nested_folds
+from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.tuning.candidates import (
     LADDER,
     WITH_VOTES,
     Candidate,
     CandidateFamily,
-    Trial,
     dense_candidates,
     distinct_candidate,
     family_levels,
@@ -21,22 +21,24 @@ from askalike.tuning.candidates import (
     votes_candidate,
 )
 from askalike.tuning.choice import EvaluatedTrial, choose, choose_lexical
-from askalike.tuning.measured import nested_folds
 from askalike.tuning.model_training import ModelTrainer, OutOfTimeError
+from askalike.tuning.state import Budget, format_duration
 from askalike.tuning.task import TuningTask
-from askalike.tuning.trial_evaluator import TrialEvaluator
 
 LEXICAL_BUDGET_SHARE = 0.3
-"""Of the budget, what the lexical rankers may take."""
+"""The share of the budget that lexical rankers may take."""
 INDEXED_PER_SECOND = 1_500.0
 """Questions that packaged and trained vectors encode and store a second: a cautious guess."""
 RANKINGS_PER_FAMILY = 20
-"""What the hybrids of a rung take, in rankings by words."""
+"""The time that the hybrids of a family take, in lexical rankings of dev."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """A candidate's best on the n queries that choose, by both measures, and how long it took to find."""
+    """A candidate's best trial on the n queries that choose, its means, and the seconds that the candidate took.
+
+    mean: by the measure that chooses. reported_mean: by LEADING_MEASURE.
+    """
 
     candidate: Candidate
     trial: Trial
@@ -48,7 +50,7 @@ class CandidateResult:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What was not tried, and why."""
+    """The name of a candidate or family that was not tried, and why."""
 
     name: str
     reason: str
@@ -59,91 +61,89 @@ EventListener = Callable[[Event], None]
 
 
 class LadderSearch:
-    """What is tried, and what that was worth."""
+    """Tries candidates and collects their values (`evaluated_trials`), results, and what was skipped."""
 
     def __init__(
-        self, evaluator: TrialEvaluator, trainer: ModelTrainer, budget: Budget, on_event: EventListener
+        self,
+        task: TuningTask,
+        evaluator: TrialEvaluator,
+        trainer: ModelTrainer,
+        budget: Budget,
+        on_event: EventListener,
     ) -> None:
-        self.evaluator, self.trainer, self.budget, self.on_event = evaluator, trainer, budget, on_event
-        self.archive, self.task, self.teacher = evaluator.archive, evaluator.task, trainer.teacher
+        self.task, self.evaluator, self.trainer, self.budget, self.on_event = task, evaluator, trainer, budget, on_event
+        self.archive, self.teacher = evaluator.task.archive, trainer.teacher
         self.has_votes = self.archive.view().has_votes
         self.evaluated_trials: list[EvaluatedTrial] = []
         self.candidate_results: list[CandidateResult] = []
         self.skipped: list[Skipped] = []
+        self._ranking_s = 0.0
 
     def try_lexical(self) -> None:
-        """The lexical rankers, as they come and tuned."""
-        latest = self.budget.remaining_s - LEXICAL_BUDGET_SHARE * self.budget.limit_s
+        """Try the lexical rankers, untuned and tuned, as long as their share of the budget lasts; then with votes."""
+        reserved = self.budget.remaining_s - LEXICAL_BUDGET_SHARE * self.budget.limit_s
         for candidate in lexical_candidates(self.archive, self.evaluator.fixed):
-            if self.evaluated_trials and not self.evaluator.ranking_s and not self._is_evaluated(candidate):
-                self.evaluator.time_ranking(self.evaluated_trials[0].trial)
-            needed = len(candidate.trials) * self.evaluator.ranking_s
-            if (
-                self.evaluated_trials
-                and self.budget.remaining_s - needed < latest
-                and not self._is_evaluated(candidate)
-            ):
-                self._skip(candidate.name, self._no_time_reason(needed, self.budget.remaining_s - latest))
+            is_optional = bool(self.evaluated_trials) and not self._is_evaluated(candidate)
+            if is_optional and not self._ranking_s:
+                self._ranking_s = self.evaluator.time_ranking(self.evaluated_trials[0].trial)
+            needed = len(candidate.trials) * self._ranking_s
+            if is_optional and self.budget.remaining_s - needed < reserved:
+                self._skip(candidate.name, _no_time_reason(needed, self.budget.remaining_s - reserved))
             else:
                 self._try_candidate(candidate)
         for base in self._lexical_bases() if self.has_votes else ():
             self._try_candidate(votes_candidate(base.ranker, WITH_VOTES, (base,), ((1.0,),), base))
 
     def try_dense(self) -> None:
-        """The ladder's rungs, each alone and with the lexical ranker that the queries choose.
+        """Try the families of the ladder, each alone and with the lexical rankers that the queries choose.
 
-        What needs no training comes first: what it takes is known, and a teacher then knows the archive's texts.
+        What needs no training comes first: its time is known, and a teacher has then encoded the archive's texts.
         """
-        for rung, level in sorted(
-            zip(LADDER, family_levels(), strict=False), key=lambda pair: pair[0].recipe is not None
-        ):
-            needed = self._estimate_s(rung)
-            why = self._skip_reason(rung) or (
-                self._no_time_reason(needed, self.budget.remaining_s) if needed > self.budget.remaining_s else ""
-            )
-            if why:
-                self._skip(rung.name, why)
+        levels = zip(LADDER, family_levels(), strict=False)
+        for family, level in sorted(levels, key=lambda pair: pair[0].recipe is not None):
+            if reason := self._skip_reason(family) or self._shortage_reason(family):
+                self._skip(family.name, reason)
                 continue
             try:
-                dense = self._dense_trial(rung)
+                dense = self._dense_trial(family)
             except (OutOfTimeError, TrainingError) as error:
-                self._skip(rung.name, str(error))
+                self._skip(family.name, str(error))
                 continue
             for base in self._lexical_bases():
-                for candidate in dense_candidates(base, dense, rung.name, level, self.has_votes):
+                for candidate in dense_candidates(base, dense, family.name, level, self.has_votes):
                     if candidate.lexical_base or not any(e.trial == candidate.trials[0] for e in self.evaluated_trials):
                         self._try_candidate(candidate)
 
     def try_distinct(self) -> None:
-        """What the queries choose so far, its hits all different questions, where the archive knows of such."""
-        known = self.archive.view(held_out_splits=self.task.held_out_splits).clusters().visible_names
-        for entry in self._choices_over_folds(choose) if known else ():
+        """Try what the queries choose so far with distinct hits, if the archive has duplicates that are not held out."""
+        clusters = self.archive.view(held_out_splits=self.task.held_out_splits).clusters()
+        for entry in self._choices_over_folds(choose) if clusters.visible_names else ():
             self._try_candidate(distinct_candidate(entry.candidate, entry.trial))
 
     def _try_candidate(self, candidate: Candidate) -> None:
-        started = time.monotonic()
-        found = [EvaluatedTrial(candidate, *worth) for worth in self.evaluator.evaluate_trials(candidate.trials)]
-        self.evaluated_trials += found
-        queries = sorted(found[0].values)
-        best = max(found, key=lambda entry: entry.mean(queries))
-        shown = fsum(best.reported_values.values()) / len(best.reported_values)
-        took = time.monotonic() - started
-        self.candidate_results.append(
-            CandidateResult(candidate, best.trial, best.mean(queries), shown, len(queries), took)
-        )
-        self.on_event(self.candidate_results[-1])
+        started, measure = time.monotonic(), self.evaluator.measures[0]
+        entries = [
+            EvaluatedTrial.from_values(candidate, trial, measure, values)
+            for trial, values in zip(candidate.trials, self.evaluator.evaluate_trials(candidate.trials), strict=True)
+        ]
+        self.evaluated_trials += entries
+        queries = sorted(entries[0].values)
+        best = max(entries, key=lambda entry: entry.mean(queries))
+        reported = fsum(best.reported_values.values()) / len(best.reported_values)
+        seconds = time.monotonic() - started
+        result = CandidateResult(candidate, best.trial, best.mean(queries), reported, len(queries), seconds)
+        self.candidate_results.append(result)
+        self.on_event(result)
 
     def _skip(self, name: str, reason: str) -> None:
         self.skipped.append(Skipped(name, reason))
         self.on_event(self.skipped[-1])
 
     def _is_evaluated(self, candidate: Candidate) -> bool:
-        return all(self.evaluator.state.trial_values(trial, "dev") is not None for trial in candidate.trials)
+        return all(self.evaluator.memory.trial_values(trial, "dev") is not None for trial in candidate.trials)
 
     def _dense_trial(self, family: CandidateFamily) -> Trial:
-        if family.recipe:
-            return self.trainer.train(family, self.budget)
-        return self._untrained_trial(family)
+        return self.trainer.train(family, self.budget) if family.recipe else self._untrained_trial(family)
 
     def _untrained_trial(self, family: CandidateFamily) -> Trial:
         return Trial(family.name, self.teacher.settings if self.teacher and family.needs_teacher else {})
@@ -157,25 +157,23 @@ class LadderSearch:
             return self.trainer.untrainable_reason(family)
         return None
 
+    def _shortage_reason(self, family: CandidateFamily) -> str | None:
+        needed = self._estimate_s(family)
+        return _no_time_reason(needed, self.budget.remaining_s) if needed > self.budget.remaining_s else None
+
     def _estimate_s(self, family: CandidateFamily) -> float:
-        """Seconds that a rung takes: to train, to encode all questions, and to rank."""
-        if self._skip_reason(family) or (not family.recipe and self._is_ranked(family)):
+        """Return the seconds that a family takes: to train, to encode all questions, and to rank."""
+        if not family.recipe and self._is_ranked(family):
             return 0.0
         if family.needs_teacher and not family.recipe:
-            takes = self.trainer.estimate_encoding_s()
+            encoding_s = self.trainer.estimate_encoding_s()
         else:
-            takes = len(self.archive.view()) / INDEXED_PER_SECOND
-        return (
-            takes
-            + RANKINGS_PER_FAMILY * self.evaluator.ranking_s
-            + (self.trainer.estimate_training_s(family) if family.recipe else 0.0)
-        )
+            encoding_s = len(self.archive.view()) / INDEXED_PER_SECOND
+        training_s = self.trainer.estimate_training_s(family) if family.recipe else 0.0
+        return encoding_s + RANKINGS_PER_FAMILY * self._ranking_s + training_s
 
     def _is_ranked(self, family: CandidateFamily) -> bool:
-        return self.evaluator.state.trial_values(self._untrained_trial(family), "dev") is not None
-
-    def _no_time_reason(self, needed_s: float, remaining_s: float) -> str:
-        return f"no time: it takes about {format_duration(needed_s)}, and {format_duration(max(remaining_s, 0.0))} are left"
+        return self.evaluator.memory.trial_values(self._untrained_trial(family), "dev") is not None
 
     def _lexical_bases(self) -> Sequence[Trial]:
         return [entry.trial for entry in self._choices_over_folds(choose_lexical)]
@@ -183,8 +181,14 @@ class LadderSearch:
     def _choices_over_folds(
         self, choose_from: Callable[[Sequence[EvaluatedTrial], Sequence[str]], EvaluatedTrial]
     ) -> Sequence[EvaluatedTrial]:
-        """What the queries choose: all of them, or those of all folds but one."""
+        """Return the different choices of all queries, and of those of all folds but one where folds measure."""
         queries = sorted(self.evaluated_trials[0].values)
-        among = [queries, *(rest for _, rest in nested_folds(self.task, queries))]
-        found = [choose_from(self.evaluated_trials, some) for some in among]
-        return [entry for n, entry in enumerate(found) if entry not in found[:n]]
+        query_sets = [queries]
+        if self.task.test is None:
+            query_sets += [rest for _, rest in nested_folds(queries, self.task.dev.qrels, seed=self.task.seed)]
+        choices = [choose_from(self.evaluated_trials, some) for some in query_sets]
+        return [entry for n, entry in enumerate(choices) if entry not in choices[:n]]
+
+
+def _no_time_reason(needed_s: float, remaining_s: float) -> str:
+    return f"no time: it takes about {format_duration(needed_s)}, and {format_duration(max(remaining_s, 0.0))} are left"

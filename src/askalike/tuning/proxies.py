@@ -1,5 +1,6 @@
-"""Queries made from an archive's own texts, for archives in which nobody has said what asks the same."""
+"""Proxy queries, made from an archive's own texts, for archives without labels."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -14,20 +15,18 @@ from askalike.text.clean import plain_text
 from askalike.types import Question, Split
 
 MAX_SAMPLED = 5_000
-"""So many questions are looked at,"""
+"""The number of questions that queries may be made of."""
 MAX_QUERIES = 1_000
-"""at most so many become queries,"""
 MIN_QUERIES = 40
-"""and at least so many."""
 ANSWER_WORDS = 25
-"""A query made of an answer has its first words."""
+"""A query made of an answer has so many of its first words."""
 KEPT_TITLE_SHARE = 0.6
 """The share of a title's words that a query made of it keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyTask:
-    """A task that nobody labelled. `fixed`: settings without which the query's own text would be found."""
+    """A task without labels. fixed: the settings that keep a query from being found by its own text."""
 
     name: str
     dev: Split
@@ -36,18 +35,18 @@ class ProxyTask:
 
 
 def make_proxy_task(archive: Archive, seed: int = 0) -> ProxyTask:
-    """The first of three that the archive has texts enough for; half of the queries choose, the others measure.
+    """Return the first of three tasks that the archive has enough texts for; half of the queries choose, half measure.
 
     An answer's first words find its question; a title finds its body; a title without some of its words finds itself.
-    Raises ArchiveError for an archive of too few texts.
+    Raises ArchiveError for an archive with too few texts.
     """
     questions = list(sample_questions(archive.view(), MAX_SAMPLED, seed))
-    for name, made, fixed in (
+    for name, pairs, fixed in (
         ("an answer's first words → its question", _queries_from_answers(archive, questions), {}),
         ("a title → its body", _queries_from_titles(questions), {"fields": "body"}),
         ("a title without some of its words → its question", _queries_from_shortened_titles(questions, seed), {}),
     ):
-        queries = dict(made)
+        queries = dict(pairs)
         drawn = shuffle_names(queries, seed)[:MAX_QUERIES]
         if len(drawn) >= MIN_QUERIES:
             half = len(drawn) // 2
@@ -59,16 +58,15 @@ def make_proxy_task(archive: Archive, seed: int = 0) -> ProxyTask:
 
 
 def _queries_from_answers(archive: Archive, questions: list[Question]) -> Iterator[tuple[str, Question]]:
-    """By question: its first answer's first words, unless another question has the same answer."""
-    firsts = {
-        id: answers[0] for id, answers in archive.view().get_answers_to(q.id for q in questions).items() if answers
-    }
+    """Yield the id of a question with the first words of its first answer, unless those come twice."""
+    answers = archive.view().get_answers_to(q.id for q in questions)
+    firsts = {id: of_question[0] for id, of_question in answers.items() if of_question}
     texts = {id: " ".join(islice(plain_text(a.body, a.markup).split(), ANSWER_WORDS)) for id, a in firsts.items()}
-    seen = list(texts.values())
-    once = {text for text, n in zip(*np.unique(seen, return_counts=True), strict=True) if n == 1} if seen else set()
+    counts = Counter(texts.values())
     for question in questions:
-        if texts.get(question.id) in once and len(texts[question.id].split()) > 3:
-            yield question.id, _proxy_query(question, texts[question.id])
+        text = texts.get(question.id, "")
+        if counts[text] == 1 and len(text.split()) > 3:
+            yield question.id, _proxy_query(question, text)
 
 
 def _queries_from_titles(questions: list[Question]) -> Iterator[tuple[str, Question]]:
@@ -82,12 +80,12 @@ def _queries_from_shortened_titles(questions: list[Question], seed: int) -> Iter
     for question in questions:
         words = question.title.split()
         if len(words) > 3:
-            kept = np.sort(random.permutation(len(words))[: max(2, round(KEPT_TITLE_SHARE * len(words)))])
-            yield question.id, _proxy_query(question, " ".join(words[n] for n in kept))
+            positions = np.sort(random.permutation(len(words))[: max(2, round(KEPT_TITLE_SHARE * len(words)))])
+            yield question.id, _proxy_query(question, " ".join(words[n] for n in positions))
 
 
 def _proxy_query(question: Question, text: str) -> Question:
-    """A query with an id of its own: one with the question's would not find it."""
+    """Return a query with an id of its own: a query never finds the question with its own id."""
     return Question(f"{question.id} proxy", text, language=question.language)
 
 

@@ -1,38 +1,42 @@
-"""Tuning: the ladder is climbed as long as there is time, one ranker is chosen, measured once, and put into service."""
+"""Tuning: candidates are tried as long as there is time, one is chosen, measured once, and put into service."""
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
+from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport, calibrate
 from askalike.errors import AskalikeError
 from askalike.evaluation.names import canonical_name
+from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE
+from askalike.experiments.task import RankingTask
+from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.packages import find_model
-from askalike.rankers import build_with_retry
+from askalike.rankers import Ranker, build_with_retry
 from askalike.store.archive import Archive
 from askalike.store.content import content_hash
 from askalike.store.deployments import get_served_ranker, serve_ranker
-from askalike.tuning.budget import Budget
-from askalike.tuning.candidates import DEFAULT_RANKER, LADDER, Trial
+from askalike.tuning.candidates import DEFAULT_RANKER, LADDER
 from askalike.tuning.ladder_search import CandidateResult, EventListener, LadderSearch, Skipped
-from askalike.tuning.measured import evaluate_choice
 from askalike.tuning.model_training import ModelTrainer
-from askalike.tuning.state import TuningState
+from askalike.tuning.promotion import is_served
+from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import TuningTask, make_task
 from askalike.tuning.teacher import Teacher
-from askalike.tuning.trial_evaluator import TrialEvaluator
-from askalike.tuning.verdict import TuningVerdict
+from askalike.tuning.verdict import TuningVerdict, reach_verdict
 
 STATE_VERSION = 2
-"""Of what tuning does: what another version has found out does not count."""
-DEFAULT_MEASURE = "nDCG@10"
-"""What chooses and decides: where the right one stands says more, of few queries, than whether it is among five."""
+"""The version of the search; the state of a run of another version does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """The verdict, everything that was tried, and the calibration of what serves, or why it has none."""
+    """The verdict, the result of every candidate, what was skipped, and the calibration of the ranker that serves.
+
+    calibration_result: None where it is not calibrated, and uncalibrated_reason says why. spent_s: the seconds of this
+    call and of those that it goes on from.
+    """
 
     verdict: TuningVerdict
     candidate_results: Sequence[CandidateResult]
@@ -40,7 +44,6 @@ class TuningResult:
     calibration_result: CalibrationReport | None
     uncalibrated_reason: str | None
     spent_s: float
-    """By this call and those that it goes on from."""
 
 
 def tune_archive(
@@ -48,19 +51,20 @@ def tune_archive(
     *,
     budget_s: float = 600.0,
     encoder: str = "",
-    measure: str = DEFAULT_MEASURE,
+    measure: str = TUNING_MEASURE,
     rule: str = "trec_eval",
     fixed: Mapping[str, Any] | None = None,
     seed: int = 0,
     on_event: EventListener = lambda event: None,
     log: Callable[[str], None] = lambda line: None,
 ) -> TuningResult:
-    """Finds the ranker that serves an archive best, puts it into service and calibrates it.
+    """Find the ranker that serves an archive best, put it into service and calibrate it.
 
     encoder: a pre-trained encoder's folder or package, which teaches and competes. fixed: settings that all rankers
-    have. tell: called with the task, each candidate tried, and each left out. The same call goes on where another was
-    interrupted, with a budget of its own, and tries what was left out as far as that reaches. Raises ArchiveError
-    where there is nothing to tune on, SettingsError for a measure, rule, encoder or setting that is not known.
+    have. on_event: called with the task, the result of each candidate, and each skipped one. The same call goes on
+    where another was interrupted, with a budget of its own, and tries what was skipped as far as that reaches.
+    Raises ArchiveError where there is nothing to tune on, SettingsError for an unknown measure, rule, encoder or
+    setting.
     """
     canonical_name(measure)
     if encoder:
@@ -68,47 +72,61 @@ def tune_archive(
     task = make_task(archive, seed)
     state = TuningState(archive.path, [STATE_VERSION, content_hash(archive), measure, rule, dict(fixed or {}), seed])
     teacher = Teacher(encoder, archive.view(), state) if encoder else None
-    bench = TrialEvaluator(archive, task, measure, rule, state, fixed, teacher)
-    climb = LadderSearch(bench, ModelTrainer(archive, task, state, teacher, log), Budget(budget_s), on_event)
+    evaluator = TrialEvaluator(
+        RankingTask(archive),
+        {"dev": task.dev, "test": task.evaluation_split},
+        (measure, LEADING_MEASURE),
+        rule,
+        held_out_splits=task.held_out_splits,
+        fixed={**(fixed or {}), **task.fixed},
+        memory=state,
+        prepare=teacher.share_encoder if teacher else lambda ranker: None,
+    )
+    trainer = ModelTrainer(archive, task, state, teacher, log)
+    search = LadderSearch(task, evaluator, trainer, Budget(budget_s), on_event)
     on_event(task)
-    climb.try_lexical()
-    climb.try_dense()
-    climb.try_distinct()
-    verdict = evaluate_choice(bench, climb.evaluated_trials)
-    serving = verdict.served_trial.trial
-    bench.remove_indexes([serving, Trial(DEFAULT_RANKER)])
-    result, why = _serve_and_calibrate(archive, bench, task, verdict, climb.trainer.label_trained_models)
-    if teacher and not {rung.name for rung in LADDER if rung.needs_teacher} & {left.name for left in climb.skipped}:
+    search.try_lexical()
+    search.try_dense()
+    search.try_distinct()
+    verdict = reach_verdict(task, evaluator, search.evaluated_trials)
+
+    served_fixed = {name: value for name, value in (fixed or {}).items() if name not in task.fixed}
+    served = verdict.served_trial.trial
+    settings = {**served_fixed, **served.settings}
+    ranker = _create_ranker(archive, Trial(served.ranker, settings), teacher)
+    evaluator.keep_index(ranker)
+    evaluator.keep_index(_create_ranker(archive, Trial(DEFAULT_RANKER, served_fixed), teacher))
+    evaluator.remove_indexes()
+    if get_served_ranker(archive) is None or not is_served(archive, ranker):
+        serve_ranker(archive, served.ranker, settings, verdict.sentence)
+    calibration_result, reason = _calibrate(archive, ranker, task, served, trainer.label_trained_models)
+    if teacher and not {family.name for family in LADDER if family.needs_teacher} & {s.name for s in search.skipped}:
         teacher.clear_memory()
-    return TuningResult(verdict, climb.candidate_results, climb.skipped, result, why, state.spent_s)
+    return TuningResult(verdict, search.candidate_results, search.skipped, calibration_result, reason, state.spent_s)
 
 
-def _serve_and_calibrate(
-    archive: Archive,
-    evaluator: TrialEvaluator,
-    task: TuningTask,
-    verdict: TuningVerdict,
-    label_trained_models: AbstractSet[str],
+def _create_ranker(archive: Archive, trial: Trial, teacher: Teacher | None) -> Ranker:
+    ranker = rankers.create(trial.ranker, trial.settings, archive.path)
+    if teacher:
+        teacher.share_encoder(ranker)
+    return ranker
+
+
+def _calibrate(
+    archive: Archive, ranker: Ranker, task: TuningTask, served: Trial, label_trained_models: AbstractSet[str]
 ) -> tuple[CalibrationReport | None, str | None]:
-    """Puts the verdict's ranker into service and calibrates it; why not, where it cannot be.
+    """Build and calibrate the ranker that serves. Return the report, or None and why it cannot be calibrated.
 
-    labelled: the models that have learned from labels: what one of them is in is calibrated on the test part alone.
+    A ranker with one of the label-trained models as a part is calibrated on the test part alone.
     """
-    trial = verdict.served_trial.trial
-    settings, now = evaluator.service_settings(trial), get_served_ranker(archive)
-    if now is None or (now.ranker, dict(now.settings)) != (trial.ranker, dict(settings)):
-        serve_ranker(archive, trial.ranker, settings, verdict.sentence)
-    ranker = build_with_retry(evaluator.build_ranker(trial, False), archive.view())
+    build_with_retry(ranker, archive.view())
     if task.held_out_calibration_split is None or task.full_calibration_split is None:
         return None, "nobody has labelled what asks the same"
-    own = {trial.ranker, *trial.part_names}
+    is_label_trained = bool({served.ranker, *served.part_names} & label_trained_models)
+    split_name = task.held_out_calibration_split if is_label_trained else task.full_calibration_split
     try:
-        result = calibrate(
-            archive,
-            ranker,
-            task.held_out_calibration_split if own & label_trained_models else task.full_calibration_split,
-        )
+        report = calibrate(archive, ranker, split_name)
     except AskalikeError as error:
         return None, str(error)
-    result.calibration.save(archive.path)
-    return result, None
+    report.calibration.save(archive.path)
+    return report, None

@@ -1,28 +1,65 @@
-"""What tuning has found out so far, on disk: a run that was interrupted, or had too little time, goes on from there."""
+"""What a run of tuning has found out so far, on disk, and how much time it has left.
+
+A run that was interrupted, or had too little time, goes on from its state.
+"""
 
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+import time
 from pathlib import Path
 from typing import Any
 
-from askalike.errors import ArchiveError
-from askalike.tuning.candidates import Trial
+from askalike.errors import ArchiveError, SettingsError
+from askalike.experiments.trials import Trial, TrialMemory, TrialValues, trial_key
 
 STATE_FOLDER = "tuning"
 VALUES_FILE = "values.jsonl"
+SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0}
+DURATION_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 
 
-class TuningState:
-    """`DIR/tuning/KEY/`: one JSON line a thing found out. KEY names the archive's content and all that decides."""
+def parse_duration(text: str) -> float:
+    """Return the seconds of `90s`, `10m` or `1.5h`; a number alone is minutes. Raises SettingsError."""
+    match = DURATION_PATTERN.fullmatch(text.strip().lower())
+    if not match or not float(match[1]):
+        raise SettingsError(f"--budget {text!r}: expected a time such as 90s, 10m or 1.5h")
+    return float(match[1]) * SECONDS_PER_UNIT[match[2] or "m"]
+
+
+def format_duration(seconds: float) -> str:
+    """Return a time in seconds, minutes or hours."""
+    if seconds < 100:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+class Budget:
+    """A limit in seconds, from now on."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s = limit_s
+        self._ends = time.monotonic() + limit_s
+
+    @property
+    def remaining_s(self) -> float:
+        """The seconds that are left; below 0 if more were taken."""
+        return self._ends - time.monotonic()
+
+
+class TuningState(TrialMemory):
+    """A trial memory in the folder `DIR/tuning/KEY/`, one JSON line an entry.
+
+    KEY is a hash of the archive's content and of every option that decides. `created_indexes` are those of this
+    archive: a copy of it does not know the indexes of the original. `spent_s` are the seconds of all runs so far.
+    """
 
     def __init__(self, directory: Path, key_values: Any) -> None:
-        """Reads what is there. A line that a kill has cut short does not count. Raises ArchiveError."""
+        """Read the entries of earlier runs; a line that a kill has cut short does not count. Raises ArchiveError."""
+        super().__init__()
         self.key = hashlib.sha256(json.dumps(key_values, sort_keys=True, default=str).encode()).hexdigest()[:12]
         self.directory, self.folder = directory, directory / STATE_FOLDER / self.key
         self.spent_s = 0.0
-        self.created_indexes: set[Path] = set()
-        """Indexes that trials have made, in this archive: the original of a copied one keeps its own."""
         self._records: dict[str, Any] = {}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -33,42 +70,40 @@ class TuningState:
             if not text.endswith("\n"):
                 path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
         except OSError as error:
-            raise ArchiveError(f"{self.folder}: {error.strerror}; tune keeps what it has found out there") from None
+            raise self._write_error(error) from None
 
-    def trial_values(self, trial: Trial, part: str) -> Mapping[str, Mapping[str, float]] | None:
-        """What a trial is worth on each query of a part, by measure; None where it has not been tried."""
-        return self._records.get(_trial_key(trial, part))
+    def trial_values(self, trial: Trial, part: str) -> TrialValues | None:
+        """See TrialMemory."""
+        return self._records.get(trial_key(trial, part))
 
-    def save_trial(
-        self, trial: Trial, part: str, values_by_measure: Mapping[str, Mapping[str, float]], seconds: float
-    ) -> None:
-        """Keeps what a trial is worth by each measure, and how long it took to find out."""
-        values = {measure: dict(of_query) for measure, of_query in values_by_measure.items()}
-        self._append({"name": _trial_key(trial, part), "found": values, "seconds": round(seconds, 3)})
+    def save_trial(self, trial: Trial, part: str, values: TrialValues, seconds: float) -> None:
+        """See TrialMemory. Raises ArchiveError where the state cannot be written."""
+        self._append(trial_key(trial, part), {measure: dict(of_query) for measure, of_query in values.items()}, seconds)
+
+    def record_index(self, index: Path) -> None:
+        """See TrialMemory."""
+        self._append("made", str(index.relative_to(self.directory)))
 
     def record_time(self, activity: str, seconds: float) -> None:
-        """Counts time that went into something else."""
-        self._append({"name": activity, "found": None, "seconds": round(seconds, 3)})
+        """Add the seconds of something else than a trial to `spent_s`."""
+        self._append(activity, None, seconds)
 
     def read_note(self, name: str) -> Any:
-        """What was noted under a name; None where nothing was."""
+        """Return the note of that name; None if there is none."""
         return self._records.get(f"note {name}")
 
     def write_note(self, name: str, value: Any) -> None:
-        """Notes something that is not to be found out again."""
-        self._append({"name": f"note {name}", "found": value, "seconds": 0})
+        """Write a note for this run and later ones."""
+        self._append(f"note {name}", value)
 
-    def record_index(self, index: Path) -> None:
-        """Remembers an index that a trial is about to make, for whoever clears up."""
-        self._append({"name": "made", "found": str(index.relative_to(self.directory)), "seconds": 0})
-
-    def _append(self, line: Mapping[str, Any]) -> None:
+    def _append(self, name: str, value: Any, seconds: float = 0.0) -> None:
+        line = json.dumps({"name": name, "found": value, "seconds": round(seconds, 3)})
         try:
             with open(self.folder / VALUES_FILE, "a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+                file.write(f"{line}\n")
         except OSError as error:
-            raise ArchiveError(f"{self.folder}: {error.strerror}; tune keeps what it has found out there") from None
-        self._load_line(json.dumps(line))
+            raise self._write_error(error) from None
+        self._load_line(line)
 
     def _load_line(self, text: str) -> None:
         try:
@@ -80,6 +115,5 @@ class TuningState:
         except (ValueError, KeyError, TypeError):
             return
 
-
-def _trial_key(trial: Trial, part: str) -> str:
-    return json.dumps([part, trial.ranker, trial.settings], sort_keys=True)
+    def _write_error(self, error: OSError) -> ArchiveError:
+        return ArchiveError(f"{self.folder}: {error.strerror}; tune keeps its state there")

@@ -1,4 +1,4 @@
-"""What an archive has to choose a ranker by: queries that choose, and queries that measure what was chosen, once."""
+"""What an archive has to choose a ranker by: queries that choose, and queries that measure the choice, once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,41 +13,41 @@ from askalike.tuning.proxies import make_proxy_task
 from askalike.types import Split
 
 MIN_UNNESTED = 500
-"""With fewer labelled queries than that, all of them choose and measure, in nested folds."""
+"""With fewer labelled queries, all of them choose and measure, in nested folds."""
 MIN_LABELLED = 10
-"""Fewer labelled queries are passed over for a proxy."""
+"""With fewer labelled queries, a proxy is used instead."""
 MIN_MEANINGFUL = 30
-"""With fewer labelled queries than that, any choice is within noise."""
+"""With fewer labelled queries, any choice is within noise."""
 MAX_DEV_QUERIES = 1_000
 """At most so many queries choose where others measure."""
 PARTITION = "tune"
 PARTITION_HASH_KEY = "tune_cut_of"
-"""Where an archive keeps which content that partition was cut of."""
+"""The key of the archive's meta data with the content hash at the time of the cut."""
 LABEL_SHARES = (0.5, 0.25, 0.25)
-"""Of labelled queries that no evaluation set has divided: what trains, chooses and measures."""
+"""The shares of train, dev and test, for labels that no evaluation set has divided."""
 TRAIN_SHARES = (0.9, 0.1)
-"""Of train, where nothing else chooses: what trains, and what chooses."""
+"""The shares of train and test that a given train split is cut into, where no other split chooses."""
 
 
 @dataclass(frozen=True, slots=True)
 class TuningTask:
-    """The queries that choose (`dev`) and those that measure (`test`; None: dev does, in nested folds)."""
+    """The queries that choose (`dev`) and those that measure (`test`; None: dev does, in nested folds).
+
+    held_out_splits: splits that nothing is learned from. full_calibration_split: the split to calibrate on;
+    held_out_calibration_split is the one for rankers that have learned from labels; both None without labels.
+    is_proxy: whether queries made from the archive's texts stand in for labels. fixed: settings that every ranker has
+    while it is tried. seed: that of the nested folds.
+    """
 
     name: str
     dev: Split
     test: Split | None = None
     held_out_splits: tuple[str, ...] = ()
-    """Splits that nothing is learned from."""
     held_out_calibration_split: str | None = None
-    """The split that what has learned from labels may be calibrated on,"""
     full_calibration_split: str | None = None
-    """and that for what has not."""
     is_proxy: bool = False
-    """Whether no person has said what is relevant: the archive's texts stand in."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that every ranker has while it is tried."""
     seed: int = 0
-    """Of the folds."""
 
     @property
     def evaluation_split(self) -> Split:
@@ -56,7 +56,7 @@ class TuningTask:
 
     @property
     def excluded_ids(self) -> frozenset[str]:
-        """The ids of the questions that are asked, or that queries were made of: nothing is learned of them."""
+        """The ids of the queries, and of the questions that proxy queries were made of: nothing is learned from them."""
         splits = (self.dev, self.evaluation_split)
         if self.is_proxy:
             return frozenset(id for split in splits for grades in split.qrels.values() for id in grades)
@@ -64,76 +64,67 @@ class TuningTask:
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What a reader of the figures must know."""
-        found = []
+        """What a reader of the figures must know: that they are those of a proxy, or of few queries."""
         if self.is_proxy:
-            found.append(
+            return [
                 f"no labels: chosen and measured on a proxy, {self.name}; what people ask may differ. Duplicate links, "
                 "rephrasings or an evaluation set would tell"
-            )
-        elif (n := len(self.evaluation_split.qrels)) < MIN_MEANINGFUL:
-            found.append(
-                f"{n} labelled queries: the choice is within noise; from {MIN_MEANINGFUL} on it begins to mean something"
-            )
-        return found
+            ]
+        n = len(self.evaluation_split.qrels)
+        if n < MIN_MEANINGFUL:
+            return [f"{n} labelled queries: the choice is within noise; at least {MIN_MEANINGFUL} are needed"]
+        return []
 
 
 def make_task(archive: Archive, seed: int = 0) -> TuningTask:
-    """What the archive has: an evaluation set's own parts, else its labels, cut by cluster or in folds, else a proxy.
+    """Return an evaluation set's own splits, else the archive's labels, cut by cluster or in folds, else a proxy.
 
-    Cuts the partition `tune` where labels must be divided. Raises ArchiveError where there is nothing at all.
+    Cuts the partition `tune` where labels must be divided. Raises ArchiveError where there is nothing to tune on.
     """
     names = uncut_splits(archive)
     if "train" in names and len(names) > 1:
         return _task_from_given_splits(archive, names, seed)
     if not names:
         return _task_from_proxy(archive, seed)
-    of = max(names, key=lambda name: len(load_split(archive, name).qrels))
-    whole = load_split(archive, of)
-    if len(whole.qrels) < MIN_LABELLED:
+    name = max(names, key=lambda name: len(load_split(archive, name).qrels))
+    labels = load_split(archive, name)
+    if len(labels.qrels) < MIN_LABELLED:
         return _task_from_proxy(archive, seed)
-    if len(whole.qrels) < MIN_UNNESTED:
-        return TuningTask(f"{of}, nested folds", whole, None, (of,), of, of, seed=seed)
-    _cut_partition(archive, of, LABEL_SHARES, seed)
+    if len(labels.qrels) < MIN_UNNESTED:
+        return TuningTask(f"{name}, nested folds", labels, None, (name,), name, name, seed=seed)
+    _cut_partition(archive, name, LABEL_SHARES, seed)
     dev, test = f"{PARTITION}/dev", f"{PARTITION}/test"
-    return TuningTask(of, _sample_dev(archive, dev, seed), load_split(archive, test), (dev, test), test, of)
+    return TuningTask(name, _sample_dev(archive, dev, seed), load_split(archive, test), (dev, test), test, name)
 
 
 def _task_from_given_splits(archive: Archive, names: Sequence[str], seed: int) -> TuningTask:
-    """test measures where it is there, else dev; dev chooses where it does not measure, else a tenth of train."""
+    """Measure on test, or on dev without one. Choose on dev, or on a tenth of train where dev measures."""
     test = "test" if "test" in names else next(name for name in names if name != "train")
     if "dev" in names and test != "dev":
         dev = "dev"
     else:
         _cut_partition(archive, "train", TRAIN_SHARES, seed)
         dev = f"{PARTITION}/test"
-    hidden = tuple(dict.fromkeys([dev, *(name for name in imported_splits(archive) if name != "train")]))
-    return TuningTask(
-        f"{dev}, measured on {test}", _sample_dev(archive, dev, seed), load_split(archive, test), hidden, test, test
-    )
+    held_out = tuple(dict.fromkeys([dev, *(name for name in imported_splits(archive) if name != "train")]))
+    name, labels = f"{dev}, measured on {test}", _sample_dev(archive, dev, seed)
+    return TuningTask(name, labels, load_split(archive, test), held_out, test, test)
 
 
 def _sample_dev(archive: Archive, name: str, seed: int) -> Split:
-    """At most CHOOSE queries: more would make each trial slower and hardly another one the winner."""
+    """Return at most MAX_DEV_QUERIES queries: more make each trial slower and hardly another one the winner."""
     return sample_queries(load_split(archive, name), MAX_DEV_QUERIES, seed)
 
 
 def _cut_partition(archive: Archive, split_name: str, shares: Sequence[float], seed: int) -> None:
-    """Cuts anew where the archive has changed since: a cut of other labels leaves queries out."""
-    now = content_hash(archive)
-    if archive.meta.get(PARTITION_HASH_KEY) != now:
+    """Cut a split, anew if the archive has changed since: a cut of earlier labels leaves queries out."""
+    content = content_hash(archive)
+    if archive.meta.get(PARTITION_HASH_KEY) != content:
         partitions.delete_partition(archive, PARTITION)
-    partitions.create_partition(
-        archive,
-        "cluster",
-        {"shares": list(shares), "seed": seed},
-        source_split=split_name,
-        name=PARTITION,
-        replace=True,
-    )
-    archive.set_meta(**{PARTITION_HASH_KEY: now})
+    settings = {"shares": list(shares), "seed": seed}
+    partitions.create_partition(archive, "cluster", settings, source_split=split_name, name=PARTITION, replace=True)
+    archive.set_meta(**{PARTITION_HASH_KEY: content})
 
 
 def _task_from_proxy(archive: Archive, seed: int) -> TuningTask:
-    made = make_proxy_task(archive, seed)
-    return TuningTask(made.name, made.dev, made.test, is_proxy=True, fixed=made.fixed)
+    proxy = make_proxy_task(archive, seed)
+    return TuningTask(proxy.name, proxy.dev, proxy.test, is_proxy=True, fixed=proxy.fixed)

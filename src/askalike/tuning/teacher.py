@@ -1,4 +1,4 @@
-"""The pre-trained encoder of a run: loaded once, as fast as this machine can, asked about each text once."""
+"""The pre-trained encoder of a run, which is loaded once and encodes each text once."""
 
 import shutil
 import time
@@ -16,16 +16,16 @@ from askalike.tuning.state import TuningState
 from askalike.types import Question
 
 PROBE_QUESTIONS = 32
-"""So many questions tell how fast it is."""
+"""The number of questions that measure its speed."""
 BF16_MIN_SPEEDUP = 1.3
-"""bf16 is used where it takes so many times less of the processor."""
+"""bf16 is used where float32 takes so many times as much processor time."""
 MAX_WORDS = 200
-"""Words; what comes after is cut off by most models."""
+"""Words of a text that count for its length: most models cut off the rest."""
 MEMORY_FOLDER = "encoded"
 
 
 class Teacher:
-    """A pre-trained encoder by its folder or package, as `pretrained` takes it."""
+    """A pre-trained encoder by its folder or package, as the ranker `pretrained` takes it."""
 
     def __init__(self, model: str, view: View, state: TuningState) -> None:
         self.model, self._view, self._state = model, view, state
@@ -34,38 +34,38 @@ class Teacher:
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        """Its settings as a ranker: the model, and bf16 where that is faster, which is found out once."""
-        if (known := self._state.read_note(self.model)) is None:
+        """Its settings as a ranker: the model, and bf16 where that is faster, which is measured once an archive."""
+        if (settings := self._state.read_note(self.model)) is None:
             plain: dict[str, Any] = {"model": self.model}
             half = {**plain, "precision": "bf16"}
-            known = half if self._encoding_cpu_s(plain) > BF16_MIN_SPEEDUP * self._encoding_cpu_s(half) else plain
-            self._state.write_note(self.model, known)
-        return dict(known)
+            settings = half if self._encoding_cpu_s(plain) > BF16_MIN_SPEEDUP * self._encoding_cpu_s(half) else plain
+            self._state.write_note(self.model, settings)
+        return dict(settings)
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The encoder, which remembers what it has encoded."""
-        made: Any = self._load_encoder(self.settings)
+        """The encoder, with a memory on disk of what it has encoded."""
+        encoder: Any = self._load_encoder(self.settings)
         started = time.monotonic()
-        made.encode(self._probes, "document")
+        encoder.encode(self._probes, "document")
         self._words_per_s = sum(map(count_words, self._probes)) / (time.monotonic() - started)
-        made.memory = VectorCache(self._folder, made.fingerprint)
-        return made  # type: ignore[no-any-return]
+        encoder.memory = VectorCache(self._folder, encoder.fingerprint)
+        return encoder  # type: ignore[no-any-return]
 
     @property
     def words_per_s(self) -> float:
-        """How many words of the archive's questions it reads a second; measured when it is loaded."""
+        """The words of the archive's questions that it encodes a second; measured when it is loaded."""
         return self._words_per_s if self.encoder else 0.0
 
     def share_encoder(self, ranker: Any) -> None:
-        """Lets a ranker, or a part of it, that uses the same model use this encoder."""
+        """Give this encoder to a ranker, and to parts of it, that use the same model."""
         if ranker.name == PRETRAINED_RANKER and ranker.encoder.fingerprint == self.encoder.fingerprint:
             ranker.encoder = self.encoder
         for part in getattr(ranker, "parts", ()):
             self.share_encoder(part)
 
     def clear_memory(self) -> None:
-        """Removes what it has encoded."""
+        """Remove what it has encoded from the disk."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @cached_property
@@ -78,12 +78,12 @@ class Teacher:
         return time.process_time() - started
 
     def _load_encoder(self, settings: Mapping[str, Any]) -> Encoder:
-        """The encoder, ready: the first text takes longer."""
+        """Return the encoder after a first text, which takes longer than others."""
         encoder = build(PRETRAINED_RANKER, settings)
         encoder.encode(self._probes[:1], "document")
         return encoder
 
 
 def count_words(question: Question) -> int:
-    """How many words of a question an encoder reads, about."""
+    """Return about how many words of a question an encoder reads."""
     return min(len(question.title.split()) + len(question.body.split()), MAX_WORDS)

@@ -7,6 +7,7 @@ from statistics import fmean
 from askalike.evaluation.comparison import ComparedSystem as Compared
 from askalike.evaluation.comparison import Comparison
 from askalike.evaluation.names import canonical_name
+from askalike.evaluation.tables import format_p
 from askalike.experiments.outcome import ExperimentResult, SystemResult
 
 BASELINE = "bm25"
@@ -101,11 +102,7 @@ def _describe_baseline_test(comparison: Comparison | None, label: str, baseline:
     pair = next(p for p in comparison.pairs if {p.first, p.second} == {label, baseline})
     difference = pair.difference if pair.first == label else -pair.difference
     verdict = "not significant" if pair.p_holm >= SIGNIFICANCE_LEVEL else "better" if difference > 0 else "worse"
-    return f"{round(difference, 4) + 0.0:+.4f}, {verdict} (p {_format_p(pair.p_holm)})"
-
-
-def _format_p(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+    return f"{round(difference, 4) + 0.0:+.4f}, {verdict} (p {format_p(pair.p_holm)})"
 
 
 def _headline_value(outcome: ExperimentResult, system: SystemResult, measure: str, best: bool) -> HeadlineValue:

@@ -1,0 +1,177 @@
+"""Trials: a ranker under some settings, ranked and measured once on the queries of a split, and remembered."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Self
+
+from askalike import rankers
+from askalike.evaluation.measures import evaluate
+from askalike.evaluation.names import parse_cutoff
+from askalike.evaluation.outcome import Evaluation
+from askalike.evaluation.trec import separate_ties
+from askalike.experiments.measuring import DEFAULT_DEPTH
+from askalike.experiments.task import RankingTask
+from askalike.rankers import Ranker
+from askalike.types import Run, Split
+
+RankerSettings = Mapping[str, Any]
+QueryValues = Mapping[str, float]
+"""Query id → the value of a measure."""
+TrialValues = Mapping[str, QueryValues]
+"""Measure → query id → value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A ranker's name with settings, as `rankers.create` takes them."""
+
+    ranker: str
+    settings: RankerSettings = field(default_factory=dict)
+
+    @property
+    def part_names(self) -> Sequence[str]:
+        """The rankers that a composite is made of, with the parts of its parts; none for any other ranker."""
+        return [name for key, value in self.settings.items() if key.split(".")[-1] == "parts" for name in value]
+
+
+class TrialMemory:
+    """The values of finished trials and the indexes that trials have made, for as long as the process runs."""
+
+    def __init__(self) -> None:
+        self.created_indexes: set[Path] = set()
+        self._values: dict[str, TrialValues] = {}
+
+    def trial_values(self, trial: Trial, part: str) -> TrialValues | None:
+        """Return what a trial is worth on each query of a part; None if it has not been tried there."""
+        return self._values.get(trial_key(trial, part))
+
+    def save_trial(self, trial: Trial, part: str, values: TrialValues, seconds: float) -> None:
+        """Remember a trial's values on a part, and how long they took."""
+        self._values[trial_key(trial, part)] = {measure: dict(of_query) for measure, of_query in values.items()}
+
+    def record_index(self, index: Path) -> None:
+        """Remember the path of an index that a trial is about to make."""
+        self.created_indexes.add(index)
+
+
+def trial_key(trial: Trial, part: str) -> str:
+    """Return a text that is equal for equal trials on the same part."""
+    return json.dumps([part, trial.ranker, trial.settings], sort_keys=True, default=str)
+
+
+class TrialEvaluator:
+    """Measures trials on the parts of a task, such as dev and test, and learns nothing from the held-out splits.
+
+    Each trial is ranked once a part. The indexes that trials made are removed by `remove_indexes`, or where a `with`
+    block ends; those of rankers given to `keep_index` stay.
+    """
+
+    def __init__(
+        self,
+        task: RankingTask,
+        parts: Mapping[str, Split],
+        measures: Sequence[str],
+        rule: str = "trec_eval",
+        *,
+        held_out_splits: Sequence[str] = (),
+        fixed: RankerSettings | None = None,
+        memory: TrialMemory | None = None,
+        prepare: Callable[[Ranker], None] = lambda ranker: None,
+    ) -> None:
+        """`fixed` are settings that every trial has; a trial's own go before them. `prepare` changes new rankers."""
+        self.task, self.parts, self.rule, self.held_out_splits = task, parts, rule, tuple(held_out_splits)
+        self.measures = list(dict.fromkeys(measures))
+        self.depth = max(parse_cutoff(measure) or DEFAULT_DEPTH for measure in self.measures)
+        self.fixed, self.memory, self._prepare = dict(fixed or {}), memory or TrialMemory(), prepare
+        self._kept_indexes: set[Path] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove_indexes()
+
+    def evaluate_trials(self, trials: Iterable[Trial], part: str = "dev") -> Iterator[TrialValues]:
+        """Yield the values of each trial on a part, in the order of the trials.
+
+        Consecutive hybrids that differ in their weights alone are ranked together.
+        """
+        for _, group in groupby(trials, _key_without_weights):
+            batch = list(group)
+            self._evaluate_batch([t for t in batch if self.memory.trial_values(t, part) is None], part)
+            for trial in batch:
+                yield self.memory.trial_values(trial, part) or {}
+
+    def time_ranking(self, trial: Trial) -> float:
+        """Return the seconds that ranking dev takes once the trial's index is there."""
+        started = time.monotonic()
+        self._rank_batch([trial], self.parts["dev"], DEFAULT_DEPTH)
+        return time.monotonic() - started
+
+    def rank(self, trial: Trial, labels: Split) -> Run:
+        """Rank the queries of any split under a trial, as deep as the measures look."""
+        return self.task.fit_and_rank(self._open_trial(trial), labels, self.depth, self.held_out_splits)
+
+    def measure_run(self, run: Run, labels: Split) -> Evaluation:
+        """Measure a run by the judgements of a split."""
+        return evaluate(separate_ties(run), labels.qrels, self.measures, self.rule)
+
+    def create_ranker(self, trial: Trial) -> Ranker:
+        """Return a trial's ranker, not yet built. Raises SettingsError for an unknown ranker or setting."""
+        ranker = rankers.create(trial.ranker, {**self.fixed, **trial.settings}, self.task.archive)
+        self._prepare(ranker)
+        return ranker
+
+    def keep_index(self, ranker: Ranker) -> None:
+        """Let the indexes of a ranker stay where they are."""
+        self._kept_indexes |= set(ranker.index_paths(self.task.documents))
+
+    def remove_indexes(self) -> None:
+        """Remove the indexes that trials have made, except the kept ones."""
+        for path in self.memory.created_indexes - self._kept_indexes:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _evaluate_batch(self, trials: Sequence[Trial], part: str) -> None:
+        if not trials:
+            return
+        started, labels = time.monotonic(), self.parts[part]
+        runs = self._rank_batch(trials, labels, self.depth)
+        evaluations = [self.measure_run(run, labels) for run in runs]
+        seconds = (time.monotonic() - started) / len(trials)
+        for trial, evaluation in zip(trials, evaluations, strict=True):
+            values = {measure: evaluation.per_query(measure) for measure in self.measures}
+            self.memory.save_trial(trial, part, values, seconds)
+
+    def _rank_batch(self, trials: Sequence[Trial], labels: Split, depth: int) -> Sequence[Run]:
+        """Rank trials that differ in their weights alone. The parts of a hybrid score once for all weights."""
+        from askalike.rankers.hybrid import HybridRanker  # numba is slow to import
+
+        ranker, archive = self._open_trial(trials[0]), self.task.archive
+        together = self.task.kind == "questions" and not archive.meta.get("groups")
+        if together and isinstance(ranker, HybridRanker) and all("weights" in trial.settings for trial in trials):
+            view = archive.view(held_out_splits=self.held_out_splits)
+            rankers.build_with_retry(ranker.fit(archive.view()), view)
+            weights = [trial.settings["weights"] for trial in trials]
+            return ranker.rank_with_weights(labels.queries, depth, weights, candidates=labels.candidates)
+        opened = [ranker, *map(self._open_trial, trials[1:])]
+        return [self.task.fit_and_rank(each, labels, depth, self.held_out_splits) for each in opened]
+
+    def _open_trial(self, trial: Trial) -> Ranker:
+        """Return a trial's ranker, and record the indexes that building it will make."""
+        ranker = self.create_ranker(trial)
+        if self.task.kind == "answers":  # what a ranker of answers learns decides where its index lies
+            ranker = ranker.fit(self.task.training_view(self.held_out_splits))
+        for path in ranker.index_paths(self.task.documents):
+            if not path.exists():
+                self.memory.record_index(path)
+        return ranker
+
+
+def _key_without_weights(trial: Trial) -> str:
+    settings = {name: value for name, value in trial.settings.items() if name != "weights"}
+    return trial_key(Trial(trial.ranker, settings), "")
