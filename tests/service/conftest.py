@@ -10,7 +10,7 @@ import pytest
 from serving import Service
 
 from askalike.readers import import_archive
-from askalike.service.extra import REQUIRED_MODULES
+from askalike.service import REQUIRED_MODULES
 
 collect_ignore_glob = ["test_*.py"] if any(find_spec(name) is None for name in REQUIRED_MODULES) else []
 

@@ -30,10 +30,10 @@ def serve(
     ] = None,
 ) -> None:
     """Serve archives over HTTP: similar questions as they are typed, for people and other programs."""
-    from askalike.service import extra
+    from askalike.service import require_extra
     from askalike.service.settings import ServiceSettings
 
-    extra.require()
+    require_extra()
     given = {"archives": directories, "host": host, "port": port, "ranker": ranker, "workers": workers}
     given |= {"allow_origins": allow_origin or []}
     values = given | {"values": parse_assignments(settings or [])} | parse_assignments(option or [])

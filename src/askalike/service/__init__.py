@@ -1,1 +1,16 @@
 """The HTTP service: similar questions as they are typed, for people and for other sites. Needs the extra `service`."""
+
+from importlib.util import find_spec
+
+from askalike.errors import SettingsError
+
+REQUIRED_MODULES = ("fastapi", "uvicorn", "httptools", "uvloop", "prometheus_client", "nh3")
+"""The modules of the extra `service`."""
+
+
+def require_extra() -> None:
+    """Raise SettingsError that names the extra where a library of it is missing."""
+    if missing := [name for name in REQUIRED_MODULES if find_spec(name) is None]:
+        raise SettingsError(
+            f"askalike serve needs {', '.join(missing)}, not installed here; run: pip install 'askalike[service]'"
+        )

@@ -1,26 +1,26 @@
-"""The service's log: one JSON object a line. Keys never come into it; texts only where the operator wants them."""
+"""The service's log: one JSON object a line. It never holds keys, and texts only where the operator wants them."""
 
 import json
 import logging
 from datetime import UTC, datetime
 from typing import Any
 
-FIELDS = "facts"
+FIELDS_ATTRIBUTE = "fields"
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one JSON object: when, how grave, what, and the facts given with it."""
+    """Formats a record as one JSON object: its time, level and message, and the fields logged with it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
-        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        line = {"time": when, "level": record.levelname.lower(), "message": record.getMessage()}
-        line |= getattr(record, FIELDS, {})
+        """Return the line."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"time": time, "level": record.levelname.lower(), "message": record.getMessage()}
+        line |= getattr(record, FIELDS_ATTRIBUTE, {})
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
 def log_event(message: str, **fields: Any) -> None:
-    """Logs something that has happened, with its facts."""
-    logging.getLogger("askalike").info(message, extra={FIELDS: fields})
+    """Log an event with its fields."""
+    logging.getLogger("askalike").info(message, extra={FIELDS_ATTRIBUTE: fields})

@@ -1,4 +1,4 @@
-"""What `askalike serve` is told: which archives, where it listens, and what it allows."""
+"""The settings of `askalike serve`: which archives, where it listens, and what it allows."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from askalike.store.keys import ORIGIN_PATTERN
 
 
 class ServiceSettings(Settings):
-    """The settings of one service. Its processes pass them on to each other as JSON."""
+    """The settings of one service. Its processes pass them to each other as JSON."""
 
     archives: tuple[Path, ...] = Field(min_length=1, description="the archives' directories")
     host: str = Field("127.0.0.1", description="the address to listen at")
@@ -53,19 +53,21 @@ class ServiceSettings(Settings):
 
     @property
     def keyless(self) -> bool:
-        """Whether everything is open to who has no key."""
+        """Whether everything is open to callers without a key."""
         return is_loopback(self.host) and not self.require_keys
 
     def archive_paths(self) -> Mapping[str, Path]:
-        """Each archive's name, that of its folder, and where it is. Raises SettingsError where two have one name."""
-        named = [(path.resolve().name, path) for path in self.archives]
-        if twice := [name for name, n in Counter(name for name, _ in named).items() if n > 1]:
-            raise SettingsError(f"two archives are called {twice[0]!r}: the folder's name is the address; rename one")
-        return dict(named)
+        """Return each archive's path by the name of its folder. Raises SettingsError where two have one name."""
+        items = [(path.resolve().name, path) for path in self.archives]
+        if duplicates := [name for name, n in Counter(name for name, _ in items).items() if n > 1]:
+            raise SettingsError(
+                f"two archives are called {duplicates[0]!r}: the folder's name is the address; rename one"
+            )
+        return dict(items)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address or a name is this very machine's."""
+    """Return whether an address or a host name is this machine's own."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

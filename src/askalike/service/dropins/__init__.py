@@ -1,1 +1,1 @@
-"""Shapes that other software already speaks: it is pointed here by its own settings, without a change to it."""
+"""APIs of other software, which its own settings point at this service, without a change to it."""

@@ -1,7 +1,7 @@
-"""What Apache Answer's plug-in for the ChromaDB vector search calls, so that its settings alone point it here.
+"""The API that Apache Answer's plug-in for the ChromaDB vector search calls, so that its settings alone point it here.
 
-That plug-in asks one address for a text's embedding and sends this to another one, to search with. Here no vector is
-made: the embedding of a text is the text itself, its bytes as numbers, and what comes back is read again.
+The plug-in gets a text's embedding from one address and sends it to another one to search with. No vector is computed
+here: the embedding of a text is its bytes as numbers, which the search decodes again.
 """
 
 import json
@@ -12,23 +12,23 @@ from pydantic import BaseModel, Field
 
 from askalike.engines.local import LocalEngine
 from askalike.service.requests.auth import ReadableArchive, WritableArchive
-from askalike.service.requests.records import Id, commit
-from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH
+from askalike.service.requests.records import commit
+from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH, Id
 from askalike.store.archive import Archive
 from askalike.store.editing import delete_answer
 from askalike.types import Answer, Question
 
 MAX_TEXT_BYTES = 2_000
-"""As many bytes of a text are spelled as numbers: a question that somebody asks is shorter."""
+"""How many bytes of a text are encoded: a question that somebody asks is shorter."""
 SECTION_MARKERS = ("\n\nAnswer: ", "\n\nComment: ", "\n\nComment on answer: ")
-"""What begins the parts that Answer appends to a question's or an answer's own text."""
+"""What begins the sections that Answer appends to the text of a question or an answer."""
 
 router = APIRouter(prefix="/apache-answer", include_in_schema=False)  # another software's API, described by that
 CollectionName = Annotated[str, Path(max_length=200, description="the collection's name; there is one an archive")]
 
 
 class EmbeddingRequest(BaseModel):
-    """Texts to be embedded, as OpenAI's API takes them."""
+    """Texts to be embedded, in the shape of OpenAI's API."""
 
     input: list[Annotated[str, Field(max_length=10 * MAX_BODY_LENGTH)]] = Field(max_length=MAX_RESULTS)
     model: str = ""
@@ -43,7 +43,7 @@ class Embedding(BaseModel):
 
 
 class EmbeddingResponse(BaseModel):
-    """Each text as numbers, in their order."""
+    """Each text as numbers, in the order of the request."""
 
     object: Literal["list"] = "list"
     data: list[Embedding]
@@ -52,13 +52,13 @@ class EmbeddingResponse(BaseModel):
 
 
 class CreateCollectionRequest(BaseModel):
-    """A collection that somebody wants; the archive is it."""
+    """A collection to be created; the archive stands for it."""
 
     name: str
 
 
 class CollectionResponse(BaseModel):
-    """A collection: the archive, under the name that it was asked for by."""
+    """A collection: the archive, under the name in the request."""
 
     id: str
     name: str
@@ -74,7 +74,7 @@ class DocumentMetadata(BaseModel):
 
 
 class UpsertRequest(BaseModel):
-    """Documents to put. Their embeddings are not needed: the texts are there."""
+    """Documents to put. Their embeddings are ignored, as they come with their texts."""
 
     ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_RESULTS)]
     metadatas: list[DocumentMetadata]
@@ -89,7 +89,7 @@ class CollectionQuery(BaseModel):
 
 
 class CollectionQueryResult(BaseModel):
-    """For each question the ids found, best first, how far they are (0 to 2), and what they are."""
+    """For each text the ids of similar questions, best first, their distances (0 to 2), and their metadata."""
 
     ids: list[list[str]]
     distances: list[list[float]]
@@ -104,20 +104,20 @@ class DeleteRequest(BaseModel):
 
 @router.post("/v1/embeddings")
 async def embeddings(served_archive: ReadableArchive, request: EmbeddingRequest) -> EmbeddingResponse:
-    """The bytes of each text, as numbers."""
+    """Return the bytes of each text as numbers."""
     data = [Embedding(index=n, embedding=encode_text(text)) for n, text in enumerate(request.input)]
     return EmbeddingResponse(data=data, model=request.model)
 
 
 @router.get("/api/v1/collections/{name}")
 async def collection(served_archive: ReadableArchive, name: CollectionName) -> CollectionResponse:
-    """The archive as a collection."""
+    """Return the archive as a collection."""
     return CollectionResponse(id=name, name=name)
 
 
 @router.post("/api/v1/collections")
 async def new_collection(served_archive: ReadableArchive, request: CreateCollectionRequest) -> CollectionResponse:
-    """The archive as a collection, which is there already."""
+    """Return the archive as a collection, which exists already."""
     return CollectionResponse(id=request.name, name=request.name)
 
 
@@ -125,12 +125,14 @@ async def new_collection(served_archive: ReadableArchive, request: CreateCollect
 async def upsert(
     served_archive: WritableArchive, name: CollectionName, request: UpsertRequest, response: Response
 ) -> bool:
-    """Puts questions and answers; 409 for an answer whose question is not there."""
+    """Put questions and answers; 409 for an answer whose question does not exist."""
     if not len(request.ids) == len(request.metadatas) == len(request.documents):
         raise HTTPException(422, "body: ids, metadatas and documents have to be as many")
     documents = list(zip(request.ids, request.metadatas, request.documents, strict=True))
-    questions = [to_question(id, meta, text) for id, meta, text in documents if meta.object_type == "question"]
-    answers = [to_answer(id, meta, text) for id, meta, text in documents if meta.object_type == "answer"]
+    questions = [
+        to_question(id, metadata, text) for id, metadata, text in documents if metadata.object_type == "question"
+    ]
+    answers = [to_answer(id, metadata, text) for id, metadata, text in documents if metadata.object_type == "answer"]
     if questions:
         await commit(served_archive, questions, response)
     if answers:
@@ -143,73 +145,79 @@ async def upsert(
 async def query(
     served_archive: ReadableArchive, name: CollectionName, request: CollectionQuery
 ) -> CollectionQueryResult:
-    """The questions most like each text."""
+    """Return the questions most similar to each text."""
     texts = [decode_text(numbers) for numbers in request.query_embeddings]
-    found = await served_archive.run_on_engine(
+    results = await served_archive.run_on_engine(
         lambda engine: [_search(engine, text, request.n_results) for text in texts]
     )
-    ids, distances, metadatas = zip(*found, strict=True)
+    ids, distances, metadatas = zip(*results, strict=True)
     return CollectionQueryResult(ids=list(ids), distances=list(distances), metadatas=list(metadatas))
 
 
 @router.post("/api/v1/collections/{name}/delete")
 async def delete(served_archive: WritableArchive, name: CollectionName, request: DeleteRequest) -> list[str]:
-    """Deletes questions, with their answers, and answers."""
+    """Delete questions, with their answers, and answers."""
     return await served_archive.run_on_archive(lambda archive: _delete(archive, request.ids))
 
 
 def encode_text(text: str) -> list[float]:
-    """A text's first bytes, each as a number."""
+    """Return a text's first bytes, each as a number."""
     return list(map(float, text.encode(errors="replace")[:MAX_TEXT_BYTES]))
 
 
 def decode_text(embedding: list[float]) -> str:
-    """The text that was spelled so. Raises HTTPException for numbers that spell none."""
+    """Return the text of an embedding. Raises HTTPException (422) for numbers that are not bytes."""
     if not all(0 <= n <= 255 and n == int(n) for n in embedding):
         raise HTTPException(422, "body.query_embeddings: not of this service; set the plug-in's API host to it, too")
     return bytes(map(int, embedding)).decode(errors="replace")
 
 
-def to_question(id: str, meta: DocumentMetadata, text: str) -> Question:
-    """The question in what Answer makes of it: its title and text, then its answers and comments."""
-    return Question(id, meta.title, strip_appended_sections(text.removeprefix(f"Question: {meta.title}").lstrip("\n")))
+def to_question(id: str, metadata: DocumentMetadata, text: str) -> Question:
+    """Return the question in a document of Answer: its title and text, then its answers and comments."""
+    return Question(
+        id, metadata.title, strip_appended_sections(text.removeprefix(f"Question: {metadata.title}").lstrip("\n"))
+    )
 
 
-def to_answer(id: str, meta: DocumentMetadata, text: str) -> Answer:
-    """The answer in what Answer makes of it: its question's title, its text, then its comments."""
-    body = text.removeprefix(f"Question: {meta.title}").lstrip("\n").removeprefix("Answer: ")
-    return Answer(id, _parse_question_id(meta), strip_appended_sections(body))
+def to_answer(id: str, metadata: DocumentMetadata, text: str) -> Answer:
+    """Return the answer in a document of Answer: its question's title, its text, then its comments."""
+    body = _remove_title(metadata.title, text).removeprefix("Answer: ")
+    return Answer(id, _parse_question_id(metadata), strip_appended_sections(body))
 
 
 def strip_appended_sections(text: str) -> str:
-    """A text without what was appended to it."""
-    return text[: min((text.find(mark) for mark in SECTION_MARKERS if mark in text), default=len(text))]
+    """Return a text without the sections that Answer appends."""
+    return text[: min((text.find(marker) for marker in SECTION_MARKERS if marker in text), default=len(text))]
 
 
-def _parse_question_id(meta: DocumentMetadata) -> str:
+def _remove_title(title: str, text: str) -> str:
+    return text.removeprefix(f"Question: {title}").lstrip("\n")
+
+
+def _parse_question_id(metadata: DocumentMetadata) -> str:
     try:
-        return str(json.loads(meta.metadata)["question_id"])
+        return str(json.loads(metadata.metadata)["question_id"])
     except (ValueError, KeyError, TypeError):
         raise HTTPException(422, "body.metadatas: an answer's metadata is JSON that names its question_id") from None
 
 
 def _search(engine: LocalEngine, text: str, k: int) -> tuple[list[str], list[float], list[DocumentMetadata]]:
-    matches = engine.search(text, k)
-    ids = [match.question.id for match in matches]
+    hits = engine.search(text, k)
+    ids = [hit.question.id for hit in hits]
     answers = engine.archive.view().get_answers_to(ids)
-    metadatas = [_to_metadata(match.question, answers[match.question.id]) for match in matches]
-    return ids, [2 - 2 * to_similarity(match.score, match.probability) for match in matches], metadatas
+    metadatas = [_to_metadata(hit.question, answers[hit.question.id]) for hit in hits]
+    return ids, [2 - 2 * to_similarity(hit.score, hit.probability) for hit in hits], metadatas
 
 
 def to_similarity(score: float, probability: float | None) -> float:
-    """From 0 to 1: the probability where it is known, else the score on a scale that keeps its order."""
+    """Return a value from 0 to 1: the probability where it is known, else the score on a scale that keeps its order."""
     return probability if probability is not None else max(score, 0.0) / (1 + max(score, 0.0))
 
 
 def _to_metadata(question: Question, answers: list[Answer]) -> DocumentMetadata:
     ids: dict[str, Any] = {"question_id": question.id, "answers": [{"answer_id": a.id} for a in answers]}
-    told = json.dumps(ids, ensure_ascii=False)
-    return DocumentMetadata.model_construct(object_type="question", title=question.title, metadata=told)
+    metadata = json.dumps(ids, ensure_ascii=False)
+    return DocumentMetadata.model_construct(object_type="question", title=question.title, metadata=metadata)
 
 
 def _delete(archive: Archive, ids: list[str]) -> list[str]:

@@ -8,21 +8,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from askalike.engines.local import LocalEngine
 from askalike.service.requests.auth import ReadableArchive
-from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH
-from askalike.service.routes.similar import safe_web_url
+from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, safe_web_url
 from askalike.types import SearchHit
 
 MAX_TOPICS = 5
-"""As many as Discourse shows by default."""
+"""The number that Discourse shows by default."""
 
 router = APIRouter(tags=["drop-in"])
-Title = Annotated[str, Query(max_length=MAX_TITLE_LENGTH, description="the topic's title, as far as it is typed")]
-Raw = Annotated[str, Query(max_length=MAX_BODY_LENGTH, description="its text")]
+TopicTitle = Annotated[str, Query(max_length=MAX_TITLE_LENGTH, description="the topic's title, as far as it is typed")]
+TopicText = Annotated[str, Query(max_length=MAX_BODY_LENGTH, description="its text")]
 TopicId = int | str
 
 
 class Topic(BaseModel):
-    """A topic as lists show it. What an archive does not know is empty."""
+    """A topic as lists show it. Fields that an archive does not know are empty."""
 
     id: TopicId
     title: str
@@ -68,7 +67,7 @@ class SimilarTopic(BaseModel):
 
 
 class SimilarTopics(BaseModel):
-    """What is found, best first, and the topics themselves beside it."""
+    """The similar topics, best first, and the topics themselves."""
 
     model_config = ConfigDict(populate_by_name=True)
     similar_topics: list[SimilarTopic]
@@ -81,37 +80,37 @@ class SimilarTopics(BaseModel):
 @router.get("/topics/similar_to.json", include_in_schema=False)
 @router.get("/similar_topics", include_in_schema=False)
 @router.get("/similar_topics.json", include_in_schema=False)
-async def similar_to(served_archive: ReadableArchive, title: Title, raw: Raw = "") -> SimilarTopics:
-    """The questions most like a new topic, in the shape of Discourse's own answer."""
+async def similar_to(served_archive: ReadableArchive, title: TopicTitle, raw: TopicText = "") -> SimilarTopics:
+    """Return the questions most similar to a new topic, in the shape of Discourse's own response."""
     return await served_archive.run_on_engine(lambda engine: _search_topics(engine, title, raw))
 
 
 def _search_topics(engine: LocalEngine, title: str, raw: str) -> SimilarTopics:
-    matches = engine.search(title, MAX_TOPICS, body=raw, prefix=True)
-    answers = engine.archive.view().get_answers_to(match.question.id for match in matches)
+    hits = engine.search(title, MAX_TOPICS, body=raw, prefix=True)
+    answers = engine.archive.view().get_answers_to(hit.question.id for hit in hits)
     return SimilarTopics(
-        similar_topics=[_to_similar_topic(match) for match in matches],
-        topics=[_to_topic(match, len(answers[match.question.id])) for match in matches],
+        similar_topics=[_to_similar_topic(hit) for hit in hits],
+        topics=[_to_topic(hit, len(answers[hit.question.id])) for hit in hits],
     )
 
 
-def _to_similar_topic(match: SearchHit) -> SimilarTopic:
-    question = match.question
+def _to_similar_topic(hit: SearchHit) -> SimilarTopic:
+    question = hit.question
     id = to_topic_id(question.id)
     url = safe_web_url(question.url) or f"/t/{id}"
-    return SimilarTopic(id=id, blurb=match.snippet, created_at=question.created_at, url=url, topic_id=id)
+    return SimilarTopic(id=id, blurb=hit.snippet, created_at=question.created_at, url=url, topic_id=id)
 
 
-def _to_topic(match: SearchHit, answers: int) -> Topic:
-    question = match.question
+def _to_topic(hit: SearchHit, n_answers: int) -> Topic:
+    question = hit.question
     return Topic(
         id=to_topic_id(question.id),
         title=question.title,
         fancy_title=escape(question.title),
         slug=slug_from_url(question.url),
-        posts_count=1 + answers,
-        reply_count=answers,
-        highest_post_number=1 + answers,
+        posts_count=1 + n_answers,
+        reply_count=n_answers,
+        highest_post_number=1 + n_answers,
         created_at=question.created_at,
         bumped_at=question.created_at,
         closed=question.closed_at is not None,
@@ -122,11 +121,11 @@ def _to_topic(match: SearchHit, answers: int) -> Topic:
 
 
 def to_topic_id(id: str) -> TopicId:
-    """A whole number where the archive's id is one, as Discourse's are."""
+    """Return the archive's id, as a number where it is one, as Discourse's are."""
     return int(id) if id.isascii() and id.isdigit() and len(id) < 16 else id
 
 
 def slug_from_url(url: str | None) -> str:
-    """The part of a topic's address (`…/t/SLUG/ID`) that is made of its title; `-` where there is none."""
+    """Return the part of a topic's address (`…/t/SLUG/ID`) that is made of its title; `-` without one."""
     parts = (safe_web_url(url) or "").split("/")
     return parts[parts.index("t") + 1] if "t" in parts[:-2] else "-"

@@ -1,4 +1,4 @@
-"""Refuses bodies that are too long, too slow, or of another kind than is taken, before anything reads them."""
+"""Refuses request bodies that are too long, too slow or of the wrong media type before a route reads them."""
 
 import asyncio
 import time
@@ -10,15 +10,14 @@ from askalike.service.requests.problems import problem_response
 
 JSON_TYPES = ("application/json",)
 FORM_TYPES = ("application/x-www-form-urlencoded",)
-"""What the pages send; those check where a form comes from."""
+"""What the pages send; they check where a form comes from."""
 
 
 class BodyLimitMiddleware:
-    """ASGI middleware: 413 for a body over the limit, said to be or found to be; 408 for one that takes too long to
-    arrive; 415 for one that is not JSON; 400 for one whose length is told in two ways.
+    """ASGI middleware: 413 for a body over the limit, 408 for one that arrives too slowly, 415 for another type.
 
-    Pages send forms instead. A page of another site cannot send JSON without being allowed to (CORS), which a form or
-    a plain body would not ask for.
+    400 for a request with both a length and chunks. The API accepts JSON alone: a page of another site cannot send it
+    unless CORS allows that, while it could send a form or plain text. The pages accept forms alone.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int, receive_s: float) -> None:
@@ -27,7 +26,7 @@ class BodyLimitMiddleware:
         self._receive_s = receive_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on, or refuses it."""
+        """Pass the request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -38,42 +37,43 @@ class BodyLimitMiddleware:
         await self._app(scope, self._limit_receive(receive), send)
 
     def _check_headers(self, request: Request) -> tuple[int, str] | None:
+        """Return the status and the reason where the headers are reason enough to refuse the request."""
         size = request.headers.get("content-length", "0")
         if size.isdigit() and int(size) > self._max_bytes:
             return self._too_long_error()
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         chunked = "transfer-encoding" in request.headers
         if chunked and "content-length" in request.headers:
-            return 400, "content-length: told beside transfer-encoding; send one of them"
+            return 400, "content-length: sent together with transfer-encoding; send one of them"
         has_body = chunked or size != "0"
-        taken = JSON_TYPES if request.url.path.startswith("/v1/") else FORM_TYPES
-        if has_body and media_type not in taken:
-            return 415, f"content-type: {media_type or 'none'} is not taken; send {' or '.join(taken)}"
+        accepted = JSON_TYPES if request.url.path.startswith("/v1/") else FORM_TYPES
+        if has_body and media_type not in accepted:
+            return 415, f"content-type: {media_type or 'none'} is not accepted; send {' or '.join(accepted)}"
         return None
 
     def _too_long_error(self) -> tuple[int, str]:
-        return 413, f"body: longer than the {self._max_bytes} bytes that are taken; send less at a time"
+        return 413, f"body: longer than the {self._max_bytes} bytes that are accepted; send less at a time"
 
     def _limit_receive(self, receive: Receive) -> Receive:
-        taken, whole, until = 0, False, time.monotonic() + self._receive_s
+        n_bytes, complete, deadline = 0, False, time.monotonic() + self._receive_s
 
-        async def counted() -> Message:
-            nonlocal taken, whole
-            if whole:
+        async def limited_receive() -> Message:
+            nonlocal n_bytes, complete
+            if complete:
                 return await receive()
-            message = await self._receive_in_time(receive, until)
-            whole = not message.get("more_body", False)
-            taken += len(message.get("body", b""))
-            if taken > self._max_bytes:
+            message = await self._receive_before(deadline, receive)
+            complete = not message.get("more_body", False)
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > self._max_bytes:
                 raise HTTPException(*self._too_long_error())
             return message
 
-        return counted
+        return limited_receive
 
-    async def _receive_in_time(self, receive: Receive, deadline: float) -> Message:
+    async def _receive_before(self, deadline: float, receive: Receive) -> Message:
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
                 return await receive()
         except TimeoutError:
-            late = f"body: not here within {self._receive_s:g} s; send it faster, or less at a time"
-            raise HTTPException(408, late, {"connection": "close"}) from None
+            detail = f"body: did not arrive within {self._receive_s:g} s; send it faster, or less at a time"
+            raise HTTPException(408, detail, {"connection": "close"}) from None

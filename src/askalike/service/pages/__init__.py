@@ -1,4 +1,4 @@
-"""The pages that people see: one file a page, templates and static files beside them. They work without JavaScript."""
+"""The pages that people see, one file a page, with their templates and static files. They work without JavaScript."""
 
 from fastapi import APIRouter
 
@@ -8,8 +8,8 @@ __all__ = ["create_router"]
 
 
 def create_router() -> APIRouter:
-    """All pages. They are no part of the API's description."""
-    found = APIRouter(include_in_schema=False)
+    """Return the router of all pages, which are not part of the API's description."""
+    router = APIRouter(include_in_schema=False)
     for page in (assets, start, login, ask, question, queue, gaps, quality):
-        found.include_router(page.router)
-    return found
+        router.include_router(page.router)
+    return router

@@ -1,4 +1,4 @@
-"""*Ask*: similar questions while somebody types, and what they say of them."""
+"""*Ask*: similar questions while somebody types, and the feedback that they give on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,12 +8,13 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from askalike.service.pages.marking import matched_words
-from askalike.service.pages.people import Form, ReaderArchive, SubmittedForm, VisitorArchive, validate_form
-from askalike.service.pages.rendering import archive_url, render_page
-from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, SimilarRequest
-from askalike.service.routes.asking import FeedbackRequest, record_feedback
-from askalike.service.routes.similar import search_similar
+from askalike.service.pages.auth import UserArchive, VisitedArchive
+from askalike.service.pages.display import truncate
+from askalike.service.pages.forms import Form, SubmittedForm, validate_form
+from askalike.service.pages.reasons import matched_words
+from askalike.service.pages.rendering import archive_url, is_htmx, render_page
+from askalike.service.requests.actions import record_feedback, search_similar
+from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store.archive import Archive
 from askalike.text.clean import LINK_TOKEN, plain_text
@@ -33,88 +34,88 @@ VERDICT_MESSAGES = {
 class SimilarItem:
     """A similar question as the page shows it."""
 
-    match: SearchHit
+    hit: SearchHit
     words: frozenset[str]
+    """The words that are marked in it."""
     snippet: str
     answer: str
+    """How its first answer begins, "" without one."""
 
 
 @router.get("/a/{archive}")
 async def get_ask(
-    served_archive: VisitorArchive, request: Request, title: str = "", body: str = "", noted: str = ""
+    served_archive: VisitedArchive, request: Request, title: str = "", body: str = "", noted: str = ""
 ) -> Response:
-    """The form, and what is similar to what it holds."""
+    """Show the form, and what is similar to its text."""
     return render_page(
-        request, "ask.html", typed=False, noted=VERDICT_MESSAGES.get(noted, ""), longest=(MAX_TITLE_LENGTH, MAX_BODY_LENGTH),
+        request,
+        "ask.html",
+        typed=False,
+        message=VERDICT_MESSAGES.get(noted, ""),
+        max_title_length=MAX_TITLE_LENGTH,
+        max_body_length=MAX_BODY_LENGTH,
         **await _similar_context(served_archive, request, title, body, prefix=False),
-    )  # fmt: skip
+    )
 
 
 @router.post("/a/{archive}/similar")
-async def post_similar(served_archive: VisitorArchive, request: Request, form: SubmittedForm) -> Response:
-    """The part of the page below the form, while somebody types. Changes nothing."""
-    found = await _similar_context(served_archive, request, form.value("title"), form.value("body"), prefix=True)
-    return render_page(request, "parts/similar.html", typed=True, **found)
+async def post_similar(served_archive: VisitedArchive, request: Request, form: SubmittedForm) -> Response:
+    """Show the part of the page below the form, while somebody types. Changes nothing."""
+    context = await _similar_context(served_archive, request, form.value("title"), form.value("body"), prefix=True)
+    return render_page(request, "parts/similar.html", typed=True, **context)
 
 
 @router.post("/a/{archive}/feedback")
-async def post_feedback(served_archive: ReaderArchive, request: Request, form: SubmittedForm) -> Response:
-    """Keeps what somebody said of what was shown."""
-    given = _parse_feedback(form)
-    await record_feedback(served_archive, given)
-    if "hx-request" in request.headers:
+async def post_feedback(served_archive: UserArchive, request: Request, form: SubmittedForm) -> Response:
+    """Store feedback on the questions that were shown."""
+    feedback = _parse_feedback(form)
+    await record_feedback(served_archive, feedback)
+    if is_htmx(request):
+        message = VERDICT_MESSAGES[feedback.verdict]
         return render_page(
-            request,
-            "parts/noted.html",
-            said=VERDICT_MESSAGES[given.verdict],
-            question=given.chosen,
-            verdict=given.verdict,
+            request, "parts/noted.html", message=message, question=feedback.chosen, verdict=feedback.verdict
         )
-    back = urlencode({"title": given.title, "body": given.body, "noted": given.verdict})
-    return RedirectResponse(f"{archive_url(served_archive.name)}?{back}", 303)
+    query = urlencode({"title": feedback.title, "body": feedback.body, "noted": feedback.verdict})
+    return RedirectResponse(f"{archive_url(served_archive.name)}?{query}", 303)
 
 
 async def _similar_context(
     served_archive: ServedArchive, request: Request, title: str, body: str, prefix: bool
 ) -> dict[str, Any]:
-    asked = validate_form(SimilarRequest, {"title": title, "body": body, "k": MAX_ITEMS, "prefix": prefix})
+    query = validate_form(SimilarRequest, {"title": title, "body": body, "k": MAX_ITEMS, "prefix": prefix})
     if not f"{title}{body}".strip():
         return {"title": "", "body": "", "items": [], "latest": await served_archive.run_on_archive(_latest_questions)}
-    _, matches = await search_similar(served_archive, request, asked)
+    _, hits = await search_similar(served_archive, request, query)
     answers = await served_archive.run_on_archive(
-        lambda archive: archive.view().get_answers_to(m.question.id for m in matches)
+        lambda archive: archive.view().get_answers_to(hit.question.id for hit in hits)
     )
-    items = [_to_item(match, answers[match.question.id]) for match in matches]
+    items = [_to_item(hit, answers[hit.question.id]) for hit in hits]
     return {"title": title, "body": body, "items": items, "latest": []}
 
 
-def _to_item(match: SearchHit, answers: Sequence[Answer]) -> SimilarItem:
-    words = matched_words(match.explanation, match.question.language)
-    return SimilarItem(match, words, match.snippet.replace(LINK_TOKEN, "…"), _answer_excerpt(answers))
+def _to_item(hit: SearchHit, answers: Sequence[Answer]) -> SimilarItem:
+    words = matched_words(hit.explanation, hit.question.language)
+    return SimilarItem(hit, words, hit.snippet.replace(LINK_TOKEN, "…"), _answer_excerpt(answers))
 
 
 def _answer_excerpt(answers: Sequence[Answer]) -> str:
-    """How the first answer begins."""
+    """Return how the first answer begins."""
     if not answers:
         return ""
     text = " ".join(plain_text(answers[0].body, answers[0].markup, links="keep").split())
-    return text if len(text) <= EXCERPT_LENGTH else f"{text[:EXCERPT_LENGTH].rsplit(' ', 1)[0]} …"
+    return truncate(text, EXCERPT_LENGTH)
 
 
 def _latest_questions(archive: Archive) -> Sequence[Question]:
-    """The questions asked last."""
+    """Return the questions asked last."""
     sql = "SELECT id FROM questions ORDER BY created_at DESC LIMIT ?"
     ids = [id for (id,) in archive.connection.execute(sql, (N_LATEST,))]
-    found = archive.view().get_questions(ids)
-    return [found[id] for id in ids]
+    questions = archive.view().get_questions(ids)
+    return [questions[id] for id in ids]
 
 
 def _parse_feedback(form: Form) -> FeedbackRequest:
-    verdict = next((v for v in ("accept", "reject", "none_of_these") if form.values(v)), "")
-    values = {name: form.value(name) for name in ("title", "body")} | {
-        "shown": form.values("shown"),
-        "verdict": verdict,
-    }
-    return validate_form(
-        FeedbackRequest, values | ({} if verdict == "none_of_these" else {"chosen": form.value(verdict)})
-    )
+    verdict = next((v for v in VERDICT_MESSAGES if form.values(v)), "")
+    chosen = {} if verdict == "none_of_these" else {"chosen": form.value(verdict)}
+    values = {"title": form.value("title"), "body": form.value("body"), "shown": form.values("shown")}
+    return validate_form(FeedbackRequest, values | {"verdict": verdict} | chosen)

@@ -1,4 +1,4 @@
-"""The pages' style, script and icon: compressed once, and kept by browsers until they change."""
+"""The pages' style, script and icon: compressed once, and cached by browsers until they change."""
 
 import gzip
 import hashlib
@@ -20,7 +20,7 @@ IMMUTABLE_CACHE = "public, max-age=31536000, immutable"
 
 @dataclass(frozen=True, slots=True)
 class StaticFile:
-    """A static file, as it is and compressed."""
+    """A static file, plain and compressed."""
 
     content: bytes
     gzipped: bytes
@@ -30,25 +30,26 @@ class StaticFile:
 
 @cache
 def load_static_file(name: str) -> StaticFile:
-    """A file of `static/`. Raises KeyError for any other."""
+    """Return a file of `static/`. Raises KeyError for any other."""
     media_type = FILES[name]
-    plain = files("askalike.service.pages").joinpath("static", *name.split("/")).read_bytes()
-    return StaticFile(plain, gzip.compress(plain, 9, mtime=0), hashlib.sha256(plain).hexdigest()[:12], media_type)
+    content = files("askalike.service.pages").joinpath("static", *name.split("/")).read_bytes()
+    version = hashlib.sha256(content).hexdigest()[:12]
+    return StaticFile(content, gzip.compress(content, 9, mtime=0), version, media_type)
 
 
 def static_url(name: str) -> str:
-    """Where a page finds the file; another one as soon as it has changed."""
+    """Return the address of a file, which changes with its content."""
     return f"/static/{name}?v={load_static_file(name).version}"
 
 
 @router.get("/static/{name:path}")
 async def get_static(request: Request, name: str) -> Response:
-    """A static file."""
+    """Return a static file."""
     if name not in FILES:
         raise HTTPException(404, f"no file {name!r}")
-    found = load_static_file(name)
+    file = load_static_file(name)
     zipped = "gzip" in request.headers.get("accept-encoding", "")
     headers = {"cache-control": IMMUTABLE_CACHE, "vary": "accept-encoding", "x-content-type-options": "nosniff"}
     if zipped:
         headers["content-encoding"] = "gzip"
-    return Response(found.gzipped if zipped else found.content, 200, headers, found.media_type)
+    return Response(file.gzipped if zipped else file.content, 200, headers, file.media_type)

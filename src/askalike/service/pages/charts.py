@@ -1,4 +1,4 @@
-"""Small charts as SVG inside a page: no script, no inline style; its numbers stand in a table beside each."""
+"""Small charts as SVG inside a page, without scripts or inline styles; a table beside each shows its numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ WIDTH, HEIGHT = 560, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 20, 12, 34
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LETTER_WIDTH = 8
-"""The width that a letter of a label takes, at the most."""
+"""The greatest width of a letter of a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProportionBar:
-    """A share of n, with its 95 % interval, under a label."""
+    """A share of n with its 95 % interval (low, high) and its label."""
 
     label: str
     value: float
@@ -24,46 +24,46 @@ class ProportionBar:
 
 
 def proportion_chart(points: Sequence[ProportionBar], description: str) -> Markup:
-    """Shares from left to right, each with its interval, joined by a line."""
-    places = [_x((i + 0.5) / len(points)) for i in range(len(points))]
-    line = " ".join(f"{x:.1f},{_y(p.value):.1f}" for x, p in zip(places, points, strict=True))
-    marks = [_whisker(x, p) for x, p in zip(places, points, strict=True)]
-    every = _label_step([p.label for p in points])
-    names = [_x_label(x, p.label) for x, p in list(zip(places, points, strict=True))[::every]]
-    return _svg([*_grid(), Markup('<polyline class="line" points="{}"/>').format(line), *marks, *names], description)
+    """Return shares from left to right, each with its interval, joined by a line."""
+    columns = [(_x((i + 0.5) / len(points)), point) for i, point in enumerate(points)]
+    line = " ".join(f"{x:.1f},{_y(p.value):.1f}" for x, p in columns)
+    marks = [_whisker(x, p) for x, p in columns]
+    step = _label_step([p.label for p in points])
+    labels = [_x_label(x, p.label) for x, p in columns[::step]]
+    return _svg([*_grid(), Markup('<polyline class="line" points="{}"/>').format(line), *marks, *labels], description)
 
 
 def reliability_diagram(bins: Sequence[ProportionBar], description: str) -> Markup:
-    """What is right against what was said to be: on the diagonal every probability is exact. A label is a number."""
+    """Return the shares that are right against their labels, the probabilities; exact ones are on the diagonal."""
     corners = (_x(0), _y(0), _x(1), _y(1))
     diagonal = Markup('<line class="ideal" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(*corners)
     marks = [_whisker(_x(float(b.label)), b) for b in bins]
-    names = [_x_label(_x(t), f"{100 * t:.0f} %") for t in TICKS]
-    return _svg([*_grid(), diagonal, *marks, *names], description)
+    labels = [_x_label(_x(t), f"{100 * t:.0f} %") for t in TICKS]
+    return _svg([*_grid(), diagonal, *marks, *labels], description)
 
 
 def stacked_bars(columns: Sequence[tuple[str, Mapping[str, int]]], kinds: Sequence[str], description: str) -> Markup:
-    """Counts of several kinds on top of each other, column by column."""
-    most = max((sum(counts.values()) for _, counts in columns), default=0) or 1
-    step = (WIDTH - LEFT - RIGHT) / max(len(columns), 1)
-    parts = [_gridline(0, "0"), _gridline(1, str(most))]
-    every = _label_step([label for label, _ in columns])
+    """Return counts of several kinds on top of each other, column by column."""
+    max_total = max((sum(counts.values()) for _, counts in columns), default=0) or 1
+    width = (WIDTH - LEFT - RIGHT) / max(len(columns), 1)
+    parts = [_gridline(0, "0"), _gridline(1, str(max_total))]
+    step = _label_step([label for label, _ in columns])
     for i, (label, counts) in enumerate(columns):
         below = 0
         for k, kind in enumerate(kinds):
             count = counts.get(kind, 0)
-            top = _y((below + count) / most)
-            size = (_x(0) + i * step + step * 0.15, top, min(step * 0.7, 40), _y(below / most) - top)
+            top = _y((below + count) / max_total)
+            size = (_x(0) + i * width + width * 0.15, top, min(width * 0.7, 40), _y(below / max_total) - top)
             bar = '<rect class="bar k{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>'
             parts += [Markup(bar.format(k, *size))] if count else []
             below += count
-        if i % every == 0:
-            parts.append(_x_label(_x(0) + i * step + min(step, 57) / 2, label))
+        if i % step == 0:
+            parts.append(_x_label(_x(0) + i * width + min(width, 57) / 2, label))
     return _svg(parts, description)
 
 
 def _label_step(labels: Sequence[str]) -> int:
-    """One of how many labels there is room for."""
+    """Return n where there is room for one in n labels."""
     room = (WIDTH - LEFT - RIGHT) // (LETTER_WIDTH * (max(map(len, labels), default=1) + 2))
     return -(-len(labels) // max(room, 1)) or 1
 

@@ -1,4 +1,4 @@
-"""Texts and numbers of an archive as a page shows them: HTML is cleaned, whatever it holds."""
+"""Texts and numbers of an archive as a page shows them. HTML is cleaned, whatever it holds."""
 
 import re
 
@@ -6,6 +6,7 @@ import nh3
 from markupsafe import Markup, escape
 from selectolax.lexbor import LexborHTMLParser
 
+from askalike.service.pages.marking import wrap_matches
 from askalike.types import Markup as Kind
 from askalike.types import Question
 
@@ -16,9 +17,10 @@ ALLOWED_TAGS = {
 ALLOWED_ATTRIBUTES = {"a": {"href", "title"}, "abbr": {"title"}, "ol": {"start"}, "th": {"colspan"}, "td": {"colspan"}}
 URL_SCHEMES = {"http", "https", "mailto"}
 LINK_REL = "nofollow noopener noreferrer ugc"
+LINK = Markup(f'<a href="{{0}}" rel="{LINK_REL}">{{0}}</a>')
 URL_PATTERN = re.compile(r"""https?://[^\s<>"']+[^\s<>"'.,;:!?)\]]""")
 WIDE_TAG_PATTERN = re.compile("<(pre|table)>")
-"""What may be wider than a page scrolls by itself, by keyboard, too."""
+"""Elements that may be wider than a page; they scroll by themselves, also by keyboard."""
 LANGUAGE_PATTERN = re.compile("[a-z]{2,3}")
 HEADING_PATTERN = re.compile(r"<(/?)h[1-6](?=[\s>])[^>]*>", re.IGNORECASE)
 IMAGE_PATTERN = re.compile(r"<img(?=[\s/>])", re.IGNORECASE)
@@ -29,7 +31,7 @@ ICONS = {
 
 
 def render_body(text: str, markup: Kind) -> Markup:
-    """A body for a page. Of HTML what formats text is left, and links to the web; an image becomes a link to it."""
+    """Return a body for a page. Of HTML it keeps text formatting and links; an image becomes a link to it."""
     if markup == "text":
         return _render_paragraphs(text)
     text = HEADING_PATTERN.sub(r"<\1p>", text)
@@ -40,51 +42,47 @@ def render_body(text: str, markup: Kind) -> Markup:
 
 
 def display_title(question: Question) -> str:
-    """The question's title; where it has none, its id."""
+    """Return the question's title, or its id where it has none."""
     return question.title.strip() or question.id
 
 
 def lang_attribute(question: Question) -> Markup:
-    """The attribute that tells browsers a text's language, where it is known to be one."""
-    known = LANGUAGE_PATTERN.fullmatch(question.language or "")
-    return Markup(' lang="{}"').format(known[0]) if known else Markup("")
+    """Return the attribute that tells browsers the question's language, empty where it is not known."""
+    match = LANGUAGE_PATTERN.fullmatch(question.language or "")
+    return Markup(' lang="{}"').format(match[0]) if match else Markup("")
 
 
 def format_percent(share: float) -> str:
-    """A share as people read it."""
+    """Return a share as people read it."""
     return "under 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
 def format_day(date: str | None) -> str:
-    """The day of an ISO date."""
+    """Return the day of an ISO date."""
     return (date or "")[:10]
 
 
+def truncate(text: str, max_length: int) -> str:
+    """Return a text of at most `max_length` characters, or its first words and an ellipsis."""
+    return text if len(text) <= max_length else f"{text[:max_length].rsplit(' ', 1)[0]} …"
+
+
 def render_icon(name: str) -> Markup:
-    """A small drawing, which says nothing that the text beside it does not."""
+    """Return a small drawing. It only decorates the text beside it, so screen readers skip it."""
     return Markup('<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="{}"/></svg>').format(ICONS[name])
 
 
 def _render_paragraphs(text: str) -> Markup:
-    found = [p for p in re.split(r"\n\s*\n", text.strip()) if p]
-    return Markup("").join(Markup("<p>{}</p>").format(_render_lines(p)) for p in found)
+    paragraphs = [p for p in re.split(r"\n\s*\n", text.strip()) if p]
+    return Markup("").join(Markup("<p>{}</p>").format(_render_lines(p)) for p in paragraphs)
 
 
 def _render_lines(paragraph: str) -> Markup:
-    return Markup("<br>").join(_linkify(line) for line in paragraph.split("\n"))
-
-
-def _linkify(line: str) -> Markup:
-    parts, end = [], 0
-    for found in URL_PATTERN.finditer(line):
-        link = Markup('<a href="{0}" rel="{1}">{0}</a>').format(found[0], LINK_REL)
-        parts += [escape(line[end : found.start()]), link]
-        end = found.end()
-    return Markup("").join([*parts, escape(line[end:])])
+    return Markup("<br>").join(wrap_matches(line, URL_PATTERN, lambda _: LINK) for line in paragraph.split("\n"))
 
 
 def _replace_images(text: str) -> str:
-    """Images are on other hosts, which are not to learn who reads here."""
+    """Replace images by links: other hosts must not learn who reads here."""
     if not IMAGE_PATTERN.search(text):
         return text
     tree = LexborHTMLParser(text)

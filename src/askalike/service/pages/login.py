@@ -6,10 +6,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from askalike.service.pages import tokens
-from askalike.service.pages.people import SubmittedForm, session_cookie_name
+from askalike.service.pages import forms
+from askalike.service.pages.auth import session_cookie_name
+from askalike.service.pages.forms import SubmittedForm
 from askalike.service.pages.rendering import render_page
 from askalike.service.requests.auth import enforce_rate_limit
+from askalike.service.requests.context import app_state
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import sessions
 from askalike.store.keys import ApiKey
@@ -19,50 +21,49 @@ router = APIRouter()
 
 @router.get("/login")
 async def get_login(request: Request, next: Annotated[str, Query(max_length=2_000)] = "/") -> Response:
-    """The form that asks for a key."""
+    """Show the form that asks for a key."""
     return render_page(request, "login.html", next=to_local_path(next), wrong=False)
 
 
 @router.post("/login")
 async def post_login(request: Request, form: SubmittedForm) -> Response:
-    """Begins a session at each archive that the key is good for."""
+    """Begin a session at each archive that the key is valid for."""
     enforce_rate_limit(request)
     text, next = form.value("key").strip(), to_local_path(form.value("next"))
-    good = {
+    keys = {
         served_archive: key
-        for served_archive in request.app.state.served_archives.values()
+        for served_archive in app_state(request).served_archives.values()
         if (key := served_archive.verify_key(text))
     }
-    if not good:
+    if not keys:
         return render_page(request, "login.html", 401, next=next, wrong=True)
     response = RedirectResponse(next, 303)
-    for served_archive, key in good.items():
+    for served_archive, key in keys.items():
         await _begin_session(request, response, served_archive, key)
-    tokens.renew_secret(request, response, tokens.create_secret())
+    forms.renew_secret(request, response, forms.create_secret())
     return response
 
 
 @router.post("/logout")
 async def post_logout(request: Request, form: SubmittedForm) -> Response:
-    """Ends this browser's sessions."""
+    """End this browser's sessions."""
     response = RedirectResponse("/", 303)
-    for served_archive in request.app.state.served_archives.values():
-        if secret := request.cookies.get(session_cookie_name(request, served_archive)):
+    for served_archive in app_state(request).served_archives.values():
+        name = session_cookie_name(request, served_archive)
+        if secret := request.cookies.get(name):
             await served_archive.run_on_archive(partial(sessions.end_session, secret=secret))
-            response.delete_cookie(
-                session_cookie_name(request, served_archive), httponly=True, secure=tokens.is_https(request)
-            )
+            response.delete_cookie(name, httponly=True, secure=forms.is_https(request))
     return response
 
 
 def to_local_path(next: str) -> str:
-    """An address of this service, else the start page."""
-    plain = next.startswith("/") and not next.startswith("//") and not set(next) & set("\\\r\n\t")
-    return next if plain else "/"
+    """Return an address of this service as it is, and the start page's for any other."""
+    is_local = next.startswith("/") and not next.startswith("//") and not set(next) & set("\\\r\n\t")
+    return next if is_local else "/"
 
 
 async def _begin_session(request: Request, response: Response, served_archive: ServedArchive, key: ApiKey) -> None:
-    hours = request.app.state.settings.session_hours
+    hours = app_state(request).settings.session_hours
     secret = await served_archive.run_on_archive(partial(sessions.begin_session, key=key, hours=hours))
-    name, age = session_cookie_name(request, served_archive), int(hours * 3600)
-    response.set_cookie(name, secret, age, httponly=True, secure=tokens.is_https(request), samesite="strict")
+    name, max_age_s = session_cookie_name(request, served_archive), int(hours * 3600)
+    response.set_cookie(name, secret, max_age_s, httponly=True, secure=forms.is_https(request), samesite="strict")

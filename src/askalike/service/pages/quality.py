@@ -1,4 +1,4 @@
-"""*Quality*: how good the ranker in service is, what its probabilities are worth, and what people say of it."""
+"""*Quality*: how good the deployed ranker is, how reliable its probabilities are, and what people say of its hits."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from askalike.calibration.calibration import Calibration, CalibrationQuality
 from askalike.engines.local import LocalEngine
 from askalike.evaluation.proportion import wilson_interval
 from askalike.replay.timeline import group_into_periods
+from askalike.service.pages.auth import UserArchive
 from askalike.service.pages.charts import ProportionBar
-from askalike.service.pages.people import ReaderArchive
 from askalike.service.pages.rendering import render_page
 from askalike.store.archive import Archive
 from askalike.store.deployments import ServedRanker, serving_history
@@ -20,7 +20,7 @@ from askalike.store.query_log import FEEDBACK_VERDICTS
 
 router = APIRouter()
 REPLAY_PATH = Path("replay", "replay.json")
-"""Where in an archive's directory a replay is looked for."""
+"""The report of a replay, below the archive's directory."""
 MAX_WEEKS = 26
 VERDICT_LABELS = {
     "accept": "this answers it",
@@ -32,7 +32,7 @@ VERDICT_LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class ReplaySummary:
-    """A replay of the ranker in service: how often the original was among the first k, in stretches of time."""
+    """A replay of the deployed ranker: how often the original was among its first k hits, over time."""
 
     k: int
     overall: ProportionBar
@@ -41,7 +41,7 @@ class ReplaySummary:
 
 @dataclass(frozen=True, slots=True)
 class ServiceHistory:
-    """What the archive keeps of its service: verdicts by week, the last replay, and the rankers put into service."""
+    """What the archive stores of its service: feedback by week, the last replay, and the deployed rankers."""
 
     weekly_verdicts: Sequence[tuple[str, Mapping[str, int]]]
     replay: ReplaySummary | None
@@ -49,15 +49,22 @@ class ServiceHistory:
 
 
 @router.get("/a/{archive}/quality")
-async def get_quality(served_archive: ReaderArchive, request: Request) -> Response:
-    """The report."""
-    calibration, objection = await served_archive.run_on_engine(_get_calibration)
-    kept = await served_archive.run_on_archive(lambda archive: _load_history(archive, served_archive.model))
+async def get_quality(served_archive: UserArchive, request: Request) -> Response:
+    """Show the report."""
+    calibration, stale_reason = await served_archive.run_on_engine(_get_calibration)
+    history = await served_archive.run_on_archive(lambda archive: _load_history(archive, served_archive.model))
     measured = calibration.quality if calibration else None
     return render_page(
-        request, "quality.html", calibration=calibration, objection=objection, measured=measured, kept=kept,
-        found=_accuracy_at_k(measured) if measured else [], bins=_reliability_bins(measured) if measured else [], verdicts=VERDICT_LABELS,
-    )  # fmt: skip
+        request,
+        "quality.html",
+        calibration=calibration,
+        stale_reason=stale_reason,
+        measured=measured,
+        accuracies=_accuracy_at_k(measured) if measured else [],
+        bins=_reliability_bins(measured) if measured else [],
+        history=history,
+        verdicts=VERDICT_LABELS,
+    )
 
 
 def _get_calibration(engine: LocalEngine) -> tuple[Calibration | None, str | None]:
@@ -77,7 +84,7 @@ def _load_history(archive: Archive, ranker: str) -> ServiceHistory:
 
 
 def _weekly_verdicts(archive: Archive) -> list[tuple[str, dict[str, int]]]:
-    """Verdicts by week, which begins on Monday: the latest weeks in which somebody said something."""
+    """Return the counts of verdicts by week, named by its Monday: the latest weeks with feedback."""
     sql = "SELECT date(given_at, 'weekday 0', '-6 days'), verdict, COUNT(*) FROM feedback GROUP BY 1, 2 ORDER BY 1"
     weeks: dict[str, dict[str, int]] = {}
     for week, verdict, count in archive.connection.execute(sql):
@@ -86,12 +93,12 @@ def _weekly_verdicts(archive: Archive) -> list[tuple[str, dict[str, int]]]:
 
 
 def _load_replay(archive: Archive, ranker: str) -> ReplaySummary | None:
-    """What the last replay found of this ranker, where one was kept."""
+    """Return what the last replay measured of a ranker; None without one."""
     try:
-        told = json.loads((archive.path / REPLAY_PATH).read_text(encoding="utf-8"))
-        k = next(r["k"] for r in told["rankers"] if r["ranker"] == ranker)
-        ranks = {q["id"]: q["ranks"][ranker] for q in told["queries"]}
-        parts = group_into_periods([(q["asked"], q["id"]) for q in told["queries"]])
+        report = json.loads((archive.path / REPLAY_PATH).read_text(encoding="utf-8"))
+        k = next(r["k"] for r in report["rankers"] if r["ranker"] == ranker)
+        ranks = {q["id"]: q["ranks"][ranker] for q in report["queries"]}
+        parts = group_into_periods([(q["asked"], q["id"]) for q in report["queries"]])
     except (OSError, ValueError, LookupError, StopIteration, TypeError):
         return None
     right = {id for id, rank in ranks.items() if rank and rank <= k}

@@ -2,36 +2,39 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel
 
 from askalike.engines.local import LocalEngine
+from askalike.service.pages.auth import ModeratorArchive
+from askalike.service.pages.display import truncate
+from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.marking import extract_words
-from askalike.service.pages.people import Form, ModeratorArchive, SubmittedForm, validate_form
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
-from askalike.service.pages.rendering import archive_url, render_page
-from askalike.service.requests.auth import get_caller_id
+from askalike.service.pages.rendering import archive_url, is_htmx, render_page
+from askalike.service.requests.actions import DecisionOrUndo, apply_decision
+from askalike.service.requests.context import caller_id
 from askalike.service.state.served_archive import ServedArchive
-from askalike.store import candidate_pairs as proposals
+from askalike.store import candidate_pairs
 from askalike.store.archive import Archive
-from askalike.store.candidate_pairs import AlreadyDecidedError, PairProposal, ProposalDecision, ProposalState
+from askalike.store.candidate_pairs import AlreadyDecidedError, PairProposal, ProposalState
 from askalike.store.editing import MissingRecordError
 from askalike.text.clean import plain_text
 from askalike.types import Answer, Question
 
 router = APIRouter()
-MAX_BODY_LENGTH = 900
-"""Characters that are shown of a body."""
+MAX_SHOWN_BODY_LENGTH = 900
+"""How many characters of a body are shown."""
 
 
 class DecisionForm(BaseModel):
-    """What somebody decided of which proposal; `undo` takes a decision back."""
+    """What somebody decides about a proposal; `undo` takes a decision back."""
 
     id: int
-    decision: ProposalDecision | Literal["undo"]
+    decision: DecisionOrUndo
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,75 +45,71 @@ class PairSide:
     body: str
     answers: Sequence[Answer]
     marks: frozenset[str]
-    """Words that speak for its being the same as the other."""
-    others: frozenset[str]
-    """Words that the other question has."""
+    """The words that speak for its being the same as the other."""
+    other_words: frozenset[str]
+    """The words of the other question."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """What waits: the next proposal with its questions, how many there are in each state, and what was decided last."""
+    """The next proposal and the latest decision, with their questions."""
 
     next: PairProposal | None
     questions: Mapping[str, Question]
     answers: Mapping[str, Sequence[Answer]]
     counts: Mapping[ProposalState, int]
     latest: PairProposal | None
+    """The proposal that the moderator decided last, which can be undone."""
 
 
 @router.get("/a/{archive}/queue")
 async def get_queue(served_archive: ModeratorArchive, request: Request) -> Response:
-    """The pair to decide about."""
-    return render_page(request, "queue.html", said="", **await _queue_context(served_archive, request))
+    """Show the pair to decide about."""
+    return render_page(request, "queue.html", warning="", **await _queue_context(served_archive, request))
 
 
 @router.post("/a/{archive}/queue")
 async def post_queue(served_archive: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
-    """Keeps a decision, or takes one back, and shows what is next."""
-    said = await _apply_decision(served_archive, request, form)
-    if "hx-request" not in request.headers:
+    """Store a decision, or take one back, and show the next pair."""
+    warning = await _apply_decision(served_archive, form, caller_id(request))
+    if not is_htmx(request):
         return RedirectResponse(f"{archive_url(served_archive.name)}/queue", 303)
-    return render_page(request, "parts/pair.html", said=said, **await _queue_context(served_archive, request))
+    return render_page(request, "parts/pair.html", warning=warning, **await _queue_context(served_archive, request))
 
 
-async def _apply_decision(served_archive: ServedArchive, request: Request, form: Form) -> str:
-    """Does what was decided; returns what there is to say where somebody else was faster."""
-    given = validate_form(DecisionForm, {"id": form.value("id"), "decision": form.value("decision")})
-    by = get_caller_id(request)
+async def _apply_decision(served_archive: ServedArchive, form: Form, moderator: str) -> str:
+    """Apply a decision; return a warning where somebody else was faster, else ""."""
+    decided = validate_form(DecisionForm, {"id": form.value("id"), "decision": form.value("decision")})
     try:
-        if given.decision == "undo":
-            await served_archive.run_on_archive(lambda archive: proposals.undo_decision(archive, given.id))
-        else:
-            decision = given.decision
-            await served_archive.run_on_archive(
-                lambda archive: proposals.decide_proposal(archive, given.id, decision, by)
-            )
+        await served_archive.run_on_archive(
+            lambda archive: apply_decision(archive, decided.id, decided.decision, moderator)
+        )
     except (AlreadyDecidedError, MissingRecordError):
         return "Somebody else has decided that one already."
     return ""
 
 
 async def _queue_context(served_archive: ServedArchive, request: Request) -> dict[str, Any]:
-    by = get_caller_id(request)
-    waiting = await served_archive.run_on_archive(lambda archive: _load_queue(archive, by))
+    moderator = caller_id(request)
+    queue = await served_archive.run_on_archive(lambda archive: _load_queue(archive, moderator))
     sides: list[PairSide] = []
-    reason = summarise_explanation(None)
-    if waiting.next:
-        pair = [waiting.questions[id] for id in (waiting.next.question, waiting.next.other)]
-        reason = await served_archive.run_on_engine(lambda engine: _explain_pair(engine, *pair))
-        sides = _build_sides(pair, waiting.answers, reason)
-    return {"waiting": waiting, "sides": sides, "why": reason}
+    summary = summarise_explanation(None)
+    if queue.next:
+        pair = [queue.questions[id] for id in (queue.next.question, queue.next.other)]
+        summary = await served_archive.run_on_engine(lambda engine: _explain_pair(engine, *pair))
+        sides = _build_sides(pair, queue.answers, summary)
+    return {"queue": queue, "sides": sides, "why": summary}
 
 
-def _load_queue(archive: Archive, by: str) -> QueueState:
-    first = next(iter(proposals.pending_proposals(archive)), None)
-    latest = proposals.latest_decision(archive, by)
-    ids = [id for one in (first, latest) if one for id in (one.question, one.other)]
+def _load_queue(archive: Archive, moderator: str) -> QueueState:
+    first = next(iter(candidate_pairs.pending_proposals(archive)), None)
+    latest = candidate_pairs.latest_decision(archive, moderator)
+    ids = [id for proposal in (first, latest) if proposal for id in (proposal.question, proposal.other)]
     view = archive.view()
     questions = view.get_questions(ids)
     if first and not {first.question, first.other} <= questions.keys():
         first = None  # deleted just now
-    return QueueState(first, questions, view.get_answers_to(ids), proposals.count_by_state(archive), latest)
+    return QueueState(first, questions, view.get_answers_to(ids), candidate_pairs.count_by_state(archive), latest)
 
 
 def _explain_pair(engine: LocalEngine, question: Question, other: Question) -> ExplanationSummary:
@@ -120,14 +119,10 @@ def _explain_pair(engine: LocalEngine, question: Question, other: Question) -> E
 def _build_sides(
     pair: Sequence[Question], answers: Mapping[str, Sequence[Answer]], summary: ExplanationSummary
 ) -> list[PairSide]:
-    bodies = [_truncate(plain_text(q.body, q.markup, code="keep", links="keep")) for q in pair]
+    bodies = [truncate(plain_text(q.body, q.markup, code="keep", links="keep"), MAX_SHOWN_BODY_LENGTH) for q in pair]
     words = [extract_words(q.title, body) for q, body in zip(pair, bodies, strict=True)]
     marks = (extract_words(*(word.text.partition(" ≈ ")[0] for word in summary.words)), summary.matched)
     return [
-        PairSide(q, body, answers[q.id], own, others)
-        for q, body, own, others in zip(pair, bodies, marks, reversed(words), strict=True)
+        PairSide(question, body, answers[question.id], marked, other_words)
+        for question, body, marked, other_words in zip(pair, bodies, marks, reversed(words), strict=True)
     ]
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= MAX_BODY_LENGTH else f"{text[:MAX_BODY_LENGTH].rsplit(' ', 1)[0]} …"

@@ -2,54 +2,81 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import ceil
 
 from askalike import registry
-from askalike.service.pages.marking import drop_function_words, matched_words
+from askalike.text.stop_words import stop_words
 from askalike.types import Contribution, Explanation
 
 MAX_WORDS = 12
 N_STRENGTHS = 4
 MIN_WORD_SHARE = 0.05
-"""Words that count less than this share of what the first does are left out."""
+"""The least share of the heaviest word's score with which a word is shown."""
+STOP_WORD_LANGUAGES = ("en", "de", "es", "fr", "ru")
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedWord:
-    """A word that speaks for it (`bicycle ≈ bike` where two mean the same), and how much, from 1 to STRENGTHS."""
+    """A word that speaks for a match (`bicycle ≈ bike` for a synonym)."""
 
     text: str
     strength: int
+    """How much it counts, from 1 to N_STRENGTHS."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplanationSummary:
-    """The words that count most, what words and what meaning add, as shares, and the document's words that matched.
-
-    `phrasing`: another wording of the document, where that is what matched.
-    """
+    """An explanation as a page shows it."""
 
     words: Sequence[WeightedWord]
+    """The query's words that count most, the heaviest first."""
     parts: Sequence[tuple[str, float]]
+    """The shares of the score that shared words and meaning have, the greater first."""
     matched: frozenset[str]
+    """The document's words that matched, case-folded."""
     phrasing: str
+    """The other wording of the document that matched, "" where its own did."""
 
 
 def summarise_explanation(explanation: Explanation | None, language: str | None = None) -> ExplanationSummary:
-    """What an explanation says to people; `language`: the document's, where it is known."""
+    """Return the summary of an explanation; `language`: the document's, where it is known."""
     explanation = explanation or Explanation(0.0)
-    found = [c for c in explanation.contributions if c.fields and c.score > 0]
-    said = drop_function_words(frozenset(map(_query_word, found)), language)
-    most = max((c.score for c in found), default=0.0)
-    speaking = [c for c in found if c.score > MIN_WORD_SHARE * most and _query_word(c) in said][:MAX_WORDS]
-    words = [WeightedWord(c.word, ceil(N_STRENGTHS * c.score / most)) for c in speaking]
+    matching = [c for c in explanation.contributions if c.fields and c.score > 0]
+    content_words = _drop_function_words(frozenset(map(_query_word, matching)), language)
+    max_score = max((c.score for c in matching), default=0.0)
+    heavy = [c for c in matching if c.score > MIN_WORD_SHARE * max_score and _query_word(c) in content_words]
     return ExplanationSummary(
-        words, _part_shares(explanation), matched_words(explanation, language), explanation.text.get("rephrasing", "")
+        [WeightedWord(c.word, ceil(N_STRENGTHS * c.score / max_score)) for c in heavy[:MAX_WORDS]],
+        _part_shares(explanation),
+        matched_words(explanation, language),
+        explanation.text.get("rephrasing", ""),
     )
 
 
+def matched_words(explanation: Explanation | None, language: str | None = None) -> frozenset[str]:
+    """Return the words of a document that matched, as they stand in it, case-folded.
+
+    Function words are left out where others matched: of the document's language, or where it is not known, of all.
+    """
+    if explanation is None:
+        return frozenset()
+    words = frozenset(explanation.text[s.field][s.start : s.end].casefold() for s in explanation.spans)
+    return _drop_function_words(words, language)
+
+
+def _drop_function_words(words: frozenset[str], language: str | None) -> frozenset[str]:
+    """Return the words without function words; all of them where there are no others."""
+    return words - _function_words(language) or words
+
+
+@cache
+def _function_words(language: str | None) -> frozenset[str]:
+    return frozenset().union(*map(stop_words, [language] if language else STOP_WORD_LANGUAGES))
+
+
 def _query_word(contribution: Contribution) -> str:
-    """The word as it was asked for."""
+    """Return the word as it stands in the query."""
     return contribution.word.partition(" ≈ ")[0].casefold()
 
 

@@ -1,5 +1,6 @@
 """Pages from templates: every text is escaped, and every page says what a browser may do with it."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -8,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from askalike.service.pages import charts, tokens
+from askalike.service.pages import charts, forms
 from askalike.service.pages.assets import static_url
 from askalike.service.pages.display import (
     display_title,
@@ -19,6 +20,8 @@ from askalike.service.pages.display import (
     render_icon,
 )
 from askalike.service.pages.marking import highlight, highlight_differences
+from askalike.service.requests.context import request_state
+from askalike.service.requests.schema import Problem
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -32,41 +35,66 @@ SECURITY_HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "private, no-cache",
 }
+ERROR_HEADINGS = {
+    403: "That is not open to you",
+    404: "There is nothing here",
+    429: "Slow down a little",
+    503: "Too busy just now",
+}
 
 
 def render_page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """The page, or the part of one, that a template makes of the values."""
-    secret, who = tokens.get_visitor_secret(request), getattr(request.state, "who", None)
-    context = {"request": request, "csrf": tokens.csrf_token(secret), "who": who} | values
+    """Return the page, or the part of one, that a template makes of the values."""
+    secret, caller = forms.get_visitor_secret(request), request_state(request).caller
+    context = {"request": request, "csrf": forms.csrf_token(secret), "user": caller} | values
     response = HTMLResponse(create_environment().get_template(template).render(context), status, SECURITY_HEADERS)
-    if who and who.key:
-        response.headers["cache-control"] = "no-store"  # the next one at this browser may be somebody else
-    tokens.remember_secret(request, response, secret)
+    if caller and caller.key:
+        response.headers["cache-control"] = "no-store"  # the next person at this browser may be somebody else
+    forms.remember_secret(request, response, secret)
     return response
 
 
+def render_error_page(request: Request, problem: Problem, headers: Mapping[str, str] | None) -> HTMLResponse | None:
+    """Return the page, or for htmx the line, that says what is wrong; None where no person waits for the response."""
+    is_partial = is_htmx(request)
+    if not (is_partial or "text/html" in request.headers.get("accept", "")) or request.url.path.startswith("/v1/"):
+        return None
+    template = "parts/error.html" if is_partial else "error.html"
+    heading = ERROR_HEADINGS.get(problem.status, problem.title)
+    response = render_page(request, template, problem.status, problem=problem, heading=heading)
+    response.headers.update(headers or {})
+    return response
+
+
+def is_htmx(request: Request) -> bool:
+    """Return whether one of our pages asks for a part of itself."""
+    return "hx-request" in request.headers
+
+
 def archive_url(archive: str) -> str:
-    """The address of an archive's first page."""
+    """Return the address of an archive's first page."""
     return f"/a/{quote(archive, safe='')}"
 
 
 @cache
 def create_environment() -> Environment:
-    """Where templates are found, and what they may call."""
-    made = Environment(
+    """Return the templates' environment, with the functions and filters that they may call."""
+    environment = Environment(
         loader=PackageLoader("askalike.service.pages"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"static": static_url, "home": archive_url, "icon": render_icon, "charts": charts}
-    made.filters |= {
+    environment.globals |= {"static": static_url, "home": archive_url, "icon": render_icon, "charts": charts}
+    environment.filters |= {
         "marked": highlight,
-        "only_here": highlight_differences,
+        "with_differences": highlight_differences,
         "titled": display_title,
         "lang": lang_attribute,
+        "prose": render_body,
+        "percent": format_percent,
+        "day": format_day,
+        "quoted": lambda text: quote(text, safe=""),
     }
-    made.filters |= {"shown": render_body, "percent": format_percent, "day": format_day}
-    made.filters["quoted"] = lambda text: quote(text, safe="")
-    return made
+    return environment

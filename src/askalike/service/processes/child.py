@@ -1,51 +1,82 @@
-"""What a process of the service runs: `python -m askalike.service.processes.child indexer`, or `builder`, or `worker` with the
-numbers of two files that it inherits: the socket, and what callers are counted in.
+"""Both ends of a process of the service: how it is started, and what it runs.
 
-Its settings come as one line of JSON on standard input; another line lets it begin. The supervisor keeps standard input
-open: where it ends, the supervisor is gone, and the process ends itself.
+`python -m askalike.service.processes.child` takes `indexer`, `builder`, or `worker` with two numbers: the inherited
+file descriptors of the socket and of the callers' rates. Its settings come as one line of JSON on standard input;
+another line lets it begin. Whoever started it keeps its standard input open: where that ends, the process ends itself.
 """
 
 import importlib
 import io
 import os
 import signal
+import subprocess
 import sys
 import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from askalike.errors import AskalikeError
 from askalike.service.settings import ServiceSettings
 
 PRELOADED_MODULE = "askalike.rankers.lexical"
-"""What nearly every ranker needs, and takes longest."""
-PROCESS_MODULES = {"indexer": "indexer", "builder": "builder", "worker": "worker"}
+"""What nearly every ranker needs, and takes longest to import."""
+USER_ERROR_EXIT_CODE = 2
+"""The exit code of a process whose error a person has to mend."""
+
+
+def start_child(
+    settings: ServiceSettings,
+    arguments: Sequence[str],
+    inherited_fds: Sequence[int] = (),
+    environment: Mapping[str, str] | None = None,
+    stdout: int | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a process, which imports and prepares what it can and then waits for `begin_child`.
+
+    `environment`: the variables that are added to this process's.
+    """
+    command = [sys.executable, "-m", "askalike.service.processes.child", *arguments]
+    env = os.environ | (environment or {})
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=stdout, pass_fds=inherited_fds, env=env)
+    _send_line(process, settings.model_dump_json())
+    return process
+
+
+def begin_child(process: subprocess.Popen[bytes]) -> None:
+    """Let a process begin."""
+    _send_line(process, "")
 
 
 def main(arguments: list[str]) -> int:
-    """Runs one process of the service; returns its exit code: 2 for what a person can mend.
-
-    It imports and prepares what it can while others are at work, and waits until it may begin.
-    """
+    """Run one process of the service and return its exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor says when to end
-    part = importlib.import_module(f"askalike.service.processes.{PROCESS_MODULES[arguments[0]]}")
+    module = importlib.import_module(f"askalike.service.processes.{arguments[0]}")
     importlib.import_module(PRELOADED_MODULE)
-    given = os.fdopen(0, "rb", buffering=0, closefd=False)  # a buffer's lock would be held at exit
-    line = given.readline()
+    stdin = os.fdopen(0, "rb", buffering=0, closefd=False)  # a buffer's lock would be held at exit
+    line = stdin.readline()
     if not line:
         return 0
     settings = ServiceSettings.model_validate_json(line)
-    if hasattr(part, "prepare"):
-        part.prepare(settings)
-    given.readline()
-    threading.Thread(target=_exit_with_supervisor, args=(given,), daemon=True).start()
+    if hasattr(module, "prepare"):
+        module.prepare(settings)
+    stdin.readline()
+    threading.Thread(target=_end_with_parent, args=(stdin,), daemon=True).start()
     try:
-        part.run(settings, *map(int, arguments[1:]))
+        module.run(settings, *map(int, arguments[1:]))
     except AskalikeError as error:
         print(f"askalike: {error}", file=sys.stderr)
-        return 2
+        return USER_ERROR_EXIT_CODE
     return 0
 
 
-def _exit_with_supervisor(stdin: io.FileIO) -> None:
+def _send_line(process: subprocess.Popen[bytes], line: str) -> None:
+    with suppress(BrokenPipeError):  # it has ended, which whoever waits for it will see
+        if process.stdin:
+            process.stdin.write(f"{line}\n".encode())
+            process.stdin.flush()
+
+
+def _end_with_parent(stdin: io.FileIO) -> None:
     stdin.read()
     os.kill(os.getpid(), signal.SIGTERM)
 

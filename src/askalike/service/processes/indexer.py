@@ -1,12 +1,12 @@
-"""The one process that follows the archives' changes and commits them to their indexes, and puts up likely duplicates.
+"""The one process that commits the archives' changes to their indexes and proposes likely duplicates.
 
-Where another ranker is put into service, it has that one's index built by a process of its own, goes on following with
-the one before, and then says that the new one is to be used.
+When another ranker is deployed, it has a process of its own build that one's index, keeps the old index up to date
+meanwhile, and then marks the new ranker as ready.
 """
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from askalike.calibration.calibration import calibration_version
@@ -19,16 +19,15 @@ from askalike.store.archive import Archive
 from askalike.store.deployments import ServedRanker, get_served_ranker, mark_ready
 
 POLL_S = 0.1
-"""How often it looks for changes."""
+"""The pause between two looks for changes."""
 BATCH_WINDOW_S = 0.5
-"""How long it gathers changes after it has committed some: each commit has every worker open the index anew."""
+"""How long it gathers changes after a commit, as each commit makes every worker reopen the index."""
 RETRY_S = 5
-"""How long it waits where they cannot be indexed: the disk may be full, what was indexed before still serves."""
+"""The wait after changes could not be indexed, such as on a full disk; the last commit still serves."""
 IDLE_S = 2
-"""How long it waits before it looks for duplicates again, where there was nothing to look at."""
-
+"""The wait before it looks for duplicates again when there was no question to search with."""
 PROPOSE_RETRY_S = 60
-"""How long it waits where it could not."""
+"""The wait after looking for duplicates failed."""
 
 
 class Indexer:
@@ -46,13 +45,13 @@ class Indexer:
         self._propose_at = time.monotonic() + IDLE_S
 
     def index_and_activate(self) -> None:
-        """Indexes what is new, and says which ranker is to be used."""
+        """Index the changes and mark the ranker as ready."""
         self.index_changes()
         if self._settings.ranker is None:
             mark_ready(self._archive, _served_number(self._served))
 
     def index_changes(self) -> None:
-        """Applies what has changed. Another process that is indexing already does as well."""
+        """Commit new changes to the index. Another process that is indexing already will do too."""
         change = self._view.change
         if change == self._indexed_change or time.monotonic() < self._next_commit_at:
             return
@@ -64,48 +63,43 @@ class Indexer:
                 raise
 
     def switch_ranker(self) -> None:
-        """Where another ranker is in service, has its index built, and says that it is to be used once that is done."""
-        now = get_served_ranker(self._archive)
-        if _served_number(now) == _served_number(self._served):
+        """Where another ranker was deployed, have its index built, and mark it as ready once that is done."""
+        deployed = get_served_ranker(self._archive)
+        if _served_number(deployed) == _served_number(self._served):
             return
         if self._settings.ranker:
-            named = f"this service was started with --ranker {self._ranker.name} and stays with it"
-            _print_message(f"{self._archive.path}: {_served_name(now)} was put into service; {named}")
-            self._served = now
-        elif self._builder.ensure_built(_served_number(now)):
-            self._ranker, self._served = resolve_ranker(self._settings, self._archive.path, now), now
+            pinned = f"this service was started with --ranker {self._ranker.name} and stays with it"
+            _print_message(f"{self._archive.path}: {_served_name(deployed)} was put into service; {pinned}")
+            self._served = deployed
+        elif self._builder.ensure_built(_served_number(deployed)):
+            self._ranker, self._served = resolve_ranker(self._settings, self._archive.path, deployed), deployed
             self._indexed_change, self._next_commit_at, self._proposer = -1, 0.0, None
             self.index_and_activate()
 
     def propose_duplicates(self) -> None:
-        """Looks for duplicates among a few questions, for no more than its share of the time."""
-        started = time.monotonic()
-        if not self._settings.propose or started < self._propose_at:
+        """Look for duplicates of a few questions, for no more than its share of the time."""
+        start = time.monotonic()
+        if not self._settings.propose or start < self._propose_at:
             return
-        self._propose_at, mark = started + PROPOSE_RETRY_S, calibration_version(self._archive, self._ranker)
-        if self._proposer is None or self._proposer[0] != mark:
-            self._proposer = mark, Proposer(self._archive, self._ranker)
+        self._propose_at, version = start + PROPOSE_RETRY_S, calibration_version(self._archive, self._ranker)
+        if self._proposer is None or self._proposer[0] != version:
+            self._proposer = version, Proposer(self._archive, self._ranker)
         if self._proposer[1].step():
             now = time.monotonic()
-            self._propose_at = now + (now - started) * (1 / self._settings.propose - 1)
+            self._propose_at = now + (now - start) * (1 / self._settings.propose - 1)
         else:
-            self._propose_at = started + IDLE_S
-
-
-def create_indexers(settings: ServiceSettings) -> Sequence[Indexer]:
-    """One for each archive of a service, none of which has done anything yet."""
-    return [Indexer(path, settings) for path in settings.archive_paths().values()]
+            self._propose_at = start + IDLE_S
 
 
 def run(settings: ServiceSettings) -> None:
-    """Indexes what is new, says `ready` on standard output, and goes on following until it is ended."""
-    each = create_indexers(settings)
-    for indexer in each:
+    """Index the changes so far, print `ready`, and go on indexing until the process is ended."""
+    indexers = [Indexer(path, settings) for path in settings.archive_paths().values()]
+    for indexer in indexers:
         indexer.index_and_activate()
     print("ready", flush=True)
     while True:
         time.sleep(POLL_S)
-        for indexer in each:
+        for indexer in indexers:
             if not _attempt(indexer.index_changes):
                 time.sleep(RETRY_S)
             _attempt(indexer.switch_ranker)
@@ -113,7 +107,7 @@ def run(settings: ServiceSettings) -> None:
 
 
 def _attempt(work: Callable[[], None]) -> bool:
-    """Whether the work was done; what was in its way is said."""
+    """Return whether the work succeeded; print the error where it did not."""
     try:
         work()
     except AskalikeError as error:

@@ -1,6 +1,6 @@
-"""HTTP/1.1 as uvicorn speaks it, with an end to whatever takes too long, and errors in the service's shape.
+"""HTTP/1.1 as uvicorn speaks it, with timeouts for slow clients and errors in the service's shape.
 
-A request that arrives a byte at a time, or an answer that nobody fetches, would else keep its connection for ever.
+Without timeouts a request that arrives a byte at a time, or a response that nobody reads, would keep its connection.
 """
 
 import asyncio
@@ -11,12 +11,13 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from askalike.service.middleware.tracing import REQUEST_ID_HEADER, REQUESTS
+from askalike.service.metrics import REQUESTS
+from askalike.service.requests.context import REQUEST_ID_HEADER
 from askalike.service.requests.problems import MEDIA_TYPE, problem_body
 from askalike.service.settings import ServiceSettings
 
 GRACE_S = 1.0
-"""By so much the application, which answers, comes before the connection is cut."""
+"""How much longer than the application, which answers late bodies, the protocol waits before it cuts a connection."""
 MAX_HEAD_BYTES = 32 << 10
 INVALID_REQUEST = "this is no valid HTTP/1.1 request"
 
@@ -25,16 +26,16 @@ class TimedHttpProtocol(HttpToolsProtocol):
     """One connection."""
 
     def __init__(self, *args: Any, receive_s: float, max_connections: int, **kwargs: Any) -> None:
-        """`receive_s`: as long a request may take to arrive; `most`: as many connections this process keeps."""
+        """`receive_s`: how long a request may take to arrive; `max_connections`: how many this process keeps open."""
         super().__init__(*args, **kwargs)
         self._receive_s = receive_s
         self._max_connections = max_connections
         self._abort_timer: asyncio.TimerHandle | None = None
         self._arriving = False
-        self._head_bytes = 0  # bytes of a head that is not whole yet
+        self._head_bytes = 0  # of a head that is not complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Takes a connection, or closes it at once where there are too many."""
+        """Accept a connection, or close it at once where there are too many."""
         super().connection_made(transport)
         if len(self.connections) > self._max_connections:
             transport.abort()
@@ -42,12 +43,12 @@ class TimedHttpProtocol(HttpToolsProtocol):
         self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It has ended."""
+        """Stop the timer of a connection that has ended."""
         super().connection_lost(exc)
         self._stop_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Something has come."""
+        """Parse the data, and time what is still incomplete."""
         if self.transport.is_closing():
             return
         super().data_received(data)
@@ -61,12 +62,12 @@ class TimedHttpProtocol(HttpToolsProtocol):
             self._stop_timer()
 
     def on_message_begin(self) -> None:
-        """A request begins to arrive."""
+        """Note that a request begins to arrive."""
         super().on_message_begin()
         self._arriving, self._head_bytes = True, 0
 
     def on_headers_complete(self) -> None:
-        """Its head is here. Raises ValueError, which the parser tells, for one too long or without its one host."""
+        """Check the head. Raises ValueError, which the parser reports, for one that is too long or has not one host."""
         hosts = sum(name == b"host" for name, _ in self.headers)
         if hosts > 1 or (hosts == 0 and self.parser.get_http_version() != "1.0"):
             raise ValueError("one host is expected")
@@ -75,30 +76,30 @@ class TimedHttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """The request is here, its body too."""
+        """Note that the request has arrived with its body."""
         super().on_message_complete()
         self._arriving = False
 
     def on_response_complete(self) -> None:
-        """An answer was written; it may still have to be fetched."""
+        """Time the client's reading of a response that was written."""
         super().on_response_complete()
         self._stop_timer()
         if self._is_busy():
             self._start_timer()
 
     def send_400_response(self, msg: str) -> None:
-        """Says that this is no request, where an answer can still be given, and ends the connection."""
+        """Answer that this is no request, where a response can still be sent, and end the connection."""
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             self.transport.write(_bad_request_response())
         REQUESTS.labels("other", 400).inc()
         self.transport.close()
 
     def _is_head_incomplete(self) -> bool:
-        """Whether a head has begun to arrive and is not whole."""
+        """Return whether a head has begun to arrive and is not complete."""
         return self._arriving and "path" not in self.scope
 
     def _is_busy(self) -> bool:
-        """Whether a request is arriving, or its answer is still being fetched."""
+        """Return whether a request is arriving, or its response is still being read."""
         return self._arriving or self.transport.get_write_buffer_size() > 0
 
     def _start_timer(self) -> None:
@@ -117,9 +118,9 @@ class TimedHttpProtocol(HttpToolsProtocol):
 
 
 def _bad_request_response() -> bytes:
-    """An answer that says that this is no request."""
+    """Return a response that says that this is no request."""
     id = token_hex(8)
-    body = problem_body(400, INVALID_REQUEST, "", id)
+    body = problem_body(400, INVALID_REQUEST, id)
     status = HTTPStatus.BAD_REQUEST
     headers = {"content-type": MEDIA_TYPE, "content-length": len(body), "connection": "close", REQUEST_ID_HEADER: id}
     lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
@@ -127,5 +128,5 @@ def _bad_request_response() -> bytes:
 
 
 def create_protocol_factory(settings: ServiceSettings) -> Any:
-    """What uvicorn makes a connection's protocol with."""
+    """Return the function with which uvicorn creates the protocol of a connection."""
     return partial(TimedHttpProtocol, receive_s=settings.receive_s, max_connections=settings.max_connections)

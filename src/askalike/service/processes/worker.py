@@ -1,4 +1,4 @@
-"""A process that answers requests at a socket that it was given."""
+"""A process that answers requests at an inherited socket."""
 
 import logging
 import socket
@@ -18,29 +18,29 @@ from askalike.service.state.rate import RateLimiter
 GRACE_S = 10
 KEEP_ALIVE_S = 5
 SWITCH_INTERVAL_S = 0.0005
-"""How long a search holds Python's lock where a request waits to be taken; ten times that is the default."""
+"""How long a search may hold Python's lock while a request waits, a tenth of Python's default."""
 
 
 class Server(uvicorn.Server):
-    """Says `ready` on standard output once requests are taken."""
+    """A server that prints `ready` once it accepts requests."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to take requests."""
+        """Begin to accept requests."""
         await super().startup(sockets)
         print("ready", flush=True)
 
 
 def prepare(settings: ServiceSettings) -> None:
-    """Searches once what is indexed already: what is loaded on first use is there when requests are taken."""
+    """Search each index once, so that what loads lazily is there when requests are accepted."""
     for path in settings.archive_paths().values():
-        with suppress(AskalikeError):  # said when it is opened in earnest
+        with suppress(AskalikeError):  # the error shows when the application opens it
             ServedEngine.open(settings, path).engine.close()
 
 
 def run(settings: ServiceSettings, socket_fd: int, rate_fd: int) -> None:
-    """Answers until it is told to end; then it finishes the requests that it has begun.
+    """Answer requests until the process is asked to end; then finish those that have begun.
 
-    The numbers are file descriptors: of the socket, and of what the processes count callers in.
+    `socket_fd`, `rate_fd`: the file descriptors of the socket and of the callers' rates.
     """
     _configure_json_logging()
     sys.setswitchinterval(SWITCH_INTERVAL_S)

@@ -1,4 +1,7 @@
-"""The archive that a request's address names, for those who may use it as they want to."""
+"""Who may do what with the archive that an address names.
+
+A route asks for an archive by one of the types at the end of this file; pages have their own in `pages.auth`.
+"""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -7,8 +10,7 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Path, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from askalike.service.middleware.tracing import add_log_fields
-from askalike.service.state.rate import RateLimiter
+from askalike.service.requests.context import Caller, add_log_fields, app_state, request_state
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store.keys import ApiKey, Scope
 
@@ -19,72 +21,77 @@ ArchiveName = Annotated[str, Path(description="the archive's name")]
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER_SCHEME)]
 
 
-def get_served_archive(request: Request, archive: str) -> ServedArchive:
-    """The archive that the address names; 404 for one that is not served."""
-    served_archives: dict[str, ServedArchive] = request.app.state.served_archives
-    if archive not in served_archives:
-        known = f"; there are: {', '.join(served_archives)}" if request.app.state.settings.keyless else ""
-        raise HTTPException(404, f"no archive {archive!r} is served here{known}")
-    return served_archives[archive]
+def find_served_archive(request: Request, name: str) -> ServedArchive:
+    """Return the archive of that name. Raises HTTPException (404) where none is served."""
+    state = app_state(request)
+    if name not in state.served_archives:
+        known = f"; there are: {', '.join(state.served_archives)}" if state.settings.keyless else ""
+        raise HTTPException(404, f"no archive {name!r} is served here{known}")
+    return state.served_archives[name]
 
 
-def _require_scope(scope: Scope, allow_origin_keys: bool = False) -> Callable[..., Awaitable[ServedArchive]]:
-    async def require_archive(request: Request, archive: ArchiveName, shown: Credentials) -> ServedArchive:
-        served_archive = get_served_archive(request, archive)
-        authorize(request, served_archive, shown.credentials if shown else None, scope, allow_origin_keys)
-        return served_archive
-
-    return require_archive
-
-
-def authorize(
-    request: Request, served_archive: ServedArchive, key_text: str | None, scope: Scope, allow_origin_keys: bool = False
-) -> None:
-    """Lets a request pass that may use the archive so, and not too often; raises HTTPException where it may not.
-
-    `published`: a key will do that is good for pages of one origin.
-    """
-    key = served_archive.verify_key(key_text, request.headers.get("origin")) if key_text else None
-    track_and_limit(request, served_archive, key)
-    if key_text and key is None:
-        raise _unauthorized("this key is not known here, or it was revoked")
-    if key is None and not request.app.state.settings.keyless:
-        raise _unauthorized("a key is needed; send it as Authorization: Bearer KEY")
-    if key and key.origin and not allow_origin_keys:
-        raise HTTPException(403, f"this key is for pages of {key.origin}: it may search, and nothing else")
-    if key and not key.allows(scope):
-        raise HTTPException(403, f"this key may {key.scope}; {scope} is needed")
-
-
-def get_caller_id(request: Request) -> str:
-    """The id of the key that a request was admitted with; "" where none is needed."""
-    return str(getattr(request.state, "facts", {}).get("key", ""))
-
-
-def track_and_limit(request: Request, served_archive: ServedArchive, key: ApiKey | None) -> None:
-    """Notes who asks at which archive; 429 where they ask too often."""
+def admit(request: Request, served_archive: ServedArchive, caller: Caller | None) -> None:
+    """Note who sends a request to which archive. Raises HTTPException (429) where they send too many."""
+    key = caller.key if caller else None
+    request_state(request).caller = caller
     add_log_fields(request, archive=served_archive.name, **({"key": key.id} if key else {}))
     enforce_rate_limit(request, key)
 
 
 def enforce_rate_limit(request: Request, key: ApiKey | None = None) -> None:
-    """429 where the key asks too often; where there is none, or one that anybody has, the address."""
-    rate: RateLimiter = request.app.state.rate
-    caller = key.id if key and not key.origin else request.client.host if request.client else ""
-    if wait_s := rate.acquire(caller):
+    """Count a request of the key's holder. Raises HTTPException (429) where they send too many.
+
+    Requests without a key, or with one that the pages of a site publish, are counted by their network address.
+    """
+    name = key.id if key and not key.origin else request.client.host if request.client else ""
+    if wait_s := app_state(request).rate_limiter.acquire(name):
         headers = {"retry-after": str(math.ceil(wait_s))}
         raise HTTPException(429, f"too many requests; wait {wait_s:.2f} s", headers)
+
+
+def require_scope(scope: Scope, identify: Callable[..., Awaitable[Caller]]) -> Callable[..., Awaitable[ServedArchive]]:
+    """Return the dependency that gives a route its archive if the caller may do what needs the scope, else 403.
+
+    `identify`: the dependency that says who the caller is, or refuses them.
+    """
+
+    async def require_archive(caller: Annotated[Caller, Depends(identify)]) -> ServedArchive:
+        if caller.key and not caller.key.allows(scope):
+            raise HTTPException(403, f"this key may {caller.key.scope}; {scope} is needed")
+        return caller.served_archive
+
+    return require_archive
+
+
+async def identify_key(request: Request, archive: ArchiveName, credentials: Credentials) -> Caller:
+    """Return the holder of the key that a request shows; 401 for none where one is needed, and for an invalid one."""
+    served_archive, text = find_served_archive(request, archive), credentials.credentials if credentials else None
+    key = served_archive.verify_key(text, request.headers.get("origin")) if text else None
+    caller = Caller(served_archive, key)
+    admit(request, served_archive, caller)
+    if text and key is None:
+        raise _unauthorized("this key is not known here, or it was revoked")
+    if key is None and not app_state(request).settings.keyless:
+        raise _unauthorized("a key is needed; send it as Authorization: Bearer KEY")
+    return caller
+
+
+async def identify_private_key(caller: Annotated[Caller, Depends(identify_key)]) -> Caller:
+    """Return the holder of a key; 403 for a key that the pages of a site publish."""
+    if caller.key and caller.key.origin:
+        raise HTTPException(403, f"this key is for pages of {caller.key.origin}: it may search, and nothing else")
+    return caller
 
 
 def _unauthorized(detail: str) -> HTTPException:
     return HTTPException(401, detail, {"www-authenticate": "Bearer"})
 
 
-SearchableArchive = Annotated[ServedArchive, Depends(_require_scope("read", allow_origin_keys=True))]
-"""The archive, for those who may search it, if only from the pages of a site."""
-ReadableArchive = Annotated[ServedArchive, Depends(_require_scope("read"))]
-"""The archive, for those who may search it and say what they think of what was found."""
-WritableArchive = Annotated[ServedArchive, Depends(_require_scope("write"))]
-"""The archive, for those who may change what is in it."""
-ModeratedArchive = Annotated[ServedArchive, Depends(_require_scope("moderate"))]
-"""The archive, for those who may decide about it and see what was asked."""
+SearchableArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_key))]
+"""The archive, for callers who may search it, if only from the pages of a site."""
+ReadableArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_private_key))]
+"""The archive, for callers who may search it and give feedback."""
+WritableArchive = Annotated[ServedArchive, Depends(require_scope("write", identify_private_key))]
+"""The archive, for callers who may change its records."""
+ModeratedArchive = Annotated[ServedArchive, Depends(require_scope("moderate", identify_private_key))]
+"""The archive, for callers who may decide on duplicates and gaps."""

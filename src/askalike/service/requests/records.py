@@ -1,4 +1,4 @@
-"""Questions, answers and links as they come in and go out."""
+"""Questions, answers and links as requests bring them and responses give them, and how they are committed."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -8,13 +8,12 @@ from fastapi import HTTPException, Response
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from askalike.clock import parse_utc
-from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, RequestModel
+from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, Id, RequestModel
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store.editing import MAX_RECORDS, MissingRecordError, put_records
 from askalike.text.clean import replace_forbidden
 from askalike.types import Answer, Link, Question
 
-Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_forbidden)]
 Text = Annotated[str, Field(max_length=MAX_BODY_LENGTH), AfterValidator(replace_forbidden)]
 ShortText = Annotated[str, Field(max_length=MAX_TITLE_LENGTH), AfterValidator(replace_forbidden)]
 DATE_SCHEMA = {
@@ -24,13 +23,13 @@ DATE_SCHEMA = {
     "description": "ISO 8601; in UTC without an offset",
 }
 Date = Annotated[str, Field(max_length=40), AfterValidator(parse_utc), WithJsonSchema(DATE_SCHEMA, mode="validation")]
-"""Taken with an offset or without; given without, in UTC."""
+"""A date with an offset or without one; stored without, in UTC."""
 WebAddress = Annotated[str, Field(max_length=2_000, pattern="^https?://[^\\s\\u0000-\\u0020\\u007f-\\u00a0]+$")]
 Votes = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 
 class QuestionFields(RequestModel):
-    """A question, but for its id. What is not given is empty: a question is always put whole."""
+    """A question without its id. A field that is missing is empty: a question is always put whole."""
 
     title: ShortText
     body: Text = ""
@@ -48,12 +47,12 @@ class QuestionFields(RequestModel):
     rephrasings: Annotated[tuple[ShortText, ...], Field(max_length=100)] = ()
 
     def to_question(self, id: str) -> Question:
-        """The record."""
+        """Return the question with that id."""
         return Question(id, **self.model_dump(exclude={"id"}))
 
 
 class AnswerFields(RequestModel):
-    """An answer, but for its id. Which one is accepted, its question says."""
+    """An answer without its id. Its question says which answer is accepted."""
 
     question_id: Id
     body: Text
@@ -65,7 +64,7 @@ class AnswerFields(RequestModel):
     votes: Votes | None = None
 
     def to_answer(self, id: str) -> Answer:
-        """The record."""
+        """Return the answer with that id."""
         return Answer(id, **self.model_dump(exclude={"id"}))
 
 
@@ -78,7 +77,7 @@ class LinkFields(RequestModel):
     created_at: Date | None = None
 
     def to_link(self) -> Link:
-        """The record."""
+        """Return the link."""
         return Link(self.source, self.target, self.kind, self.created_at)
 
 
@@ -96,23 +95,17 @@ class AnswerRecord(AnswerFields):
 
     @classmethod
     def from_answer(cls, answer: Answer) -> "AnswerRecord":
-        """A stored answer, as it is: what was imported need not be what the service would take."""
+        """Return a stored answer without validation: an imported one may be longer than the service would accept."""
         return cls.model_construct(None, **{key: getattr(answer, key) for key in cls.model_fields})
 
 
-T = TypeVar("T")
+RecordT = TypeVar("RecordT")
 
 
-class RecordBatch(RequestModel, Generic[T]):
-    """Several of one kind, taken all together or not at all."""
+class RecordBatch(RequestModel, Generic[RecordT]):
+    """Records of one kind, committed all together or not at all."""
 
-    items: Annotated[list[T], Field(min_length=1, max_length=MAX_RECORDS)]
-
-
-class LinksResponse(BaseModel):
-    """Links."""
-
-    links: list[LinkFields]
+    items: Annotated[list[RecordT], Field(min_length=1, max_length=MAX_RECORDS)]
 
 
 class StoredQuestion(QuestionRecord):
@@ -123,22 +116,23 @@ class StoredQuestion(QuestionRecord):
 
 
 class CommitResponse(BaseModel):
-    """What was done is on disk. `change`: the archive's number then; `created`: how many were not there before."""
+    """What was committed to disk. `change`: the archive's change number; `created`: how many records are new."""
 
     change: int
     created: int
 
 
-CREATED_RESPONSES: dict[int | str, dict[str, Any]] = {
-    201: {"model": CommitResponse, "description": "Something was not there before"}
-}
-"""For the API's description."""
+CREATED_RESPONSES: dict[int | str, dict[str, Any]] = {201: {"model": CommitResponse, "description": "A record is new"}}
+"""The statuses of a commit, for the API's description."""
 
 
 async def commit(
     served_archive: ServedArchive, records: Sequence[Question | Answer | Link], response: Response
 ) -> CommitResponse:
-    """Puts the records; 201 where one of them is new, 409 where what they refer to is not there."""
+    """Put records into the archive and set the status: 201 where one is new, else 200.
+
+    Raises HTTPException (409) where a question that they refer to is missing.
+    """
     try:
         edit = await served_archive.run_on_archive(lambda archive: put_records(archive, records))
     except MissingRecordError as error:
@@ -148,5 +142,5 @@ async def commit(
 
 
 def not_found(kind: str, id: str) -> HTTPException:
-    """404 for something that is not there."""
+    """Return the error (404) for a missing record."""
     return HTTPException(404, f"no {kind} {id!r}")

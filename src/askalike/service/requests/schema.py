@@ -1,15 +1,21 @@
-"""The shapes that the service takes and gives."""
+"""The shapes of requests and responses that more than one route or page uses."""
 
-from typing import Annotated
+from typing import Annotated, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
 
 from askalike.clock import parse_utc
+from askalike.store.query_log import FeedbackVerdict
+from askalike.text.clean import replace_forbidden
+from askalike.types import Explanation, SearchHit
 
 MAX_RESULTS = 100
 MAX_TITLE_LENGTH = 1_000
 MAX_BODY_LENGTH = 100_000
 
+Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_forbidden)]
 Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, description="the question, as far as it is typed")]
 Body = Annotated[str, Field(max_length=MAX_BODY_LENGTH, description="more of the question, as plain text")]
 ResultCount = Annotated[int, Field(ge=1, le=MAX_RESULTS, description="how many are wanted")]
@@ -24,9 +30,16 @@ MinProbability = Annotated[
 Explain = Annotated[bool, Field(description="say where each word matched and how much it counted")]
 Prefix = Annotated[bool, Field(description="the last word may be unfinished")]
 
+FEEDBACK_SCHEMA: JsonDict = {
+    "if": {"properties": {"verdict": {"enum": ["accept", "reject"]}}},
+    "then": {"required": ["chosen"], "properties": {"chosen": {"type": "string"}}},
+    "else": {"properties": {"chosen": {"type": "null"}}},
+}
+"""For the API's description: the verdicts that are on one question need it."""
+
 
 class RequestModel(BaseModel):
-    """The base of what comes in: what is not known is an error."""
+    """The base of request shapes: an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,8 +57,25 @@ class SimilarRequest(RequestModel):
     prefix: Prefix = False
 
 
+class QuestionText(RequestModel):
+    """A question that somebody has settled on."""
+
+    title: Annotated[Title, Field(min_length=1)]
+    body: Body = ""
+
+
+class FeedbackRequest(QuestionText):
+    """What somebody said of the questions that were shown: of one that was chosen, or of all of them."""
+
+    model_config = ConfigDict(json_schema_extra=FEEDBACK_SCHEMA)
+
+    shown: Annotated[list[Id], Field(max_length=100)]
+    verdict: FeedbackVerdict
+    chosen: Id | None = None
+
+
 class MatchedWord(BaseModel):
-    """A word of what was asked, the fields that it was found in, and how much of the score it is."""
+    """A word of the question, the fields that it was found in, and how much of the score it is."""
 
     word: str
     fields: list[str]
@@ -64,17 +94,26 @@ class SimilarQuestion(BaseModel):
     probability: float | None
     calibrated: bool
     confidence: str = Field(description='for people: "87 %", or "uncalibrated"')
-    words: list[str] = Field(description="the words of what was asked that were found in it")
+    words: list[str] = Field(description="the words of the question that were found in it")
     matched: list[MatchedWord] | None = Field(description="more on these words, where it was asked for")
 
-
-class SimilarResponse(BaseModel):
-    """What was found, best first; `abstained` where nothing is."""
-
-    results: list[SimilarQuestion]
-    abstained: bool
-    model: str
-    took_ms: float
+    @classmethod
+    def from_hit(cls, hit: SearchHit, explain: bool = False) -> Self:
+        """Return a hit as the API gives it, with its matched words where they are to be explained."""
+        question, explanation = hit.question, hit.explanation or Explanation(hit.score)
+        return cls(
+            id=question.id,
+            title=question.title,
+            url=safe_web_url(question.url),
+            tags=list(question.tags),
+            snippet=hit.snippet,
+            score=hit.score,
+            probability=hit.probability,
+            calibrated=hit.probability is not None,
+            confidence=format_confidence(hit.probability),
+            words=list(dict.fromkeys(c.word for c in explanation.contributions)),
+            matched=_to_matched_words(explanation) if explain else None,
+        )
 
 
 class FieldError(BaseModel):
@@ -96,21 +135,18 @@ class Problem(BaseModel):
     errors: list[FieldError]
 
 
-class Health(BaseModel):
-    """Whether the service is alive, or ready."""
-
-    status: str
-    archives: list[str]
+def format_confidence(probability: float | None) -> str:
+    """Return a probability as people read it, such as "87%"."""
+    return "uncalibrated" if probability is None else f"{probability:.0%}"
 
 
-class IndexLag(BaseModel):
-    """How many changes of an archive cannot be searched yet, and how long the oldest of them has waited."""
+def safe_web_url(url: str | None) -> str | None:
+    """Return an address that a page may link to: one of the web, and None for any other."""
+    try:
+        return url if url and urlsplit(url).scheme in ("http", "https") else None
+    except ValueError:
+        return None
 
-    behind: int
-    lag_s: float
 
-
-class Readiness(Health):
-    """That every archive answers, and how far its index is."""
-
-    index: dict[str, IndexLag]
+def _to_matched_words(explanation: Explanation) -> list[MatchedWord]:
+    return [MatchedWord(word=c.word, fields=list(c.fields), score=c.score) for c in explanation.contributions]

@@ -10,13 +10,12 @@ from askalike.service.requests.records import (
     AnswerFields,
     AnswerRecord,
     CommitResponse,
-    Id,
     RecordBatch,
     commit,
     not_found,
 )
-from askalike.store.editing import delete_answer as deleted
-from askalike.store.editing import get_answer as stored
+from askalike.service.requests.schema import Id
+from askalike.store import editing
 
 router = APIRouter(tags=["answers"])
 AnswerId = Annotated[Id, Path(description="the answer's id")]
@@ -26,7 +25,7 @@ AnswerId = Annotated[Id, Path(description="the answer's id")]
 async def post_answers(
     served_archive: WritableArchive, batch: RecordBatch[AnswerRecord], response: Response
 ) -> CommitResponse:
-    """Adds or replaces many answers, all of them or, after an error, none."""
+    """Add or replace many answers, all of them or, after an error, none."""
     return await commit(served_archive, [a.to_answer(a.id) for a in batch.items], response)
 
 
@@ -34,14 +33,14 @@ async def post_answers(
 async def put_answer(
     served_archive: WritableArchive, id: AnswerId, answer: AnswerFields, response: Response
 ) -> CommitResponse:
-    """Adds an answer, or replaces it. Its question has to be there."""
+    """Add an answer, or replace it. Its question has to exist."""
     return await commit(served_archive, [answer.to_answer(id)], response)
 
 
 @router.get("/answers/{id:path}")
 async def get_answer(served_archive: ReadableArchive, id: AnswerId) -> AnswerRecord:
-    """An answer."""
-    answer = await served_archive.run_on_archive(lambda archive: stored(archive, id))
+    """Return an answer."""
+    answer = await served_archive.run_on_archive(lambda archive: editing.get_answer(archive, id))
     if answer is None:
         raise not_found("answer", id)
     return AnswerRecord.from_answer(answer)
@@ -49,6 +48,6 @@ async def get_answer(served_archive: ReadableArchive, id: AnswerId) -> AnswerRec
 
 @router.delete("/answers/{id:path}", status_code=204)
 async def delete_answer(served_archive: WritableArchive, id: AnswerId) -> None:
-    """Deletes an answer."""
-    if not await served_archive.run_on_archive(lambda archive: deleted(archive, id)):
+    """Delete an answer."""
+    if not await served_archive.run_on_archive(lambda archive: editing.delete_answer(archive, id)):
         raise not_found("answer", id)

@@ -3,40 +3,22 @@
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import BaseModel, Field
 
 from askalike.answering.nearest import has_answers
 from askalike.answering.reply import AnswerMode, AnswerSource, Reply
 from askalike.answering.writers import writer_folders
 from askalike.engines.local import LocalEngine
+from askalike.service.requests.actions import record_feedback
 from askalike.service.requests.auth import ReadableArchive
-from askalike.service.requests.records import AnswerRecord, Id
-from askalike.service.requests.schema import Body, RequestModel, SimilarQuestion, Title
-from askalike.service.routes import metrics
-from askalike.service.routes.similar import safe_web_url, to_similar_questions
-from askalike.service.state.served_archive import ServedArchive
-from askalike.store.query_log import FeedbackVerdict, LoggedQuery, insert_feedback, log_query
+from askalike.service.requests.records import AnswerRecord
+from askalike.service.requests.schema import FeedbackRequest, QuestionText, SimilarQuestion, safe_web_url
+from askalike.store.query_log import LoggedQuery, log_query
 
 MAX_LOGGED_HITS = 5
-"""So many similar questions are kept with what was asked."""
+"""How many similar questions the log holds of each question."""
 
 router = APIRouter(tags=["asking"])
-
-
-FEEDBACK_SCHEMA: JsonDict = {
-    "if": {"properties": {"verdict": {"enum": ["accept", "reject"]}}},
-    "then": {"required": ["chosen"], "properties": {"chosen": {"type": "string"}}},
-    "else": {"properties": {"chosen": {"type": "null"}}},
-}
-"""For the API's description: which verdicts are of one question."""
-
-
-class QuestionText(RequestModel):
-    """A question that somebody has settled on."""
-
-    title: Annotated[Title, Field(min_length=1)]
-    body: Body = ""
 
 
 class AnswerRequest(QuestionText):
@@ -77,21 +59,12 @@ class AnswerResponse(BaseModel):
     model: str
 
 
-class FeedbackRequest(QuestionText):
-    """What somebody said of the questions that were shown: of one that was chosen, or of all of them."""
-
-    model_config = ConfigDict(json_schema_extra=FEEDBACK_SCHEMA)
-
-    shown: Annotated[list[Id], Field(max_length=100)]
-    verdict: FeedbackVerdict
-    chosen: Id | None = None
-
-
 @router.post("/answer")
 async def post_answer(served_archive: ReadableArchive, query: AnswerRequest) -> AnswerResponse:
-    """Answers from the archive. Keeps the question as asked, as long as is configured."""
-    reply, settled = await served_archive.run_on_engine(lambda engine: _answer(engine, query))
-    await served_archive.run_on_archive(lambda archive: log_query(archive, settled, served_archive.keep_days))
+    """Answer from the archive. The question is logged for as long as is configured."""
+    reply, logged_query = await served_archive.run_on_engine(lambda engine: _answer(engine, query))
+    days = served_archive.retention_days
+    await served_archive.run_on_archive(lambda archive: log_query(archive, logged_query, days))
     first = reply.sources[0] if reply.sources and not reply.generated else None
     match = next((m for m in reply.matches if first and m.question.id == first.question.id), None)
     return AnswerResponse(
@@ -99,33 +72,20 @@ async def post_answer(served_archive: ReadableArchive, query: AnswerRequest) -> 
         generated=reply.generated,
         sources=[_to_source_response(source) for source in reply.sources],
         answer=AnswerRecord.from_answer(first.answer) if first else None,
-        question=to_similar_questions([match])[0] if match else None,
+        question=SimilarQuestion.from_hit(match) if match else None,
         abstained=reply.abstained,
-        model=reply.model or settled.model,
+        model=reply.model or logged_query.model,
     )
 
 
 @router.post("/feedback", status_code=204)
 async def post_feedback(served_archive: ReadableArchive, feedback: FeedbackRequest) -> None:
-    """Keeps what somebody said. `accept` and `reject` are of one question, which has to be among those shown."""
+    """Store feedback. `accept` and `reject` are on one question, which has to be among those shown."""
     await record_feedback(served_archive, feedback)
 
 
-async def record_feedback(served_archive: ServedArchive, feedback: FeedbackRequest) -> None:
-    """Keeps a piece of feedback; 422 where it does not say of what it is."""
-    if (feedback.verdict in ("accept", "reject")) != (feedback.chosen is not None):
-        raise HTTPException(422, "body.chosen: accept and reject say which question they are of, the others do not")
-    if feedback.chosen is not None and feedback.chosen not in feedback.shown:
-        raise HTTPException(422, f"body.chosen: {feedback.chosen!r} is not among those shown")
-    asked = LoggedQuery(feedback.title, feedback.body, feedback.shown, served_archive.model)
-    await served_archive.run_on_archive(
-        lambda archive: insert_feedback(archive, asked, feedback.verdict, feedback.chosen)
-    )
-    metrics.FEEDBACK.labels(served_archive.name, feedback.verdict).inc()
-
-
 def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQuery]:
-    """The reply, and what is kept of the asking; 409 for what this archive cannot do."""
+    """Return the reply and what is logged of the question. Raises HTTPException (409) for a mode it cannot do."""
     name = engine.archive.path.name
     if query.mode == "auto" and engine.calibration is None:
         raise HTTPException(409, f"mode: auto needs probabilities; {engine.ranker.name} is not calibrated on {name}")
@@ -136,8 +96,8 @@ def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQue
     else:
         reply = Reply(None, False, (), matches=tuple(engine.search(query.title, body=query.body)))
     probability = reply.matches[0].probability if reply.matches else None
-    shown = [match.question.id for match in reply.matches[:MAX_LOGGED_HITS]]
-    return reply, LoggedQuery(query.title, query.body, shown, engine.ranker.name, probability)
+    shown_ids = [match.question.id for match in reply.matches[:MAX_LOGGED_HITS]]
+    return reply, LoggedQuery(query.title, query.body, shown_ids, engine.ranker.name, probability)
 
 
 def _to_source_response(source: AnswerSource) -> AnswerSourceResponse:

@@ -1,24 +1,45 @@
-"""`/healthz` and `/readyz`, for whoever watches over the service."""
+"""`/healthz` and `/readyz`, for monitoring."""
 
 from fastapi import APIRouter, Request
+from pydantic import BaseModel
 
-from askalike.service.requests.schema import Health, IndexLag, Readiness
+from askalike.service.requests.context import app_state
 
 router = APIRouter(tags=["health"])
 
 
+class Health(BaseModel):
+    """Whether the service is alive, or ready."""
+
+    status: str
+    archives: list[str]
+
+
+class IndexLag(BaseModel):
+    """How many changes of an archive cannot be searched yet, and how long the oldest of them has waited."""
+
+    behind: int
+    lag_s: float
+
+
+class Readiness(Health):
+    """That every archive answers, and how far its index is."""
+
+    index: dict[str, IndexLag]
+
+
 @router.get("/healthz")
 async def healthz(request: Request) -> Health:
-    """The process answers."""
-    return Health(status="alive", archives=list(request.app.state.served_archives))
+    """Say that the process answers."""
+    return Health(status="alive", archives=list(app_state(request).served_archives))
 
 
 @router.get("/readyz")
 async def readyz(request: Request) -> Readiness:
-    """Every archive can be searched and read; 503 where one of them keeps requests waiting too long."""
+    """Say that every archive can be searched and read; 503 where one of them keeps requests waiting too long."""
     index: dict[str, IndexLag] = {}
-    for name, served_archive in request.app.state.served_archives.items():
+    for name, served_archive in app_state(request).served_archives.items():
         await served_archive.run_on_engine(lambda engine: engine.search("", 1))
-        now = await served_archive.index_status()
-        index[name] = IndexLag(behind=now.behind, lag_s=round(now.lag_s, 3))
+        status = await served_archive.index_status()
+        index[name] = IndexLag(behind=status.behind, lag_s=round(status.lag_s, 3))
     return Readiness(status="ready", archives=list(index), index=index)

@@ -1,22 +1,19 @@
 """`duplicates` and `gaps`, for moderators: likely duplicates to decide on, and what is asked without an answer."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Literal, cast
+from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 
-from askalike.moderation import gaps as stored_gaps
-from askalike.moderation.gaps import GapNotFoundError, find_gaps, get_gap
-from askalike.service.requests.auth import ModeratedArchive, get_caller_id
-from askalike.service.requests.schema import RequestModel, ResultCount
-from askalike.service.routes.similar import format_confidence
-from askalike.store import candidate_pairs as proposals
+from askalike.moderation import gaps as archive_gaps
+from askalike.service.requests.actions import DecisionOrUndo, apply_decision
+from askalike.service.requests.auth import ModeratedArchive
+from askalike.service.requests.context import caller_id
+from askalike.service.requests.schema import RequestModel, ResultCount, format_confidence
 from askalike.store.archive import Archive
-from askalike.store.candidate_pairs import AlreadyDecidedError, PairProposal, ProposalDecision, ProposalState
-from askalike.store.editing import MissingRecordError
+from askalike.store.candidate_pairs import PairProposal, ProposalState, count_by_state, list_proposals
 
 router = APIRouter(tags=["curation"])
 ProposalId = Annotated[int, Path(ge=0, le=2**53, description="the proposal's id")]
@@ -46,7 +43,7 @@ class GapsQuery(GapCriteria):
 
 
 class DuplicateResponse(BaseModel):
-    """`question` may be a duplicate of `other`, or was said to be: what is known of the pair."""
+    """A pair: `question` may be a duplicate of `other`, or was decided to be."""
 
     id: int
     question: str
@@ -74,7 +71,7 @@ class DuplicatesResponse(BaseModel):
 class DecisionRequest(RequestModel):
     """What somebody decides: `undo` takes the decision before back, and the link that it added."""
 
-    decision: ProposalDecision | Literal["undo"]
+    decision: DecisionOrUndo
 
 
 class PhrasingResult(BaseModel):
@@ -110,88 +107,72 @@ class GapsResponse(BaseModel):
 async def get_duplicates(
     served_archive: ModeratedArchive, query: Annotated[DuplicatesQuery, Query()]
 ) -> DuplicatesResponse:
-    """Likely duplicates: open ones the most certain first, decided ones the latest first."""
-    with _translate_errors():
-        return await served_archive.run_on_archive(lambda archive: _list_proposals(archive, query))
+    """Return likely duplicates: open ones the most certain first, decided ones the latest first."""
+    return await served_archive.run_on_archive(lambda archive: _list_duplicates(archive, query))
 
 
 @router.post("/duplicates/{id}/decision")
 async def post_decision(
     served_archive: ModeratedArchive, request: Request, id: ProposalId, decision_request: DecisionRequest
 ) -> DuplicateResponse:
-    """Accepts (which adds the duplicate link), rejects or skips a likely duplicate, or takes that back.
+    """Accept (which adds the duplicate link), reject or skip a likely duplicate, or take that back.
 
     409 where it is decided already, or there is nothing to take back.
     """
-    by = get_caller_id(request)
-    with _translate_errors():
-        return await served_archive.run_on_archive(lambda archive: _decide(archive, id, decision_request.decision, by))
+    decided_by = caller_id(request)
+    return await served_archive.run_on_archive(
+        lambda archive: _decide(archive, id, decision_request.decision, decided_by)
+    )
 
 
 @router.get("/gaps")
 async def get_gaps(served_archive: ModeratedArchive, query: Annotated[GapsQuery, Query()]) -> GapsResponse:
-    """The questions that were asked and found nothing, or nothing that helped; or those of them that are ignored."""
-    least, ignored = query.min_probability, query.ignored
-    found = await served_archive.run_on_archive(
-        lambda archive: find_gaps(archive, min_probability=least, ignored=ignored)
+    """Return the questions that were asked and found nothing, or nothing that helped; or the ignored ones of them."""
+    gaps = await served_archive.run_on_archive(
+        lambda archive: archive_gaps.find_gaps(archive, min_probability=query.min_probability, ignored=query.ignored)
     )
-    return GapsResponse(
-        gaps=[GapResponse.model_validate(asdict(gap)) for gap in found[: query.limit]], total=len(found)
-    )
+    return GapsResponse(gaps=[GapResponse.model_validate(asdict(gap)) for gap in gaps[: query.limit]], total=len(gaps))
 
 
 @router.post("/gaps/{id}/ignore", status_code=204)
 async def ignore_gap(
     served_archive: ModeratedArchive, request: Request, id: GapId, criteria: Annotated[GapCriteria, Query()]
 ) -> None:
-    """Leaves a gap out from now on, in whatever words it is asked."""
-    by, least = get_caller_id(request), criteria.min_probability
-    with _translate_errors():
-        await served_archive.run_on_archive(
-            lambda archive: stored_gaps.ignore_gap(archive, get_gap(archive, id, min_probability=least), by)
-        )
+    """Leave a gap out from now on, in whatever words it is asked."""
+    ignored_by = caller_id(request)
+    await served_archive.run_on_archive(
+        lambda archive: archive_gaps.ignore_gap(archive, _get_gap(archive, id, criteria), ignored_by)
+    )
 
 
 @router.post("/gaps/{id}/restore", status_code=204)
 async def restore_gap(served_archive: ModeratedArchive, id: GapId, criteria: Annotated[GapCriteria, Query()]) -> None:
-    """Shows a gap again that was ignored."""
-    least = criteria.min_probability
-    with _translate_errors():
-        await served_archive.run_on_archive(
-            lambda archive: stored_gaps.restore_gap(archive, get_gap(archive, id, min_probability=least))
-        )
-
-
-@contextmanager
-def _translate_errors() -> Iterator[None]:
-    """404 for what is not there, 409 for what is decided already."""
-    try:
-        yield
-    except (MissingRecordError, GapNotFoundError) as error:
-        raise HTTPException(404, str(error)) from None
-    except AlreadyDecidedError as error:
-        raise HTTPException(409, str(error)) from None
-
-
-def _list_proposals(archive: Archive, query: DuplicatesQuery) -> DuplicatesResponse:
-    found = proposals.list_proposals(archive, query.state, query.limit, query.after)
-    last = found[-1].id if len(found) == query.limit else None
-    return DuplicatesResponse(
-        duplicates=_to_duplicate_responses(archive, found), next=last, counts=proposals.count_by_state(archive)
+    """Show a gap again that was ignored."""
+    await served_archive.run_on_archive(
+        lambda archive: archive_gaps.restore_gap(archive, _get_gap(archive, id, criteria))
     )
 
 
-def _decide(archive: Archive, id: int, decision: str, by: str) -> DuplicateResponse:
-    if decision == "undo":
-        decided = proposals.undo_decision(archive, id)
-    else:
-        decided = proposals.decide_proposal(archive, id, cast(ProposalDecision, decision), by)
-    return _to_duplicate_responses(archive, [decided])[0]
+def _get_gap(archive: Archive, id: str, criteria: GapCriteria) -> archive_gaps.Gap:
+    return archive_gaps.get_gap(archive, id, min_probability=criteria.min_probability)
 
 
-def _to_duplicate_responses(archive: Archive, pairs: Sequence[PairProposal]) -> list[DuplicateResponse]:
-    texts = archive.view().get_questions({id for proposal in pairs for id in (proposal.question, proposal.other)})
-    titles = {id: question.title for id, question in texts.items()}
+def _list_duplicates(archive: Archive, query: DuplicatesQuery) -> DuplicatesResponse:
+    proposals = list_proposals(archive, query.state, query.limit, query.after)
+    return DuplicatesResponse(
+        duplicates=_to_responses(archive, proposals),
+        next=proposals[-1].id if len(proposals) == query.limit else None,
+        counts=count_by_state(archive),
+    )
+
+
+def _decide(archive: Archive, id: int, decision: DecisionOrUndo, decided_by: str) -> DuplicateResponse:
+    return _to_responses(archive, [apply_decision(archive, id, decision, decided_by)])[0]
+
+
+def _to_responses(archive: Archive, proposals: Sequence[PairProposal]) -> list[DuplicateResponse]:
+    questions = archive.view().get_questions({id for p in proposals for id in (p.question, p.other)})
+    titles = {id: question.title for id, question in questions.items()}
     return [
         DuplicateResponse(
             **asdict(proposal),
@@ -199,5 +180,5 @@ def _to_duplicate_responses(archive: Archive, pairs: Sequence[PairProposal]) -> 
             other_title=titles.get(proposal.other),
             confidence=format_confidence(proposal.probability),
         )
-        for proposal in pairs
+        for proposal in proposals
     ]

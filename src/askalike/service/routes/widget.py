@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from fastapi import APIRouter, Request, Response
 
-MEDIA_TYPE = "text/javascript; charset=utf-8"
+SCRIPT_TYPE = "text/javascript; charset=utf-8"
 MAX_AGE_S = 3_600
 
 router = APIRouter(tags=["widget"])
@@ -14,23 +14,23 @@ router = APIRouter(tags=["widget"])
 
 @router.get("/widget.js", response_class=Response, responses={200: {"content": {"text/javascript": {}}}})
 async def get_widget(request: Request) -> Response:
-    """The script. It is for everybody, and has no secret in it."""
-    text = load_script()
-    tag = f'"{sha256(text).hexdigest()[:16]}"'
+    """Return the script. Anybody may load it, and it holds no secret."""
+    script = load_script()
+    etag = f'"{sha256(script).hexdigest()[:16]}"'
     headers = {
-        "etag": tag,
+        "etag": etag,
         "cache-control": f"public, max-age={MAX_AGE_S}",
         "cross-origin-resource-policy": "cross-origin",
         "access-control-allow-origin": "*",
     }
-    if request.headers.get("if-none-match") == tag:
+    if request.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
-    return Response(text, headers=headers, media_type=MEDIA_TYPE)
+    return Response(script, headers=headers, media_type=SCRIPT_TYPE)
 
 
 @cache
 def load_script() -> bytes:
-    """The script as it is served: without indentation and comments."""
+    """Return the script as it is served: without indentation and comments."""
     text = (files("askalike.service") / "static" / "widget.js").read_text(encoding="utf-8")
     lines = (line.strip() for line in text.splitlines())
     return "".join(f"{line}\n" for line in lines if line and not line.startswith("//")).encode()

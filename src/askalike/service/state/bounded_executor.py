@@ -1,47 +1,45 @@
-"""A thread with something that only it may touch, and a bounded queue before it."""
+"""A thread of its own for a resource that only one thread may use, with a bounded queue in front of it."""
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-T = TypeVar("T")
-R = TypeVar("R")
+ResourceT = TypeVar("ResourceT")
+ResultT = TypeVar("ResultT")
 
 
 class OverloadedError(Exception):
-    """More work waits for a lane than it may hold: the request is turned away."""
+    """The queue of an executor is full, so the request is turned away."""
 
 
-class BoundedExecutor(Generic[T]):
-    """Runs work on `held`, one piece after the other, in a thread of its own: the event loop goes on meanwhile."""
+class BoundedExecutor(Generic[ResourceT]):
+    """Runs work on one resource, one piece after the other, in a thread of its own; the event loop is never blocked."""
 
-    def __init__(self, resource: T, max_waiting: int, timeout_s: float) -> None:
+    def __init__(self, resource: ResourceT, max_waiting: int, timeout_s: float) -> None:
         self._resource = resource
         self._max_waiting = max_waiting
         self._timeout_s = timeout_s
-        self._waiting = 0
+        self._n_waiting = 0
         self._thread = ThreadPoolExecutor(1)
 
-    async def run(self, work: Callable[[T], R]) -> R:
-        """What the work returns. Raises OverloadedError where too much waits, TimeoutError where it takes too long.
+    async def run(self, work: Callable[[ResourceT], ResultT]) -> ResultT:
+        """Return what the work returns.
 
-        What has not begun when its time is up is never begun; what has begun is finished, and nobody told.
+        Raises OverloadedError where the queue is full, TimeoutError where the result is not there in time. Work that
+        has not begun by then is dropped; work that has begun is finished and its result discarded.
         """
-        if self._waiting >= self._max_waiting:
+        if self._n_waiting >= self._max_waiting:
             raise OverloadedError
-        self._waiting += 1
-        future = asyncio.get_running_loop().run_in_executor(self._thread, self._run_work, work)
+        self._n_waiting += 1
+        future = asyncio.get_running_loop().run_in_executor(self._thread, work, self._resource)
         future.add_done_callback(self._release_slot)
         async with asyncio.timeout(self._timeout_s):
             return await future
 
     def close(self) -> None:
-        """Finishes what waits, then ends the thread."""
+        """Finish the work in the queue, then end the thread."""
         self._thread.shutdown()
 
-    def _run_work(self, work: Callable[[T], R]) -> R:
-        return work(self._resource)
-
     def _release_slot(self, _: object) -> None:
-        self._waiting -= 1
+        self._n_waiting -= 1

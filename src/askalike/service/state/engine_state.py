@@ -1,4 +1,4 @@
-"""The engine that answers an archive's searches, and whether it is still the one that should."""
+"""The engine that answers an archive's searches, and whether another ranker or calibration has replaced its own."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,30 +16,31 @@ from askalike.store.deployments import ServedRanker, ready_ranker
 
 @dataclass(frozen=True, slots=True)
 class ServedEngine:
-    """An engine with what it was opened for: which ranker is to be used, and the calibration of it."""
+    """An engine, and the deployment and calibration that it was opened with."""
 
     engine: LocalEngine
     version: tuple[int | None, int]
+    """The number of the ranker's deployment, None for the default ranker, and the version of its calibration."""
     ranker_pinned: bool
-    """Whether the service was started with a ranker's name: then no other comes into service."""
+    """Whether the service was started with a ranker by name, so that deployments do not replace it."""
 
     @classmethod
     def open(cls, settings: ServiceSettings, path: Path) -> Self:
-        """Ready to search, so that the first person who asks does not wait for what is loaded on first use.
+        """Open the engine of an archive and search once, so that the first request does not wait for what loads lazily.
 
         Raises ArchiveError, SettingsError.
         """
-        archive, named = Archive.open(path), settings.ranker is not None
+        archive, ranker_pinned = Archive.open(path), settings.ranker is not None
         served = ready_ranker(archive)
         ranker = resolve_ranker(settings, path, served)
-        mark = _engine_version(archive, ranker, named)
+        version = _engine_version(archive, ranker, ranker_pinned)
         engine = LocalEngine(archive, ranker, committed_view(archive))
         for (title,) in archive.connection.execute("SELECT title FROM questions LIMIT 1").fetchall():
             engine.search(title, 1, prefix=True)
-        return cls(engine, mark, named)
+        return cls(engine, version, ranker_pinned)
 
     def is_stale(self, archive: Archive) -> bool:
-        """Whether another ranker is to be used, or what its scores mean is known anew."""
+        """Return whether another ranker was deployed since, or the ranker was calibrated again."""
         return self.version != _engine_version(archive, self.engine.ranker, self.ranker_pinned)
 
 
@@ -49,7 +50,10 @@ def _engine_version(archive: Archive, ranker: Ranker, ranker_pinned: bool) -> tu
 
 
 def resolve_ranker(settings: ServiceSettings, path: Path, served: ServedRanker | None) -> Ranker:
-    """The ranker that the service was started with, else the one in service, else the default. Raises SettingsError."""
+    """Return the ranker that the service was started with, else the deployed one, else the default.
+
+    Raises SettingsError.
+    """
     if settings.ranker or served is None:
         return rankers.create(settings.ranker or rankers.default_name(), settings.values, path)
     return rankers.create(served.ranker, {**served.settings, **settings.values}, path)

@@ -1,4 +1,4 @@
-"""How far an archive's index has followed it, read off the files: the process that indexes is another one."""
+"""How far the index of an archive is behind it, read from the files: another process writes them."""
 
 import json
 from dataclasses import dataclass
@@ -12,15 +12,17 @@ from askalike.store.archive import Archive
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """How many changes cannot be searched yet, how long the oldest of them has waited, and how large the index is."""
+    """How far an index is behind its archive, and its size on disk."""
 
     behind: int
+    """The number of changes that cannot be searched yet."""
     lag_s: float
+    """The seconds since the oldest of them was made; 0 where there is none."""
     size_bytes: int
 
 
 def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
-    """Where the ranker's index of an archive stands."""
+    """Return the status of the ranker's index of an archive."""
     paths = ranker.index_paths(archive.view())
     done = min(map(_committed_change, paths), default=0)
     sql = "SELECT COUNT(*), MIN(made_at) FROM changes WHERE number > ?"
@@ -31,7 +33,7 @@ def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
 def _committed_change(index: Path) -> int:
     try:
         return int(json.loads((index / MANIFEST).read_text(encoding="utf-8"))["change"])
-    except (OSError, ValueError, KeyError):  # none yet, or one that the indexer will make again
+    except (OSError, ValueError, KeyError):  # not built yet, or damaged and about to be rebuilt by the indexer
         return 0
 
 
@@ -46,5 +48,5 @@ def _size_bytes(index: Path) -> int:
 
 
 def _seconds_since(moment: str) -> float:
-    made = datetime.fromisoformat(moment)
-    return max(0.0, (datetime.now(UTC) - (made if made.tzinfo else made.replace(tzinfo=UTC))).total_seconds())
+    start = datetime.fromisoformat(moment)
+    return max(0.0, (datetime.now(UTC) - (start if start.tzinfo else start.replace(tzinfo=UTC))).total_seconds())

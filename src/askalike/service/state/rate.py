@@ -1,8 +1,8 @@
-"""How often one caller may ask, counted over all processes of the service together.
+"""Limits how often one caller may send requests, counted over all processes of the service together.
 
-Each caller has a place in memory that the processes share, which holds one number: the moment by which all it has asked
-so far would have been asked at the allowed pace (the generic cell rate algorithm). A place is picked by a keyed hash;
-callers who meet in one share their allowance, which among 16,384 places is rare.
+Each caller has a slot in memory that the processes share. A slot holds one number: the moment at which all requests so
+far would have been sent at the allowed pace (the generic cell rate algorithm, ITU-T I.371). A keyed hash of the caller
+picks the slot; callers who share one of the 16,384 slots share its allowance.
 """
 
 import fcntl
@@ -20,31 +20,31 @@ FILE_BYTES = KEY_BYTES + N_SLOTS * SLOT_BYTES
 
 
 class RateLimiter:
-    """At most `per_s` requests a second of one caller, `burst` of them at once. `per_s` of 0 is no limit."""
+    """Allows each caller `per_s` requests a second and bursts of `burst`. A `per_s` of 0 is no limit."""
 
     def __init__(self, fd: int, per_s: float, burst: int) -> None:
-        """`number`: the file descriptor that `shared` gave."""
+        """`fd`: a file descriptor from `create_shared_file`."""
         self._fd = fd
         self._per_s = per_s
         self._burst = burst
         self._memory = mmap.mmap(fd, FILE_BYTES)
 
     def acquire(self, caller: str) -> float:
-        """0 where the caller may go on, which counts; else how long it has to wait."""
+        """Count a request of the caller and return 0; where it comes too soon, return the seconds to wait instead."""
         if not self._per_s:
             return 0.0
-        at = self._slot_offset(caller)
-        fcntl.lockf(self._fd, fcntl.LOCK_EX, SLOT_BYTES, at)
+        offset = self._slot_offset(caller)
+        fcntl.lockf(self._fd, fcntl.LOCK_EX, SLOT_BYTES, offset)
         try:
             now = time.monotonic()
-            due = max(now, struct.unpack_from("d", self._memory, at)[0])
-            wait = due - now - (self._burst - 1) / self._per_s
-            if wait > 0:
-                return float(wait)
-            struct.pack_into("d", self._memory, at, due + 1 / self._per_s)
+            due = max(now, struct.unpack_from("d", self._memory, offset)[0])
+            wait_s = due - now - (self._burst - 1) / self._per_s
+            if wait_s > 0:
+                return float(wait_s)
+            struct.pack_into("d", self._memory, offset, due + 1 / self._per_s)
             return 0.0
         finally:
-            fcntl.lockf(self._fd, fcntl.LOCK_UN, SLOT_BYTES, at)
+            fcntl.lockf(self._fd, fcntl.LOCK_UN, SLOT_BYTES, offset)
 
     def _slot_offset(self, caller: str) -> int:
         digest = hashlib.blake2b(caller.encode(), key=self._memory[:KEY_BYTES], digest_size=8).digest()
@@ -52,8 +52,8 @@ class RateLimiter:
 
 
 def create_shared_file(folder: str) -> int:
-    """The descriptor of a fresh file in that folder, for processes to inherit."""
-    number = os.open(os.path.join(folder, "rate"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    os.write(number, secrets.token_bytes(KEY_BYTES))
-    os.ftruncate(number, FILE_BYTES)
-    return number
+    """Create the file of slots in a folder and return its file descriptor, for processes to inherit."""
+    fd = os.open(os.path.join(folder, "rate"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    os.write(fd, secrets.token_bytes(KEY_BYTES))
+    os.ftruncate(fd, FILE_BYTES)
+    return fd

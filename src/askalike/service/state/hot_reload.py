@@ -1,4 +1,4 @@
-"""Has a running service take the ranker that was put into service, once its index is built."""
+"""Has a running service search with a newly deployed ranker once its index is built."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -14,7 +14,7 @@ RETRY_S = 60
 
 @asynccontextmanager
 async def hot_reload(served_archives: Iterable[ServedArchive]) -> AsyncIterator[None]:
-    """As long as the block lasts, each served_archive follows what its archive serves."""
+    """Reload the engine of each archive whenever it is stale, as long as the block lasts."""
     tasks = [asyncio.create_task(_reload_when_stale(served_archive)) for served_archive in served_archives]
     try:
         yield
@@ -28,7 +28,7 @@ async def _reload_when_stale(served_archive: ServedArchive) -> None:
     while True:
         await asyncio.sleep(POLL_S)
         try:
-            if served_archive.stale:
+            if served_archive.is_stale:
                 await served_archive.reload_engine()
                 log_event("ranker", archive=served_archive.name, model=served_archive.model)
         except AskalikeError as error:

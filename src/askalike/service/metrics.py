@@ -1,0 +1,21 @@
+"""The counts and times that Prometheus may read.
+
+prometheus_client adds them up over the workers in a folder that the supervisor names in their environment.
+"""
+
+from prometheus_client import Counter, Histogram
+
+LATENCY_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 1, 5)
+PROBABILITY_BUCKETS = tuple(n / 10 for n in range(1, 11))
+
+REQUESTS = Counter("askalike_requests", "Requests by their status", ["method", "status"])
+REQUEST_SECONDS = Histogram("askalike_request_seconds", "Time of a request", ["endpoint"], buckets=LATENCY_BUCKETS_S)
+SEARCH_SECONDS = Histogram(
+    "askalike_search_seconds", "Time of a search, its wait included", ["archive"], buckets=LATENCY_BUCKETS_S
+)
+ABSTENTIONS = Counter("askalike_abstained", "Searches that found nothing", ["archive"])
+ZERO_TOKEN_QUERIES = Counter("askalike_zero_token_queries", "Searches without a word to search for", ["archive"])
+TOP_PROBABILITY = Histogram(
+    "askalike_top_probability", "Probability of the first result", ["archive"], buckets=PROBABILITY_BUCKETS
+)
+FEEDBACK = Counter("askalike_feedback", "What people said of results", ["archive", "verdict"])

@@ -1,0 +1,62 @@
+"""Who opens a page: somebody with a session, a visitor of public pages, or on loopback anybody."""
+
+import hashlib
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import Depends, HTTPException, Request
+
+from askalike.service.pages.forms import is_https
+from askalike.service.requests.auth import ArchiveName, admit, find_served_archive, require_scope
+from askalike.service.requests.context import Caller, app_state
+from askalike.service.state.served_archive import ServedArchive
+
+
+def session_cookie_name(request: Request, served_archive: ServedArchive) -> str:
+    """Return the name of the cookie that holds the session of an archive."""
+    prefix = "__Host-" if is_https(request) else ""
+    return f"{prefix}session-{hashlib.blake2b(served_archive.name.encode(), digest_size=6).hexdigest()}"
+
+
+def find_caller(request: Request, served_archive: ServedArchive) -> Caller | None:
+    """Return who opens a page of an archive; None for somebody who has to log in."""
+    secret = request.cookies.get(session_cookie_name(request, served_archive))
+    key = served_archive.verify_session(secret) if secret else None
+    settings = app_state(request).settings
+    if key or settings.keyless:
+        return Caller(served_archive, key)
+    return Caller(served_archive, None, visitor=True) if settings.public else None
+
+
+async def identify_visitor(request: Request, archive: ArchiveName) -> Caller:
+    """Return who opens a page, or send them to the login page unless they are logged in or the pages are public."""
+    served_archive = find_served_archive(request, archive)
+    caller = find_caller(request, served_archive)
+    admit(request, served_archive, caller)
+    if caller is None:
+        raise _login_redirect(request)
+    return caller
+
+
+async def identify_user(request: Request, caller: Annotated[Caller, Depends(identify_visitor)]) -> Caller:
+    """Return who opens a page, or send them to the login page unless they are logged in."""
+    if caller.visitor:
+        raise _login_redirect(request)
+    return caller
+
+
+def _login_redirect(request: Request) -> HTTPException:
+    """Return the redirection to the login page, which leads back; htmx takes one by a header of its own."""
+    next = request.url.path if request.method == "GET" else "/"
+    location = f"/login?next={quote(next)}"
+    if "hx-request" in request.headers:
+        return HTTPException(401, "log in first", {"hx-redirect": location})
+    return HTTPException(303, "log in first", {"location": location})
+
+
+VisitedArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_visitor))]
+"""The archive, for people who may search and read it, and for anybody where the pages are public."""
+UserArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_user))]
+"""The archive, for people who may search it and give feedback."""
+ModeratorArchive = Annotated[ServedArchive, Depends(require_scope("moderate", identify_user))]
+"""The archive, for people who may decide on duplicates and gaps."""

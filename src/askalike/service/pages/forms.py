@@ -1,0 +1,117 @@
+"""Forms that pages send, and what shows that a form is one of ours: a token that fits a cookie, and its origin."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+from fastapi import Depends, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
+
+from askalike.service.requests.context import app_state
+
+MAX_FORM_FIELDS = 1_000
+CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf"
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of a form that was sent from one of our pages."""
+
+    fields: dict[str, list[str]]
+
+    def value(self, name: str) -> str:
+        """Return a field's last value, "" without one."""
+        return self.fields.get(name, [""])[-1]
+
+    def values(self, name: str) -> list[str]:
+        """Return all values of a field."""
+        return self.fields.get(name, [])
+
+
+def validate_form(model: type[ModelT], values: Mapping[str, Any]) -> ModelT:
+    """Return the values as an object of the model. Raises RequestValidationError."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise RequestValidationError([{**e, "loc": ("form", *e["loc"])} for e in error.errors()]) from None
+
+
+def get_visitor_secret(request: Request) -> str:
+    """Return the secret of this browser's cookie, or a new one."""
+    return request.cookies.get(_cookie_name(request)) or create_secret()
+
+
+def create_secret() -> str:
+    """Return a new secret of 256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
+def csrf_token(secret: str) -> str:
+    """Return the token for forms that fits a secret."""
+    return hashlib.blake2b(secret.encode(errors="replace"), digest_size=24, person=b"form").hexdigest()
+
+
+def remember_secret(request: Request, response: Response, secret: str) -> None:
+    """Give the browser the secret where it has none."""
+    if _cookie_name(request) not in request.cookies:
+        renew_secret(request, response, secret)
+
+
+def renew_secret(request: Request, response: Response, secret: str) -> None:
+    """Give the browser another secret, so that forms that it has open are no longer accepted."""
+    response.set_cookie(_cookie_name(request), secret, httponly=True, secure=is_https(request), samesite="lax")
+
+
+def is_https(request: Request) -> bool:
+    """Return whether people reach the service by https, so that cookies must not go any other way."""
+    return (app_state(request).settings.public_url or "").startswith("https:")
+
+
+async def _parse_form(request: Request) -> Form:
+    text = (await request.body()).decode(errors="replace")
+    try:
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
+    except ValueError:
+        raise HTTPException(422, f"body: a form of at most {MAX_FORM_FIELDS} fields is expected") from None
+    form = Form(fields)
+    _verify_csrf(request, request.headers.get(CSRF_HEADER) or form.value(CSRF_FIELD))
+    return form
+
+
+def _verify_csrf(request: Request, token: str) -> None:
+    """Raise HTTPException (403) unless the request comes from one of our pages, in this browser."""
+    if _is_cross_site(request):
+        raise HTTPException(403, "this form comes from another site; open the page here and send it again")
+    secret = request.cookies.get(_cookie_name(request), "")
+    if not secret or not hmac.compare_digest(csrf_token(secret).encode(), token.encode(errors="replace")):
+        raise HTTPException(403, "this form is no longer good; load the page anew and send it again")
+
+
+def _is_cross_site(request: Request) -> bool:
+    """Return whether the browser says that the form is on a page of another site."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return True
+    origin = request.headers.get("origin")
+    try:
+        return origin is not None and urlsplit(origin).netloc.lower() != _host(request)
+    except ValueError:
+        return True
+
+
+def _host(request: Request) -> str:
+    public_url = app_state(request).settings.public_url
+    return urlsplit(public_url).netloc.lower() if public_url else request.headers.get("host", "").lower()
+
+
+def _cookie_name(request: Request) -> str:
+    return "__Host-visitor" if is_https(request) else "visitor"
+
+
+SubmittedForm = Annotated[Form, Depends(_parse_form)]
+"""A form that was sent from one of our pages; 403 for any other."""

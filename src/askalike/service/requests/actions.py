@@ -1,0 +1,92 @@
+"""What both the API and the pages do with an archive: search it, load a question, note feedback, decide on a pair."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fastapi import HTTPException, Request
+
+from askalike.engines.local import LocalEngine
+from askalike.service import metrics
+from askalike.service.requests.context import add_log_fields
+from askalike.service.requests.schema import FeedbackRequest, SimilarRequest
+from askalike.service.state.served_archive import ServedArchive
+from askalike.store.archive import Archive
+from askalike.store.candidate_pairs import PairProposal, ProposalDecision, decide_proposal, undo_decision
+from askalike.store.editing import MissingRecordError, get_links
+from askalike.store.query_log import LoggedQuery, insert_feedback
+from askalike.text.analyzer import Analyzer
+from askalike.types import Answer, Filter, Link, Question, SearchHit
+
+DecisionOrUndo = ProposalDecision | Literal["undo"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionDetails:
+    """A question with its answers, the accepted one first, and the links that it is an end of."""
+
+    question: Question
+    answers: Sequence[Answer]
+    links: Sequence[Link]
+
+
+def load_question(archive: Archive, id: str) -> QuestionDetails:
+    """Return a question with its answers and links. Raises MissingRecordError."""
+    view = archive.view()
+    if (question := view.get_questions([id]).get(id)) is None:
+        raise MissingRecordError(f"no question {id!r}")
+    return QuestionDetails(question, view.get_answers_to([id])[id], get_links(archive, id))
+
+
+async def search_similar(
+    served_archive: ServedArchive, request: Request, query: SimilarRequest
+) -> tuple[str, Sequence[SearchHit]]:
+    """Return the ranker's name and its hits; the search is counted and timed."""
+    start = time.perf_counter()
+    model, hits = await served_archive.run_on_engine(lambda engine: (engine.ranker.name, _search(engine, query)))
+    metrics.SEARCH_SECONDS.labels(served_archive.name).observe(time.perf_counter() - start)
+    if not hits:
+        metrics.ABSTENTIONS.labels(served_archive.name).inc()
+        if not Analyzer().analyze(f"{query.title} {query.body}", None):
+            metrics.ZERO_TOKEN_QUERIES.labels(served_archive.name).inc()
+    elif hits[0].probability is not None:
+        metrics.TOP_PROBABILITY.labels(served_archive.name).observe(hits[0].probability)
+    add_log_fields(request, archive=served_archive.name, found=len(hits))
+    return model, hits
+
+
+async def record_feedback(served_archive: ServedArchive, feedback: FeedbackRequest) -> None:
+    """Store a piece of feedback. Raises HTTPException (422) where its verdict and the chosen question do not fit."""
+    if (feedback.verdict in ("accept", "reject")) != (feedback.chosen is not None):
+        raise HTTPException(422, "body.chosen: accept and reject say which question they are of, the others do not")
+    if feedback.chosen is not None and feedback.chosen not in feedback.shown:
+        raise HTTPException(422, f"body.chosen: {feedback.chosen!r} is not among those shown")
+    query = LoggedQuery(feedback.title, feedback.body, feedback.shown, served_archive.model)
+    await served_archive.run_on_archive(
+        lambda archive: insert_feedback(archive, query, feedback.verdict, feedback.chosen)
+    )
+    metrics.FEEDBACK.labels(served_archive.name, feedback.verdict).inc()
+
+
+def apply_decision(archive: Archive, id: int, decision: DecisionOrUndo, decided_by: str) -> PairProposal:
+    """Decide on a proposal or take its decision back. Raises AlreadyDecidedError, MissingRecordError."""
+    if decision == "undo":
+        return undo_decision(archive, id)
+    return decide_proposal(archive, id, decision, decided_by)
+
+
+def _search(engine: LocalEngine, query: SimilarRequest) -> Sequence[SearchHit]:
+    if query.min_probability is not None and engine.calibration is None:
+        model, name = engine.ranker.name, engine.archive.path.name
+        raise HTTPException(
+            422, f"min_probability: {model} is not calibrated on {name}, its scores are no probabilities"
+        )
+    return engine.search(
+        query.title,
+        query.k,
+        body=query.body,
+        filter=Filter(tuple(query.tags), None, query.before),
+        prefix=query.prefix,
+        min_probability=query.min_probability,
+    )

@@ -1,0 +1,97 @@
+"""What a request can reach by its type: the state of its process, and what is known of the request itself."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from starlette.types import Scope as ASGIScope
+
+from askalike.service.requests.schema import Problem
+from askalike.service.settings import ServiceSettings
+from askalike.service.state.rate import RateLimiter
+from askalike.service.state.served_archive import ServedArchive
+from askalike.store.keys import ApiKey, Scope
+
+REQUEST_ID_HEADER = "x-request-id"
+REQUEST_STATE_KEY = "askalike.request"
+"""The key of the request's state in its ASGI scope."""
+
+ErrorPageRenderer = Callable[[Request, Problem, Mapping[str, str] | None], Response | None]
+"""Makes the page that shows a problem; returns None where the request does not come from a person's browser."""
+
+
+@dataclass(slots=True)
+class AppState:
+    """What all requests of a process share."""
+
+    settings: ServiceSettings
+    rate_limiter: RateLimiter
+    render_error_page: ErrorPageRenderer
+    served_archives: dict[str, ServedArchive] = field(default_factory=dict)
+    """Each archive by its name; filled when the application starts."""
+
+    def attach(self, app: FastAPI) -> None:
+        """Make this the state of an application."""
+        app.state.service = self
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request to an archive.
+
+    `key` is None for a visitor, and on loopback, where no key is needed.
+    """
+
+    served_archive: ServedArchive
+    key: ApiKey | None
+    visitor: bool = False
+    """Whether they have not logged in to pages that are public: they may search and read, and change nothing."""
+
+    @property
+    def id(self) -> str:
+        """The id of their key, "" without one."""
+        return self.key.id if self.key else ""
+
+    def may(self, scope: Scope) -> bool:
+        """Return whether they may do what needs that scope."""
+        return not self.visitor and (self.key is None or self.key.allows(scope))
+
+
+@dataclass(slots=True)
+class RequestState:
+    """What is known of one request."""
+
+    id: str
+    log_fields: dict[str, Any] = field(default_factory=dict)
+    """The fields that the request's line in the log has besides the usual ones."""
+    caller: Caller | None = None
+    """None as long as nobody was identified."""
+
+
+def app_state(request: Request) -> AppState:
+    """Return the state of the process that serves a request."""
+    state: AppState = request.app.state.service
+    return state
+
+
+def attach_request_state(scope: ASGIScope, state: RequestState) -> None:
+    """Make this the state of the request with that ASGI scope."""
+    scope[REQUEST_STATE_KEY] = state
+
+
+def request_state(request: Request) -> RequestState:
+    """Return the state of a request."""
+    state: RequestState = request.scope[REQUEST_STATE_KEY]
+    return state
+
+
+def add_log_fields(request: Request, **fields: Any) -> None:
+    """Add fields to the request's line in the log."""
+    request_state(request).log_fields |= fields
+
+
+def caller_id(request: Request) -> str:
+    """Return the id of the key that a request was admitted with, "" where none was needed."""
+    caller = request_state(request).caller
+    return caller.id if caller else ""
