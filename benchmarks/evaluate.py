@@ -14,7 +14,7 @@ from pathlib import Path
 
 import ir_measures
 
-from askalike.evaluation.measures import evaluate
+from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.trec import read_qrels, read_run
 
 MEASURES = ("AP", "RR", "P@5", "Success@1", "nDCG@10", "R@100")

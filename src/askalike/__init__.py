@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from askalike.encoders import Encoder
     from askalike.engines.local import LocalEngine
     from askalike.errors import ArchiveError, AskalikeError, InputError, NotFittedError, SettingsError, TrainingError
-    from askalike.evaluation.measures import evaluate
+    from askalike.evaluation.evaluate import evaluate
     from askalike.evaluation.outcome import Evaluation
     from askalike.evaluation.significance import compare
     from askalike.evaluation.trec import read_qrels, read_run, write_run

@@ -4,8 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askalike.evaluation.measures import evaluate
-from askalike.evaluation.semeval import DEPTH, average_precision, average_recall, reciprocal_rank
+from askalike.evaluation.evaluate import evaluate
+from askalike.evaluation.measures import SEMEVAL_DEPTH, average_precision, average_recall, reciprocal_rank
 from askalike.evaluation.trec import read_qrels, read_run
 
 SUBMISSIONS = [
@@ -48,7 +48,7 @@ def test_the_search_engine_baseline(shared_data: Path, gold: str, baseline: str)
 
 
 def test_by_hand() -> None:
-    hits = np.zeros((3, DEPTH), np.bool_)
+    hits = np.zeros((3, SEMEVAL_DEPTH), np.bool_)
     hits[0, [1, 3]] = hits[1, 0] = True
     relevant = np.array([2, 3, 0])
     assert average_precision(hits, relevant).tolist() == [(1 / 2 + 2 / 4) / 2, 1, 0]
@@ -59,7 +59,7 @@ def test_by_hand() -> None:
 
 
 def test_nothing_relevant_is_zero_not_nan() -> None:
-    hits, relevant = np.zeros((2, DEPTH), np.bool_), np.zeros(2, np.int64)
+    hits, relevant = np.zeros((2, SEMEVAL_DEPTH), np.bool_), np.zeros(2, np.int64)
     for measure in (average_precision, reciprocal_rank, average_recall):
         assert measure(hits, relevant).tolist() == [0, 0]
 
@@ -67,7 +67,7 @@ def test_nothing_relevant_is_zero_not_nan() -> None:
 def test_average_recalls_values_spread_as_the_figure_does() -> None:
     """Their standard error is that of the figure, a ratio of sums, over other queries drawn with replacement."""
     rng, n = np.random.default_rng(0), 300
-    hits = rng.random((n, DEPTH)) < rng.random((n, 1)) / 2
+    hits = rng.random((n, SEMEVAL_DEPTH)) < rng.random((n, 1)) / 2
     relevant = hits.sum(axis=1) + rng.integers(0, 3, n)
     drawn = rng.integers(n, size=(1_000, n))
     redone = [average_recall(hits[rows], relevant[rows]).mean() for rows in drawn]

@@ -4,11 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from askalike.errors import InputError, SettingsError
-from askalike.evaluation.measures import evaluate
+from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation
-from askalike.evaluation.significance import compare, correct_holm
+from askalike.evaluation.resampling import sign_flip_p
+from askalike.evaluation.significance import compare, correct_holm, estimate_difference, interval_over_seeds
 
 QUERIES = 40
 
@@ -56,6 +59,22 @@ def test_letters_tell_who_beats_whom() -> None:
 def test_holm_by_hand() -> None:
     assert correct_holm(np.array([0.01, 0.04, 0.03])) == pytest.approx([0.03, 0.06, 0.06])
     assert correct_holm(np.array([0.6, 0.7])) == pytest.approx([1.0, 1.0])
+
+
+def test_holm_gives_the_values_that_statsmodels_gave() -> None:
+    """Recorded from multipletests(p, method="holm") of statsmodels 0.15.0, with ties, a 0, and products above 1."""
+    p = [0.012, 0.5, 0.0009999, 0.04, 0.012, 0.75, 0.0, 0.049]
+    recorded = [0.07200000000000001, 1.0, 0.0069993, 0.16, 0.07200000000000001, 1.0, 0.0, 0.16]
+    assert correct_holm(np.array(p)).tolist() == recorded
+    assert correct_holm(np.array([])).tolist() == []
+
+
+@given(st.lists(st.sampled_from([0.0, 0.001, 0.01, 0.02, 0.05, 0.3, 0.9, 1.0]) | st.floats(0, 1), max_size=8))
+def test_holm_is_its_definition(values: list[float]) -> None:
+    """A corrected p is the least level at which the step-down procedure rejects: max over j ≤ i of (m − j) p_j."""
+    ordered = sorted(values)
+    expected = {p: min(1.0, max((len(values) - j) * ordered[j] for j in range(i + 1))) for i, p in enumerate(ordered)}
+    assert correct_holm(np.array(values, float)).tolist() == pytest.approx([expected[p] for p in values])
 
 
 def test_queries_are_paired_by_id_not_by_position() -> None:
@@ -131,3 +150,39 @@ def test_more_than_26_systems_have_letters_of_their_own() -> None:
     letters = [s.letter for s in compare(systems, "RR").systems]
     assert letters[25:28] == ["z", "a1", "b1"]
     assert len(set(letters)) == 30
+
+
+def test_difference_over_seeds_by_hand() -> None:
+    """Queries differ by (0, .5, .5, 1): variance 1/6, by 4. Seeds reach .375 and .625: variance 1/32, by 2."""
+    first = np.array([[0.0, 0.5, 0.5, 0.5], [0.0, 0.5, 0.5, 1.5]])
+    low, high, p = estimate_difference(first, np.zeros((1, 4)))
+    assert (low + high) / 2 == pytest.approx(0.5)
+    variance = 1 / 24 + 1 / 64
+    freedom = variance**2 / ((1 / 24) ** 2 / 3 + (1 / 64) ** 2 / 1)
+    t = pytest.importorskip("scipy.stats").t
+    assert high - 0.5 == pytest.approx(t.ppf(0.975, freedom) * variance**0.5)
+    assert p == pytest.approx(2 * t.sf(0.5 / variance**0.5, freedom))
+
+
+@pytest.mark.parametrize(("shift", "p"), [(0.0, 1.0), (0.5, 0.0)])
+def test_values_without_any_variance(shift: float, p: float) -> None:
+    assert estimate_difference(np.full((3, 5), shift), np.zeros((1, 5))) == (shift, shift, p)
+
+
+def test_two_draws_of_one_system_seldom_differ() -> None:
+    """Systems that differ by nothing but their seeds: a test that ignores them finds differences."""
+    rng = np.random.default_rng(0)
+    difficulty = rng.normal(0, 1, 400)
+    rejected = np.zeros(2)
+    for _ in range(200):
+        first, second = (rng.normal(0, 0.1, (3, 1)) + rng.normal(difficulty, 0.5, (3, 400)) for _ in range(2))
+        p_of_these_seeds = sign_flip_p((first.mean(axis=0) - second.mean(axis=0))[:, None], 500, 0)[0]
+        rejected += [p_of_these_seeds < 0.05, estimate_difference(first, second).p < 0.05]
+    assert rejected[0] / 200 > 0.3
+    assert rejected[1] / 200 < 0.08
+
+
+def test_interval_of_one_system_is_that_of_its_difference_from_nothing() -> None:
+    values = np.array([[0.0, 0.5, 0.5, 0.5], [0.0, 0.5, 0.5, 1.5]])
+    assert interval_over_seeds(values) == estimate_difference(values, np.zeros((1, 4)))[:2]
+    assert interval_over_seeds(np.full((2, 3), 0.5)) == (0.5, 0.5)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike import rankers
-from askalike.evaluation.measures import evaluate
+from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.significance import compare
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.outcome import ExperimentResult, SeedResult, SystemResult

@@ -18,8 +18,7 @@ from askalike.cli._options import (
     split_list,
 )
 from askalike.errors import SettingsError
-from askalike.evaluation.macro import MacroEvaluation
-from askalike.evaluation.outcome import Evaluation
+from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_text
 from askalike.experiments.measuring import DEFAULT_MEASURES, default_split, evaluate_files, evaluate_ranker
 from askalike.store.archive import Archive

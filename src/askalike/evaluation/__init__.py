@@ -1,1 +1,1 @@
-"""Measuring runs: files (`trec`), rules (`rules`), measures (`measures`), differences (`significance`)."""
+"""Measures runs: files (`trec`), rules, measures, outcomes, and the significance of differences."""

@@ -1,4 +1,4 @@
-"""What a comparison of systems found out, and its tables."""
+"""The outcome of a comparison of systems, and its tables."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_html, 
 class ComparedSystem:
     """One system's mean; over several seeds, the mean and standard deviation of the seeds' means.
 
-    `beats` holds the letters of the systems that it is significantly better than.
+    beats: the letters of the systems that it is significantly better than.
     """
 
     name: str
@@ -32,9 +32,9 @@ class QueryDifference:
 
 @dataclass(frozen=True, slots=True)
 class SystemPair:
-    """First minus second: the mean over queries with its 95 % interval, p as it is and after Holm.
+    """First minus second: the mean over queries with its 95 % interval, and p before and after Holm's correction.
 
-    `wins`, `losses`, `ties` count queries, seen from the first. `differing`: the queries that differ most, the
+    wins, losses, ties: numbers of queries, seen from the first system. differing: the queries that differ most, the
     largest difference first.
     """
 
@@ -53,7 +53,7 @@ class SystemPair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Systems on the same queries by one measure. `notes` say by which rule and tests, and go with the numbers."""
+    """Systems on the same queries by one measure. notes: the rule and the tests, to be shown with the numbers."""
 
     measure: str
     n: int
@@ -62,35 +62,35 @@ class Comparison:
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """Return everything, for JSON."""
         return asdict(self)
 
     def systems_table(self) -> ResultTable:
-        """One row a system, the letters of those it beats raised behind its mean."""
+        """Return one row a system, with the letters of the systems it beats raised after its mean."""
         rows = [(f"{s.letter} {s.name}", TableCell(_format_mean(s), "".join(s.beats))) for s in self.systems]
         return ResultTable(f"{self.measure}, n = {self.n} queries", ("system", self.measure), rows, self.notes)
 
     def pairs_table(self) -> ResultTable:
-        """One row a pair: each mean, the difference with its interval, p, wins, losses, ties."""
+        """Return one row a pair: both means, the difference with its interval, p, wins, losses, ties."""
         means = {system.name: f"{system.mean:.4f}" for system in self.systems}
         rows = [(p.first, p.second, means[p.first], means[p.second], *_format_pair(p)) for p in self.pairs]
         head = ("first", "second", "mean 1", "mean 2", "difference", "low", "high", "p", "p (Holm)")
         return ResultTable(f"Differences in {self.measure}", (*head, "wins", "losses", "ties"), rows)
 
     def to_text(self) -> str:
-        """Both tables as plain text."""
+        """Return both tables as plain text."""
         return f"{to_text(self.systems_table())}\n{to_text(self.pairs_table())}"
 
     def to_html(self) -> str:
-        """Both tables as HTML."""
+        """Return both tables as HTML."""
         return to_html(self.systems_table()) + to_html(self.pairs_table())
 
     def to_latex(self) -> str:
-        """Both tables as LaTeX (package booktabs)."""
+        """Return both tables as LaTeX (package booktabs)."""
         return f"{to_latex(self.systems_table())}\n{to_latex(self.pairs_table())}"
 
     def to_csv(self) -> str:
-        """The table of pairs as CSV."""
+        """Return the table of pairs as CSV."""
         return to_csv(self.pairs_table())
 
 

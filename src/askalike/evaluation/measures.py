@@ -1,142 +1,109 @@
-"""Measures a run against judgements under a rule: trec_eval's measures by ir_measures, SemEval's own by `semeval`."""
+"""The names of measures, and the measures that ir_measures lacks.
 
-import operator
-from collections.abc import Mapping, Sequence
+Names are written as ir_measures writes them, and read in the field's other spellings too. SemEval's AP, RR and AvgRec
+are those of the official scorer of SemEval-2016/2017 Task 3, over the first ten hits. Their functions take hits, bool
+(queries, 10): whether each query's k-th hit is relevant; and relevant, int64 (queries,): how many relevant documents each
+query has. They return one value a query, float64 (queries,), whose mean is the scorer's figure.
+"""
+
+import re
+from ast import literal_eval
+from collections.abc import Sequence
 
 import ir_measures
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import InputError, SettingsError
-from askalike.evaluation import semeval
-from askalike.evaluation.names import AVG_REC, canonical_name, parse_measure
-from askalike.evaluation.outcome import Evaluation, means_and_intervals
-from askalike.evaluation.rules import Rule, get_rule
-from askalike.types import Hit, Qrels, Run
+from askalike.errors import SettingsError
 
-Hits = Sequence[Hit] | Mapping[str, float]
-IdsAndScores = tuple[Sequence[str], NDArray[np.float64]]
+AVG_REC = "AvgRec"
+FIRST_HIT_SUCCESS = "FHS"
+"""First-hit success: the share of queries whose first hit is relevant, which is Success@1."""
+MEASURES = (
+    *("AP", "RR", "P", "R", "nDCG", "Success", "Rprec", "Bpref", "infAP", "IPrec", "Judged"),
+    *("SetP", "SetR", "SetF", "SetAP", AVG_REC),
+)
+ALIASES = {"MAP": "AP", "MRR": "RR", "Accuracy": "Success", "Acc": "Success", "Precision": "P", "Recall": "R"}
 
-CHUNK_SIZE = 256
-"""Queries handed to ir_measures at once: its dictionaries of a whole run would take gigabytes."""
+SEMEVAL_DEPTH = 10
+RANKS = np.arange(1, SEMEVAL_DEPTH + 1)
+
+HitMatrix = NDArray[np.bool_]
+RelevantCounts = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+_SPELLINGS = {name.lower(): name for name in MEASURES} | {alias.lower(): name for alias, name in ALIASES.items()}
+_NAME = re.compile(r"(\w+)(?:\((.*)\))?(?:@([0-9.]+))?")
+_PROVIDERS: Sequence[ir_measures.Provider] = (ir_measures.pytrec_eval, ir_measures.judged, ir_measures.msmarco)
 
 
-def evaluate(
-    run: Run | Mapping[str, Hits], qrels: Qrels, measures: Sequence[str], rule: str = "trec_eval"
-) -> Evaluation:
-    """The measures of a run, per query and in the mean over all queries of the judgements that the rule counts.
+def canonical_name(name: str) -> str:
+    """Return the measure's name as ir_measures writes it: `map` → `AP`, `Accuracy@1` and `FHS` → `Success@1`.
 
-    run: query id → hits, or → document id → score. measures: names such as `AP`, `MAP`, `P@5`, `Success@1`; the
-    result has them as they were asked for. Raises SettingsError for an unknown rule or measure, InputError where run
-    and judgements have no query in common, a document comes twice in a query, or a score or grade is not a number.
+    Raises SettingsError for an unknown name, and for a cut-off or parameter that the measure does not take or lacks.
     """
-    by = get_rule(rule)
-    asked = {name: canonical_name(name) for name in measures}
-    if not asked:
-        raise SettingsError("no measure is named; expected for instance AP, RR, P@5, Success@1")
-    unjudged = _count_unjudged(run, qrels)
-    queries = sorted(query for query, grades in qrels.items() if by.includes_query(_validate_grades(query, grades)))
-    if not queries:
-        raise InputError(f"none of {len(qrels)} queries is left to measure ({by.describe()})")
-    tally = _Tally(queries, set(asked.values()), by)
-    for start in range(0, len(queries), CHUNK_SIZE):
-        tally.measure_chunk(start, run, qrels)
-    values = {name: dict(zip(queries, tally.get_values(canon).tolist(), strict=True)) for name, canon in asked.items()}
-    means, intervals = means_and_intervals(values)
-    return Evaluation(
-        rule=by.name,
-        describe=by.describe(),
-        values=values,
-        means=means,
-        intervals=intervals,
-        n=len(queries),
-        unanswered=tally.unanswered,
-        unanswerable=int((tally.relevant == 0).sum()),
-        dropped=len(qrels) - len(queries),
-        unjudged=unjudged,
-        self_hits=tally.self_hits,
-    )
+    if name.strip().lower() == FIRST_HIT_SUCCESS.lower():
+        return "Success@1"
+    return AVG_REC if name.strip().lower() == AVG_REC.lower() else str(parse_measure(name))
 
 
-class _Tally:
-    """What is measured, one row a query: ir_measures' values, and the first hits for the rule's own measures."""
-
-    def __init__(self, queries: Sequence[str], names: set[str], rule: Rule) -> None:
-        self._queries, self._rule = queries, rule
-        self._own_measures = {AVG_REC: semeval.average_recall, **rule.own_measures}
-        self._measures = [parse_measure(name) for name in sorted(names - self._own_measures.keys())]
-        self._values = {str(measure): np.zeros(len(queries)) for measure in self._measures}
-        self._hits = np.zeros((len(queries), semeval.DEPTH), np.bool_)
-        self.relevant = np.zeros(len(queries), np.int64)
-        self.unanswered = self.self_hits = 0
-
-    def get_values(self, name: str) -> semeval.Values:
-        """A measure's values by its canonical name: (queries,)."""
-        own = self._own_measures.get(name)
-        return self._values[name] if own is None else own(self._hits, self.relevant)
-
-    def measure_chunk(self, start: int, run: Run | Mapping[str, Hits], qrels: Qrels) -> None:
-        """Measures the queries from `start` on, as many as fit into a chunk."""
-        rows = {query: row for row, query in enumerate(self._queries[start : start + CHUNK_SIZE], start)}
-        grades = {query: _validate_grades(query, qrels[query]) for query in rows}
-        ranked = {query: self._order_hits(query, run) for query in rows}
-        for query, row in rows.items():
-            self._count_query(row, grades[query], ranked[query])
-        scored = {query: _make_descending_scores(ids) for query, ids in ranked.items() if ids}
-        for metric in ir_measures.iter_calc(self._measures, grades, scored) if self._measures else ():
-            self._values[str(metric.measure)][rows[metric.query_id]] = metric.value
-
-    def _order_hits(self, query: str, run: Run | Mapping[str, Hits]) -> Sequence[str]:
-        if query not in run:
-            return ()
-        ids, scores = _validate_columns(query, run)
-        kept = self._rule.order_hits(query, ids, scores)
-        self.self_hits += len(ids) - len(kept)
-        return kept
-
-    def _count_query(self, row: int, grades: Mapping[str, int], ids: Sequence[str]) -> None:
-        first = [grades.get(document, 0) > 0 for document in ids[: semeval.DEPTH]]
-        self._hits[row, : len(first)] = first
-        self.relevant[row] = sum(grade > 0 for grade in grades.values())
-        self.unanswered += not first
+def parse_cutoff(name: str) -> int | None:
+    """Return a measure's cut-off: 10 for `Success@10`, None for none. Raises what `canonical_name` raises."""
+    _, at, depth = canonical_name(name).rpartition("@")
+    return int(depth) if at and depth.isdigit() else None
 
 
-def _make_descending_scores(ids: Sequence[str]) -> dict[str, float]:
-    """Scores that fall by one a hit, so that ir_measures keeps the rule's order."""
-    return dict(zip(ids, np.arange(len(ids), 0.0, -1.0).tolist(), strict=True))
+def parse_measure(name: str) -> ir_measures.Measure:
+    """Return ir_measures' object for a measure in any spelling, except AvgRec and FHS.
+
+    Raises what `canonical_name` raises. ir_measures' own parser needs a part of `ast` that Python 3.14 no longer has.
+    """
+    match = _NAME.fullmatch(name.strip())
+    base = _SPELLINGS.get(match[1].lower()) if match else None
+    if match is None or base is None:
+        aliases = ", ".join(f"{alias} (= {canonical})" for alias, canonical in ALIASES.items())
+        known = f"{', '.join(MEASURES)}, {FIRST_HIT_SUCCESS}, {aliases}; with a cut-off as in P@5"
+        raise SettingsError(f"no measure is called {name!r}; there are: {known}")
+    measure = _build_measure(base, match[2], match[3])
+    if measure is None:
+        raise SettingsError(f"measure {name!r}: its cut-off or parameters are wrong or missing; expected as in P@5")
+    return measure
 
 
-def _validate_columns(query: str, run: Run | Mapping[str, Hits]) -> IdsAndScores:
-    if isinstance(run, Run):
-        ids, scores = run.columns(query)
-    else:
-        hits = run[query]
-        pairs = list(hits.items() if isinstance(hits, Mapping) else ((hit.id, hit.score) for hit in hits))
-        ids, scores = [i for i, _ in pairs], np.array([score for _, score in pairs], np.float64)
-    if not np.all(np.isfinite(scores)):
-        raise InputError(f"run, query {query!r}: a score is NaN or infinite")
-    if len(set(ids)) < len(ids):
-        raise InputError(f"run, query {query!r}: a document comes twice")
-    return ids, scores
+def average_precision(hits: HitMatrix, relevant: RelevantCounts) -> Values:
+    """Return the mean of the precisions at the relevant hits, over those retrieved only; 0 without one."""
+    precisions = hits * (hits.cumsum(axis=1) / RANKS)
+    return np.asarray(precisions.sum(axis=1) / np.maximum(hits.sum(axis=1), 1))
 
 
-def _validate_grades(query: str, grades: Mapping[str, int]) -> dict[str, int]:
+def reciprocal_rank(hits: HitMatrix, relevant: RelevantCounts) -> Values:
+    """Return 100 / the rank of the first relevant hit; 0 without one."""
+    return np.asarray(100 * (hits / RANKS).max(axis=1))
+
+
+def average_recall(hits: HitMatrix, relevant: RelevantCounts) -> Values:
+    """Return the queries' parts of AvgRec: the mean over k = 1…10 of R_k = Σ retrieved by k / Σ min(k, relevant).
+
+    Both sums are over queries, so that AvgRec is a mean of ratios of sums and not a mean over queries. A query's value
+    is AvgRec plus n times the query's influence on it, (retrieved − R_k · possible) / Σ possible. The mean of the
+    values is AvgRec, and their spread is that of AvgRec over other queries (the delta method). A single value may lie
+    outside 0…1.
+    """
+    retrieved, possible = hits.cumsum(axis=1), np.minimum(RANKS, relevant[:, None])
+    total = np.maximum(possible.sum(axis=0), 1)
+    ratio = retrieved.sum(axis=0) / total
+    return np.asarray((ratio + (retrieved - ratio * possible) / total * len(hits)).mean(axis=1))
+
+
+def _build_measure(base: str, parameters: str | None, cutoff: str | None) -> ir_measures.Measure | None:
+    """Return the measure, None where no installed provider computes it."""
     try:
-        return {document: operator.index(grade) for document, grade in grades.items()}
-    except TypeError:
-        raise InputError(f"judgements, query {query!r}: a grade is not a whole number") from None
-
-
-def _count_unjudged(run: Run | Mapping[str, Hits], qrels: Qrels) -> int:
-    """How many of the run's queries the judgements do not know; InputError where that is all of them."""
-    unjudged = sum(query not in qrels for query in run)
-    if not run:
-        raise InputError("the run has no query")
-    if not qrels:
-        raise InputError("the judgements have no query")
-    if unjudged == len(run):
-        example, known = next(iter(run)), next(iter(qrels))
-        raise InputError(
-            f"none of the run's {unjudged} queries (such as {example!r}) is in the judgements (such as {known!r})"
-        )
-    return unjudged
+        pairs = [pair.split("=") for pair in (parameters or "").split(",") if pair]
+        measure = getattr(ir_measures, base, None)
+        if measure is None or cutoff == "0":
+            return None
+        measure = measure(**{key.strip(): literal_eval(value.strip()) for key, value in pairs})
+        measure = measure @ literal_eval(cutoff) if cutoff else measure
+        return measure if any(provider.supports(measure) for provider in _PROVIDERS) else None
+    except (ValueError, TypeError, SyntaxError, AssertionError):
+        return None

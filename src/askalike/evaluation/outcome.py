@@ -1,4 +1,4 @@
-"""What an evaluation found out: per query, in the mean, how sure the mean is, and by which rule."""
+"""The outcome of an evaluation: values per query, means with intervals, the rule, and macro averages of groups."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from askalike.errors import SettingsError
-from askalike.evaluation.names import canonical_name
+from askalike.evaluation.measures import canonical_name
 from askalike.evaluation.resampling import bootstrap_means, percentile_interval
 from askalike.evaluation.tables import ResultTable
 
@@ -17,12 +17,12 @@ BOOTSTRAP_SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Measures of one run, under the names they were asked for; every measured query has a value of each.
+    """Measures of one run, as their names were spelled; every measured query has a value of each.
 
-    `values`: measure → query id → value. `intervals`: measure → the mean's 95 % bootstrap interval over queries.
-    `unanswered`: measured queries without hits. `unanswerable`: measured queries without a relevant document.
-    `dropped`: queries of the judgements that the rule does not measure. `unjudged`: queries of the run that the
-    judgements do not know. `self_hits`: hits dropped because they were the query itself.
+    values: measure → query id → value. intervals: measure → the mean's 95 % bootstrap interval over queries.
+    unanswered: the number of measured queries without hits. unanswerable: of measured queries without a relevant
+    document. dropped: of judged queries that the rule does not measure. unjudged: of the run's queries without
+    judgements. self_hits: of hits dropped because they are the query itself.
     """
 
     rule: str
@@ -38,15 +38,15 @@ class Evaluation:
     self_hits: int
 
     def per_query(self, measure: str) -> Mapping[str, float]:
-        """Query id → value of a measure, in whatever spelling. Raises SettingsError for one that was not measured."""
-        wanted = canonical_name(measure)
+        """Return query id → value of a measure in any spelling. Raises SettingsError for one that was not measured."""
+        canonical = canonical_name(measure)
         for name, values in self.values.items():
-            if canonical_name(name) == wanted:
+            if canonical_name(name) == canonical:
                 return values
         raise SettingsError(f"measure {measure!r} was not evaluated; there are: {', '.join(self.values)}")
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything but the single queries, for JSON: numbers, texts and dictionaries of them."""
+        """Return everything except the values per query, for JSON."""
         measures = {
             name: {"mean": mean, "low": self.intervals[name][0], "high": self.intervals[name][1]}
             for name, mean in self.means.items()
@@ -54,7 +54,7 @@ class Evaluation:
         return {"measures": measures, "n": self.n, **self._counts(), "rule": self.rule, "describe": self.describe}
 
     def table(self) -> ResultTable:
-        """One row a measure, with the rule and the counts as notes."""
+        """Return one row a measure, with the rule and the counts as notes."""
         counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self._counts().items())
         rows = [
             (name, f"{mean:.4f}", "{:.4f} – {:.4f}".format(*self.intervals[name])) for name, mean in self.means.items()
@@ -71,11 +71,69 @@ class Evaluation:
         return {name: getattr(self, name) for name in names}
 
 
+@dataclass(frozen=True, slots=True)
+class MacroEvaluation:
+    """Evaluations of several groups by the same measures and rule, such as CQADupStack's forums.
+
+    In the macro average every group counts the same, however many queries it has.
+    """
+
+    groups: Mapping[str, Evaluation]
+
+    @property
+    def n(self) -> int:
+        """The number of measured queries of all groups."""
+        return sum(e.n for e in self.groups.values())
+
+    @property
+    def means(self) -> Mapping[str, float]:
+        """Measure → the mean of the groups' means."""
+        first = next(iter(self.groups.values()))
+        return {m: float(np.mean([e.means[m] for e in self.groups.values()])) for m in first.means}
+
+    @property
+    def intervals(self) -> Mapping[str, tuple[float, float]]:
+        """Measure → 95 % bootstrap interval of the macro average; queries are drawn within their group."""
+        return {
+            m: percentile_interval(np.mean([_bootstrap_group_means(e, m) for e in self.groups.values()], axis=0))
+            for m in self.means
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the macro average and each group's measures, for JSON."""
+        measures = {m: dict(zip(("low", "high"), self.intervals[m], strict=True)) for m in self.means}
+        averages = {m: {"mean": mean, **measures[m]} for m, mean in self.means.items()}
+        groups = {name: e.as_dict() for name, e in self.groups.items()}
+        return {"measures": averages, "n": self.n, "average": "macro", "groups": groups}
+
+    def table(self) -> ResultTable:
+        """Return one row a group, then the macro average and its intervals."""
+        names = list(self.means)
+        rows = [[g, str(e.n), *(f"{e.means[m]:.4f}" for m in names)] for g, e in self.groups.items()]
+        bounds = [f"{low:.4f}–{high:.4f}" for low, high in self.intervals.values()]
+        total = [
+            ["macro average", str(self.n), *(f"{self.means[m]:.4f}" for m in names)],
+            ["95 % interval", "", *bounds],
+        ]
+        first = next(iter(self.groups.values()))
+        notes = (
+            f"macro average: the mean of {len(self.groups)} groups, each ranked within itself",
+            first.describe,
+            f"interval: bootstrap over queries within their group, {BOOTSTRAP_DRAWS} draws",
+        )
+        return ResultTable("Evaluation", ("group", "n", *names), [*rows, *total], notes)
+
+
 def means_and_intervals(
     values: Mapping[str, Mapping[str, float]],
 ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-    """Each measure's mean over its queries and its 95 % bootstrap interval, from the same draws for every measure."""
+    """Return each measure's mean over its queries, and its 95 % bootstrap interval from the same draws for all."""
     columns = np.array([list(of_query.values()) for of_query in values.values()]).T
     drawn = bootstrap_means(columns, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)
     means = {name: float(columns[:, i].mean()) for i, name in enumerate(values)}
     return means, {name: percentile_interval(drawn[:, i]) for i, name in enumerate(values)}
+
+
+def _bootstrap_group_means(evaluation: Evaluation, measure: str) -> Any:
+    values = np.array([list(evaluation.values[measure].values())]).T
+    return bootstrap_means(values, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)[:, 0]

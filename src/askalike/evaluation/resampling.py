@@ -1,4 +1,4 @@
-"""Bootstrap and sign-flip resampling over queries: vectorised in chunks, seeded, the same numbers every time."""
+"""Bootstrap and sign-flip resampling over queries, vectorised in chunks; a seed gives the same numbers every time."""
 
 from collections.abc import Iterator
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 CHUNK_SIZE = 2_000_000
-"""Random numbers held at once."""
+"""The number of random numbers held at a time."""
 
 
 def bootstrap_means(values: Floats, draws: int, seed: int) -> Floats:
-    """Means over queries drawn with replacement, the same queries for every column.
+    """Return means over queries drawn with replacement, the same queries for every column: (draws, columns).
 
-    values: (queries, columns). Returns (draws, columns).
+    values: (queries, columns).
     """
     rng, n = np.random.default_rng(seed), len(values)
     means = [_count_draws(rng.integers(n, size=(rows, n))) @ values / n for rows in _chunk_sizes(draws, n)]
@@ -22,16 +22,16 @@ def bootstrap_means(values: Floats, draws: int, seed: int) -> Floats:
 
 
 def percentile_interval(means: Floats) -> tuple[float, float]:
-    """The middle 95 % of bootstrap means (percentile interval)."""
+    """Return the bounds of the middle 95 % of bootstrap means (percentile interval)."""
     low, high = np.percentile(means, (2.5, 97.5))
     return float(low), float(high)
 
 
 def sign_flip_p(differences: Floats, draws: int, seed: int) -> Floats:
-    """Two-sided p of a paired randomisation test on the mean: how often random signs make a sum as far from 0.
+    """Return the two-sided p of a paired randomisation test on the mean, for each column: (columns,).
 
-    differences: (queries, columns), one column a pair of systems. Returns (columns,), each (1 + hits) / (1 + draws),
-    so never 0. The tolerance keeps sums that are equal but for rounding equal.
+    differences: (queries, columns), one column a pair of systems. p is (1 + draws of signs whose sum is as far from
+    0) / (1 + draws), so never 0. A tolerance treats sums as equal that differ by rounding only.
     """
     rng, n = np.random.default_rng(seed), len(differences)
     observed = np.abs(differences.sum(axis=0)) - 1e-10 * np.abs(differences).sum(axis=0)
@@ -43,9 +43,9 @@ def sign_flip_p(differences: Floats, draws: int, seed: int) -> Floats:
 
 
 def max_sum_p(differences: Floats, draws: int, seed: int) -> float:
-    """One-sided p of the greatest column sum: how often random signs, one a query, make any column's sum as great.
+    """Return the one-sided p of the greatest column sum, under random signs, one a query.
 
-    differences: (queries, columns). (1 + hits) / (1 + draws), so never 0.
+    differences: (queries, columns). p is (1 + draws in which any column's sum is as great) / (1 + draws), so never 0.
     """
     rng, n = np.random.default_rng(seed), len(differences)
     observed, reached = differences.sum(axis=0).max() * (1 - 1e-10), 0
@@ -56,12 +56,12 @@ def max_sum_p(differences: Floats, draws: int, seed: int) -> float:
 
 
 def _count_draws(drawn: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How often each of the n columns' numbers comes in each row: (rows, n) → (rows, n)."""
+    """Return how often each of the numbers 0 … n − 1 occurs in each row: (rows, n) → (rows, n)."""
     rows, n = drawn.shape
     return np.bincount((drawn + np.arange(rows)[:, None] * n).ravel(), minlength=rows * n).reshape(rows, n)
 
 
 def _chunk_sizes(draws: int, n: int) -> Iterator[int]:
-    most = max(1, CHUNK_SIZE // n)
-    for start in range(0, draws, most):
-        yield min(most, draws - start)
+    chunk = max(1, CHUNK_SIZE // n)
+    for start in range(0, draws, chunk):
+        yield min(chunk, draws - start)

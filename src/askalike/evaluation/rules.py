@@ -1,4 +1,4 @@
-"""The rules by which runs are measured, all in one place: ties, self-hits, which queries count, cut-offs."""
+"""The rules by which runs are measured, all in one place: ties, self-hits, unanswered queries, cut-offs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingsError
-from askalike.evaluation import semeval
+from askalike.evaluation.measures import HitMatrix, RelevantCounts, Values, average_precision, reciprocal_rank
 
-RuleMeasure = Callable[[semeval.HitMatrix, semeval.RelevantCounts], semeval.Values]
+RuleMeasure = Callable[[HitMatrix, RelevantCounts], Values]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How hits are ordered and which of them, and which queries, count.
+    """How hits are ordered, and which hits and queries count.
 
-    A query that has no hits in the run counts 0 under every rule. `own` are measures that the rule defines itself.
+    A query without hits in the run counts 0 under every rule. own_measures: measures that the rule defines itself.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Rule:
     remark: str = ""
 
     def describe(self) -> str:
-        """The rule in one line, to be printed with every table."""
+        """Return the rule in one line, which is printed with every table."""
         parts = (
             "hits by score as 32-bit float, ties by document id, descending"
             if self.ties_by_id
@@ -44,27 +44,29 @@ class Rule:
         return f"rule {self.name}: {'; '.join(filter(None, parts))}"
 
     def includes_query(self, grades: Mapping[str, int]) -> bool:
-        """Whether a query with these judgements is measured."""
+        """Return whether a query with these judgements is measured."""
         return not self.drops_unanswerable or any(grade > 0 for grade in grades.values())
 
     def order_hits(self, query_id: str, ids: Sequence[str], scores: NDArray[np.float64]) -> Sequence[str]:
-        """The document ids, best first, without those that the rule drops."""
+        """Return the document ids, best first, without those that the rule drops."""
         with np.errstate(over="ignore"):
             compared = scores.astype(np.float32) if self.ties_by_id else scores
         if not np.all(compared[1:] < compared[:-1]):
-            first = sorted(range(len(ids)), key=ids.__getitem__, reverse=True) if self.ties_by_id else range(len(ids))
-            start = np.fromiter(first, np.intp, len(ids))
-            ids = [ids[i] for i in start[np.argsort(-compared[start], kind="stable")].tolist()]
+            positions = (
+                sorted(range(len(ids)), key=ids.__getitem__, reverse=True) if self.ties_by_id else range(len(ids))
+            )
+            tied = np.fromiter(positions, np.intp, len(ids))
+            ids = [ids[i] for i in tied[np.argsort(-compared[tied], kind="stable")].tolist()]
         if self.drops_self_hits and query_id in ids:
             ids = [i for i in ids if i != query_id]
         return ids
 
 
 _SEMEVAL_MEASURES = {
-    "AP": semeval.average_precision,
-    "AP@10": semeval.average_precision,
-    "RR": semeval.reciprocal_rank,
-    "RR@10": semeval.reciprocal_rank,
+    "AP": average_precision,
+    "AP@10": average_precision,
+    "RR": reciprocal_rank,
+    "RR@10": reciprocal_rank,
 }
 
 RULES = {
@@ -84,7 +86,7 @@ RULES = {
 
 
 def get_rule(name: str) -> Rule:
-    """The rule of that name. Raises SettingsError, with those there are."""
+    """Return the rule of that name. Raises SettingsError for an unknown one."""
     if name not in RULES:
         raise SettingsError(f"no rule is called {name!r}; there are: {', '.join(RULES)}")
     return RULES[name]

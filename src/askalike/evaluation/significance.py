@@ -1,8 +1,9 @@
-"""Is the difference between systems real? Paired tests over queries, corrected over all pairs of systems."""
+"""Tests whether systems differ: paired over queries and seeds, and corrected over all pairs of systems."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from string import ascii_lowercase
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,6 @@ from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import ComparedSystem, Comparison, QueryDifference, SystemPair
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.resampling import bootstrap_means, percentile_interval, sign_flip_p
-from askalike.evaluation.seeds import MeanEstimate, estimate_difference
 
 RESAMPLING_DRAWS = 10_000
 RESAMPLING_SEED = 0
@@ -23,6 +23,14 @@ Floats = NDArray[np.float64]
 SeedValues = Sequence[Mapping[str, float]]
 
 
+class MeanEstimate(NamedTuple):
+    """The 95 % interval of a mean or a difference, and its two-sided p."""
+
+    low: float
+    high: float
+    p: float
+
+
 def compare(
     evaluations: Mapping[str, Evaluation | Sequence[Evaluation]],
     measure: str,
@@ -30,16 +38,15 @@ def compare(
     common_only: bool = False,
     max_differing: int = 10,
 ) -> Comparison:
-    """Compares every pair of systems by one measure, query by query.
+    """Compare every pair of systems by one measure, query by query.
 
     evaluations: system name → its evaluation, or one for each seed; a query's value is then its mean over the seeds.
-    Queries are paired by id, never by position. common_only:
-    compare on the queries that all systems have; without it different query sets are refused. most: how many
-    differing queries a pair lists.
+    Queries are paired by id. common_only: compare on the queries that all systems have; without it different query sets
+    are refused. max_differing: the number of differing queries that a pair lists.
 
     Intervals are percentiles of a paired bootstrap; p is that of a two-sided paired randomisation test on the mean.
-    Where a system of the pair has several seeds, both also allow for other seeds (`seeds.over_seeds_and_queries`), and
-    p is the larger of the two tests'. Holm corrects p over all pairs; significant is a corrected p below 0.05. Raises
+    Where a system of the pair has several seeds, both also allow for other seeds (`estimate_difference`), and p is
+    the larger one of the two tests. Holm corrects p over all pairs; significant is a corrected p below 0.05. Raises
     SettingsError for fewer than two systems or a measure that was not evaluated, InputError for different rules or
     different query sets.
     """
@@ -55,6 +62,26 @@ def compare(
     return Comparison(measure, len(queries), _summarise_systems(runs, pairs), pairs, _notes(rule, several, apart))
 
 
+def estimate_difference(first: Floats, second: Floats) -> MeanEstimate:
+    """Estimate a difference of means by Welch's t; queries and each system's seeds have parts in its variance.
+
+    first, second: (seeds, queries), values of the same queries. The numbers of seeds may differ; a system of one row
+    counts as free of chance. Each part is a variance of means: of the queries' differences (means over seeds), and of
+    each system's seeds (means over queries). The degrees of freedom are Satterthwaite's (1946). In simulations without
+    a true difference (1,000 queries, 3 seeds a system) this test finds one in 5 % of trials. A bootstrap over seeds and
+    queries finds one in 11 %, since it sees only two thirds of the variance of 3 seeds, and a test that ignores the
+    seeds' variance in 42 %.
+    """
+    per_query = first.mean(axis=0) - second.mean(axis=0)
+    return _estimate_mean(float(per_query.mean()), (per_query, first.mean(axis=1), second.mean(axis=1)))
+
+
+def interval_over_seeds(values: Floats) -> tuple[float, float]:
+    """Return the 95 % interval of one system's mean over seeds and queries, by the same t. values: (seeds, queries)."""
+    estimate = _estimate_mean(float(values.mean()), (values.mean(axis=0), values.mean(axis=1)))
+    return estimate.low, estimate.high
+
+
 def _require_one_rule(seeds: Mapping[str, Sequence[Evaluation]]) -> str:
     rules = {e.describe: name for name, of_seeds in seeds.items() for e in of_seeds}
     if len(rules) > 1:
@@ -63,7 +90,7 @@ def _require_one_rule(seeds: Mapping[str, Sequence[Evaluation]]) -> str:
 
 
 def _select_common_queries(values: Mapping[str, SeedValues], common_only: bool) -> tuple[list[str], int]:
-    """The queries to compare on, sorted, and how many queries not all systems have."""
+    """Return the queries to compare on, sorted, and the number of queries that not all systems have."""
     sets = {f"{name}, seed {i}": set(v) for name, of_seeds in values.items() for i, v in enumerate(of_seeds, 1)}
     union, common = set.union(*sets.values()), set.intersection(*sets.values())
     apart = union - common
@@ -82,7 +109,7 @@ def _select_common_queries(values: Mapping[str, SeedValues], common_only: bool) 
 def _compare_pairs(
     system_values: Mapping[str, Floats], queries: Sequence[str], max_differing: int
 ) -> tuple[SystemPair, ...]:
-    """Every pair of systems, from their values: name → (seeds, queries)."""
+    """Compare every pair of systems, given name → (seeds, queries)."""
     names = list(combinations(system_values, 2))
     means = {name: of_seeds.mean(axis=0) for name, of_seeds in system_values.items()}
     differences = np.array([means[first] - means[second] for first, second in names]).T
@@ -112,7 +139,7 @@ def _compare_pairs(
 
 
 def _estimate_differences(pairs: Sequence[tuple[Floats, Floats]], differences: Floats) -> list[MeanEstimate]:
-    """Interval and p of each pair; differences: (queries, pairs)."""
+    """Return interval and p of each pair. differences: (queries, pairs)."""
     drawn = bootstrap_means(differences, RESAMPLING_DRAWS, RESAMPLING_SEED)
     p = sign_flip_p(differences, RESAMPLING_DRAWS, RESAMPLING_SEED)
     estimates = [MeanEstimate(*percentile_interval(drawn[:, i]), float(p[i])) for i in range(len(pairs))]
@@ -124,10 +151,11 @@ def _estimate_differences(pairs: Sequence[tuple[Floats, Floats]], differences: F
 
 
 def correct_holm(p: Floats) -> Floats:
-    """p-values corrected for their number (Holm 1979): (pairs,) → (pairs,)."""
-    from statsmodels.stats.multitest import multipletests  # takes seconds to import, and only comparing needs it
-
-    return np.asarray(multipletests(p, method="holm")[1])
+    """Return p-values corrected for their number by Holm's step-down procedure (1979): (pairs,) → (pairs,)."""
+    order = np.argsort(p)
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return corrected
 
 
 def _most_differing_queries(
@@ -138,7 +166,7 @@ def _most_differing_queries(
 
 
 def _summarise_systems(system_values: Mapping[str, Floats], pairs: Sequence[SystemPair]) -> tuple[ComparedSystem, ...]:
-    """Each system, from its values: name → (seeds, queries)."""
+    """Summarise each system, given name → (seeds, queries)."""
     letters = {name: _letter(i) for i, name in enumerate(system_values)}
     beats = {
         name: tuple(letters[other] for other in system_values if (name, other) in _significant_wins(pairs))
@@ -158,12 +186,12 @@ def _summarise_systems(system_values: Mapping[str, Floats], pairs: Sequence[Syst
 
 
 def _significant_wins(pairs: Sequence[SystemPair]) -> set[tuple[str, str]]:
-    """(better, worse) of every significant pair."""
+    """Return (better, worse) of every significant pair."""
     return {(p.first, p.second) if p.difference > 0 else (p.second, p.first) for p in pairs if p.p_holm < ALPHA}
 
 
 def _letter(i: int) -> str:
-    """a … z, then a1 … z1 and on."""
+    """Return the i-th letter: a … z, then a1 … z1 and so on."""
     return ascii_lowercase[i % 26] + (str(i // 26) if i >= 26 else "")
 
 
@@ -179,3 +207,22 @@ def _notes(rule: str, has_seeds: bool, dropped_count: int) -> tuple[str, ...]:
         f"{dropped_count} queries that not all systems have are left out" if dropped_count else "",
     )
     return tuple(filter(None, texts))
+
+
+def _estimate_mean(mean: float, variance_parts: Sequence[Floats]) -> MeanEstimate:
+    """Test a mean against 0; its variance is the sum of the variances of the parts' means."""
+    from scipy.stats import t  # takes long to import, and only comparing needs it
+
+    variances = [_variance_of_mean(part) for part in variance_parts]
+    variance = sum(part for part, _ in variances)
+    if variance == 0:
+        return MeanEstimate(mean, mean, float(mean == 0))
+    freedom = variance**2 / sum(part**2 / n for part, n in variances if part)
+    margin = float(t.ppf(0.975, freedom)) * variance**0.5
+    return MeanEstimate(mean - margin, mean + margin, 2 * float(t.sf(abs(mean) / variance**0.5, freedom)))
+
+
+def _variance_of_mean(values: Floats) -> tuple[float, int]:
+    """Return the variance of the values' mean and its degrees of freedom; 0 for a single value."""
+    n = len(values)
+    return (float(values.var(ddof=1)) / n if n > 1 else 0.0), n - 1

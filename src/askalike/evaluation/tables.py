@@ -1,4 +1,4 @@
-"""A table of text, and its four renderings: plain text, HTML, LaTeX, CSV."""
+"""A table of text cells, and its four renderings: plain text, HTML, LaTeX, CSV."""
 
 import csv
 import html
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TableCell:
-    """A text with a raised mark behind it, such as the letters of the systems that a system beats."""
+    """A text followed by a raised mark, such as the letters of the systems that a system beats."""
 
     text: str
     mark: str = ""
@@ -20,7 +20,7 @@ class TableCell:
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """Rows of as many cells as there are columns; `notes` are printed below."""
+    """Rows of one cell a column. notes: printed below the table."""
 
     title: str
     columns: tuple[str, ...]
@@ -29,7 +29,7 @@ class ResultTable:
 
 
 def to_text(table: ResultTable) -> str:
-    """Aligned columns, the first to the left, the others to the right."""
+    """Return aligned columns, the first to the left, the others to the right."""
     columns = [_align(column, str.rjust if i else str.ljust) for i, column in enumerate(_transpose(table))]
     body = ("  ".join(line).rstrip() for line in zip(*columns, strict=True))
     return "\n".join((table.title, *body, *table.notes)) + "\n"
@@ -49,14 +49,14 @@ def _align(column: Sequence[TableCell], justify: Callable[[str, int], str]) -> l
 
 
 def to_csv(table: ResultTable) -> str:
-    """The columns and rows as RFC 4180; neither title nor notes."""
+    """Return header and rows as CSV (RFC 4180), without title and notes."""
     out = io.StringIO()
     csv.writer(out).writerows([table.columns, *table.rows])
     return out.getvalue()
 
 
 def to_html(table: ResultTable) -> str:
-    """A `<table>` with its title as caption; the notes are paragraphs behind it."""
+    """Return a `<table>` with its title as caption, followed by the notes as paragraphs."""
     head = "".join(f"<th>{html.escape(column)}</th>" for column in table.columns)
     body = "\n".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in table.rows)
     notes = "".join(f"<p>{html.escape(note)}</p>\n" for note in table.notes)
@@ -71,7 +71,7 @@ def _html_cell(cell: str | TableCell) -> str:
 
 
 def to_latex(table: ResultTable) -> str:
-    """A `table` environment, to be used with the package booktabs; the notes follow the title in the caption."""
+    """Return a `table` environment for the package booktabs; the notes follow the title in the caption."""
     caption = " ".join(f"{_latex_cell(text)}." for text in (table.title, *table.notes))
     body = "\n".join(f"{' & '.join(map(_latex_cell, row))} \\\\" for row in table.rows)
     return "\n".join(

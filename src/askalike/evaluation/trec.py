@@ -1,15 +1,18 @@
 """Reads and writes runs and judgements: TREC, BEIR and SemEval Task 3 files, gzipped or not.
 
 Runs: TREC `query Q0 document rank score tag`, SemEval `query document rank score true|false`. Judgements: TREC
-`query 0 document grade`, BEIR's three columns below their header, SemEval's gold lines. The rank column is ignored,
-as trec_eval does.
+`query 0 document grade`, BEIR's three columns below their header, SemEval's gold lines. Formats are told apart by their
+content; columns are separated by ASCII white space. The rank column is ignored, as trec_eval does.
 """
 
 import gzip
-import os
+import zlib
 from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from math import isfinite
 from pathlib import Path
 from typing import IO
 
@@ -17,12 +20,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import InputError
-from askalike.evaluation.formats import QRELS_FORMATS, RUN_FORMATS, read_rows
+from askalike.files import replace_file
 from askalike.types import Qrels, Run
+
+_BOM = b"\xef\xbb\xbf"
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class _LineFormat:
+    """The columns of a format, the positions of document and value, and how the value is read."""
+
+    columns: tuple[str, ...]
+    document_column: int
+    value_column: int
+    parse_value: Callable[[bytes], float]
+    value_description: str
+    value_header: bytes | None = None
+    """The value column of a header line; None where the format has none."""
+
+
+def _parse_score(text: bytes) -> float:
+    score = float(text)
+    if not isfinite(score):
+        raise ValueError(text)
+    return score
+
+
+def _parse_label(text: bytes) -> int:
+    if text not in (b"true", b"false"):
+        raise ValueError(text)
+    return int(text == b"true")
+
+
+_SEMEVAL_COLUMNS = ("query", "document", "rank", "score", "true|false")
+_TREC_RUN = _LineFormat(("query", "Q0", "document", "rank", "score", "tag"), 2, 4, _parse_score, "a finite number")
+_SEMEVAL_RUN = _LineFormat(_SEMEVAL_COLUMNS, 1, 3, _parse_score, "a finite number")
+_TREC_QRELS = _LineFormat(("query", "0", "document", "grade"), 2, 3, int, "a whole number")
+_SEMEVAL_QRELS = _LineFormat(_SEMEVAL_COLUMNS, 1, 4, _parse_label, "true or false")
+_BEIR_QRELS = _LineFormat(("query-id", "corpus-id", "score"), 1, 2, int, "a whole number", value_header=b"score")
+
+_RUN_FORMATS = (_TREC_RUN, _SEMEVAL_RUN)
+_QRELS_FORMATS = (_TREC_QRELS, _SEMEVAL_QRELS, _BEIR_QRELS)
 
 
 def read_run(path: str | Path) -> Run:
-    """The run in a TREC or SemEval file, each query's hits by score, ties in file order.
+    """Read the run in a TREC or SemEval file, each query's hits by score, ties in file order.
 
     The lines of a query need not follow each other. Raises InputError, with file and line, for a wrong number of
     columns, a score that is not a finite number, a document twice in one query, text that is not UTF-8, an empty file.
@@ -31,7 +74,7 @@ def read_run(path: str | Path) -> Run:
     columns: dict[str, tuple[list[str], array[float]]] = {}
     shared: dict[str, str] = {}
     current = None
-    for _, query, document, score in read_rows(path, RUN_FORMATS):
+    for _, query, document, score in _read_rows(path, _RUN_FORMATS):
         if query is not current:  # `rows` hands out one object as long as the query stays
             current = query
             ids, scores = columns.setdefault(query, ([], array("d")))
@@ -44,13 +87,13 @@ def read_run(path: str | Path) -> Run:
 
 
 def read_qrels(path: str | Path) -> Qrels:
-    """The judgements in a TREC, BEIR or SemEval gold file (true = 1, false = 0).
+    """Read the judgements in a TREC, BEIR or SemEval gold file (true = 1, false = 0).
 
-    Raises InputError, with file and line, for what `read_run` refuses too and for a grade that is not a whole number.
+    Raises InputError, with file and line, for what `read_run` refuses and for a grade that is not a whole number.
     """
     path = Path(path)
     qrels: dict[str, dict[str, int]] = {}
-    for number, query, document, grade in read_rows(path, QRELS_FORMATS):
+    for number, query, document, grade in _read_rows(path, _QRELS_FORMATS):
         grades = qrels.setdefault(query, {})
         if document in grades:
             raise InputError(f"{path}, line {number}: document {document!r} is judged twice for query {query!r}")
@@ -61,11 +104,11 @@ def read_qrels(path: str | Path) -> Qrels:
 
 
 def write_run(run: Run, path: str | Path, tag: str) -> None:
-    """Writes a TREC run (gzipped where the name ends in .gz); the file appears whole or not at all.
+    """Write a TREC run (gzipped where the name ends in .gz); the file appears whole or not at all.
 
     Scores fall strictly when read as 32-bit floats, as trec_eval reads them, so that every tool keeps this run's
-    order: a score that already lies below its predecessor's stays as it is, one that does not is set to the next
-    smaller 32-bit float. A query without hits leaves no line. Raises InputError for ids or a tag that are not one
+    order. A score that lies below its predecessor's is written as it is; one that does not becomes the next smaller
+    32-bit float. A query without hits leaves no line. Raises InputError for ids or a tag that are not one
     word, for scores that are not finite as 32-bit floats, and where the file cannot be written.
     """
     if len(tag.split()) != 1:
@@ -81,14 +124,67 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
 
 
 def separate_ties(run: Run) -> Run:
-    """The run with scores that fall strictly as 32-bit floats, as `write_run` writes them."""
+    """Return the run with scores that fall strictly as 32-bit floats, as `write_run` writes them."""
     return Run({q: (run.columns(q)[0], _make_strictly_decreasing(run.columns(q)[1], q)) for q in run})
 
 
+def _read_rows(path: Path, formats: Sequence[_LineFormat]) -> Iterator[tuple[int, str, str, float]]:
+    """Yield line number, query, document and value of each line; the first line decides which of the formats it is.
+
+    Raises InputError with file and line for a wrong number of columns, an unreadable value, text that is not UTF-8,
+    and for a file that cannot be read or has no line.
+    """
+    lines = _read_lines(path)
+    number, fields = next(lines, (0, []))
+    line_format = next((f for f in formats if len(f.columns) == len(fields)), None)
+    if line_format is None:
+        problem = f"{path}, line {number}: {len(fields)} columns" if fields else f"{path}: the file is empty"
+        raise InputError(f"{problem}; expected {' or '.join(map(_describe_columns, formats))}")
+    if fields[line_format.value_column] != line_format.value_header:
+        lines = chain([(number, fields)], lines)
+    width, document, value = len(line_format.columns), line_format.document_column, line_format.value_column
+    parse, key, query = line_format.parse_value, b"", ""
+    for number, fields in lines:
+        try:
+            if fields[0] != key:
+                key, query = fields[0], fields[0].decode()
+            if len(fields) != width:
+                raise ValueError(fields)
+            yield number, query, fields[document].decode(), parse(fields[value])
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: {_describe_problem(error, fields, line_format)}") from None
+
+
+def _describe_problem(error: ValueError, fields: list[bytes], line_format: _LineFormat) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "an id is not UTF-8; convert the file, for instance with iconv"
+    if len(fields) != len(line_format.columns):
+        return f"{len(fields)} columns; expected {_describe_columns(line_format)}"
+    name, value = line_format.columns[line_format.value_column], fields[line_format.value_column]
+    return f"{name} {value.decode(errors='replace')!r} is not {line_format.value_description}"
+
+
+def _describe_columns(line_format: _LineFormat) -> str:
+    return f"{len(line_format.columns)} ({' '.join(line_format.columns)})"
+
+
+def _read_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield number and fields of each line that is not blank."""
+    try:
+        with path.open("rb") as raw:
+            zipped = raw.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
+            with gzip.open(raw) if zipped else raw as file:
+                for number, line in enumerate(file, 1):
+                    if fields := (line.removeprefix(_BOM) if number == 1 else line).split():
+                        yield number, fields
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+
+
 def _duplicate_document_error(path: Path, query: str) -> InputError:
-    """Reads the file again, for the line on which a document of the query comes for the second time."""
+    """Read the file again, for the line on which a document of the query comes for the second time."""
     seen: set[str] = set()
-    for number, other, document, _ in read_rows(path, RUN_FORMATS):
+    for number, other, document, _ in _read_rows(path, _RUN_FORMATS):
         if other == query and document in seen:
             return InputError(f"{path}, line {number}: document {document!r} comes twice for query {query!r}")
         if other == query:
@@ -104,7 +200,7 @@ def _sort_by_score(ids: list[str], scores: NDArray[np.float64]) -> tuple[Sequenc
 
 
 def _make_strictly_decreasing(scores: NDArray[np.float64], query: str) -> NDArray[np.float64]:
-    """The scores, each nudged down where, as a 32-bit float, it does not lie below the one before it."""
+    """Return the scores, each lowered where, as a 32-bit float, it does not lie below the one before it."""
     with np.errstate(over="ignore"):
         single = scores.astype(np.float32)
         if not np.all(single[1:] < single[:-1]):
@@ -119,18 +215,13 @@ def _make_strictly_decreasing(scores: NDArray[np.float64], query: str) -> NDArra
 
 @contextmanager
 def _open_atomically(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    """A file beside `path` that takes its name once it is complete."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Open a file to write, gzipped where the name ends in .gz; it takes its name once it is complete."""
     try:
-        with partial.open("wb") as raw, _open_gzip_writer(raw) if path.suffix == ".gz" else raw as file:
+        with (
+            replace_file(path) as partial,
+            partial.open("wb") as raw,
+            gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) if path.suffix == ".gz" else raw as file,
+        ):
             yield file
-        partial.replace(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-
-
-def _open_gzip_writer(raw: IO[bytes]) -> gzip.GzipFile:
-    return gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from askalike import rankers
-from askalike.evaluation.measures import evaluate
+from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.trec import read_run, write_run
 from askalike.experiments.answer_measures import as_dict, diagnose_answers
 from askalike.experiments.file_names import cell_name, file_name

@@ -6,8 +6,7 @@ from typing import Any
 
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import Comparison, SystemPair
-from askalike.evaluation.measures import evaluate
-from askalike.evaluation.ranks import first_relevant_ranks, order_documents
+from askalike.evaluation.evaluate import evaluate, first_relevant_ranks, order_documents
 from askalike.evaluation.rules import get_rule
 from askalike.evaluation.significance import compare
 from askalike.evaluation.tables import ResultTable

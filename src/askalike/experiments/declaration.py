@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from askalike.config import describe_errors, format_path
 from askalike.errors import ArchiveError, SettingsError
-from askalike.evaluation.names import canonical_name
+from askalike.evaluation.measures import canonical_name
 from askalike.experiments import steps as joints
 from askalike.experiments.measuring import DEFAULT_MEASURES
 from askalike.experiments.settings import Experiment, PartitionSettings

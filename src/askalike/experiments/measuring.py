@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from askalike.errors import ArchiveError, InputError, SettingsError
-from askalike.evaluation.macro import MacroEvaluation
-from askalike.evaluation.measures import evaluate
-from askalike.evaluation.outcome import Evaluation
+from askalike.evaluation.evaluate import evaluate
+from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels import splits
 from askalike.labels.splits import labelled_splits, load_split, restrict_split, splits_to_hold_out

@@ -10,7 +10,7 @@ import numpy as np
 
 from askalike.evaluation.comparison import Comparison
 from askalike.evaluation.outcome import Evaluation
-from askalike.evaluation.seeds import interval_over_seeds
+from askalike.evaluation.significance import interval_over_seeds
 from askalike.health.findings import Finding
 from askalike.types import Run, Split
 

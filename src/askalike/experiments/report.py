@@ -5,7 +5,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from askalike.evaluation.names import canonical_name
+from askalike.evaluation.measures import canonical_name
 from askalike.experiments.outcome import ExperimentResult
 from askalike.experiments.reporting import cards, figures, results
 from askalike.experiments.reporting.measured import (

@@ -20,7 +20,7 @@ from askalike.config import Settings
 from askalike.encoders._recipe import list_trainable
 from askalike.errors import SettingsError
 from askalike.evaluation import rules
-from askalike.evaluation.names import canonical_name
+from askalike.evaluation.measures import canonical_name
 from askalike.experiments.file_names import file_name
 from askalike.experiments.measuring import DEFAULT_MEASURES
 

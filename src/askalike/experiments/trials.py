@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from askalike import rankers
-from askalike.evaluation.measures import evaluate
-from askalike.evaluation.names import parse_cutoff
+from askalike.evaluation.evaluate import evaluate
+from askalike.evaluation.measures import parse_cutoff
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from askalike.evaluation.measures import evaluate
+from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.trec import separate_ties
 from askalike.rankers import Ranker
 from askalike.types import Question, Split

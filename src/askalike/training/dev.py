@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.evaluation.measures import evaluate
+from askalike.evaluation.evaluate import evaluate
 from askalike.nn._network import Network
 from askalike.text.features._features import FeatureRows
 from askalike.training.encoding import encode_rows, score_pairs

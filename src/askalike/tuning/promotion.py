@@ -12,7 +12,7 @@ from askalike.encoders import MODEL_FILE
 from askalike.encoders._recipe import list_recipes
 from askalike.errors import SettingsError
 from askalike.evaluation.comparison import SystemPair
-from askalike.evaluation.measures import evaluate
+from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.significance import ALPHA, compare
 from askalike.evaluation.tables import format_p

@@ -8,7 +8,7 @@ from typing import Any
 from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport, calibrate
 from askalike.errors import AskalikeError
-from askalike.evaluation.names import canonical_name
+from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE
 from askalike.experiments.task import RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.evaluation.ranks import FirstRelevantRanks
+from askalike.evaluation.evaluate import FirstRelevantRanks
 from askalike.evaluation.tables import ResultTable
 from askalike.experiments.reporting.svg import (
     DASHES,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.evaluation.ranks import FirstRelevantRanks, first_relevant_ranks, order_documents, success_by_depth
+from askalike.evaluation.evaluate import FirstRelevantRanks, first_relevant_ranks, order_documents, success_by_depth
 from askalike.evaluation.rules import get_rule
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.outcome import ExperimentResult, SystemResult

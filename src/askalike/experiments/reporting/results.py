@@ -6,7 +6,7 @@ from statistics import fmean
 
 from askalike.evaluation.comparison import ComparedSystem as Compared
 from askalike.evaluation.comparison import Comparison
-from askalike.evaluation.names import canonical_name
+from askalike.evaluation.measures import canonical_name
 from askalike.evaluation.tables import format_p
 from askalike.experiments.outcome import ExperimentResult, SystemResult
 

@@ -1,0 +1,173 @@
+"""Measures a run against judgements under a rule; ir_measures computes trec_eval's measures."""
+
+import operator
+from collections.abc import Mapping, Sequence
+
+import ir_measures
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import InputError, SettingsError
+from askalike.evaluation.measures import AVG_REC, SEMEVAL_DEPTH, Values, average_recall, canonical_name, parse_measure
+from askalike.evaluation.outcome import Evaluation, means_and_intervals
+from askalike.evaluation.rules import Rule, get_rule
+from askalike.types import Hit, Qrels, Run
+
+Hits = Sequence[Hit] | Mapping[str, float]
+IdsAndScores = tuple[Sequence[str], NDArray[np.float64]]
+
+FirstRelevantRanks = Mapping[str, int | None]
+"""Query id → rank of its first relevant document, from 1; None where the run has none."""
+
+CHUNK_SIZE = 256
+"""Queries handed to ir_measures at once: its dictionaries of a whole run would take gigabytes."""
+
+
+def evaluate(
+    run: Run | Mapping[str, Hits], qrels: Qrels, measures: Sequence[str], rule: str = "trec_eval"
+) -> Evaluation:
+    """Measure a run, per query and in the mean over all queries of the judgements that the rule measures.
+
+    run: query id → hits, or → document id → score. measures: names such as `AP`, `MAP`, `P@5`, `Success@1`; the
+    result has them as they are spelled here. Raises SettingsError for an unknown rule or measure, and InputError where
+    run and judgements have no query in common, a document comes twice in a query, or a score or grade is not a number.
+    """
+    chosen_rule = get_rule(rule)
+    canonical_names = {name: canonical_name(name) for name in measures}
+    if not canonical_names:
+        raise SettingsError("no measure is named; expected for instance AP, RR, P@5, Success@1")
+    unjudged = _count_unjudged(run, qrels)
+    queries = sorted(
+        query for query, grades in qrels.items() if chosen_rule.includes_query(_validate_grades(query, grades))
+    )
+    if not queries:
+        raise InputError(f"none of {len(qrels)} queries is left to measure ({chosen_rule.describe()})")
+    tally = _Tally(queries, set(canonical_names.values()), chosen_rule)
+    for start in range(0, len(queries), CHUNK_SIZE):
+        tally.measure_chunk(start, run, qrels)
+    values = {
+        name: dict(zip(queries, tally.get_values(canonical).tolist(), strict=True))
+        for name, canonical in canonical_names.items()
+    }
+    means, intervals = means_and_intervals(values)
+    return Evaluation(
+        rule=chosen_rule.name,
+        describe=chosen_rule.describe(),
+        values=values,
+        means=means,
+        intervals=intervals,
+        n=len(queries),
+        unanswered=tally.unanswered,
+        unanswerable=int((tally.relevant == 0).sum()),
+        dropped=len(qrels) - len(queries),
+        unjudged=unjudged,
+        self_hits=tally.self_hits,
+    )
+
+
+def order_documents(run: Run, query_id: str, rule: Rule) -> Sequence[str]:
+    """Return a query's documents in the rule's order, without those that the rule drops; none if the run lacks it."""
+    return rule.order_hits(query_id, *run.columns(query_id)) if query_id in run else ()
+
+
+def first_relevant_ranks(run: Run, qrels: Qrels, rule: Rule) -> FirstRelevantRanks:
+    """Return the rank of the first relevant document of every query that the rule measures, sorted by query."""
+    return {
+        q: _first_relevant_rank(order_documents(run, q, rule), qrels[q])
+        for q in sorted(qrels)
+        if rule.includes_query(qrels[q])
+    }
+
+
+def success_by_depth(ranks: FirstRelevantRanks, max_depth: int) -> NDArray[np.float64]:
+    """Return Success@k (Accuracy@k) for k = 1 … max_depth: (max_depth,)."""
+    reached = np.array([rank for rank in ranks.values() if rank is not None and rank <= max_depth], np.int64)
+    return np.asarray(np.bincount(reached, minlength=max_depth + 1)[1:].cumsum() / max(len(ranks), 1))
+
+
+class _Tally:
+    """Values of queries, one row each: ir_measures' values, and the first hits for the rule's own measures."""
+
+    def __init__(self, queries: Sequence[str], names: set[str], rule: Rule) -> None:
+        self._queries, self._rule = queries, rule
+        self._own_measures = {AVG_REC: average_recall, **rule.own_measures}
+        self._measures = [parse_measure(name) for name in sorted(names - self._own_measures.keys())]
+        self._values = {str(measure): np.zeros(len(queries)) for measure in self._measures}
+        self._hits = np.zeros((len(queries), SEMEVAL_DEPTH), np.bool_)
+        self.relevant = np.zeros(len(queries), np.int64)
+        self.unanswered = self.self_hits = 0
+
+    def get_values(self, name: str) -> Values:
+        """Return a measure's values by its canonical name: (queries,)."""
+        own_measure = self._own_measures.get(name)
+        return self._values[name] if own_measure is None else own_measure(self._hits, self.relevant)
+
+    def measure_chunk(self, start: int, run: Run | Mapping[str, Hits], qrels: Qrels) -> None:
+        """Measure the queries from `start` on, CHUNK_SIZE at most."""
+        rows = {query: row for row, query in enumerate(self._queries[start : start + CHUNK_SIZE], start)}
+        grades = {query: _validate_grades(query, qrels[query]) for query in rows}
+        ranked = {query: self._order_hits(query, run) for query in rows}
+        for query, row in rows.items():
+            self._count_query(row, grades[query], ranked[query])
+        scored = {query: _make_descending_scores(ids) for query, ids in ranked.items() if ids}
+        for metric in ir_measures.iter_calc(self._measures, grades, scored) if self._measures else ():
+            self._values[str(metric.measure)][rows[metric.query_id]] = metric.value
+
+    def _order_hits(self, query: str, run: Run | Mapping[str, Hits]) -> Sequence[str]:
+        if query not in run:
+            return ()
+        ids, scores = _validate_columns(query, run)
+        ranked = self._rule.order_hits(query, ids, scores)
+        self.self_hits += len(ids) - len(ranked)
+        return ranked
+
+    def _count_query(self, row: int, grades: Mapping[str, int], ids: Sequence[str]) -> None:
+        first = [grades.get(document, 0) > 0 for document in ids[:SEMEVAL_DEPTH]]
+        self._hits[row, : len(first)] = first
+        self.relevant[row] = sum(grade > 0 for grade in grades.values())
+        self.unanswered += not first
+
+
+def _make_descending_scores(ids: Sequence[str]) -> dict[str, float]:
+    """Return scores that fall by one a hit, so that ir_measures follows the rule's order."""
+    return dict(zip(ids, np.arange(len(ids), 0.0, -1.0).tolist(), strict=True))
+
+
+def _validate_columns(query: str, run: Run | Mapping[str, Hits]) -> IdsAndScores:
+    if isinstance(run, Run):
+        ids, scores = run.columns(query)
+    else:
+        hits = run[query]
+        pairs = list(hits.items() if isinstance(hits, Mapping) else ((hit.id, hit.score) for hit in hits))
+        ids, scores = [i for i, _ in pairs], np.array([score for _, score in pairs], np.float64)
+    if not np.all(np.isfinite(scores)):
+        raise InputError(f"run, query {query!r}: a score is NaN or infinite")
+    if len(set(ids)) < len(ids):
+        raise InputError(f"run, query {query!r}: a document comes twice")
+    return ids, scores
+
+
+def _validate_grades(query: str, grades: Mapping[str, int]) -> dict[str, int]:
+    try:
+        return {document: operator.index(grade) for document, grade in grades.items()}
+    except TypeError:
+        raise InputError(f"judgements, query {query!r}: a grade is not a whole number") from None
+
+
+def _count_unjudged(run: Run | Mapping[str, Hits], qrels: Qrels) -> int:
+    """Return the number of the run's queries without judgements. Raises InputError where that is all of them."""
+    unjudged = sum(query not in qrels for query in run)
+    if not run:
+        raise InputError("the run has no query")
+    if not qrels:
+        raise InputError("the judgements have no query")
+    if unjudged == len(run):
+        example, known = next(iter(run)), next(iter(qrels))
+        raise InputError(
+            f"none of the run's {unjudged} queries (such as {example!r}) is in the judgements (such as {known!r})"
+        )
+    return unjudged
+
+
+def _first_relevant_rank(ids: Sequence[str], grades: Mapping[str, int]) -> int | None:
+    return next((rank for rank, document in enumerate(ids, 1) if grades.get(document, 0) > 0), None)
