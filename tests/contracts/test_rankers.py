@@ -180,7 +180,7 @@ def test_incremental_equals_rebuilt_and_reopened(name, tmp_path):
         grown.delete(["gone", "04"])
         archived(tmp_path / "grown").close()
         changed = columns(ranker.build(grown.view()).rank(QUERIES, 100))
-        grown.connection.backup(fresh.connection)
+        grown._connection.backup(fresh._connection)
         assert changed == columns(ready(name, grown).rank(QUERIES, 100))
         assert changed == columns(ready(name, fresh).rank(QUERIES, 100))
         assert {h for h, _ in changed["q1"]} >= {"00", "01", "04"}

@@ -88,8 +88,8 @@ def test_an_archive_without_answers_is_refused_in_a_line(tmp_path):
 def test_an_archive_that_lost_its_answers_is_refused_when_it_runs(archive, tmp_path):
     experiment = read_experiment(declared(tmp_path, archive))
     with Archive.open(archive) as opened:
-        opened.connection.execute("DELETE FROM answers")
-        opened.connection.commit()
+        opened._connection.execute("DELETE FROM answers")
+        opened._connection.commit()
     with pytest.raises(ArchiveError, match="it has no answers, so there is nothing to rank"):
         run_experiment(experiment, tmp_path / "out")
 

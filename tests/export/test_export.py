@@ -193,7 +193,7 @@ def test_a_full_disk_leaves_nothing_behind(archive, tmp_path, monkeypatch):
         with (folder / "corpus.jsonl").open("w") as file:
             file.write("x" * 100_000)
 
-    monkeypatch.setattr("askalike.export.exporting.FORMATS", {"beir": to_full_disk})
+    monkeypatch.setattr("askalike.export.exporting.EXPORT_FORMATS", {"beir": to_full_disk})
     with pytest.raises(ArchiveError, match=r"No space left on device.*nothing was exported"):
         export_archive(archive, "beir", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]
@@ -229,10 +229,10 @@ def rows_of(archive: Archive) -> dict[str, list[tuple]]:
     """All that is content: rows without the numbers of changes and imports, questions and answers in their order."""
     held = {}
     for name in EVERYTHING:
-        columns = [row[1] for row in archive.connection.execute(f"PRAGMA table_info({name})")]
+        columns = [row[1] for row in archive._connection.execute(f"PRAGMA table_info({name})")]
         kept = ", ".join(c for c in columns if c not in ("number", "import", "change"))
         order = "number" if "number" in columns else "1, 2, 3"
-        held[name] = archive.connection.execute(f"SELECT {kept} FROM {name} ORDER BY {order}").fetchall()
+        held[name] = archive._connection.execute(f"SELECT {kept} FROM {name} ORDER BY {order}").fetchall()
     return held
 
 

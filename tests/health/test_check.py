@@ -7,7 +7,7 @@ import pytest
 from askalike.errors import SettingsError
 from askalike.health.boilerplate import extract_mark, extract_opening, merge_ngrams, word_ngrams
 from askalike.health.checks import CHECKS, run_checks
-from askalike.health.titles import normalise_title
+from askalike.health.texts import normalise_title
 from askalike.store import Archive
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 
@@ -96,7 +96,7 @@ def test_boilerplate_in_bodies_is_shown_whole(archive):
 
 
 def test_a_large_archives_bodies_are_sampled(archive, monkeypatch):
-    monkeypatch.setattr("askalike.health.boilerplate.SIZE", 10)
+    monkeypatch.setattr("askalike.health.boilerplate.SAMPLE_SIZE", 10)
     archive.upsert(Question(str(n), f"t{n}", "one two three four five six seven eight nine") for n in range(30))
     finding = found(archive, "body_templates")
     assert (finding.n, finding.of) == (10, "sampled questions")

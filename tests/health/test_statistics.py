@@ -18,7 +18,7 @@ def archive(tmp_path: Path):
 
 def began_import(archive, source, finished_at, rejected):
     sql = "INSERT INTO imports (reader, source, started_at, finished_at, rejected) VALUES ('table', ?, '2020', ?, ?)"
-    archive.connection.execute(sql, (source, finished_at, rejected))
+    archive._connection.execute(sql, (source, finished_at, rejected))
 
 
 def test_an_empty_archive(archive):

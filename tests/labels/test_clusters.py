@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.labels.clusters import assign_folds, clusters_from_qrels, connected_components
+from askalike.labels.clusters import assign_folds, clusters_from_qrels
+from askalike.store.clusters import connected_components
 
 IDS = st.sampled_from("abcdefgh")
 PAIRS = st.lists(st.tuples(IDS, IDS))

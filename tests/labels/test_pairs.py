@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 import askalike
 from askalike.errors import ArchiveError, SettingsError
-from askalike.labels.clusters import Clusters
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import splits_to_hold_out
 from askalike.labels.training_pairs import SIGNALS, count_pairs, training_pairs
 from askalike.readers import import_archive
 from askalike.store import Archive
+from askalike.store.clusters import Clusters
 from askalike.store.labels import read_labels
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question, TrainingPair
 
@@ -149,8 +149,8 @@ def test_a_group_has_its_own_links_only(archive):
 
 def revealed(archive: Archive, hidden: list[str]) -> list[TrainingPair]:
     """The training pairs of two texts that hidden labels say are the same, by whatever chain of links."""
-    clusters = Clusters.read(archive.connection)
-    secret = {clusters.cluster_of(label.text_id) for name in hidden for label in read_labels(archive.connection, name)}
+    clusters = Clusters.read(archive)
+    secret = {clusters.cluster_of(label.text_id) for name in hidden for label in read_labels(archive, name)}
     across = [
         p
         for p in training_pairs(archive.view(held_out_splits=hidden), list(SIGNALS))

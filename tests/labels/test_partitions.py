@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from askalike.errors import ArchiveError, SettingsError
-from askalike.labels.clusters import Clusters, connected_components
 from askalike.labels.partitions import create_partition, get_partition, list_partitions
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
 from askalike.labels.splitters import ClusterSplitter, FoldSplitter, SplitQuery, TimeSplitter
 from askalike.readers import import_archive
 from askalike.store import Archive
+from askalike.store.clusters import Clusters, connected_components
 from askalike.store.labels import read_labels
 from askalike.types import EvaluationQuery, Judgement, Link, Question
 
@@ -35,8 +35,8 @@ def fill(archive: Archive, clusters: int = 20) -> None:
 
 
 def clusters_of(archive: Archive, name: str) -> set[str]:
-    clusters = Clusters.read(archive.connection)
-    return {clusters.cluster_of(label.text_id) for label in read_labels(archive.connection, name)}
+    clusters = Clusters.read(archive)
+    return {clusters.cluster_of(label.text_id) for label in read_labels(archive, name)}
 
 
 def test_components_are_named_by_their_least_node():
@@ -131,9 +131,9 @@ def test_parts_are_found_by_name_like_given_splits(archive):
 def test_the_same_again_is_no_change_and_another_is_refused(archive):
     fill(archive)
     partition = create_partition(archive, "cluster")
-    written = archive.connection.total_changes
+    written = archive._connection.total_changes
     assert create_partition(archive, "cluster") == partition
-    assert archive.connection.total_changes == written
+    assert archive._connection.total_changes == written
     with pytest.raises(ArchiveError, match="'cluster' is there, of duplicates by cluster, .*--name NAME, or .*replace"):
         create_partition(archive, "cluster", {"seed": 1})
     other = create_partition(archive, "cluster", {"seed": 1}, name="second")
@@ -220,7 +220,7 @@ def test_given_splits_hold_out_all_but_train(archive):
 def test_chains_of_links_make_one_cluster_also_through_what_is_gone(archive):
     archive.upsert(Question(id, id) for id in "abc")
     archive.upsert([Link("a", "gone"), Link("b", "gone"), Link("c", "a", "related")])
-    clusters = Clusters.read(archive.connection)
+    clusters = Clusters.read(archive)
     assert clusters.cluster_of("a") == clusters.cluster_of("b") == "a"
     assert clusters.cluster_of("c") == "c"
 
@@ -229,7 +229,7 @@ def test_a_query_that_only_shares_an_id_with_a_question_is_not_that_question(arc
     archive.upsert([Question("1", "one"), Question("2", "two"), Question("3", "three")])
     archive.upsert([EvaluationQuery("test", Question("1", "something else")), Judgement("test", "1", "2", 1)])
     archive.upsert([EvaluationQuery("test", Question("3", "three")), Judgement("test", "3", "2", 1)])
-    clusters = Clusters.read(archive.connection)
+    clusters = Clusters.read(archive)
     assert clusters.cluster_of("1") == "1"
     assert clusters.cluster_of("3") == clusters.cluster_of("2") == "2"
 

@@ -94,8 +94,8 @@ def test_the_newest_are_looked_at_first_and_new_ones_before_the_backlog(desk):
 def test_it_goes_on_where_it_was(desk):
     whole = finish(proposer(desk))
     found = pairs(desk)
-    desk.connection.execute("DELETE FROM proposing")
-    desk.connection.execute("DELETE FROM proposals")
+    desk._connection.execute("DELETE FROM proposing")
+    desk._connection.execute("DELETE FROM proposals")
     first = proposer(desk)
     for _ in range(10):
         first.step()

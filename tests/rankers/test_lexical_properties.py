@@ -59,7 +59,7 @@ def no_waiting_for_the_disk():
 @contextmanager
 def archive_of(*records):
     with tempfile.TemporaryDirectory() as folder, Archive.create(Path(folder) / "archive") as archive:
-        archive.connection.execute("PRAGMA synchronous = OFF")
+        archive._connection.execute("PRAGMA synchronous = OFF")
         archive.upsert(records)
         yield archive
 
@@ -67,7 +67,7 @@ def archive_of(*records):
 @contextmanager
 def copy_of(archive):
     with archive_of() as other:
-        archive.connection.backup(other.connection)
+        archive._connection.backup(other._connection)
         yield other
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from askalike.store import Archive
-from askalike.store.importing import ArchiveSummary
+from askalike.store.statistics import ArchiveSummary
 from askalike.types import Question
 
 
@@ -21,7 +21,7 @@ class Imported:
         return {q.id: q for _, q in self.archive.view().questions()}
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return self.archive.connection.execute(sql).fetchall()
+        return self.archive._connection.execute(sql).fetchall()
 
 
 Importing = Callable[..., Imported]

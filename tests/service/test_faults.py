@@ -26,7 +26,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_half_there(archive: Path) -
             [q.id for _, q in served_archive.archive.view().questions() if q.tags == ("fault",)]
         )
         found = {m.question.id for m in served_archive.search("survive", 100_000)}
-        assert served_archive.archive.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert served_archive.archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert set(killed.acknowledged) <= stored.keys()
     assert {id[:-1] + end for id in stored for end in PAIR} == stored.keys(), "a batch is half there"
     assert stored.keys() <= found

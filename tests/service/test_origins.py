@@ -78,9 +78,9 @@ def test_browsers_are_told_who_may_ask(closed) -> None:
 def test_a_revoked_key_allows_nothing_any_more(closed, tmp_path) -> None:
     with Archive.create(tmp_path / "x") as archive:
         key = keys.create_key(archive, "read", origin=SITE)
-        assert keys.has_key_for_origin(archive.connection, SITE)
+        assert keys.has_key_for_origin(archive, SITE)
         keys.revoke_key(archive, key.split("_")[1])
-        assert not keys.has_key_for_origin(archive.connection, SITE)
+        assert not keys.has_key_for_origin(archive, SITE)
 
 
 def test_without_the_list_no_other_site_is_answered(service: Service) -> None:

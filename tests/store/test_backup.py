@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from askalike.errors import ArchiveError
-from askalike.store.archive import DATABASE_FILE, Archive
+from askalike.store.archive import Archive
 from askalike.store.backup import MANIFEST_FILE, backup, restore
 from askalike.store.content import content_hash
+from askalike.store.database import DATABASE_FILE
 from askalike.types import Question
 
 N = 300
@@ -85,7 +86,7 @@ def test_what_is_written_meanwhile_is_there_whole_or_not_at_all(archive: Path, t
         with Archive.open(tmp_path / str(n)) as restored:
             batches = {q.title.rpartition(" ")[2] for _, q in restored.view().questions()}
             assert (len(restored.view()), len(batches)) == (N, 1)
-            assert restored.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            assert restored._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def test_nothing_is_overwritten(archive: Path, tmp_path: Path) -> None:

@@ -49,9 +49,9 @@ def test_verdicts_of_a_pair_are_taken_together(archive):
     say(archive, "lost my card", "none_of_these", shown=[b, c])
     say(archive, "lost my card", "accept", c)
     say(archive, "another", "posted_anyway", shown=[a])
-    found = {(j.query.title, j.document_id): j.relevant for j in judged_pairs(archive.connection)}
+    found = {(j.query.title, j.document_id): j.relevant for j in judged_pairs(archive)}
     assert found == {("lost my card", a): True, ("lost my card", b): False}
-    assert len({j.query.id for j in judged_pairs(archive.connection)}) == 1
+    assert len({j.query.id for j in judged_pairs(archive)}) == 1
 
 
 def test_what_is_held_out_is_compared_on_and_never_learned_from(archive):
@@ -61,8 +61,8 @@ def test_what_is_held_out_is_compared_on_and_never_learned_from(archive):
     say(archive, "bicycle", "accept", a)
     say(archive, "bicycle", "reject", b)
     say(archive, "parking", "reject", b)
-    assert {j.query.title for j in training_pairs_from_feedback(archive.connection)} == {"card", "parking"}
-    assert rejected_documents(archive.connection) == {training_pairs_from_feedback(archive.connection)[1].query.id: [b]}
+    assert {j.query.title for j in training_pairs_from_feedback(archive)} == {"card", "parking"}
+    assert rejected_documents(archive) == {training_pairs_from_feedback(archive)[1].query.id: [b]}
     split = held_out_feedback_split(archive)
     assert [q.title for q in split.queries.values()] == ["bicycle"]
     assert list(split.qrels.values()) == [{HELD[0]: 1, a: 1}]
@@ -85,7 +85,7 @@ def test_feedback_of_a_hidden_cluster_is_no_signal(archive):
     a, b, *_ = LEARN
     say(archive, "card", "accept", a)
     archive.upsert([Link(b, a)])
-    assert list(training_pairs(archive.view(hidden=["duplicates"]), ["feedback"])) == []
+    assert list(training_pairs(archive.view(held_out_splits=["duplicates"]), ["feedback"])) == []
 
 
 def test_the_export_is_read_back_as_pairs(archive, tmp_path):
@@ -105,7 +105,7 @@ def test_the_export_is_read_back_as_pairs(archive, tmp_path):
     summary = import_archive("pairs", [str(tmp_path / "pairs.csv")], str(tmp_path / "pairs"))
     assert "0 rejected" in str(summary)
     with Archive.open(tmp_path / "pairs") as read:
-        labels = read.connection.execute("SELECT COUNT(*), SUM(relevance) FROM judgements").fetchone()
+        labels = read._connection.execute("SELECT COUNT(*), SUM(relevance) FROM judgements").fetchone()
     assert labels == (5, 2)
     with pytest.raises(InputError, match="can be written"):
         export_feedback(archive, tmp_path / "no" / "pairs.csv")

@@ -44,7 +44,7 @@ def test_answers_and_links_come_when_they_came(source, tmp_path):
 
 
 def test_the_source_stays_as_it_is(source, tmp_path):
-    before = list(source.connection.iterdump())
+    before = list(source._connection.iterdump())
     with PointInTimeArchive(source, tmp_path / "grown") as growing:
         growing.advance_to("2099")
-    assert list(source.connection.iterdump()) == before
+    assert list(source._connection.iterdump()) == before

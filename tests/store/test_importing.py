@@ -13,7 +13,7 @@ import pytest
 from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.readers import import_archive
 from askalike.store import Archive
-from askalike.store.importing import ArchiveSummary, summarise_archive
+from askalike.store.statistics import ArchiveSummary, summarise_archive
 
 
 def faq(path: Path, rows: int, extra: str = "") -> Path:
@@ -34,7 +34,7 @@ def test_importing_twice_moves_no_change_number(tmp_path: Path) -> None:
         with Archive.open(tmp_path / "out") as archive:
             changes.append(
                 [
-                    archive.connection.execute(f"SELECT id, number, change FROM {t}").fetchall()
+                    archive._connection.execute(f"SELECT id, number, change FROM {t}").fetchall()
                     for t in ("questions", "answers")
                 ]
             )
@@ -134,7 +134,7 @@ def test_kill_9_leaves_a_valid_archive_that_the_same_import_completes(tmp_path: 
             process.kill()
     assert killed_at < ROWS
     with Archive.open(out) as archive:
-        assert archive.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert len(archive.view()) >= killed_at
         assert summarise_archive(archive).finished is False
     done = imported(path, out)
@@ -148,7 +148,7 @@ def _wait_for(directory: Path, questions: int, process: "subprocess.Popen[bytes]
     while time.monotonic() < deadline and process.poll() is None:
         if (directory / "archive.sqlite").exists():
             with Archive.open(directory) as archive:
-                begun = archive.connection.execute("SELECT COUNT(*) FROM imports").fetchone()[0]
+                begun = archive._connection.execute("SELECT COUNT(*) FROM imports").fetchone()[0]
                 if begun and len(archive.view()) >= questions:
                     return len(archive.view())
         time.sleep(0.002)
@@ -175,7 +175,7 @@ def test_a_full_disk_is_one_clear_error_and_keeps_what_was_committed(tmp_path: P
         imported(path, small_disk / "out")
     assert "\n" not in str(error.value)
     with Archive.open(small_disk / "out") as archive:
-        assert archive.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert 0 < len(archive.view()) < 60_000
 
 

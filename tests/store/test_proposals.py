@@ -94,7 +94,7 @@ def test_undo_leaves_a_link_that_was_there_before(archive):
 
 
 def listed_id(archive):
-    return archive.connection.execute("SELECT number FROM proposals").fetchone()[0]
+    return archive._connection.execute("SELECT number FROM proposals").fetchone()[0]
 
 
 def test_a_link_made_elsewhere_settles_what_waits_and_a_question_gone_takes_it_along(archive):

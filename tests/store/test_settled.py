@@ -6,7 +6,6 @@ import pytest
 
 from askalike import rankers
 from askalike.store import Archive
-from askalike.store.committed_view import committed_view
 from askalike.types import Question
 
 
@@ -16,7 +15,7 @@ def test_finds_what_was_last_indexed_and_writes_nothing(name: str, tmp_path: Pat
         keeper, searcher = rankers.create(name), rankers.create(name)
 
         def found() -> set[str]:
-            searcher.build(committed_view(archive))
+            searcher.build(archive.committed_view())
             return {hit.id for hit in searcher.rank({"q": Question("q", "egg")}, 10)["q"]}
 
         archive.upsert([Question("a", "an egg"), Question("z", "some toast")])

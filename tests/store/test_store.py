@@ -41,7 +41,7 @@ steps = st.lists(st.tuples(st.lists(questions | answers | links, max_size=8), st
 @contextmanager
 def new_archive():
     with tempfile.TemporaryDirectory() as folder, Archive.create(Path(folder) / "archive") as archive:
-        archive.connection.execute("PRAGMA synchronous = OFF")
+        archive._connection.execute("PRAGMA synchronous = OFF")
         yield archive
 
 
@@ -158,7 +158,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path):
         total += len(os.read(reader, 1 << 20))
         os.close(reader)
         with Archive.open(path) as archive:
-            assert archive.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            assert archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             held = len(archive.view())
             assert len(archive.view("answers")) == held == len(archive.view().filtered_docids(Filter(("t",))))
             assert total <= held <= total + 1

@@ -68,7 +68,7 @@ def test_votes_that_tell_nothing_do_not(tmp_path):
 
 def test_without_votes_they_are_not_tried(tmp_path):
     with Archive.open(voted(tmp_path / "a", None)) as archive:
-        archive.connection.execute("UPDATE questions SET votes = NULL")
+        archive._connection.execute("UPDATE questions SET votes = NULL")
         assert not [t for t in run.tune_archive(archive).candidate_results if "votes" in t.candidate.name]
 
 

@@ -68,14 +68,14 @@ def test_what_is_no_better_is_refused_with_a_reason(archive):
 
 
 def test_too_little_to_tell(archive):
-    archive.connection.execute("DELETE FROM links WHERE source > 'b2'")
+    archive._connection.execute("DELETE FROM links WHERE source > 'b2'")
     done = promote(archive, WORDS)
     assert not done.promoted
     assert "held-out queries are too few to tell" in done.reason
 
 
 def test_feedback_counts_where_it_is_held_out(archive):
-    archive.connection.execute("DELETE FROM links")
+    archive._connection.execute("DELETE FROM links")
     for n in range(60):
         insert_feedback(archive, LoggedQuery(f"What about topic{n}?", "", [f"a{n}"], WORDS), "accept", f"a{n}")
     done = promote(archive, WORDS)

@@ -4,9 +4,9 @@ import pytest
 from tests.tuning.small import labelled, linked, unlabelled
 
 from askalike.errors import ArchiveError
-from askalike.labels.clusters import Clusters
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.archive import Archive
+from askalike.store.clusters import Clusters
 from askalike.tuning import task
 from askalike.tuning.task import make_task
 from askalike.types import EvaluationQuery, Judgement, Question
@@ -29,7 +29,7 @@ def test_many_labels_are_cut_by_cluster(tmp_path, monkeypatch):
     monkeypatch.setattr(task, "MIN_UNNESTED", 60)
     with Archive.open(linked(tmp_path / "a")) as archive:
         found = make_task(archive)
-        clusters = Clusters.read(archive.connection)
+        clusters = Clusters.read(archive)
     parts = [{clusters.cluster_of(q) for q in part.queries} for part in (found.dev, found.test)]
     assert found.held_out_splits == ("tune/dev", "tune/test")
     assert [len(part) for part in parts] == [16, 16]

@@ -10,7 +10,7 @@ from askalike.types import Answer, Hit, SearchHit
 
 def has_answers(view: View) -> bool:
     """Whether the archive has an answer with a text."""
-    return view.connection.execute("SELECT 1 FROM answers WHERE TRIM(body) != '' LIMIT 1").fetchone() is not None
+    return view.has_answers
 
 
 def require_answers(view: View) -> None:

@@ -175,5 +175,4 @@ def _calibration_path(directory: Path, ranker: str, settings: str) -> Path:
 
 
 def _made_at(view: View, change: int) -> str | None:
-    row = view.connection.execute("SELECT made_at FROM changes WHERE number = ?", (change,)).fetchone()
-    return row[0] if row else None
+    return view.change_date(change)

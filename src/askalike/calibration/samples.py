@@ -13,11 +13,11 @@ from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, 
 from askalike.errors import ArchiveError, SettingsError
 from askalike.iteration import chunks
 from askalike.labels import splits
-from askalike.labels.clusters import Clusters
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out, uncut_splits
 from askalike.rankers import Ranker, build_with_retry
 from askalike.readers import read_queries
 from askalike.store.archive import Archive
+from askalike.store.clusters import Clusters
 from askalike.store.labels import read_labels
 from askalike.store.samples import sample_questions, shuffle_names
 from askalike.store.view import View
@@ -148,8 +148,8 @@ def default_split(archive: Archive) -> str:
 
 def load_query_clusters(archive: Archive, split_name: str) -> dict[str, str]:
     """Return the duplicate cluster of each query of a split."""
-    clusters = Clusters.read(archive.connection)
-    return {label.query_id: clusters.cluster_of(label.text_id) for label in read_labels(archive.connection, split_name)}
+    clusters = Clusters.read(archive)
+    return {label.query_id: clusters.cluster_of(label.text_id) for label in read_labels(archive, split_name)}
 
 
 def load_off_topic_queries(path: Path, max_queries: int = MAX_OFF_TOPIC_QUERIES, seed: int = 0) -> list[Question]:

@@ -15,7 +15,8 @@ from typer.core import TyperGroup
 from askalike.config import Settings
 from askalike.readers import import_archive
 from askalike.registry import load, names
-from askalike.store.importing import REJECTS_FILE, ArchiveSummary
+from askalike.store.importing import REJECTS_FILE
+from askalike.store.statistics import ArchiveSummary
 
 COMMON_PARAMETERS: dict[str, Any] = {
     "paths": Annotated[list[Path], typer.Argument(metavar="PATH", help="the files or folders to read")],

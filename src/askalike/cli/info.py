@@ -12,9 +12,9 @@ from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
-from askalike.health.lengths import LengthStatistics
-from askalike.health.statistics import ArchiveStatistics, compute_statistics
-from askalike.store.archive import Archive, storage_errors
+from askalike.health.statistics import ArchiveStatistics, LengthStatistics, compute_statistics
+from askalike.store.archive import Archive
+from askalike.store.database import storage_errors
 
 
 def register(app: typer.Typer) -> None:

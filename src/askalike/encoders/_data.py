@@ -10,6 +10,7 @@ from askalike.encoders._recipe import DataSettings
 from askalike.iteration import chunks
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.feedback import rejected_documents
+from askalike.store.labels import irrelevant_judgements
 from askalike.store.view import View
 from askalike.text.features._features import Text
 from askalike.types import Answer, Question, Split, TrainingPair
@@ -45,13 +46,10 @@ def read_irrelevant_judgements(view: View, limit: int) -> dict[str, list[str]]:
     Judged are those of evaluation sets, and what people said over HTTP.
     """
     found: dict[str, list[str]] = defaultdict(list)
-    sql = (
-        "SELECT split, query_id, document_id FROM judgements WHERE of = 'questions' AND relevance <= 0 ORDER BY 1, 2, 3"
-    )
-    for split, query, document in view.connection.execute(sql) if limit else ():
+    for split, query, document in irrelevant_judgements(view) if limit else ():
         if split not in view.held_out_splits and len(found[query]) < limit:
             found[query].append(document)
-    for query, documents in rejected_documents(view.connection).items() if limit else ():
+    for query, documents in rejected_documents(view).items() if limit else ():
         found[query] += documents[: limit - len(found[query])]
     return found
 

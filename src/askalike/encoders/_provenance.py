@@ -1,5 +1,6 @@
 """Where a model's knowledge comes from, as its card and its description say it."""
 
+from askalike.store.statistics import count_questions_by
 from askalike.store.view import View
 
 CARD_FILE = "README.md"
@@ -7,24 +8,17 @@ CARD_FILE = "README.md"
 
 def find_latest_date(view: View) -> str | None:
     """The date of the view's latest text or link."""
-    tables = " UNION ALL ".join(f"SELECT created_at FROM {table}" for table in ("questions", "answers", "links"))
-    row = view.connection.execute(
-        f"SELECT MAX(created_at) FROM ({tables}) WHERE created_at < COALESCE(?, '9999')", (view.before,)
-    )
-    return row.fetchone()[0]  # type: ignore[no-any-return]
+    return view.latest_date
 
 
 def find_change_date(view: View, change: int) -> str | None:
     """When a change was made, which tells archives apart; empty where that is not known, None where it is not there."""
-    row = view.connection.execute("SELECT made_at FROM changes WHERE number = ?", (change,)).fetchone()
-    return (row[0] or "") if row else None
+    return view.change_date(change)
 
 
 def read_metadata(view: View) -> dict[str, str]:
     """What is stored about the whole archive, as far as it is text."""
-    return dict(
-        view.connection.execute("SELECT key, json_extract(value, '$') FROM meta WHERE json_type(value) = 'text'")
-    )
+    return {key: value for key, value in view.meta.items() if isinstance(value, str)}
 
 
 def describe_held_out_splits(view: View) -> str:
@@ -34,10 +28,8 @@ def describe_held_out_splits(view: View) -> str:
 
 def describe_licence(view: View) -> str:
     """Under which licences the archive's texts stand."""
-    rows = view.connection.execute(
-        "SELECT license, COUNT(*) FROM questions WHERE license IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT 5"
-    )
-    stated = ", ".join(f"{name} ({n} questions)" for name, n in rows)
+    counts = count_questions_by(view, "license", 5)
+    stated = ", ".join(f"{name} ({n} questions)" for name, n in counts.items())
     return stated or read_metadata(view).get("license") or "none is stated"
 
 

@@ -63,9 +63,9 @@ def collect_distillation_data(
 
 def _find_untaught_ids(view: View, splits: Sequence[str]) -> set[str]:
     """The ids of the questions that are not taught. Raises SettingsError for a split that is not there."""
-    if unknown := [name for name in splits if not labels.split_exists(view.connection, name)]:
+    if unknown := [name for name in splits if not labels.split_exists(view, name)]:
         raise SettingsError(f"teacher.not_taught={unknown[0]!r}: no split of that name has a query")
-    return {label.text_id for name in splits for label in labels.read_labels(view.connection, name)}
+    return {label.text_id for name in splits for label in labels.read_labels(view, name)}
 
 
 def _build_nearest_split(encoder: Encoder, queries: Sequence[Question], pool: Sequence[Question]) -> Split:

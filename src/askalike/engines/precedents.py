@@ -1,6 +1,5 @@
 """The archived duplicates that are most like a pair: what people have called the same before."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -29,7 +28,7 @@ def find_precedents(view: View, ranker: Ranker, query: Question, hit: Question, 
     The links around the hit and the query's first hits are compared, but for one that joins query and hit themselves.
     """
     near = [hit.id, *(h.id for h in ranker.rank({query.id: query}, SEARCHED_HITS)[query.id])]
-    links = [link for link in _links(view, near) if set(link) != {query.id, hit.id}]
+    links = [link for link in view.duplicate_links_at(near) if set(link) != {query.id, hit.id}]
     texts = view.get_questions({id for link in links for id in link})
     to_query, to_hit = (_relative_scores(ranker, asked, texts) for asked in (query, hit))
     found = [
@@ -39,15 +38,6 @@ def find_precedents(view: View, ranker: Ranker, query: Question, hit: Question, 
     ]
     told = (p for p in found if p.score >= MIN_SCORE)
     return sorted(told, key=lambda p: (-p.score, p.duplicate.id, p.original.id))[:k]
-
-
-def _links(view: View, ids: list[str]) -> list[tuple[str, str]]:
-    """The duplicate links with an end among some questions, and both ends in the archive."""
-    sql = (
-        "SELECT l.source, l.target FROM links l WHERE l.kind = 'duplicate' AND l.source != l.target AND "
-        "(l.source IN (SELECT value FROM json_each(?1)) OR l.target IN (SELECT value FROM json_each(?1)))"
-    )
-    return list(view.connection.execute(sql, (json.dumps(ids),)))
 
 
 def _relative_scores(ranker: Ranker, query: Question, texts: Mapping[str, Question]) -> Mapping[str, float]:

@@ -138,13 +138,9 @@ def lexical_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Seque
 
 def _similarity_grids(archive: Archive, similarity: str, fixed: RankerSettings) -> Sequence[Grid]:
     weights: Grid = {}
-    if fixed.get("fields", "title,body") == "title,body" and _has_bodies(archive):
+    if fixed.get("fields", "title,body") == "title,body" and archive.view().has_bodies:
         weights = registry.load("ranker", "lexical").GRID
     return [_drop_fixed({**weights, **grid}, fixed) for grid in registry.load("similarity", similarity).GRIDS]
-
-
-def _has_bodies(archive: Archive) -> bool:
-    return archive.connection.execute("SELECT 1 FROM questions WHERE body != '' LIMIT 1").fetchone() is not None
 
 
 def _drop_fixed(grid: Grid, fixed: RankerSettings) -> Grid:

@@ -12,11 +12,12 @@ from askalike.encoders import MODEL_FILE
 from askalike.encoders._corpus import CorpusEncoder
 from askalike.encoders._recipe import CORPUS_ENCODERS, Recipe
 from askalike.errors import ArchiveError, InputError
-from askalike.labels.splits import imported_splits, load_split
+from askalike.labels.splits import load_split
 from askalike.rankers import MODELS_FOLDER
-from askalike.store import labels
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker
+from askalike.store.labels import imported_splits
+from askalike.store.partitions import partition_parts
 from askalike.training.settings import NegativesSettings
 from askalike.types import Question, Run
 
@@ -40,7 +41,7 @@ def load_recipe(name: str, values: Mapping[str, Any]) -> Recipe | CorpusEncoder:
 
 def held_out_splits(archive: Archive) -> list[str]:
     """The splits that nothing is learned from: given ones but train, and the dev and test parts of partitions."""
-    parts = labels.partition_parts(archive.connection)
+    parts = partition_parts(archive)
     held = [name for name, part in parts.items() if part.name in ("dev", "test")]
     return [name for name in imported_splits(archive) if name != "train"] + held
 

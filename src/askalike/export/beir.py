@@ -1,28 +1,23 @@
 """The archive as a BEIR folder, with the answers, links and candidates that BEIR has no place for beside it."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from askalike.export.rows import (
-    JUDGEMENT_COLUMNS,
     check_split_file_name,
     nondefault_fields,
-    read_links,
     write_jsonl,
     write_table,
 )
-from askalike.labels.splits import DocumentKind, imported_splits, load_split
+from askalike.labels.splits import DocumentKind, load_split
 from askalike.store.archive import Archive
+from askalike.store.labels import imported_splits
+from askalike.store.tables import JUDGEMENT_COLUMNS, extra_judgement_rows, read_links
 from askalike.store.tracking import ProgressTracker
 from askalike.types import Answer, Question
 
-EXTRA_JUDGEMENTS_SQL = f"""
-    SELECT {", ".join(JUDGEMENT_COLUMNS)} FROM judgements AS j
-    WHERE position IS NOT NULL OR relevance IS NULL OR of != 'questions'
-    OR NOT EXISTS (SELECT 1 FROM queries AS q WHERE q.split = j.split AND q.id = j.query_id)
-    ORDER BY split, of, query_id, position, document_id
-"""
 FILE_PREFIXES: dict[DocumentKind, str] = {"questions": "", "answers": "answer-"}
 """Files of judged answers carry this before their names: BEIR's own are those of the questions."""
 
@@ -106,10 +101,10 @@ def _write_judgements(archive: Archive, folder: Path, split_name: str, kind: Doc
 
 
 def _write_extra_judgements(archive: Archive, folder: Path) -> dict[str, int]:
-    if archive.connection.execute(f"SELECT EXISTS ({EXTRA_JUDGEMENTS_SQL})").fetchone()[0]:
-        lines = archive.connection.execute(EXTRA_JUDGEMENTS_SQL)
-        return {"judgements.tsv": write_table(folder / "judgements.tsv", JUDGEMENT_COLUMNS, lines, delimiter="\t")}
-    return {}
+    rows, path = extra_judgement_rows(archive), folder / "judgements.tsv"
+    if (first := next(rows, None)) is None:
+        return {}
+    return {path.name: write_table(path, JUDGEMENT_COLUMNS, chain([first], rows), delimiter="\t")}
 
 
 def _candidate_records(candidates: Any) -> Iterator[dict[str, Any]]:

@@ -6,11 +6,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from askalike.export.rows import JUDGEMENT_COLUMNS, read_links, write_table
+from askalike.export.rows import write_table
 from askalike.iteration import chunks
 from askalike.store.archive import Archive
+from askalike.store.statistics import summarise_archive
+from askalike.store.tables import (
+    ANSWER_TABLE_COLUMNS,
+    JUDGEMENT_COLUMNS,
+    QUERY_COLUMNS,
+    answer_rows,
+    duplicate_targets,
+    judgement_rows,
+    query_rows,
+    read_links,
+)
 from askalike.store.tracking import ProgressTracker
-from askalike.store.writer import ANSWER_COLUMNS
 from askalike.types import Question
 
 TITLE_COLUMN, REPHRASINGS_COLUMN = "question", "alternates"
@@ -19,9 +29,7 @@ QUESTIONS_HEADER = (
     "id", TITLE_COLUMN, "body", "answer", "category", "tags", "language", REPHRASINGS_COLUMN, "duplicate_of", "created_at",
     "closed_at", "url", "author", "license", "votes", "markup", "accepted_answer_id",
 )  # fmt: skip
-ANSWERS_HEADER = ("id", *ANSWER_COLUMNS)
 LINKS_HEADER = ("source", "target", "kind", "created_at")
-QUERIES_HEADER = ("split", "id", "title", "body", "markup", "language", "category", "created_at")
 VALUE_SEPARATOR = "|"
 
 
@@ -34,21 +42,19 @@ def write_csv(archive: Archive, folder: Path, track: ProgressTracker, *, spreads
     and for several answers, the cell is a JSON list.
     """
     table = partial(write_table, spreadsheet=spreadsheet)
-    rows_of = partial(_table_rows, archive)
     total = len(archive.view("answers"))
-    answers = track(rows_of("answers", ANSWERS_HEADER, "number"), total=total, description="answers")
+    answers = track(answer_rows(archive), total=total, description="answers")
     links = ((link.source, link.target, link.kind, link.created_at) for link in read_links(archive))
     rows = {
         "questions.csv": table(folder / "questions.csv", QUESTIONS_HEADER, _question_rows(archive, track)),
-        "answers.csv": table(folder / "answers.csv", ANSWERS_HEADER, answers),
+        "answers.csv": table(folder / "answers.csv", ANSWER_TABLE_COLUMNS, answers),
         "links.csv": table(folder / "links.csv", LINKS_HEADER, links),
     }
-    for name, columns, order in (
-        ("queries", QUERIES_HEADER, "rowid"),
-        ("judgements", JUDGEMENT_COLUMNS, "split, of, query_id"),
-    ):
-        if archive.connection.execute(f"SELECT EXISTS (SELECT 1 FROM {name})").fetchone()[0]:
-            rows[f"{name}.csv"] = table(folder / f"{name}.csv", columns, rows_of(name, columns, order))
+    summary = summarise_archive(archive)
+    if summary.queries:
+        rows["queries.csv"] = table(folder / "queries.csv", QUERY_COLUMNS, query_rows(archive))
+    if summary.judgements:
+        rows["judgements.csv"] = table(folder / "judgements.csv", JUDGEMENT_COLUMNS, judgement_rows(archive))
     return rows
 
 
@@ -80,7 +86,7 @@ def _question_rows(archive: Archive, track: ProgressTracker) -> Iterator[tuple[A
     for chunk in chunks(question for _, question in track(view.questions(), total=len(view), description="questions")):
         ids = [question.id for question in chunk]
         answers = view.get_answers_to(ids)
-        originals = _duplicate_targets(archive, ids)
+        originals = duplicate_targets(archive, ids)
         for q in chunk:
             bodies = [answer.body for answer in answers[q.id]]
             yield _question_row(q, join_answers_cell(bodies), originals.get(q.id, []))
@@ -93,18 +99,3 @@ def _question_row(question: Question, answer: str, duplicate_of: Sequence[str]) 
         join_cell(duplicate_of), question.created_at, question.closed_at, question.url, question.author, question.license, question.votes, question.markup,
         question.accepted_answer_id,
     )  # fmt: skip
-
-
-def _duplicate_targets(archive: Archive, ids: Sequence[str]) -> dict[str, list[str]]:
-    sql = (
-        "SELECT source, target FROM links WHERE kind = 'duplicate' "
-        "AND source IN (SELECT value FROM json_each(?)) ORDER BY source, target"
-    )
-    found: dict[str, list[str]] = {}
-    for source, target in archive.connection.execute(sql, (json.dumps(ids),)):
-        found.setdefault(source, []).append(target)
-    return found
-
-
-def _table_rows(archive: Archive, table: str, columns: Sequence[str], order: str) -> Iterator[Sequence[Any]]:
-    yield from archive.connection.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}")

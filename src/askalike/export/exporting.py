@@ -9,7 +9,8 @@ from pathlib import Path
 from askalike.errors import ArchiveError, SettingsError
 from askalike.export.beir import write_beir
 from askalike.export.csv_tables import write_csv, write_spreadsheets
-from askalike.store.archive import Archive, storage_errors
+from askalike.store.archive import Archive
+from askalike.store.database import read_transaction, storage_errors
 from askalike.store.tracking import ProgressTracker, skip_tracking
 
 MANIFEST_FILE = "export.json"
@@ -34,7 +35,7 @@ def export_archive(
     if format not in EXPORT_FORMATS:
         raise SettingsError(f"no export format is called {format!r}; there are: {', '.join(EXPORT_FORMATS)}")
     _refuse_to_overwrite(out, force)
-    with storage_errors(archive.path), _replace_folder_atomically(out) as folder, _read_transaction(archive):
+    with storage_errors(archive.path), _replace_folder_atomically(out) as folder, read_transaction(archive):
         rows = EXPORT_FORMATS[format](archive, folder, track)
         manifest = {"format": format, "archive": dict(archive.meta), "rows": dict(rows)}
         (folder / MANIFEST_FILE).write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
@@ -65,13 +66,3 @@ def _replace_folder_atomically(out: Path) -> Iterator[Path]:
     except OSError as error:
         where = error.filename or out
         raise ArchiveError(f"{where}: cannot be written ({error.strerror}); nothing was exported") from None
-
-
-@contextmanager
-def _read_transaction(archive: Archive) -> Iterator[None]:
-    """Reads what is there now, whatever is written meanwhile."""
-    archive.connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        archive.connection.execute("ROLLBACK")

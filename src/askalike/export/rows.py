@@ -2,16 +2,14 @@
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
 from askalike.errors import ArchiveError
-from askalike.store.archive import Archive
-from askalike.types import Answer, Link, Question
+from askalike.types import Answer, Question
 
-JUDGEMENT_COLUMNS = ("split", "query_id", "document_id", "relevance", "position", "of")
 FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 """What a cell begins with that a spreadsheet runs as a formula."""
 
@@ -57,12 +55,6 @@ def nondefault_fields(record: Question | Answer, *excluded: str) -> dict[str, An
     """The fields of a record that are not at their default, but for those named."""
     values = {f.name: (getattr(record, f.name), f.default) for f in fields(record) if f.name not in excluded}
     return {name: value for name, (value, default) in values.items() if default is MISSING or value != default}
-
-
-def read_links(archive: Archive) -> Iterator[Link]:
-    """Every link, whether its ends are there or not."""
-    for row in archive.connection.execute("SELECT source, target, kind, created_at FROM links"):
-        yield Link(*row)
 
 
 def check_split_file_name(split: str) -> str:

@@ -1,12 +1,12 @@
-"""The health of an archive: everything that `askalike check` looks for, one function each."""
+"""All checks that `askalike check` runs, one function each."""
 
 from collections.abc import Sequence
 
 from askalike.errors import SettingsError
-from askalike.health import boilerplate as templates
-from askalike.health import leaks, references, texts, titles
+from askalike.health import boilerplate, leaks, references, texts
 from askalike.health.findings import Check, CheckContext, Finding
-from askalike.store.archive import Archive, storage_errors
+from askalike.store.archive import Archive
+from askalike.store.database import storage_errors
 from askalike.store.tracking import ProgressTracker, skip_tracking
 
 LEAK_CHECKS: Sequence[Check] = (
@@ -16,14 +16,14 @@ LEAK_CHECKS: Sequence[Check] = (
     leaks.related_duplicates,
     leaks.answers_quoting_questions,
 )
-"""Of what would make measures come out too high."""
+"""The checks for faults that make measures come out too high."""
 
 CHECKS: Sequence[Check] = (
-    titles.empty_titles,
-    titles.repeated_titles,
-    templates.title_marks,
-    templates.title_openings,
-    templates.body_templates,
+    texts.empty_titles,
+    texts.repeated_titles,
+    boilerplate.title_marks,
+    boilerplate.title_openings,
+    boilerplate.body_templates,
     *LEAK_CHECKS,
     texts.no_tokens,
     texts.unknown_languages,
@@ -35,7 +35,7 @@ CHECKS: Sequence[Check] = (
     references.broken_related_links,
     references.broken_judgements,
 )
-"""In the order of the report. A new check is a function from Subject to Finding, added here."""
+"""The checks in the order of the report. A new check is a function from CheckContext to Finding, added here."""
 
 
 def run_checks(
@@ -45,14 +45,14 @@ def run_checks(
     ignored: Sequence[str] = (),
     track: ProgressTracker = skip_tracking,
 ) -> list[Finding]:
-    """What each check (`among` them: all, or LEAKS) finds, clean ones included. Streams the archive for each.
+    """Run checks but those ignored by name, and return what each finds, clean ones included.
 
-    Raises SettingsError where `ignore` names a check that is not there.
+    Raises SettingsError where `ignored` names an unknown check.
     """
-    names = {run.__name__: run for run in checks}
-    if unknown := [name for name in ignored if name not in names]:
-        raise SettingsError(f"no check is called {', '.join(unknown)}; there are: {', '.join(names)}")
+    by_name = {check.__name__: check for check in checks}
+    if unknown := [name for name in ignored if name not in by_name]:
+        raise SettingsError(f"no check is called {', '.join(unknown)}; there are: {', '.join(by_name)}")
     with storage_errors(archive.path):
         view = archive.view()
-        subject = CheckContext(view, view.language, track=track)
-        return [run(subject) for name, run in names.items() if name not in ignored]
+        context = CheckContext(archive, view, view.language, track=track)
+        return [check(context) for name, check in by_name.items() if name not in ignored]

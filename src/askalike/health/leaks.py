@@ -4,16 +4,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import ceil
-from pathlib import Path
 
 from askalike.health.boilerplate import WORD_PATTERN, word_ngrams
-from askalike.health.findings import CheckContext, Finding, count_with_examples
+from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.iteration import chunks
-from askalike.labels.clusters import Clusters
 from askalike.labels.splits import document_kind, load_split
-from askalike.store.archive import Archive
-from askalike.store.labels import imported_splits, partition_parts, read_labels
+from askalike.store.integrity import related_duplicate_links
+from askalike.store.labels import imported_splits, read_labels
+from askalike.store.partitions import partition_parts
 from askalike.store.samples import SAMPLE_SIZE, sample_answers
+from askalike.store.statistics import count_links
 from askalike.types import Answer, Question, Split
 
 NEAR_DUPLICATE_JACCARD = 0.8
@@ -22,80 +22,69 @@ MIN_QUOTED_WORDS = 5
 """A title of fewer words may stand in its answer by chance."""
 
 
-def same_text_across_splits(subject: CheckContext) -> Finding:
+def same_text_across_splits(context: CheckContext) -> Finding:
     """Queries of a split not for training whose text a query or relevant question of another split nearly has.
 
     Nothing is estimated: see Nearby. Holds the terms of those queries, and streams all other texts past them.
     """
     near: dict[tuple[str, str], str] = {}
     asked = 0
-    for splits in _split_groups(subject):
+    for splits in _split_groups(context):
         queries = NearDuplicateIndex()
         for name in filter(_is_evaluated, splits):
-            for id, query in _load_split(subject, name).queries.items():
-                queries.add(name, id, _question_terms(subject, query))
+            for id, query in _load_split(context, name).queries.items():
+                queries.add(name, id, _question_terms(context, query))
         asked += len(queries)
         for name in splits if len(queries) else ():
-            for id, text in _split_texts(subject, name):
-                for own, query_id in queries.find_near_duplicates(name, _question_terms(subject, text)):
+            for id, text in _split_texts(context, name):
+                for own, query_id in queries.find_near_duplicates(name, _question_terms(context, text)):
                     near.setdefault((own, query_id), f"{query_id} ({own}) ~ {id} ({name})")
     count, examples = count_with_examples(near.values())
     meaning = "What is learned from one split is asked in another; cut by cluster, or take these texts out of one."
     return Finding("same_text_across_splits", count, asked, "queries of dev, test and folds", meaning, examples)
 
 
-def clusters_across_splits(subject: CheckContext) -> Finding:
+def clusters_across_splits(context: CheckContext) -> Finding:
     """Queries of a split not for training whose duplicate cluster another split beside it knows of, too.
 
     A chain of links is enough: the test query's original may be the duplicate of what a training pair has.
     """
-    connection = subject.view.connection
-    clusters = Clusters.read(connection)
-    found: list[str] = []
-    asked = 0
-    for splits in _split_groups(subject):
-        known = {
-            name: {x.query_id: clusters.cluster_of(x.text_id) for x in read_labels(connection, name)} for name in splits
+    clusters = context.view.clusters()
+    leaking: list[str] = []
+    total = 0
+    for splits in _split_groups(context):
+        labels = {name: read_labels(context.view, name) for name in splits}
+        cluster_by_query = {
+            name: {label.query_id: clusters.cluster_of(label.text_id) for label in labels[name]} for name in splits
         }
-        among = Counter(cluster for own in known.values() for cluster in set(own.values()))
+        n_splits = Counter(cluster for of_split in cluster_by_query.values() for cluster in set(of_split.values()))
         for name in filter(_is_evaluated, splits):
-            asked += len(known[name])
-            found += [f"{id} ({name})" for id, cluster in known[name].items() if among[cluster] > 1]
-    count, examples = count_with_examples(found)
+            total += len(cluster_by_query[name])
+            leaking += [f"{id} ({name})" for id, cluster in cluster_by_query[name].items() if n_splits[cluster] > 1]
+    count, examples = count_with_examples(leaking)
     meaning = "Training pairs give these queries' answers away through a chain of links; cut by cluster."
-    return Finding("clusters_across_splits", count, asked, "queries of dev, test and folds", meaning, examples)
+    return Finding("clusters_across_splits", count, total, "queries of dev, test and folds", meaning, examples)
 
 
-def related_duplicates(subject: CheckContext) -> Finding:
+def related_duplicates(context: CheckContext) -> Finding:
     """Duplicate links whose two ends a related link joins as well."""
-    both = "JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target WHERE l.kind = "
-    joined = (
-        f"FROM links l {both}'duplicate' AND (EXISTS (SELECT 1 FROM links r WHERE r.kind = 'related' AND "
-        "r.source = l.source AND r.target = l.target) OR EXISTS (SELECT 1 FROM links r WHERE r.kind = 'related' AND "
-        "r.source = l.target AND r.target = l.source))"
-    )
-    clusters = Clusters.read(subject.view.connection)
+    clusters = context.view.clusters()
     inside = sum(
-        clusters.cluster_of(link.source) == clusters.cluster_of(link.target) for link in subject.view.links("related")
+        clusters.cluster_of(link.source) == clusters.cluster_of(link.target) for link in context.view.links("related")
     )
-    related = subject.fetch_int(f"SELECT COUNT(*) FROM links l {both}'related'")
-    return Finding(
-        "related_duplicates",
-        subject.fetch_int(f"SELECT COUNT(*) {joined}"),
-        subject.fetch_int(f"SELECT COUNT(*) FROM links l {both}'duplicate'"),
-        "duplicate links",
-        "Related links learned from as they are carry these labels; askalike's training signals leave them out.",
-        subject.fetch_examples(f"SELECT l.source || ' → ' || l.target {joined}"),
-        (f"{inside:,} of {related:,} related links are inside a duplicate cluster",) if inside else (),
-    )
+    n_related = count_links(context.view, "related")
+    count, total, examples = related_duplicate_links(context.view, MAX_EXAMPLES)
+    meaning = "Related links learned from as they are carry these labels; askalike's training signals leave them out."
+    details = (f"{inside:,} of {n_related:,} related links are inside a duplicate cluster",) if inside else ()
+    return Finding("related_duplicates", count, total, "duplicate links", meaning, examples, details)
 
 
-def answers_quoting_questions(subject: CheckContext) -> Finding:
+def answers_quoting_questions(context: CheckContext) -> Finding:
     """Answers that hold their question's title, or eight words of its text in a row; of a sample of at most 20,000."""
-    total = subject.fetch_int("SELECT COUNT(*) FROM answers")
+    total = len(context.archive.view("answers"))
     n = min(SAMPLE_SIZE, total)
-    sampled = subject.track(sample_answers(subject.view), total=n, description="answers quoting questions")
-    count, examples = count_with_examples(_quoting_answer_ids(subject, sampled))
+    sampled = context.track(sample_answers(context.view), total=n, description="answers quoting questions")
+    count, examples = count_with_examples(_quoting_answer_ids(context, sampled))
     meaning = "A model of questions and answers learns from these to compare words; know it, or leave them out."
     of = "answers" if total <= SAMPLE_SIZE else "sampled answers"
     return Finding("answers_quoting_questions", count, n, of, meaning, examples)
@@ -140,51 +129,50 @@ class NearDuplicateIndex:
         return sorted(terms, key=lambda term: (self.frequencies[term], term))[:few] if terms else []
 
 
-def _split_groups(subject: CheckContext) -> list[list[str]]:
+def _split_groups(context: CheckContext) -> list[list[str]]:
     """Splits that stand beside each other: the given ones, and the parts of each partition."""
     sets: Mapping[str, list[str]] = defaultdict(list)
-    for name, part in partition_parts(subject.view.connection).items():
+    for name, part in partition_parts(context.view).items():
         sets[part.partition].append(name)
-    return [splits for splits in (imported_splits(subject.view.connection), *sets.values()) if len(splits) > 1]
+    return [splits for splits in (imported_splits(context.view), *sets.values()) if len(splits) > 1]
 
 
 def _is_evaluated(split: str) -> bool:
     return split.rpartition("/")[2] != "train"
 
 
-def _load_split(subject: CheckContext, name: str) -> Split:
-    archive = Archive(Path(subject.view.archive), subject.view.connection)
-    return load_split(archive, name, document_kind(archive, name))
+def _load_split(context: CheckContext, name: str) -> Split:
+    return load_split(context.archive, name, document_kind(context.archive, name))
 
 
-def _split_texts(subject: CheckContext, name: str) -> Iterator[tuple[str, Question]]:
+def _split_texts(context: CheckContext, name: str) -> Iterator[tuple[str, Question]]:
     """The ids and texts that a split knows of: its queries, then what else is relevant to them."""
-    own = _load_split(subject, name)
+    own = _load_split(context, name)
     yield from own.queries.items()
     relevant = {id for judged in own.qrels.values() for id, relevance in judged.items() if relevance > 0}
     for chunk in chunks(sorted(relevant - own.queries.keys())):
-        yield from subject.view.get_questions(chunk).items()
+        yield from context.view.get_questions(chunk).items()
 
 
-def _question_terms(subject: CheckContext, question: Question) -> frozenset[str]:
-    return frozenset(term for field in subject.tokens(question) for term in field)
+def _question_terms(context: CheckContext, question: Question) -> frozenset[str]:
+    return frozenset(term for field in context.tokens(question) for term in field)
 
 
-def _quoting_answer_ids(subject: CheckContext, answers: Iterable[Answer]) -> Iterator[str]:
+def _quoting_answer_ids(context: CheckContext, answers: Iterable[Answer]) -> Iterator[str]:
     """The ids of the answers that quote their question."""
     for chunk in chunks(answers):
-        questions = subject.view.get_questions({answer.question_id for answer in chunk})
+        questions = context.view.get_questions({answer.question_id for answer in chunk})
         known = ((answer, questions[answer.question_id]) for answer in chunk if answer.question_id in questions)
-        yield from (answer.id for answer, question in known if _quotes_question(subject, answer, question))
+        yield from (answer.id for answer, question in known if _quotes_question(context, answer, question))
 
 
-def _quotes_question(subject: CheckContext, answer: Answer, question: Question) -> bool:
-    said = subject.analyzer.plain_text(answer.body, answer.markup)
+def _quotes_question(context: CheckContext, answer: Answer, question: Question) -> bool:
+    said = context.analyzer.plain_text(answer.body, answer.markup)
     title = " ".join(WORD_PATTERN.findall(question.title.casefold()))
     if (
         title.count(" ") + 1 >= MIN_QUOTED_WORDS
         and f" {title} " in f" {' '.join(WORD_PATTERN.findall(said.casefold()))} "
     ):
         return True
-    asked = subject.analyzer.plain_text(question.body, question.markup)
+    asked = context.analyzer.plain_text(question.body, question.markup)
     return not set(word_ngrams(asked)).isdisjoint(word_ngrams(said))

@@ -1,86 +1,56 @@
-"""Checks of references: links, accepted answers, answers and judgements that point at what is not there."""
+"""Checks of references: links, accepted answers, answers and judgements that refer to what is not in the archive."""
 
-from askalike.health.findings import CheckContext, Finding
+from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding
+from askalike.store import integrity
+from askalike.store.integrity import Matches
+from askalike.types import LinkKind
 
-NO_QUESTION_SQL = "NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = {})"
+
+def unanswered_questions(context: CheckContext) -> Finding:
+    """Find questions without an answer, in an archive that has answers."""
+    matches = integrity.unanswered_questions(context.view, MAX_EXAMPLES)
+    meaning = "Who is shown one of these learns nothing from it; answer them, or leave them out of what is shown."
+    return _to_finding("unanswered_questions", matches, "questions", meaning)
 
 
-def unanswered_questions(subject: CheckContext) -> Finding:
-    """Questions without an answer, in an archive that has answers."""
-    rows = "FROM questions q WHERE NOT EXISTS (SELECT 1 FROM answers a WHERE a.question_id = q.id)"
-    has_answers = subject.fetch_int("SELECT EXISTS (SELECT 1 FROM answers)")
-    return Finding(
-        "unanswered_questions",
-        subject.fetch_int(f"SELECT COUNT(*) {rows}") if has_answers else 0,
-        len(subject.view),
-        "questions",
-        "Who is shown one of these learns nothing from it; answer them, or leave them out of what is shown.",
-        subject.fetch_examples(f"SELECT id {rows} ORDER BY number") if has_answers else (),
+def absent_accepted_answers(context: CheckContext) -> Finding:
+    """Find questions whose accepted answer is not in the archive."""
+    matches = integrity.absent_accepted_answers(context.view, MAX_EXAMPLES)
+    meaning = "The answer that was accepted was not imported; import the answers too, or nothing is marked as accepted."
+    return _to_finding("absent_accepted_answers", matches, "accepted answers", meaning)
+
+
+def answers_without_question(context: CheckContext) -> Finding:
+    """Find answers whose question is not in the archive."""
+    matches = integrity.answers_without_question(context.view, MAX_EXAMPLES)
+    meaning = "Their questions were deleted or never imported; import them, or these answers are never found."
+    return _to_finding("answers_without_question", matches, "answers", meaning)
+
+
+def broken_duplicate_links(context: CheckContext) -> Finding:
+    """Find duplicate links that lack an end."""
+    return _find_broken_links(context, "duplicate")
+
+
+def broken_related_links(context: CheckContext) -> Finding:
+    """Find related links that lack an end."""
+    return _find_broken_links(context, "related")
+
+
+def broken_judgements(context: CheckContext) -> Finding:
+    """Find judgements of imported splits whose query or document is not in the archive."""
+    matches = integrity.broken_judgements(context.view, MAX_EXAMPLES)
+    meaning = (
+        "A judged document that is absent can never be found and lowers every measure; import what the set refers to."
     )
+    return _to_finding("broken_judgements", matches, "judgements", meaning)
 
 
-def absent_accepted_answers(subject: CheckContext) -> Finding:
-    """Questions whose accepted answer is not in the archive."""
-    rows = "FROM questions q WHERE accepted_answer_id IS NOT NULL"
-    absent = f"{rows} AND NOT EXISTS (SELECT 1 FROM answers a WHERE a.id = q.accepted_answer_id)"
-    return Finding(
-        "absent_accepted_answers",
-        subject.fetch_int(f"SELECT COUNT(*) {absent}"),
-        subject.fetch_int(f"SELECT COUNT(*) {rows}"),
-        "accepted answers",
-        "The answer that was accepted was not imported; import the answers too, or nothing is marked as accepted.",
-        subject.fetch_examples(f"SELECT id {absent} ORDER BY number"),
-    )
+def _find_broken_links(context: CheckContext, kind: LinkKind) -> Finding:
+    matches = integrity.broken_links(context.view, kind, MAX_EXAMPLES)
+    meaning = "One end was deleted or never imported; these links are kept but not used until the other end comes."
+    return _to_finding(f"broken_{kind}_links", matches, f"{kind} links", meaning)
 
 
-def answers_without_question(subject: CheckContext) -> Finding:
-    """Answers whose question is not in the archive."""
-    absent = f"FROM answers a WHERE {NO_QUESTION_SQL.format('a.question_id')}"
-    return Finding(
-        "answers_without_question",
-        subject.fetch_int(f"SELECT COUNT(*) {absent}"),
-        subject.fetch_int("SELECT COUNT(*) FROM answers"),
-        "answers",
-        "Their questions were deleted or never imported; import them, or these answers are never found.",
-        subject.fetch_examples(f"SELECT id {absent} ORDER BY number"),
-    )
-
-
-def broken_duplicate_links(subject: CheckContext) -> Finding:
-    """Duplicate links that lack one end."""
-    return _find_broken_links(subject, "duplicate")
-
-
-def broken_related_links(subject: CheckContext) -> Finding:
-    """Related links that lack one end."""
-    return _find_broken_links(subject, "related")
-
-
-def broken_judgements(subject: CheckContext) -> Finding:
-    """Lines of given evaluation sets whose query or document is not there."""
-    query = "NOT EXISTS (SELECT 1 FROM queries x WHERE x.split = j.split AND x.id = j.query_id)"
-    answer = "NOT EXISTS (SELECT 1 FROM answers x WHERE x.id = j.document_id)"
-    document = f"CASE j.of WHEN 'answers' THEN {answer} ELSE {NO_QUESTION_SQL.format('j.document_id')} END"
-    absent = f"FROM judgements j WHERE {query} OR {document}"
-    return Finding(
-        "broken_judgements",
-        subject.fetch_int(f"SELECT COUNT(*) {absent}"),
-        subject.fetch_int("SELECT COUNT(*) FROM judgements"),
-        "judgements",
-        "A judged document that is absent can never be found and lowers every measure; import what the set refers to.",
-        subject.fetch_examples(f"SELECT j.split || ': ' || j.query_id || ' → ' || j.document_id {absent}"),
-    )
-
-
-def _find_broken_links(subject: CheckContext, kind: str) -> Finding:
-    absent = (
-        f"FROM links WHERE kind = ?1 AND ({NO_QUESTION_SQL.format('source')} OR {NO_QUESTION_SQL.format('target')})"
-    )
-    return Finding(
-        f"broken_{kind}_links",
-        subject.fetch_int(f"SELECT COUNT(*) {absent}", kind),
-        subject.fetch_int("SELECT COUNT(*) FROM links WHERE kind = ?1", kind),
-        f"{kind} links",
-        "One end was deleted or never imported; these links are kept but not used until the other end comes.",
-        subject.fetch_examples(f"SELECT source || ' → ' || target {absent}", kind),
-    )
+def _to_finding(name: str, matches: Matches, of: str, meaning: str) -> Finding:
+    return Finding(name, matches.matching, matches.total, of, meaning, matches.examples)

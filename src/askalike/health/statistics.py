@@ -1,33 +1,46 @@
-"""What is in an archive: counts, dates, lengths, labels, and what it takes on disk."""
+"""What an archive holds: counts, dates, lengths, labels, and its size on disk."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from askalike.health.lengths import LengthStatistics, answer_lengths, question_lengths
+import numpy as np
+
 from askalike.labels.partitions import Partition, list_partitions
-from askalike.store.archive import DATABASE_FILE, Archive
-from askalike.store.importing import ArchiveSummary, summarise_archive
+from askalike.store import statistics
+from askalike.store.archive import Archive
+from askalike.store.database import DATABASE_FILE
+from askalike.store.samples import sample_answers, sample_questions
+from askalike.store.statistics import ArchiveSummary, SplitSize, count_questions_by
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.sentences import split_sentences
 
 TOP_COUNT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class SplitSize:
-    """A given evaluation set: queries, judged and relevant pairs, and candidates offered, in one split."""
+class LengthDistribution:
+    """How a length is distributed; all values are 0 where there is no text."""
 
-    split: str
-    queries: int
-    judged: int
-    relevant: int
-    candidates: int
+    median: float
+    mean: float
+    p90: float
+
+
+@dataclass(frozen=True, slots=True)
+class LengthStatistics:
+    """Words (the analyzer's tokens) and sentences per text, of `n` texts: all, or a sample of at most 20,000."""
+
+    n: int
+    sampled: bool
+    words: LengthDistribution
+    sentences: LengthDistribution
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveStatistics:
-    """All that `askalike info` prints. Tables of names are the ten commonest, with their counts, falling."""
+    """All that `askalike info` prints. Tables have the ten most frequent values with their counts, falling."""
 
     summary: ArchiveSummary
     unfinished_import: str | None
@@ -51,39 +64,52 @@ class ArchiveStatistics:
 
 
 def compute_statistics(archive: Archive, analyzer: Analyzer | None = None) -> ArchiveStatistics:
-    """Everything at once. Lengths are taken on a seeded sample of at most 20,000 questions and as many answers."""
+    """Compute all statistics. Lengths are measured on a seeded sample of at most 20,000 questions and as many answers."""
     analyzer = analyzer or Analyzer(AnalyzerSettings())
-    first, last = archive.connection.execute("SELECT MIN(created_at), MAX(created_at) FROM questions").fetchone()
+    view = archive.view()
+    first_date, last_date = statistics.date_range(view)
     return ArchiveStatistics(
-        summary=summarise_archive(archive),
-        unfinished_import=_unfinished_source(archive),
-        answered_questions=_fetch_int(archive, "SELECT COUNT(DISTINCT question_id) FROM answers"),
-        related_links=_count_links(archive, "related"),
-        rephrasings=_fetch_int(
-            archive, "SELECT SUM(json_array_length(rephrasings)) FROM questions WHERE rephrasings != '[]'"
-        ),
-        first_date=first,
-        last_date=last,
-        tags=_top_counts(archive, "SELECT tag, COUNT(*) FROM question_tags GROUP BY tag"),
-        distinct_tags=_fetch_int(archive, "SELECT COUNT(DISTINCT tag) FROM question_tags"),
-        categories=_top_counts(archive, _group_by_sql("category")),
-        languages=_top_counts(archive, _group_by_sql("COALESCE(language, ?1)"), archive.view().language),
-        licenses=_top_counts(archive, _group_by_sql("license")),
+        summary=statistics.summarise_archive(view),
+        unfinished_import=statistics.unfinished_import(view),
+        answered_questions=statistics.count_answered_questions(view),
+        related_links=statistics.count_links(view, "related"),
+        rephrasings=statistics.count_rephrasings(view),
+        first_date=first_date,
+        last_date=last_date,
+        tags=count_questions_by(view, "tag", TOP_COUNT),
+        distinct_tags=statistics.count_tags(view),
+        categories=count_questions_by(view, "category", TOP_COUNT),
+        languages=count_questions_by(view, "language", TOP_COUNT, default=view.language),
+        licenses=count_questions_by(view, "license", TOP_COUNT),
         question_lengths=question_lengths(archive, analyzer),
         answer_lengths=answer_lengths(archive, analyzer),
-        splits=tuple(_split_sizes(archive)),
+        splits=tuple(statistics.split_sizes(view)),
         partitions=tuple(list_partitions(archive)),
         size_bytes=disk_sizes(archive.path),
     )
 
 
+def question_lengths(archive: Archive, analyzer: Analyzer) -> LengthStatistics:
+    """Measure the lengths of questions, title and body together."""
+    view = archive.view()
+    texts = (([q.title, analyzer.plain_text(q.body, q.markup)], q.language) for q in sample_questions(view))
+    return _measure_lengths(texts, len(view), analyzer, view.language)
+
+
+def answer_lengths(archive: Archive, analyzer: Analyzer) -> LengthStatistics:
+    """Measure the lengths of answers."""
+    view = archive.view("answers")
+    texts = (([analyzer.plain_text(a.body, a.markup)], None) for a in sample_answers(view))
+    return _measure_lengths(texts, len(view), analyzer, view.language)
+
+
 def disk_sizes(path: Path) -> dict[str, int]:
-    """Bytes on disk of an archive's database, and of each of its indexes and models."""
-    found = {"archive": sum(f.stat().st_size for f in path.glob(f"{DATABASE_FILE}*"))}
+    """Return the bytes on disk of an archive's database, and of each of its indexes and models."""
+    sizes = {"archive": sum(f.stat().st_size for f in path.glob(f"{DATABASE_FILE}*"))}
     for folder in ("index", "models"):
         for child in sorted((path / folder).glob("*")):
-            found[f"{folder}/{child.name}"] = sum(_file_sizes(child))
-    return found
+            sizes[f"{folder}/{child.name}"] = sum(_file_sizes(child))
+    return sizes
 
 
 def _file_sizes(folder: Path) -> Iterator[int]:
@@ -91,37 +117,22 @@ def _file_sizes(folder: Path) -> Iterator[int]:
         yield from (os.lstat(os.path.join(where, name)).st_size for name in names)
 
 
-def _split_sizes(archive: Archive) -> Iterator[SplitSize]:
-    sql = (
-        "SELECT s.split, (SELECT COUNT(*) FROM queries q WHERE q.split = s.split), COUNT(j.relevance), "
-        "COALESCE(SUM(j.relevance > 0), 0), COUNT(j.position) "
-        "FROM (SELECT split FROM queries UNION SELECT split FROM judgements) s "
-        "LEFT JOIN judgements j ON j.split = s.split GROUP BY s.split ORDER BY s.split"
+def _measure_lengths(
+    texts: Iterable[tuple[Sequence[str], str | None]], total: int, analyzer: Analyzer, language: str | None
+) -> LengthStatistics:
+    """Measure texts, each given by its fields and its own language; `total` is the number of all texts."""
+    words: list[int] = []
+    sentences: list[int] = []
+    for fields, text_language in texts:
+        words.append(sum(len(analyzer.analyze(field, text_language or language)) for field in fields))
+        sentences.append(sum(len(split_sentences(field)) for field in fields))
+    is_sampled = len(words) < total
+    return LengthStatistics(len(words), is_sampled, _summarise(words), _summarise(sentences))
+
+
+def _summarise(values: Sequence[int]) -> LengthDistribution:
+    if not values:
+        return LengthDistribution(0.0, 0.0, 0.0)
+    return LengthDistribution(
+        float(np.median(values)), round(float(np.mean(values)), 2), round(float(np.quantile(values, 0.9)), 2)
     )
-    for row in archive.connection.execute(sql):
-        yield SplitSize(*row)
-
-
-def _unfinished_source(archive: Archive) -> str | None:
-    row = archive.connection.execute("SELECT source, finished_at FROM imports ORDER BY number DESC LIMIT 1").fetchone()
-    return str(row[0]) if row and row[1] is None else None
-
-
-def _count_links(archive: Archive, kind: str) -> int:
-    sql = (
-        "SELECT COUNT(*) FROM links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target "
-        "WHERE l.kind = ?"
-    )
-    return _fetch_int(archive, sql, kind)
-
-
-def _group_by_sql(column: str) -> str:
-    return f"SELECT {column}, COUNT(*) FROM questions WHERE {column} IS NOT NULL GROUP BY 1"
-
-
-def _top_counts(archive: Archive, sql: str, *values: str | None) -> dict[str, int]:
-    return dict(archive.connection.execute(f"{sql} ORDER BY 2 DESC, 1 LIMIT {TOP_COUNT}", values).fetchall())
-
-
-def _fetch_int(archive: Archive, sql: str, *values: str) -> int:
-    return int(archive.connection.execute(sql, values).fetchone()[0] or 0)

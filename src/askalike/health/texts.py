@@ -1,67 +1,107 @@
-"""Checks of what an analyzer makes of the texts: label leaks, text without a token, languages it cannot do well."""
+"""Checks of texts: titles, label leaks, texts without a token, and languages that search cannot handle well."""
 
-from collections.abc import Iterator
+import unicodedata
+from array import array
 
-from askalike.health.findings import CheckContext, Finding, count_with_examples
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
+from askalike.store.integrity import question_in_language, questions_without_language
+from askalike.store.statistics import count_questions_by
 from askalike.text.clean import strip_banner
 from askalike.text.language import LANGUAGES
 
 LOUD_SHARE = 0.01
-"""Where this part of the questions cannot be found at all, that is said loudly."""
+"""A finding is loud if more than this share of the questions can never be found."""
 BIGRAM_LANGUAGES = ("ja", "ko", "zh")
 """Languages that need no stemmer: their terms are pairs of characters."""
 UNSEGMENTED_LANGUAGES = ("th", "lo", "km", "my")
-"""Languages written without spaces that are not cut into words."""
+"""Languages written without spaces that the analyzer does not divide into words."""
+
+IntArray = NDArray[np.int64]
 
 
-def leak_banners(subject: CheckContext) -> Finding:
-    """Bodies that open with a banner naming the original question."""
-    questions = subject.questions("leak banners")
+def empty_titles(context: CheckContext) -> Finding:
+    """Find questions whose title is blank."""
+    count, examples = count_with_examples(id for _, id, title in context.titles("empty titles") if not title.strip())
+    meaning = "A question without a title can be found by its body only; give it one, or delete it."
+    return Finding("empty_titles", count, len(context.view), "questions", meaning, examples)
+
+
+def repeated_titles(context: CheckContext) -> Finding:
+    """Find questions whose title an earlier question has too, case, whitespace and final punctuation aside.
+
+    Holds 16 bytes for each question: its docid and the hash of its title.
+    """
+    docids, hashes = array("q"), array("q")
+    for docid, _, title in context.titles("repeated titles"):
+        if plain := normalise_title(title):
+            docids.append(docid)
+            hashes.append(hash(plain))
+    repeats, largest = _find_repeats(np.array(docids, np.int64), np.array(hashes, np.int64))
+    details = tuple(f"{n:,} times: {_read_title(context, docid)}" for docid, n in largest)
+    meaning = (
+        "Questions with one title compete for one place in a ranking; link them as duplicates, merge them, or delete "
+        "the copies."
+    )
+    ids = context.view.ids(repeats[:MAX_EXAMPLES].tolist())
+    examples = tuple(ids[docid] for docid in sorted(ids))
+    return Finding("repeated_titles", len(repeats), len(context.view), "questions", meaning, examples, details)
+
+
+def normalise_title(title: str) -> str:
+    """Return the form in which titles are compared: NFKC, case folded, single spaces, no final `?`, `!` or `.`."""
+    return " ".join(unicodedata.normalize("NFKC", title).casefold().split()).rstrip("?!. ")
+
+
+def leak_banners(context: CheckContext) -> Finding:
+    """Find bodies that open with a banner naming the original question."""
+    questions = context.questions("leak banners")
     count, examples = count_with_examples(q.id for _, q in questions if strip_banner(q.body, q.markup)[1])
     meaning = "The banner gives away the answer that is looked for, and measures come out too high; import again."
-    return Finding("leak_banners", count, len(subject.view), "questions", meaning, examples)
+    return Finding("leak_banners", count, len(context.view), "questions", meaning, examples)
 
 
-def no_tokens(subject: CheckContext) -> Finding:
-    """Questions with text of which the analyzer makes no token: they can never be found."""
-    questions = subject.questions("no tokens")
-    silent = (q.id for _, q in questions if (q.title + q.body).strip() and not any(subject.tokens(q)))
-    count, examples = count_with_examples(silent)
-    n = len(subject.view)
+def no_tokens(context: CheckContext) -> Finding:
+    """Find questions with a text but without a token: no query can retrieve them."""
+    questions = context.questions("no tokens")
+    unsearchable = (q.id for _, q in questions if (q.title + q.body).strip() and not any(context.tokens(q)))
+    count, examples = count_with_examples(unsearchable)
+    n = len(context.view)
     meaning = "No query can find these: they are only signs, code or markup; look at the examples, mend or delete them."
     return Finding("no_tokens", count, n, "questions", meaning, examples, loud=count > LOUD_SHARE * n)
 
 
-def unknown_languages(subject: CheckContext) -> Finding:
-    """Questions of which no language is known, neither their own nor the archive's."""
-    count = 0 if subject.language else subject.fetch_int("SELECT COUNT(*) FROM questions WHERE language IS NULL")
-    sql = "SELECT id FROM questions WHERE language IS NULL ORDER BY number"
+def unknown_languages(context: CheckContext) -> Finding:
+    """Find questions without a language, in an archive without one."""
+    matches = questions_without_language(context.view, MAX_EXAMPLES)
+    count, examples = (0, ()) if context.language else (matches.matching, matches.examples)
     meaning = "They are stemmed as if they were English; say what they are with --language when importing."
-    examples = subject.fetch_examples(sql) if count else ()
-    return Finding("unknown_languages", count, len(subject.view), "questions", meaning, examples)
+    return Finding("unknown_languages", count, matches.total, "questions", meaning, examples)
 
 
-def unsupported_languages(subject: CheckContext) -> Finding:
-    """Questions in a language that has no stemmer here, or whose words are not told apart."""
-    sql = "SELECT COALESCE(language, ?), COUNT(*) FROM questions GROUP BY 1 ORDER BY 2 DESC, 1"
-    counts = subject.view.connection.execute(sql, (subject.language,))
-    weak = {language: n for language, n in counts if language and _limitation(language)}
-    details = tuple(f"{language}: {n:,} questions; {_limitation(language)}" for language, n in weak.items())
+def unsupported_languages(context: CheckContext) -> Finding:
+    """Find questions in a language without a stemmer, or whose words the analyzer does not tell apart."""
+    counts = count_questions_by(context.view, "language", default=context.language)
+    unsupported = {language: n for language, n in counts.items() if language and _limitation(language)}
+    details = tuple(f"{language}: {n:,} questions; {_limitation(language)}" for language, n in unsupported.items())
     meaning = "Search in these languages finds less than it should; encoders that know the language make up for it."
+    examples = (question_in_language(context.view, x, context.language) for x in list(unsupported)[:MAX_EXAMPLES])
     return Finding(
         "unsupported_languages",
-        sum(weak.values()),
-        len(subject.view),
+        sum(unsupported.values()),
+        len(context.view),
         "questions",
         meaning,
-        tuple(_language_examples(subject, tuple(weak))),
+        tuple(filter(None, examples)),
         details,
-        loud=bool(weak),
+        loud=bool(unsupported),
     )
 
 
 def _limitation(language: str) -> str:
-    """What search in a language lacks; empty where it lacks nothing."""
+    """Return what search in a language lacks; empty where it lacks nothing."""
     if language in UNSEGMENTED_LANGUAGES:
         return "written without spaces, its words are not told apart: only whole phrases match"
     if LANGUAGES.get(language) or language in BIGRAM_LANGUAGES:
@@ -69,7 +109,15 @@ def _limitation(language: str) -> str:
     return "no stemmer: a word matches only in the very form it is written in"
 
 
-def _language_examples(subject: CheckContext, languages: tuple[str, ...]) -> Iterator[str]:
-    for language in languages[:5]:
-        sql = "SELECT id FROM questions WHERE COALESCE(language, ?) = ? ORDER BY number LIMIT 1"
-        yield from (id for (id,) in subject.view.connection.execute(sql, (subject.language, language)))
+def _find_repeats(docids: IntArray, hashes: IntArray) -> tuple[IntArray, list[tuple[int, int]]]:
+    """Return the docids of all but the first question of each hash, and the first docid and size of the largest."""
+    _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+    is_repeat = np.ones(len(docids), bool)
+    is_repeat[first] = False
+    shared = sorted((-int(n), int(docids[i])) for i, n in zip(first[counts > 1], counts[counts > 1], strict=True))
+    return docids[is_repeat], [(docid, -size) for size, docid in shared[:MAX_EXAMPLES]]
+
+
+def _read_title(context: CheckContext, docid: int) -> str:
+    questions = context.view.get_questions(context.view.ids([docid]).values())
+    return next(question.title for question in questions.values())

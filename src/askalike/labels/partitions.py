@@ -7,15 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from askalike.clock import now
 from askalike.config import validate_settings
 from askalike.errors import ArchiveError, SettingsError
-from askalike.labels.clusters import Clusters
-from askalike.labels.splits import default_split, document_kind, imported_splits, load_split
+from askalike.labels.splits import default_split, document_kind, load_split
 from askalike.labels.splitters import SPLITTERS, SplitQuery
-from askalike.store.archive import Archive, storage_errors
-from askalike.store.labels import DERIVED_LABELS_SQL, RelevanceLabel, partition_parts, read_labels
-from askalike.store.writer import atomic
+from askalike.store.archive import Archive
+from askalike.store.clusters import Clusters
+from askalike.store.labels import DERIVED_LABELS_SQL, RelevanceLabel, imported_splits, read_labels
+from askalike.store.partitions import (
+    PartitionDefinition,
+    part_by_query,
+    partition_definition,
+    partition_names,
+    partition_parts,
+    store_partition,
+)
 
 NAME_PATTERN = re.compile(r"\w[\w.-]*")
 
@@ -83,8 +89,8 @@ def create_partition(
         source_split or _require_default_split(archive),
     )
     _refuse_cycle(archive, name, source_split)
-    definition = (source_split, method, json.dumps(splitter.model_dump()))
-    stored = archive.connection.execute("SELECT of, way, settings FROM partitions WHERE name = ?", (name,)).fetchone()
+    definition = PartitionDefinition(source_split, method, json.dumps(splitter.model_dump()))
+    stored = partition_definition(archive, name)
     if stored == definition:
         return get_partition(archive, name)
     if stored and not replace:
@@ -92,45 +98,37 @@ def create_partition(
             f"{archive.path}: a partition {name!r} is there, of {get_partition(archive, name).description}; "
             "keep both with --name NAME, or cut it anew with --replace"
         )
-    part_by_query = splitter.assign_parts(_split_queries(archive, source_split))
-    sizes = Counter(part_by_query.values())
+    parts = splitter.assign_parts(_split_queries(archive, source_split))
+    sizes = Counter(parts.values())
     _refuse_empty(archive, source_split, {part: sizes[part] for part in splitter.part_names})
-    _store_partition(archive, name, definition, part_by_query)
+    store_partition(archive, name, definition, parts)
     return get_partition(archive, name)
-
-
-def delete_partition(archive: Archive, name: str) -> None:
-    """Delete a partition, where there is one of that name."""
-    with storage_errors(archive.path), atomic(archive.connection):
-        archive.connection.execute("DELETE FROM partitions WHERE name = ?", (name,))
 
 
 def list_partitions(archive: Archive) -> list[Partition]:
     """Return all partitions, by name."""
-    names = [name for (name,) in archive.connection.execute("SELECT name FROM partitions ORDER BY name")]
-    clusters = Clusters.read(archive.connection) if names else None
+    names = partition_names(archive)
+    clusters = Clusters.read(archive) if names else None
     return [get_partition(archive, name, clusters) for name in names]
 
 
 def get_partition(archive: Archive, name: str, clusters: Clusters | None = None) -> Partition:
     """Return a partition with its sizes as the archive is now. Raises ArchiveError where there is none of that name."""
-    sql = "SELECT of, way, settings FROM partitions WHERE name = ?"
-    row = archive.connection.execute(sql, (name,)).fetchone()
-    if row is None:
+    definition = partition_definition(archive, name)
+    if definition is None:
         raise ArchiveError(f"{archive.path}: no partition is called {name!r}; make it with: askalike split")
-    source_split, method, settings = row
-    part_by_query = dict(archive.connection.execute("SELECT query_id, part FROM parts WHERE partition = ?", (name,)))
+    parts = part_by_query(archive, name)
     labels_by_part: dict[str | None, list[RelevanceLabel]] = defaultdict(list)
-    for label in read_labels(archive.connection, source_split):
-        labels_by_part[part_by_query.get(label.query_id)].append(label)
-    clusters = clusters or Clusters.read(archive.connection)
+    for label in read_labels(archive, definition.source_split):
+        labels_by_part[parts.get(label.query_id)].append(label)
+    clusters = clusters or Clusters.read(archive)
     sizes = tuple(
         _measure_part(split, labels_by_part[part.name], clusters)
-        for split, part in partition_parts(archive.connection).items()
+        for split, part in partition_parts(archive).items()
         if part.partition == name
     )
     left_out = len({label.query_id for label in labels_by_part[None]})
-    return Partition(name, source_split, method, json.loads(settings), sizes, left_out)
+    return Partition(name, definition.source_split, definition.method, definition.settings, sizes, left_out)
 
 
 def _measure_part(split: str, part_labels: Sequence[RelevanceLabel], clusters: Clusters) -> PartSize:
@@ -142,8 +140,8 @@ def _measure_part(split: str, part_labels: Sequence[RelevanceLabel], clusters: C
 
 def _split_queries(archive: Archive, source_split: str) -> list[SplitQuery]:
     queries = load_split(archive, source_split, document_kind(archive, source_split)).queries
-    clusters = Clusters.read(archive.connection)
-    texts = {label.query_id: label.text_id for label in read_labels(archive.connection, source_split)}
+    clusters = Clusters.read(archive)
+    texts = {label.query_id: label.text_id for label in read_labels(archive, source_split)}
     return [
         SplitQuery(id, clusters.cluster_of(text), queries[id].created_at, queries[id].category, queries[id].tags)
         for id, text in texts.items()
@@ -166,7 +164,7 @@ def _check_name(archive: Archive, name: str) -> str:
 
 
 def _refuse_cycle(archive: Archive, name: str, source_split: str) -> None:
-    known = partition_parts(archive.connection)
+    known = partition_parts(archive)
     while part := known.get(source_split):
         if part.partition == name:
             raise SettingsError(
@@ -182,16 +180,6 @@ def _refuse_empty(archive: Archive, source_split: str, sizes: Mapping[str, int])
             f"{archive.path}: a part of {source_split} would be without a query ({counts}); "
             "choose other shares, dates or folds, or a split with more queries; by time these need dates"
         )
-
-
-def _store_partition(
-    archive: Archive, name: str, definition: tuple[str, str, str], part_by_query: Mapping[str, str]
-) -> None:
-    with storage_errors(archive.path), atomic(archive.connection):
-        archive.connection.execute("DELETE FROM partitions WHERE name = ?", (name,))
-        archive.connection.execute("INSERT INTO partitions VALUES (?, ?, ?, ?, ?)", (name, *definition, now()))
-        rows = [(name, query, part) for query, part in part_by_query.items()]
-        archive.connection.executemany("INSERT INTO parts VALUES (?, ?, ?)", rows)
 
 
 def _format_value(value: Any) -> str:

@@ -7,17 +7,13 @@ from askalike.errors import ArchiveError
 from askalike.iteration import chunks
 from askalike.store import labels
 from askalike.store.archive import Archive
-from askalike.store.labels import ANSWERS_SPLIT
-from askalike.store.view import QUESTION_SQL, View, question_from_row
+from askalike.store.labels import ANSWERS_SPLIT, imported_splits
+from askalike.store.partitions import SPLIT_ORDER, part_query_ids, partition_parts
+from askalike.store.view import View
 from askalike.types import Question, Split
 
 DocumentKind = Literal["questions", "answers"]
 T = TypeVar("T")
-
-
-def imported_splits(archive: Archive) -> list[str]:
-    """Return the names of the imported splits: train, dev, test, then the others by name."""
-    return labels.imported_splits(archive.connection)
 
 
 def labelled_splits(archive: Archive, kind: DocumentKind = "questions") -> list[str]:
@@ -28,25 +24,22 @@ def labelled_splits(archive: Archive, kind: DocumentKind = "questions") -> list[
     """
     uncut = uncut_splits(archive, kind)
     judged = {*uncut, *DERIVED_SPLITS} if kind == "questions" else set(uncut)
-    return uncut + [
-        name for name, part in labels.partition_parts(archive.connection).items() if part.source_split in judged
-    ]
+    return uncut + [name for name, part in partition_parts(archive).items() if part.source_split in judged]
 
 
 def document_kind(archive: Archive, name: str) -> DocumentKind:
     """Return what the queries of a split rank: answers for the split `answers` and its parts, else questions."""
-    return "answers" if labels.ranks_answers(archive.connection, name) else "questions"
+    return "answers" if labels.ranks_answers(archive, name) else "questions"
 
 
 def uncut_splits(archive: Archive, kind: DocumentKind = "questions") -> list[str]:
     """Return the names of the labelled splits without the parts of partitions."""
-    sql = "SELECT DISTINCT split FROM judgements WHERE of = ?"
-    judged = {name for (name,) in archive.connection.execute(sql, (kind,))}
+    judged = labels.judged_splits(archive, kind)
     names = [name for name in imported_splits(archive) if name in judged]
     if names:
         return names
     if kind == "answers":
-        return [ANSWERS_SPLIT] * labels.split_exists(archive.connection, ANSWERS_SPLIT)
+        return [ANSWERS_SPLIT] * labels.split_exists(archive, ANSWERS_SPLIT)
     return [name for name, read in DERIVED_SPLITS.items() if next(read(archive), None)]
 
 
@@ -77,13 +70,13 @@ def splits_to_hold_out(archive: Archive, name: str) -> list[str]:
     the source split besides the source split itself. For an imported split they are all imported splits but train.
     For any other split it is the split itself.
     """
-    part = labels.partition_parts(archive.connection).get(name)
+    part = partition_parts(archive).get(name)
     if name in imported_splits(archive):
         return [split for split in imported_splits(archive) if split != "train"]
     if part is None:
         return [name]
-    siblings = [f"{part.partition}/{other}" for other in ("dev", "test")] if part.name in labels.SPLIT_ORDER else [name]
-    known = labels.partition_parts(archive.connection)
+    siblings = [f"{part.partition}/{other}" for other in ("dev", "test")] if part.name in SPLIT_ORDER else [name]
+    known = partition_parts(archive)
     return [split for split in siblings if split in known] + [
         s for s in splits_to_hold_out(archive, part.source_split) if s != part.source_split
     ]
@@ -97,7 +90,7 @@ def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") ->
     judgements and candidates of its source split for its own queries.
     Raises ArchiveError where there is no such split.
     """
-    queries = labels.imported_queries(archive.connection, name)
+    queries = labels.imported_queries(archive, name)
     if queries:
         return Split(
             queries, _imported_qrels(archive, name, kind, queries), _imported_candidates(archive, name, kind, queries)
@@ -106,8 +99,8 @@ def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") ->
         return derived
     if kind == "answers" and name == ANSWERS_SPLIT and (answered := load_answers_split(archive)).queries:
         return answered
-    if part := labels.partition_parts(archive.connection).get(name):
-        return restrict_split(load_split(archive, part.source_split, kind), labels.part_query_ids(archive.connection, part))
+    if part := partition_parts(archive).get(name):
+        return restrict_split(load_split(archive, part.source_split, kind), part_query_ids(archive, part))
     names = ", ".join(labelled_splits(archive, kind)) or "none; import an evaluation set, or duplicate links"
     raise ArchiveError(f"{archive.path}: no split {name!r} with judged {kind}; there are: {names}")
 
@@ -125,8 +118,7 @@ def duplicate_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
 
 def rephrasing_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
     """Yield each rephrasing as a query `QUESTION_ID#N`, N counted from 1, with the id of its question."""
-    for row in archive.connection.execute(f"{QUESTION_SQL} WHERE rephrasings != '[]' ORDER BY number"):
-        question = question_from_row(row)
+    for question in archive.view().rephrased_questions():
         for n, text in enumerate(question.rephrasings, 1):
             yield Question(f"{question.id}#{n}", text, language=question.language), question.id
 
@@ -190,12 +182,8 @@ def restrict_split(parent: Split, query_ids: set[str]) -> Split:
 def _imported_qrels(
     archive: Archive, name: str, kind: DocumentKind, queries: Mapping[str, Question]
 ) -> dict[str, dict[str, int]]:
-    sql = (
-        "SELECT query_id, document_id, relevance FROM judgements "
-        "WHERE split = ? AND of = ? AND relevance IS NOT NULL ORDER BY query_id, document_id"
-    )
     qrels: dict[str, dict[str, int]] = {}
-    for query, document, relevance in archive.connection.execute(sql, (name, kind)):
+    for query, document, relevance in labels.imported_qrels(archive, name, kind):
         if query in queries:
             qrels.setdefault(query, {})[document] = relevance
     return qrels
@@ -204,12 +192,8 @@ def _imported_qrels(
 def _imported_candidates(
     archive: Archive, name: str, kind: DocumentKind, queries: Mapping[str, Question]
 ) -> dict[str, list[str]] | None:
-    sql = (
-        "SELECT query_id, document_id FROM judgements "
-        "WHERE split = ? AND of = ? AND position IS NOT NULL ORDER BY query_id, position, document_id"
-    )
     candidates: dict[str, list[str]] = {id: [] for id in queries}
-    for query, document in archive.connection.execute(sql, (name, kind)):
+    for query, document in labels.imported_candidates(archive, name, kind):
         if query in candidates:
             candidates[query].append(document)
     return candidates if any(candidates.values()) else None

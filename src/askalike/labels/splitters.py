@@ -11,7 +11,8 @@ from typing import Annotated, NamedTuple, Protocol, Self
 from pydantic import Field, model_validator
 
 from askalike.config import Settings
-from askalike.labels.clusters import connected_components, deal_clusters
+from askalike.labels.clusters import deal_clusters
+from askalike.store.clusters import connected_components
 from askalike.store.samples import shuffle_names
 
 TRAIN_DEV_TEST = ("train", "dev", "test")

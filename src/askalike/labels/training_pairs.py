@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from askalike.errors import SettingsError
 from askalike.iteration import chunks
-from askalike.labels.clusters import Clusters
+from askalike.store.clusters import Clusters
 from askalike.store.feedback import training_pairs_from_feedback
 from askalike.store.labels import imported_queries, imported_splits, ranks_answers, read_labels
 from askalike.store.samples import shuffle_names
@@ -116,10 +116,9 @@ def rephrasings(source: SignalSource) -> Iterator[TextPair]:
 
 def judgements(source: SignalSource) -> Iterator[TextPair]:
     """Yield the queries of imported splits with the questions judged relevant to them, held-out clusters left out."""
-    connection = source.view.connection
-    for split in imported_splits(connection):
-        queries = imported_queries(connection, split)
-        labels = (x for x in read_labels(connection, split) if not source.clusters.is_held_out(x.text_id))
+    for split in imported_splits(source.view):
+        queries = imported_queries(source.view, split)
+        labels = (x for x in read_labels(source.view, split) if not source.clusters.is_held_out(x.text_id))
         for chunk in chunks(
             (queries[x.query_id], x.relevant_id) for x in labels if x.relevant_id not in (None, x.query_id)
         ):
@@ -131,7 +130,7 @@ def judgements(source: SignalSource) -> Iterator[TextPair]:
 
 def feedback(source: SignalSource) -> Iterator[TextPair]:
     """Yield queries asked over HTTP with the questions that people marked as asking the same."""
-    relevant = (j for j in training_pairs_from_feedback(source.view.connection, source.view.before) if j.relevant)
+    relevant = (j for j in training_pairs_from_feedback(source.view, source.view.before) if j.relevant)
     for chunk in chunks(relevant):
         questions = source.view.get_questions({j.document_id for j in chunk})
         yield from ((j.query, questions[j.document_id]) for j in chunk if j.document_id in questions)
@@ -166,10 +165,9 @@ def _generate_pairs(source: SignalSource, signals: Sequence[str]) -> Iterator[Tr
 
 def _held_out_answer_clusters(source: SignalSource) -> frozenset[str]:
     """Return the clusters of the questions whose answers a held-out split ranks."""
-    connection = source.view.connection
-    splits = [name for name in source.view.held_out_splits if ranks_answers(connection, name)]
+    splits = [name for name in source.view.held_out_splits if ranks_answers(source.view, name)]
     return frozenset(
-        source.clusters.cluster_of(label.text_id) for name in splits for label in read_labels(connection, name)
+        source.clusters.cluster_of(label.text_id) for name in splits for label in read_labels(source.view, name)
     )
 
 

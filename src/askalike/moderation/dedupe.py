@@ -11,12 +11,12 @@ from askalike.calibration.calibrate import calibrate
 from askalike.calibration.calibration import Calibration, load_calibration
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.proportion import BinomialProportion
-from askalike.labels.clusters import Clusters
 from askalike.moderation.grouping import cluster_pairs, mean_link_probability
 from askalike.moderation.neighbours import PairProbabilities, find_neighbours
 from askalike.rankers import Ranker
 from askalike.rankers.distinct import DistinctRanker
 from askalike.store.archive import Archive
+from askalike.store.clusters import Clusters
 from askalike.types import Progress, Question
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason")
@@ -133,7 +133,7 @@ def _csv_rows(proposal: ClusterProposal) -> Iterator[Sequence[str]]:
 def _measure_agreement(
     archive: Archive, proposals: Sequence[ClusterProposal]
 ) -> tuple[BinomialProportion, BinomialProportion]:
-    clusters = Clusters.read(archive.connection)
+    clusters = Clusters.read(archive)
     pairs = {
         pair for p in proposals for pair in combinations(sorted(q.id for q in p.members), 2)
     }  # fmt: skip

@@ -1,10 +1,8 @@
 """Looks for likely duplicates in an archive, a few questions at a time, and puts them up for people to decide."""
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, field, replace
-from typing import Any, Self
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,10 +13,18 @@ from askalike.clock import now
 from askalike.moderation.dedupe import original_sort_key
 from askalike.moderation.neighbours import MIN_PROBABILITY
 from askalike.rankers import Ranker
-from askalike.store.archive import Archive, storage_errors
+from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals, drop_open_proposals
-from askalike.store.view import question_from_row
-from askalike.store.writer import QUESTION_COLUMNS
+from askalike.store.proposal_scan import (
+    ProposalScan,
+    count_linked_questions,
+    last_docid,
+    load_scan,
+    next_backlog_questions,
+    next_changed_questions,
+    question_from_docid,
+    save_scan,
+)
 from askalike.types import Question
 
 BATCH_SIZE = 4
@@ -31,41 +37,6 @@ MAX_PROPOSALS = 10_000
 """As many wait at a time; the least certain go."""
 MAX_NEW_QUESTIONS = 1_000
 """More new questions than this are looked through with the backlog, the newest first."""
-
-
-@dataclass(slots=True)
-class ProposalScan:
-    """How far the search has come; a new calibration, ranker or setting begins another one.
-
-    All changed after `change`, or in it with a number after `number`, is new; of the backlog all from `below` on is
-    done. `first`: the probabilities of the sample's first hits, None for a question without one; `share`: of questions
-    with a duplicate, by them.
-    """
-
-    fingerprint: str
-    started_at: str
-    change: int
-    docid: int
-    backlog_docid: int
-    sample_probabilities: list[float | None] = field(default_factory=list)
-    duplicate_rate: float | None = None
-
-    @classmethod
-    def load(cls, archive: Archive, fingerprint: str) -> Self:
-        """The one that was interrupted, or a new one."""
-        row = archive.connection.execute("SELECT * FROM proposing WHERE fingerprint = ?", (fingerprint,)).fetchone()
-        if row:
-            return cls(row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), row[6])
-        return cls(fingerprint, now("milliseconds"), *_scan_start(archive))
-
-    def save(self, archive: Archive) -> None:
-        """Remembers it, and no other."""
-        *places, first, share = astuple(self)
-        with storage_errors(archive.path):
-            archive.connection.execute("DELETE FROM proposing WHERE fingerprint != ?", (self.fingerprint,))
-            archive.connection.execute(
-                "INSERT OR REPLACE INTO proposing VALUES (?, ?, ?, ?, ?, ?, ?)", (*places, json.dumps(first), share)
-            )
 
 
 class Proposer:
@@ -89,7 +60,7 @@ class Proposer:
         sweep = self._current_scan()
         if self._calibration and sweep.duplicate_rate is None:
             self._estimate_duplicate_rate(self._calibration, sweep)
-        elif questions := self._next_new_questions(sweep) or self._next_backlog_questions(sweep):
+        elif questions := self._next_new_questions(sweep) or next_backlog_questions(self._archive, sweep, BATCH_SIZE):
             if add_proposals(self._archive, self._find_pairs(questions, sweep)):
                 drop_open_proposals(self._archive, max_open=MAX_PROPOSALS)
         elif sweep.backlog_docid:
@@ -99,7 +70,7 @@ class Proposer:
             )  # what another ranker found, and this one did not
         else:
             return False
-        sweep.save(self._archive)
+        save_scan(self._archive, sweep)
         return True
 
     def _current_scan(self) -> ProposalScan:
@@ -115,7 +86,9 @@ class Proposer:
             )
             fingerprint = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:16]
             if self._scan is None or self._scan.fingerprint != fingerprint:
-                self._scan = ProposalScan.load(self._archive, fingerprint)
+                self._scan = load_scan(self._archive, fingerprint) or ProposalScan(
+                    fingerprint, now("milliseconds"), *_scan_start(self._archive)
+                )
         return self._scan
 
     def _estimate_duplicate_rate(self, calibration: Calibration, scan: ProposalScan) -> None:
@@ -123,50 +96,29 @@ class Proposer:
         done, size = len(scan.sample_probabilities), min(SAMPLE_SIZE, len(self._view))
         top = _scan_start(self._archive)[2] - 1
         for n in range(done, min(done + BATCH_SIZE, size)):
-            asked = map(
-                question_from_row, self._select_questions("number >= ? ORDER BY number", 1 + n * top // size)[:1]
-            )
+            question = question_from_docid(self._archive, 1 + n * top // size)
             told = [
                 p
-                for _, _, features in self._rank_with_features(asked)
+                for _, _, features in self._rank_with_features([question] if question else [])
                 for p in calibration.curve_probabilities(features[:1])
             ]
             scan.sample_probabilities.append(float(told[0]) if told else None)
         if len(scan.sample_probabilities) >= size:
             known = np.array([p for p in scan.sample_probabilities if p is not None], np.float64)
-            least = max(MIN_DUPLICATE_RATE, calibration.base_rate * self._count_linked() / max(len(self._view), 1))
+            least = max(
+                MIN_DUPLICATE_RATE,
+                calibration.base_rate * count_linked_questions(self._archive) / max(len(self._view), 1),
+            )
             scan.duplicate_rate = min(
                 max(estimate_prevalence(known, calibration.base_rate), least), calibration.base_rate
             )
-
-    def _count_linked(self) -> int:
-        """How many questions are known to have a duplicate."""
-        ends = " UNION ".join(f"SELECT {end} AS id FROM links WHERE kind = 'duplicate'" for end in ("source", "target"))
-        return int(
-            self._archive.connection.execute(f"SELECT COUNT(*) FROM questions JOIN ({ends}) USING (id)").fetchone()[0]
-        )
 
     def _next_new_questions(self, scan: ProposalScan) -> list[Question]:
         """Questions that were put or changed since; where there are many, all begins afresh, the newest first."""
         if self._view.count_changed(scan.change) > MAX_NEW_QUESTIONS:
             scan.change, scan.docid, scan.backlog_docid = _scan_start(self._archive)
             return []
-        rows = self._select_questions("(change, number) > (?, ?) ORDER BY change, number", scan.change, scan.docid)
-        if rows:
-            scan.change, scan.docid = rows[-1][-1], rows[-1][0]
-        return list(map(question_from_row, rows))
-
-    def _next_backlog_questions(self, scan: ProposalScan) -> list[Question]:
-        """The next questions of the backlog, from the newest to the oldest."""
-        rows = self._select_questions("number < ? ORDER BY number DESC", scan.backlog_docid)
-        if rows:
-            scan.backlog_docid = rows[-1][0]
-        return list(map(question_from_row, rows))
-
-    def _select_questions(self, condition: str, *values: int) -> list[Any]:
-        """A few questions as `question_of` takes them: the number comes first, the change last."""
-        sql = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)}, change FROM questions WHERE {condition} LIMIT {BATCH_SIZE}"
-        return self._archive.connection.execute(sql, values).fetchall()
+        return next_changed_questions(self._archive, scan, BATCH_SIZE)
 
     def _rank_with_features(self, questions: Iterable[Question]) -> Iterator[tuple[str, list[str], Floats]]:
         """Asked as the questions that the calibration is of."""
@@ -215,6 +167,5 @@ class Proposer:
 
 def _scan_start(archive: Archive) -> tuple[int, int, int]:
     """The last change, the last number, and the number after it."""
-    sql = "SELECT COALESCE(MAX(number), 0) FROM questions"
-    top = int(archive.connection.execute(sql).fetchone()[0])
+    top = last_docid(archive)
     return archive.view().change, top, top + 1

@@ -8,13 +8,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from askalike.clock import now
 from askalike.errors import ArchiveError
 from askalike.moderation.grouping import cluster_pairs
 from askalike.moderation.neighbours import PairProbabilities
-from askalike.store.archive import Archive, storage_errors
-from askalike.store.query_log import UnhelpedQuery, read_unhelped_queries
-from askalike.store.writer import atomic
+from askalike.store.archive import Archive
+from askalike.store.query_log import (
+    UnhelpedQuery,
+    ignore_phrasings,
+    ignored_phrasings,
+    ignored_phrasings_version,
+    read_unhelped_queries,
+    restore_phrasings,
+)
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 
 MIN_COSINE = 0.5
@@ -104,7 +109,7 @@ class GapCache:
 
     def get(self, archive: Archive, *, ignored: bool = False) -> list[Gap]:
         """See `gaps`."""
-        told = archive.connection.execute("SELECT COUNT(*), MAX(ignored_at) FROM ignored_gaps").fetchone()
+        told = ignored_phrasings_version(archive)
         started = time.monotonic()
         if told != self._ignored_state or started >= self._fresh_until:
             self._gaps, self._ignored_state = _find_all_gaps(archive, 0.0), told
@@ -114,23 +119,18 @@ class GapCache:
 
 def ignore_gap(archive: Archive, gap: Gap, ignored_by: str = "") -> None:
     """Leaves a gap out from now on. Kept are digests of its words, not the texts."""
-    at = now("milliseconds")
-    rows = [(digest, at, ignored_by) for digest in gap.members]
-    with storage_errors(archive.path), atomic(archive.connection):
-        archive.connection.executemany("INSERT OR IGNORE INTO ignored_gaps VALUES (?, ?, ?)", rows)
+    ignore_phrasings(archive, gap.members, ignored_by)
 
 
 def restore_gap(archive: Archive, gap: Gap) -> None:
     """Shows a gap again that was ignored."""
-    rows = [(digest,) for digest in gap.members]
-    with storage_errors(archive.path), atomic(archive.connection):
-        archive.connection.executemany("DELETE FROM ignored_gaps WHERE words = ?", rows)
+    restore_phrasings(archive, gap.members)
 
 
 def _find_all_gaps(archive: Archive, min_probability: float) -> list[Gap]:
     """All gaps, the most frequent first."""
     asked = _group_by_words(read_unhelped_queries(archive, min_probability), _build_word_extractor(archive))
-    told = {digest for (digest,) in archive.connection.execute("SELECT words FROM ignored_gaps")}
+    told = ignored_phrasings(archive)
     found = sorted((_build_gap(members, asked, told) for members in _cluster_phrasings(asked)), key=lambda gap: gap.id)
     found.sort(key=lambda gap: (gap.times, gap.last_asked_at), reverse=True)
     return found

@@ -79,7 +79,7 @@ def evaluate_suggestions(
 
 
 def _require_tags(archive: Archive) -> None:
-    if archive.connection.execute("SELECT 1 FROM question_tags LIMIT 1").fetchone() is None:
+    if not archive.view().has_tags:
         raise ArchiveError(f"{archive.path}: no question has a tag, so there is none to suggest")
 
 

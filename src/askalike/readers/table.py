@@ -1,11 +1,10 @@
 """Reads tables of questions and answers: CSV, TSV, JSON lines or JSON, gzipped or not, one question a row."""
 
 import re
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -14,6 +13,7 @@ from askalike.readers._exported import read_csv_export, read_export_facts
 from askalike.readers._rows import TABLE_PATTERNS, ColumnMapping, read_table
 from askalike.readers._source import SourceFiles, find_files
 from askalike.readers._values import derive_id, parse_optional_utc, split_cell, to_text
+from askalike.store.first_texts import FirstTextStore
 from askalike.types import Answer, Link, LocatedRecord, Question, Record
 
 USUAL_COLUMNS = {
@@ -80,7 +80,7 @@ class TableReader(Settings):
             yield from read_table(source, files, columns, parse, list_path=self.records, quotes=self.quotes)
 
     def _build_records(
-        self, first_texts: "FirstTextStore", source: SourceFiles, cells: Mapping[str, Any]
+        self, first_texts: FirstTextStore, source: SourceFiles, cells: Mapping[str, Any]
     ) -> list[Record]:
         """Return a question with its answers and links. Raises KeyError or ValueError."""
         title = to_text(cells.get("question"))
@@ -109,7 +109,7 @@ class TableReader(Settings):
         )
         return [question, *answers, *(Link(id, target) for target in split_cell(cells.get("duplicate_of")))]
 
-    def _choose_id(self, given: str, derived: str, first_texts: "FirstTextStore", source: SourceFiles) -> str:
+    def _choose_id(self, given: str, derived: str, first_texts: FirstTextStore, source: SourceFiles) -> str:
         """Return the given id, unless an earlier row with another text has it; `derived` is made from the text."""
         if not given:
             return derived
@@ -118,28 +118,6 @@ class TableReader(Settings):
             return given
         source.note(REPEATED_ID_NOTE)
         return f"{given}#{derived}"
-
-
-class FirstTextStore:
-    """The first text under each id, as a short hash, in a temporary database that SQLite writes to disk as it grows."""
-
-    def __init__(self) -> None:
-        self._connection = sqlite3.connect("", isolation_level=None)
-        self._connection.execute("PRAGMA journal_mode = OFF")
-        self._connection.execute("CREATE TABLE first (id TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID")
-        self._connection.execute("BEGIN")
-
-    def get_or_add(self, id: str, text: str) -> str:
-        """Return the text that came first under the id, which is this one if none did before."""
-        if self._connection.execute("INSERT OR IGNORE INTO first VALUES (?, ?)", (id, text)).rowcount:
-            return text
-        return str(self._connection.execute("SELECT text FROM first WHERE id = ?", (id,)).fetchone()[0])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
 
 
 def _split_answers(value: Any) -> list[str]:

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from askalike.errors import ArchiveError
-from askalike.store import labels
-from askalike.store.migrations import migrate
-from askalike.store.view import View
+from askalike.store.database import DATABASE_FILE, connect, storage_errors
+from askalike.store.labels import split_exists
+from askalike.store.view import CommittedView, View
 from askalike.store.writer import ArchiveWriter
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
-
-DATABASE_FILE = "archive.sqlite"
 
 
 class Archive:
@@ -22,7 +20,7 @@ class Archive:
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
-        self.connection = connection
+        self._connection = connection
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -32,7 +30,7 @@ class Archive:
             raise ArchiveError(
                 f"{path}: not an archive (no {DATABASE_FILE} in it); make one with: askalike import READER PATH -o {path}"
             )
-        return cls(path, _connect(path))
+        return cls(path, connect(path))
 
     @classmethod
     def create(cls, path: str | Path) -> Self:
@@ -46,11 +44,11 @@ class Archive:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ArchiveError(f"{path}: cannot be made ({error.strerror}); choose another place") from None
-        return cls(path, _connect(path))
+        return cls(path, connect(path))
 
     def close(self) -> None:
         """Closes the database. The archive must not be used afterwards."""
-        self.connection.close()
+        self._connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -73,16 +71,20 @@ class Archive:
         questions `withheld` (ids) that it will be asked.
         Raises ArchiveError where one of them is not there.
         """
-        if absent := [name for name in held_out_splits if not labels.split_exists(self.connection, name)]:
+        if absent := [name for name in held_out_splits if not split_exists(self, name)]:
             raise ArchiveError(f"{self.path}: no split {', '.join(map(repr, absent))} to hide; see: askalike info")
         return View(
-            self.connection, str(self.path), kind, before, group, tuple(held_out_splits), frozenset(excluded_ids)
+            self._connection, str(self.path), kind, before, group, tuple(held_out_splits), frozenset(excluded_ids)
         )
+
+    def committed_view(self) -> CommittedView:
+        """Return all questions as they were last indexed, for those who search while another process indexes."""
+        return CommittedView(self._connection, str(self.path))
 
     @contextmanager
     def open_writer(self, import_number: int | None = None) -> Iterator[ArchiveWriter]:
         """A writer that commits in batches; what it was given is on disk once the block ends without an error."""
-        writer = ArchiveWriter(self.connection, import_number)
+        writer = ArchiveWriter(self._connection, import_number)
         with storage_errors(self.path):
             yield writer
             writer.flush()
@@ -97,53 +99,15 @@ class Archive:
     def delete(self, ids: Iterable[str]) -> int:
         """Deletes questions with their answers and links; returns how many there were."""
         with storage_errors(self.path):
-            return ArchiveWriter(self.connection).delete(list(ids))
+            return ArchiveWriter(self._connection).delete(list(ids))
 
     @property
     def meta(self) -> Mapping[str, Any]:
         """What is known of the archive as a whole: name, language, licence, source."""
-        return {k: json.loads(v) for k, v in self.connection.execute("SELECT key, value FROM meta")}
+        return self.view().meta
 
     def set_meta(self, **values: Any) -> None:
         """Keeps facts about the archive as a whole; any JSON value."""
         rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
         with storage_errors(self.path):
-            self.connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
-
-
-@contextmanager
-def storage_errors(path: Path) -> Iterator[None]:
-    """Turns what SQLite says of disks, locks and damage into an ArchiveError that says what to do."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        advice = {
-            "database or disk is full": "free some space and repeat; what was committed before is safe",
-            "disk I/O error": "the disk may be full or failing: free some space and repeat",
-            "database is locked": "another process is writing; wait for it and repeat",
-            "attempt to write a readonly database": "the directory is read-only; change its permissions",
-        }
-        raise ArchiveError(f"{path}: {error}; {advice.get(str(error), 'repeat, or restore a backup')}") from None
-    except UnicodeEncodeError as error:
-        raise ArchiveError(
-            f"{path}: {error.object[:60]!r} holds a lone surrogate, which cannot be stored; replace it, nothing of its "
-            "batch was written"
-        ) from None
-    except sqlite3.DatabaseError as error:
-        raise ArchiveError(
-            f"{path / DATABASE_FILE}: {error}; it is damaged or no SQLite file; restore a backup"
-        ) from None
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    with storage_errors(path):
-        connection = sqlite3.connect(path / DATABASE_FILE, timeout=30, isolation_level=None, check_same_thread=False)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("PRAGMA cache_size = -65536")
-            migrate(connection, str(path))
-        except BaseException:
-            connection.close()
-            raise
-    return connection
+            self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)

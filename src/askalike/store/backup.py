@@ -22,8 +22,9 @@ from typing import Any
 from askalike.clock import now
 from askalike.errors import ArchiveError
 from askalike.files import fsync_path
-from askalike.store.archive import DATABASE_FILE, Archive, storage_errors
+from askalike.store.archive import Archive
 from askalike.store.content import content_hash
+from askalike.store.database import DATABASE_FILE, storage_errors
 from askalike.store.migrations import MIGRATIONS
 
 FORMAT_VERSION = 1
@@ -59,7 +60,7 @@ def backup(directory: Path, file: Path) -> BackupManifest:
         content, packed = new / "content", new / "packed"
         shutil.copytree(directory, content, ignore=_ignore_rebuildable(directory))
         with closing(sqlite3.connect(content / DATABASE_FILE)) as copy:
-            archive.connection.backup(copy)  # one transaction's state; it keeps no writer waiting
+            archive._connection.backup(copy)  # one transaction's state; it keeps no writer waiting
         about = _build_manifest(content)
         _pack(packed, about, content)
         fsync_path(packed)

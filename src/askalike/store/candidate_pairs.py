@@ -6,9 +6,9 @@ from typing import Any, Literal, get_args
 
 from askalike.clock import now
 from askalike.errors import ArchiveError
-from askalike.store.archive import Archive, storage_errors
+from askalike.store.archive import Archive
+from askalike.store.database import change_transaction, fetch_int, storage_errors, write_transaction
 from askalike.store.editing import MissingRecordError, delete_link_row, insert_link_row
-from askalike.store.writer import atomic, change_transaction
 from askalike.types import Link
 
 ProposalState = Literal["open", "accepted", "rejected", "skipped"]
@@ -84,9 +84,9 @@ def add_proposals(archive: Archive, pairs: Iterable[CandidatePair]) -> int:
         "found_at = excluded.found_at WHERE state IN ('open', 'skipped')"
     )
     rows = [(f.question, f.other, f.probability, f.score, f.model, now("milliseconds")) for f in pairs]
-    with storage_errors(archive.path), atomic(archive.connection):
+    with write_transaction(archive) as connection:
         before = _count_proposals(archive)
-        archive.connection.executemany(sql, rows)
+        connection.executemany(sql, rows)
         return _count_proposals(archive) - before
 
 
@@ -97,7 +97,7 @@ def drop_open_proposals(archive: Archive, *, max_open: int | None = None, found_
     )
     sql = f"DELETE FROM proposals WHERE state = 'open' AND (found_at < ?1 OR ?2 IS NOT NULL AND number IN ({beyond}))"
     with storage_errors(archive.path):
-        return archive.connection.execute(sql, (found_before, max_open)).rowcount
+        return archive._connection.execute(sql, (found_before, max_open)).rowcount
 
 
 def pending_proposals(archive: Archive, limit: int = 1) -> list[PairProposal]:
@@ -123,12 +123,14 @@ def list_proposals(
         f"SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.state = ?1{where}{waits if state in ('open', 'skipped') else ''} "
         f"ORDER BY {order} LIMIT ?2"
     )
-    return [PairProposal(*row) for row in archive.connection.execute(sql, (state, limit, *values))]
+    return [PairProposal(*row) for row in archive._connection.execute(sql, (state, limit, *values))]
 
 
 def get_proposal(archive: Archive, id: int) -> PairProposal:
     """A proposal. Raises MissingError where there is none."""
-    row = archive.connection.execute(f"SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.number = ?", (id,)).fetchone()
+    row = archive._connection.execute(
+        f"SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.number = ?", (id,)
+    ).fetchone()
     if row is None:
         raise MissingRecordError(f"there is no proposal {id}")
     return PairProposal(*row)
@@ -136,7 +138,7 @@ def get_proposal(archive: Archive, id: int) -> PairProposal:
 
 def count_by_state(archive: Archive) -> dict[ProposalState, int]:
     """How many there are in each state, those included that have settled themselves."""
-    found = dict(archive.connection.execute("SELECT state, COUNT(*) FROM proposals GROUP BY state"))
+    found = dict(archive._connection.execute("SELECT state, COUNT(*) FROM proposals GROUP BY state"))
     return {state: found.get(state, 0) for state in PROPOSAL_STATES}
 
 
@@ -146,7 +148,7 @@ def latest_decision(archive: Archive, decided_by: str | None = None) -> PairProp
         f"SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.state != 'open' AND (p.by = ?1 OR ?1 IS NULL) "
         "ORDER BY p.decided_at DESC, p.number DESC LIMIT 1"
     )
-    row = archive.connection.execute(sql, (decided_by,)).fetchone()
+    row = archive._connection.execute(sql, (decided_by,)).fetchone()
     return PairProposal(*row) if row else None
 
 
@@ -159,15 +161,15 @@ def decide_proposal(archive: Archive, id: int, decision: ProposalDecision, decid
         "UPDATE proposals AS p SET state = ?2, decided_at = ?3, by = ?4, linked = 0 WHERE number = ?1 "
         f"AND state IN ('open', 'skipped') AND {BOTH_EXIST_SQL}"
     )
-    with storage_errors(archive.path), change_transaction(archive.connection):
-        if not archive.connection.execute(
+    with storage_errors(archive.path), change_transaction(archive._connection):
+        if not archive._connection.execute(
             sql, (id, STATE_AFTER_DECISION[decision], now("milliseconds"), decided_by)
         ).rowcount:
             raise AlreadyDecidedError(
                 f"proposal {id} is {get_proposal(archive, id).state}, or a question of it has gone"
             )
-        if decision == "accept" and insert_link_row(archive.connection, _duplicate_link(archive, id)):
-            archive.connection.execute("UPDATE proposals SET linked = 1 WHERE number = ?", (id,))
+        if decision == "accept" and insert_link_row(archive._connection, _duplicate_link(archive, id)):
+            archive._connection.execute("UPDATE proposals SET linked = 1 WHERE number = ?", (id,))
         return get_proposal(archive, id)
 
 
@@ -180,10 +182,10 @@ def undo_decision(archive: Archive, id: int) -> PairProposal:
         "UPDATE proposals SET state = 'open', decided_at = NULL, by = NULL, linked = 0 "
         "WHERE number = ? AND state != 'open'"
     )
-    with storage_errors(archive.path), change_transaction(archive.connection):
-        if archive.connection.execute("SELECT linked FROM proposals WHERE number = ?", (id,)).fetchone() == (1,):
-            delete_link_row(archive.connection, _duplicate_link(archive, id))
-        if not archive.connection.execute(sql, (id,)).rowcount:
+    with storage_errors(archive.path), change_transaction(archive._connection):
+        if archive._connection.execute("SELECT linked FROM proposals WHERE number = ?", (id,)).fetchone() == (1,):
+            delete_link_row(archive._connection, _duplicate_link(archive, id))
+        if not archive._connection.execute(sql, (id,)).rowcount:
             raise AlreadyDecidedError(
                 f"proposal {id} is {get_proposal(archive, id).state}: there is nothing to take back"
             )
@@ -211,4 +213,4 @@ def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) 
 
 
 def _count_proposals(archive: Archive) -> int:
-    return int(archive.connection.execute("SELECT COUNT(*) FROM proposals").fetchone()[0])
+    return fetch_int(archive, "SELECT COUNT(*) FROM proposals")

@@ -22,9 +22,9 @@ def content_hash(archive: Archive) -> str:
     """
     total = sum(_row_hash("meta", [key, archive.meta.get(key)]) for key in HASHED_META_KEYS)
     for table in HASHED_TABLES:
-        columns = [name for _, name, *_ in archive.connection.execute(f"PRAGMA table_info({table})")]
+        columns = [name for _, name, *_ in archive._connection.execute(f"PRAGMA table_info({table})")]
         kept = ", ".join(f'"{name}"' for name in columns if name not in BOOKKEEPING_COLUMNS)
-        total += sum(_row_hash(table, row) for row in archive.connection.execute(f"SELECT {kept} FROM {table}"))
+        total += sum(_row_hash(table, row) for row in archive._connection.execute(f"SELECT {kept} FROM {table}"))
     return f"{total % 2**HASH_BITS:0{HASH_BITS // 4}x}"
 
 

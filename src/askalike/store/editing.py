@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from askalike.errors import ArchiveError
-from askalike.store.archive import Archive, storage_errors
+from askalike.store.archive import Archive
+from askalike.store.database import change_transaction, storage_errors
 from askalike.store.view import ANSWER_SQL, answer_from_row
-from askalike.store.writer import change_transaction
 from askalike.text.clean import plain_text
 from askalike.text.language import detect_language
 from askalike.types import Answer, Link, Question
@@ -53,16 +53,16 @@ def put_question_with_answer(archive: Archive, question: Question, answer: Answe
 
 def delete_answer(archive: Archive, id: str) -> bool:
     """Deletes an answer; whether it was there."""
-    with storage_errors(archive.path), change_transaction(archive.connection) as change:
+    with storage_errors(archive.path), change_transaction(archive._connection) as change:
         gone = "INSERT INTO deletions SELECT ?, 'answers', number FROM answers WHERE id = ?"
-        archive.connection.execute(gone, (change, id))
-        return archive.connection.execute("DELETE FROM answers WHERE id = ?", (id,)).rowcount > 0
+        archive._connection.execute(gone, (change, id))
+        return archive._connection.execute("DELETE FROM answers WHERE id = ?", (id,)).rowcount > 0
 
 
 def delete_link(archive: Archive, link: Link) -> bool:
     """Deletes a link; whether it was there."""
-    with storage_errors(archive.path), change_transaction(archive.connection):
-        return delete_link_row(archive.connection, link)
+    with storage_errors(archive.path), change_transaction(archive._connection):
+        return delete_link_row(archive._connection, link)
 
 
 def insert_link_row(connection: sqlite3.Connection, link: Link) -> bool:
@@ -79,7 +79,7 @@ def delete_link_row(connection: sqlite3.Connection, link: Link) -> bool:
 
 def get_answer(archive: Archive, id: str) -> Answer | None:
     """The answer with that id, if it is there."""
-    row = archive.connection.execute(f"{ANSWER_SQL} WHERE a.id = ?", (id,)).fetchone()
+    row = archive._connection.execute(f"{ANSWER_SQL} WHERE a.id = ?", (id,)).fetchone()
     return answer_from_row(row) if row else None
 
 
@@ -90,7 +90,7 @@ def get_links(archive: Archive, question_id: str, kind: Literal["duplicate", "re
         "JOIN questions t ON t.id = l.target WHERE (l.source = ?1 OR l.target = ?1) AND (l.kind = ?2 OR ?2 IS NULL) "
         "ORDER BY s.number, t.number, l.kind"
     )
-    return [Link(*row) for row in archive.connection.execute(sql, (question_id, kind))]
+    return [Link(*row) for row in archive._connection.execute(sql, (question_id, kind))]
 
 
 def _referenced_question_ids(records: Iterable[Question | Answer | Link]) -> set[str]:
@@ -118,7 +118,7 @@ def _existing_keys(archive: Archive, records: Sequence[Question | Answer | Link]
     among = json.dumps([_record_key(r)[0] for r in records])
     first = columns.partition(",")[0]
     sql = f"SELECT {columns} FROM {table} WHERE {first} IN (SELECT value FROM json_each(?))"
-    return set(archive.connection.execute(sql, (among,)))
+    return set(archive._connection.execute(sql, (among,)))
 
 
 def _with_detected_language(archive: Archive, question: Question) -> Question:

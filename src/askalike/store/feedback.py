@@ -1,11 +1,10 @@
-"""What people said of pairs: that a question shown to them asks what they asked, or does not; and what moderators did.
+"""What people said of pairs of questions: users' verdicts on search results, and moderators' decisions on proposals.
 
-Some of it is held out: never learned from, so that rankers can be compared on it.
+Some of it is held out: it is never learned from, so that rankers can be compared on it.
 """
 
 import csv
 import hashlib
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +12,13 @@ from typing import NamedTuple
 
 from askalike.errors import InputError
 from askalike.store.archive import Archive
+from askalike.store.database import Database
 from askalike.types import Question, Split
 
 EXPORT_COLUMNS = ("query_id", "query", "candidate_id", "candidate", "label", "verdict", "given_at")
-"""Of an export; the reader `pairs` takes the first five."""
+"""The columns of an export; the reader `pairs` uses the first five."""
 HELD_OUT_ONE_IN = 3
-"""One in so many questions of the archive: what was said of it is held out."""
+"""One in this many questions of the archive has its verdicts held out."""
 VERDICTS_SQL = """
     SELECT 'asked-' || MIN(number) OVER (PARTITION BY title, body), title, body, document, verdict, given_at FROM (
         SELECT number, title, body, chosen AS document, verdict, given_at FROM feedback
@@ -35,7 +35,7 @@ POSITIVE_VERDICTS = ("accept", "accepted")
 
 
 class PairVerdict(NamedTuple):
-    """What somebody said once of a pair: the text that was asked, a question of the archive, whether it is the same."""
+    """One verdict on a pair: the query, the id of a question of the archive, and whether it asks the same."""
 
     query: Question
     document_id: str
@@ -45,31 +45,31 @@ class PairVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """All that was said of a pair taken together: right where more said so than did not."""
+    """All verdicts on a pair taken together: `relevant` where more were positive than negative."""
 
     query: Question
     document_id: str
     relevant: bool
 
 
-def read_verdicts(connection: sqlite3.Connection, include_decisions: bool = True) -> Iterator[PairVerdict]:
-    """All that was said, the oldest first; then, with `decisions`, what moderators decided on likely duplicates.
+def read_verdicts(database: Database, include_decisions: bool = True) -> Iterator[PairVerdict]:
+    """Yield the verdicts of users, the oldest first, then the decisions of moderators.
 
-    A text that was asked has an id of its own, `asked-N`, the same each time, and as its date when that was said.
+    A query has the id `asked-N`, the same for the same text, and the date of its verdict.
     """
     for sql in (VERDICTS_SQL, DECISIONS_SQL) if include_decisions else (VERDICTS_SQL,):
-        for id, title, body, document, verdict, at in connection.execute(sql):
+        for id, title, body, document, verdict, at in database._connection.execute(sql):
             yield PairVerdict(Question(id, title, body, created_at=at), document, verdict in POSITIVE_VERDICTS, verdict)
 
 
-def judged_pairs(connection: sqlite3.Connection, before: str | None = None) -> list[JudgedPair]:
-    """The pairs of an asked text and a question that most called right, or wrong; none where they are at odds.
+def judged_pairs(database: Database, before: str | None = None) -> list[JudgedPair]:
+    """Return the pairs with a majority of positive, or of negative, verdicts of users; ties are left out.
 
-    `before`: only what was said before that date.
+    before: only verdicts before this date count.
     """
     votes: dict[tuple[str, str], int] = {}
     queries: dict[str, Question] = {}
-    for verdict in read_verdicts(connection, include_decisions=False):
+    for verdict in read_verdicts(database, include_decisions=False):
         if before is None or (verdict.query.created_at or "") < before:
             pair = verdict.query.id, verdict.document_id
             votes[pair] = votes.get(pair, 0) + (1 if verdict.relevant else -1)
@@ -78,54 +78,53 @@ def judged_pairs(connection: sqlite3.Connection, before: str | None = None) -> l
 
 
 def is_held_out(document_id: str) -> bool:
-    """Whether what was said of a question of the archive, by its id, is never learned from."""
+    """Return whether verdicts on a question of the archive, given by its id, are never learned from."""
     return hashlib.blake2b(document_id.encode(), digest_size=1).digest()[0] % HELD_OUT_ONE_IN == 0
 
 
-def training_pairs_from_feedback(connection: sqlite3.Connection, before: str | None = None) -> list[JudgedPair]:
-    """What may be learned from: nothing of a text that is among those to compare on."""
-    return [j for j, kept in _mark_held_out(judged_pairs(connection, before)) if not kept]
+def training_pairs_from_feedback(database: Database, before: str | None = None) -> list[JudgedPair]:
+    """Return the judged pairs that may be learned from: none with a held-out query."""
+    return [pair for pair, held_out in _mark_held_out(judged_pairs(database, before)) if not held_out]
 
 
 def held_out_feedback_split(archive: Archive) -> Split:
-    """The texts held out, with the questions that are right for them; those without one in the archive are left out."""
+    """Return the held-out queries with the questions relevant to them; queries without one in the archive are left out."""
     queries: dict[str, Question] = {}
     qrels: dict[str, dict[str, int]] = {}
-    there = archive.view()
-    found = [j for j, kept in _mark_held_out(judged_pairs(archive.connection)) if kept and j.relevant]
-    known = there.docids({j.document_id for j in found})
-    for one in found:
-        if one.document_id in known:
-            queries[one.query.id] = one.query
-            qrels.setdefault(one.query.id, {})[one.document_id] = 1
+    pairs = [pair for pair, held_out in _mark_held_out(judged_pairs(archive)) if held_out and pair.relevant]
+    present = archive.view().docids({pair.document_id for pair in pairs})
+    for pair in pairs:
+        if pair.document_id in present:
+            queries[pair.query.id] = pair.query
+            qrels.setdefault(pair.query.id, {})[pair.document_id] = 1
     return Split(queries, qrels)
 
 
-def rejected_documents(connection: sqlite3.Connection) -> Mapping[str, list[str]]:
-    """Asked text, or question, by its id → questions that people said are not the same; nothing that is held out."""
-    found: dict[str, list[str]] = {}
-    for one in training_pairs_from_feedback(connection):
-        if not one.relevant:
-            found.setdefault(one.query.id, []).append(one.document_id)
-    for verdict in read_verdicts(connection):
+def rejected_documents(database: Database) -> Mapping[str, list[str]]:
+    """Map the id of a query or question to the questions that people rejected for it, held-out queries excepted."""
+    rejected: dict[str, list[str]] = {}
+    for pair in training_pairs_from_feedback(database):
+        if not pair.relevant:
+            rejected.setdefault(pair.query.id, []).append(pair.document_id)
+    for verdict in read_verdicts(database):
         if verdict.verdict == "rejected":
-            found.setdefault(verdict.query.id, []).append(verdict.document_id)
-    return found
+            rejected.setdefault(verdict.query.id, []).append(verdict.document_id)
+    return rejected
 
 
 def export_feedback(archive: Archive, path: Path) -> int:
-    """Writes every verdict whose question is there as a row of CSV that `import pairs` reads; returns how many.
+    """Write every verdict whose question still exists as a CSV row for `import pairs`; return the number of rows.
 
-    Label 1 is right and 0 wrong. Raises InputError where the file cannot be written.
+    The label is 1 for a positive verdict and 0 for a negative one. Raises InputError where the file cannot be written.
     """
     view, rows = archive.view(), 0
     try:
         with open(path, "w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
             table.writerow(EXPORT_COLUMNS)
-            for query, document, right, verdict in read_verdicts(archive.connection):
+            for query, document, relevant, verdict in read_verdicts(archive):
                 for text in view.get_questions([document]).values():
-                    row = (query.id, query.title, document, text.title, int(right), verdict, query.created_at)
+                    row = (query.id, query.title, document, text.title, int(relevant), verdict, query.created_at)
                     table.writerow(row)
                     rows += 1
     except OSError as error:
@@ -134,7 +133,7 @@ def export_feedback(archive: Archive, path: Path) -> int:
 
 
 def _mark_held_out(pairs: Iterable[JudgedPair]) -> Iterator[tuple[JudgedPair, bool]]:
-    """Each with whether it is held out: an asked text is, where anything right for it is."""
+    """Yield each pair with whether its query is held out, as it is where a question relevant to it is."""
     listed = list(pairs)
-    kept = {j.query.id for j in listed if j.relevant and is_held_out(j.document_id)}
-    return ((j, j.query.id in kept) for j in listed)
+    held_out = {pair.query.id for pair in listed if pair.relevant and is_held_out(pair.document_id)}
+    return ((pair, pair.query.id in held_out) for pair in listed)

@@ -6,16 +6,18 @@ same import again completes it.
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from askalike.clock import now
 from askalike.errors import ArchiveError, InputError
-from askalike.store.archive import DATABASE_FILE, Archive, storage_errors
+from askalike.store.archive import Archive
+from askalike.store.database import DATABASE_FILE, fetch_int, storage_errors
 from askalike.store.languages import LanguageAssigner
+from askalike.store.statistics import ArchiveSummary, summarise_archive
 from askalike.store.writer import BATCH_SIZE, ArchiveWriter
 from askalike.types import Answer, EvaluationQuery, LocatedRecord, Place, Question, Record, RejectedRow
 
@@ -28,43 +30,6 @@ class RecordSource(Protocol):
     notes: Counter[str]
     facts: dict[str, Any]
     ids_are_given: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveSummary:
-    """What an archive holds: duplicate links count where both ends are there; rejected and notes are the last import's.
-
-    `finished` is False where the last import was cut off.
-    """
-
-    questions: int
-    answers: int
-    duplicate_links: int
-    rejected: int
-    queries: int = 0
-    judgements: int = 0
-    finished: bool = True
-    notes: Mapping[str, int] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.questions} questions, {self.answers} answers, {self.duplicate_links} duplicate links, "
-            f"{self.rejected} rejected"
-        )
-
-
-def summarise_archive(archive: Archive) -> ArchiveSummary:
-    """Counts the archive as it is now."""
-    last = archive.connection.execute(
-        "SELECT rejected, finished_at IS NOT NULL, notes FROM imports ORDER BY number DESC LIMIT 1"
-    ).fetchone() or (0, True, "{}")
-    duplicates = (
-        "SELECT COUNT(*) FROM links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target "
-        "WHERE l.kind = 'duplicate'"
-    )
-    count = {table: f"SELECT COUNT(*) FROM {table}" for table in ("questions", "answers", "queries", "judgements")}
-    held = {name: _fetch_int(archive, sql) for name, sql in {**count, "duplicate_links": duplicates}.items()}
-    return ArchiveSummary(**held, rejected=last[0], finished=bool(last[1]), notes=json.loads(last[2]))
 
 
 @contextmanager
@@ -177,7 +142,7 @@ class _Importer:
             raise InputError(f"{first.path}, line {first.line}: {first.reason}; --strict stops at the first such row")
 
     def _refuse_if_empty(self) -> None:
-        if self._question_count and _fetch_int(self._archive, "SELECT EXISTS (SELECT 1 FROM questions)"):
+        if self._question_count and fetch_int(self._archive, "SELECT EXISTS (SELECT 1 FROM questions)"):
             return
         self._finish_import(finished=False)
         first = self._rejects.first
@@ -185,7 +150,7 @@ class _Importer:
         raise InputError(f"{self._paths}: no question in it; {why or f'is it what the reader {self._reader} expects?'}")
 
     def _error_with_kept_count(self, error: InputError) -> InputError:
-        kept = _fetch_int(self._archive, "SELECT COUNT(*) FROM questions WHERE import = ?", self._number)
+        kept = fetch_int(self._archive, "SELECT COUNT(*) FROM questions WHERE import = ?", self._number)
         return InputError(f"{error}; the {kept} questions before it are kept" if kept else str(error))
 
     def _store_facts(self) -> None:
@@ -196,7 +161,7 @@ class _Importer:
     def _start_import(self) -> int:
         sql = "INSERT INTO imports (reader, source, started_at) VALUES (?, ?, ?)"
         with storage_errors(self._archive.path):
-            row = self._archive.connection.execute(sql, (self._reader, self._paths, now())).lastrowid
+            row = self._archive._connection.execute(sql, (self._reader, self._paths, now())).lastrowid
         return row or 0
 
     def _finish_import(self, finished: bool) -> None:
@@ -204,7 +169,7 @@ class _Importer:
         notes = json.dumps(dict(self._source.notes), ensure_ascii=False)
         values = (now() if finished else None, self._rejects.count, notes, self._number)
         with storage_errors(self._archive.path):
-            self._archive.connection.execute(sql, values)
+            self._archive._connection.execute(sql, values)
 
 
 class _RejectLog:
@@ -246,14 +211,10 @@ class _RejectLog:
             ) from None
 
 
-def _fetch_int(archive: Archive, sql: str, *values: Any) -> int:
-    return int(archive.connection.execute(sql, values).fetchone()[0])
-
-
 def _has_questions(directory: Path) -> bool:
     try:
         with Archive.open(directory) as archive:
-            return bool(_fetch_int(archive, "SELECT EXISTS (SELECT 1 FROM questions)"))
+            return bool(fetch_int(archive, "SELECT EXISTS (SELECT 1 FROM questions)"))
     except ArchiveError:
         return False
 

@@ -1,29 +1,34 @@
-"""The keys of those who may use an archive over HTTP. Only salted hashes are kept: a key is shown once, when made."""
+"""API keys and login sessions of those who use an archive over HTTP.
+
+Only hashes are stored: a key, and a session's secret, is shown once, when it is created.
+"""
 
 import hashlib
 import hmac
 import re
 import secrets
-import sqlite3
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Literal, get_args
 
 from askalike.clock import now
 from askalike.errors import SettingsError
-from askalike.store.archive import Archive, storage_errors
+from askalike.store.archive import Archive
+from askalike.store.database import Database, storage_errors, write_transaction
 
 Scope = Literal["read", "write", "moderate"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-"""Each may what those before it may: search and give feedback; change what is there; decide and see what was asked."""
+"""Each scope includes those before it. read: search and give feedback. write: change the archive's texts. moderate:
+decide on proposals and read the query log."""
 KEY_PATTERN = re.compile("ask_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 KEY_COLUMNS = "id, scope, note, created_at, revoked_at, origin"
 ORIGIN_PATTERN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
-"""As a browser sends it: no path, nothing in capitals."""
+"""An origin as browsers send it: without a path, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """What is known of a key. `note` is the operator's own; times are ISO 8601 in UTC.
+    """A key without its secret. `note` is the operator's own; times are ISO 8601 in UTC.
 
     A key with an `origin` may be published: it is good for reading only, from pages of that origin.
     """
@@ -36,14 +41,14 @@ class ApiKey:
     origin: str | None = None
 
     def allows(self, scope: Scope) -> bool:
-        """Whether the key is good for what needs that scope."""
+        """Return whether the key includes a scope."""
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
 
 
 def create_key(archive: Archive, scope: str, note: str = "", origin: str | None = None) -> str:
-    """Makes a key and returns it; it cannot be had again.
+    """Create a key and return its text, which cannot be read again later.
 
-    Raises SettingsError for a scope that there is not, for what is no origin, and for one with another scope than read.
+    Raises SettingsError for an unknown scope, for an invalid origin, and for an origin with another scope than read.
     """
     if scope not in SCOPES:
         raise SettingsError(f"no scope is called {scope!r}; there are: {', '.join(SCOPES)}")
@@ -52,57 +57,96 @@ def create_key(archive: Archive, scope: str, note: str = "", origin: str | None 
     if origin is not None:
         check_origin(origin)
     id, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), secrets.token_bytes(16)
-    row = (id, scope, note, now(), None, origin, salt, _hash_secret(salt, secret))
+    row = (id, scope, note, now(), None, origin, salt, _hash_key_secret(salt, secret))
     with storage_errors(archive.path):
-        archive.connection.execute(f"INSERT INTO keys ({KEY_COLUMNS}, salt, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        archive._connection.execute(
+            f"INSERT INTO keys ({KEY_COLUMNS}, salt, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
+        )
     return f"ask_{id}_{secret}"
 
 
 def check_origin(origin: str) -> None:
-    """Raises SettingsError for what no browser sends as an origin."""
+    """Raise SettingsError for a text that no browser sends as an origin."""
     if not ORIGIN_PATTERN.fullmatch(origin):
         raise SettingsError(f"{origin!r} is no origin; expected one such as https://forum.example, without a path")
 
 
 def list_keys(archive: Archive) -> list[ApiKey]:
-    """All keys, the oldest first, those that are revoked too."""
-    rows = archive.connection.execute(f"SELECT {KEY_COLUMNS} FROM keys ORDER BY created_at, id")
+    """Return all keys, the oldest first, revoked ones included."""
+    rows = archive._connection.execute(f"SELECT {KEY_COLUMNS} FROM keys ORDER BY created_at, id")
     return [ApiKey(*row) for row in rows]
 
 
 def revoke_key(archive: Archive, id: str) -> None:
-    """Makes a key good for nothing, at once. Raises SettingsError where no such key is in force."""
+    """Revoke a key at once. Raises SettingsError where no active key has that id."""
     sql = "UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
     with storage_errors(archive.path):
-        done = archive.connection.execute(sql, (now(), id)).rowcount
-    if not done:
+        changed = archive._connection.execute(sql, (now(), id)).rowcount
+    if not changed:
         raise SettingsError(f"{archive.path}: no key {id!r} is in force; see: askalike keys list {archive.path}")
 
 
-def verify_key(connection: sqlite3.Connection, text: str, origin: str | None = None) -> ApiKey | None:
-    """The key that somebody shows, if it is one and in force. Whatever is wrong with it, comparing takes as long.
+def verify_key(archive: Database, text: str, origin: str | None = None) -> ApiKey | None:
+    """Return the active key with this text, or None. The time taken does not depend on what is wrong with the text.
 
-    `origin`: where the page is from that shows it, if any; a key that may be published is good there alone.
+    origin: of the page that sent the key, if any; a key with an origin is good there only.
     """
-    form = KEY_PATTERN.fullmatch(text)
-    id, secret = form.groups() if form else ("", "")
+    match = KEY_PATTERN.fullmatch(text)
+    id, secret = match.groups() if match else ("", "")
     sql = f"SELECT {KEY_COLUMNS}, salt, hash FROM keys WHERE id = ? AND revoked_at IS NULL"
-    *facts, salt, kept = connection.execute(sql, (id,)).fetchone() or (None, None, b"", b"")
-    same = hmac.compare_digest(_hash_secret(salt, secret), kept)
-    return ApiKey(*facts) if same and facts[0] and facts[-1] in (None, origin) else None
+    *columns, salt, stored_hash = archive._connection.execute(sql, (id,)).fetchone() or (None, None, b"", b"")
+    is_same = hmac.compare_digest(_hash_key_secret(salt, secret), stored_hash)
+    return ApiKey(*columns) if is_same and columns[0] and columns[-1] in (None, origin) else None
 
 
-def has_key_for_origin(connection: sqlite3.Connection, origin: str) -> bool:
-    """Whether a key for pages of that origin is in force."""
+def has_key_for_origin(archive: Database, origin: str) -> bool:
+    """Return whether there is an active key for pages of an origin."""
     sql = "SELECT EXISTS (SELECT 1 FROM keys WHERE origin = ? AND revoked_at IS NULL)"
-    return bool(connection.execute(sql, (origin,)).fetchone()[0])
+    return bool(archive._connection.execute(sql, (origin,)).fetchone()[0])
 
 
 def has_active_key(archive: Archive) -> bool:
-    """Whether any key is."""
+    """Return whether there is a key that is not revoked."""
     return any(key.revoked_at is None for key in list_keys(archive))
 
 
-def _hash_secret(salt: bytes, secret: str) -> bytes:
-    """Of 256 random bits a fast hash gives nothing away; it is the salt that makes two archives' differ."""
+def begin_session(archive: Archive, key: ApiKey, hours: float) -> str:
+    """Begin a session that ends after so many hours, or with its key; return its secret."""
+    secret, begin = secrets.token_urlsafe(32), datetime.now(UTC)
+    row = (_hash_session_secret(secret), key.id, _format_time(begin), _format_time(begin + timedelta(hours=hours)))
+    with write_transaction(archive) as connection:
+        connection.execute("DELETE FROM sessions WHERE ends_at <= ?", (_format_time(begin),))
+        connection.execute("INSERT INTO sessions (hash, key, began_at, ends_at) VALUES (?, ?, ?, ?)", row)
+    return secret
+
+
+def session_key(archive: Database, secret: str) -> ApiKey | None:
+    """Return the key that a session was begun with; None where the session has ended or the key was revoked."""
+    columns = ", ".join(f"k.{name}" for name in KEY_COLUMNS.split(", "))
+    sql = (
+        f"SELECT {columns} FROM sessions s JOIN keys k ON k.id = s.key "
+        "WHERE s.hash = ? AND s.ends_at > ? AND k.revoked_at IS NULL"
+    )
+    values = (_hash_session_secret(secret), _format_time(datetime.now(UTC)))
+    row = archive._connection.execute(sql, values).fetchone()
+    return ApiKey(*row) if row else None
+
+
+def end_session(archive: Archive, secret: str) -> None:
+    """End a session, if there is one."""
+    with storage_errors(archive.path):
+        archive._connection.execute("DELETE FROM sessions WHERE hash = ?", (_hash_session_secret(secret),))
+
+
+def _hash_key_secret(salt: bytes, secret: str) -> bytes:
+    """Return a fast hash, which is safe for 256 random bits; the salt makes the hashes of two archives differ."""
     return hashlib.blake2b(secret.encode(), salt=salt[:16].ljust(16, b"\0"), digest_size=32).digest()
+
+
+def _hash_session_secret(secret: str) -> bytes:
+    """Return a fast hash, which is safe for 256 random bits."""
+    return hashlib.blake2b(secret.encode(errors="replace"), digest_size=32, person=b"session").digest()
+
+
+def _format_time(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")

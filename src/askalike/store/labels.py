@@ -1,14 +1,14 @@
-"""Who is relevant to whom, as it is stored: what given splits, derived splits and parts of partitions know."""
+"""The labels that an archive holds: imported splits with their judgements, derived splits, and parts of partitions."""
 
-import sqlite3
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from askalike.store.database import Database
+from askalike.store.partitions import SPLIT_ORDER, part_query_ids, partition_parts
 from askalike.types import Question
 
 ANSWERS_SPLIT = "answers"
 """The split whose queries are the archive's own questions, and whose documents are its answers."""
-SPLIT_ORDER = {"train": 0, "dev": 1, "test": 2}
 
 IMPORTED_LABELS_SQL = (
     "SELECT x.id, COALESCE(q.id, x.split || char(10) || x.id), j.document_id FROM queries x "
@@ -30,14 +30,14 @@ DERIVED_LABELS_SQL: Mapping[str, str] = {
         "AND TRIM(a.body) != '' AND COALESCE(a.label, 'Good') = 'Good') ORDER BY number"
     ),
 }
-"""Of splits made of what an archive itself knows, the labels as `Label` has them."""
+"""The name of each derived split → a query for its labels, with the columns of `RelevanceLabel`."""
 
 
 class RelevanceLabel(NamedTuple):
     """A query and a question relevant to it; None where the query has no relevant question.
 
-    `text` is what stands for the query among the texts: the id of the question that it is, or is a phrasing of; for a
-    query from elsewhere a name of its own.
+    `text_id` is what stands for the query among the texts: the id of the question that it is, or is a phrasing of; for
+    a query from elsewhere an id that no question has.
     """
 
     query_id: str
@@ -45,62 +45,76 @@ class RelevanceLabel(NamedTuple):
     relevant_id: str | None
 
 
-class PartitionPart(NamedTuple):
-    """The place of a part: `name` of the partition `partition`, which was cut from the split `of`."""
-
-    partition: str
-    name: str
-    source_split: str
-
-
-def imported_splits(connection: sqlite3.Connection) -> list[str]:
-    """The names of the splits whose queries an evaluation set gave: train, dev, test, then by name."""
-    names = [name for (name,) in connection.execute("SELECT DISTINCT split FROM queries")]
+def imported_splits(database: Database) -> list[str]:
+    """Return the names of the imported splits: train, dev, test, then the others by name."""
+    names = [name for (name,) in database._connection.execute("SELECT DISTINCT split FROM queries")]
     return sorted(names, key=lambda name: (SPLIT_ORDER.get(name, len(SPLIT_ORDER)), name))
 
 
-def imported_queries(connection: sqlite3.Connection, split: str) -> dict[str, Question]:
-    """The queries of a given split, in the order they were imported."""
+def judged_splits(database: Database, kind: Literal["questions", "answers"]) -> set[str]:
+    """Return the names of the imported splits with judgements or candidates that are questions (or answers)."""
+    sql = "SELECT DISTINCT split FROM judgements WHERE of = ?"
+    return {name for (name,) in database._connection.execute(sql, (kind,))}
+
+
+def imported_queries(database: Database, split: str) -> dict[str, Question]:
+    """Return the queries of an imported split by id, in the order of import."""
     sql = "SELECT id, title, body, markup, language, category, created_at FROM queries WHERE split = ? ORDER BY rowid"
-    return {row[0]: _query_from_row(row) for row in connection.execute(sql, (split,))}
+    return {row[0]: _query_from_row(row) for row in database._connection.execute(sql, (split,))}
 
 
-def partition_parts(connection: sqlite3.Connection) -> dict[str, PartitionPart]:
-    """`PARTITION/PART` → the part, for all partitions kept: by name, and train, dev, test or folds in their order."""
-    sql = "SELECT DISTINCT p.name, x.part, p.of FROM partitions p JOIN parts x ON x.partition = p.name"
-    found = [PartitionPart(*row) for row in connection.execute(sql)]
-    found.sort(key=lambda part: (part.partition, SPLIT_ORDER.get(part.name, 0), len(part.name), part.name))
-    return {f"{part.partition}/{part.name}": part for part in found}
+def imported_qrels(
+    database: Database, split: str, kind: Literal["questions", "answers"]
+) -> Iterator[tuple[str, str, int]]:
+    """Yield the query id, document id and relevance of each judgement of an imported split, ordered by the ids."""
+    sql = (
+        "SELECT query_id, document_id, relevance FROM judgements "
+        "WHERE split = ? AND of = ? AND relevance IS NOT NULL ORDER BY query_id, document_id"
+    )
+    yield from database._connection.execute(sql, (split, kind))
 
 
-def read_labels(connection: sqlite3.Connection, split: str) -> Iterator[RelevanceLabel]:
-    """The labels of a split, by its queries' order; none where no split has that name."""
-    if connection.execute("SELECT EXISTS (SELECT 1 FROM queries WHERE split = ?)", (split,)).fetchone()[0]:
-        yield from map(RelevanceLabel._make, connection.execute(IMPORTED_LABELS_SQL, (split,)))
+def imported_candidates(
+    database: Database, split: str, kind: Literal["questions", "answers"]
+) -> Iterator[tuple[str, str]]:
+    """Yield the query id and document id of each candidate of an imported split: by query, then in its given order."""
+    sql = (
+        "SELECT query_id, document_id FROM judgements "
+        "WHERE split = ? AND of = ? AND position IS NOT NULL ORDER BY query_id, position, document_id"
+    )
+    yield from database._connection.execute(sql, (split, kind))
+
+
+def irrelevant_judgements(database: Database) -> Iterator[tuple[str, str, str]]:
+    """Yield split, query id and document id of each question that is judged irrelevant, ordered by these."""
+    yield from database._connection.execute(
+        "SELECT split, query_id, document_id FROM judgements WHERE of = 'questions' AND relevance <= 0 ORDER BY 1, 2, 3"
+    )
+
+
+def read_labels(database: Database, split: str) -> Iterator[RelevanceLabel]:
+    """Yield the labels of a split in the order of its queries; none where no split has that name."""
+    execute = database._connection.execute
+    if execute("SELECT EXISTS (SELECT 1 FROM queries WHERE split = ?)", (split,)).fetchone()[0]:
+        yield from map(RelevanceLabel._make, execute(IMPORTED_LABELS_SQL, (split,)))
     elif split in DERIVED_LABELS_SQL:
-        yield from map(RelevanceLabel._make, connection.execute(DERIVED_LABELS_SQL[split]))
-    elif part := partition_parts(connection).get(split):
-        own = part_query_ids(connection, part)
-        yield from (label for label in read_labels(connection, part.source_split) if label.query_id in own)
+        yield from map(RelevanceLabel._make, execute(DERIVED_LABELS_SQL[split]))
+    elif part := partition_parts(database).get(split):
+        query_ids = part_query_ids(database, part)
+        yield from (label for label in read_labels(database, part.source_split) if label.query_id in query_ids)
 
 
-def part_query_ids(connection: sqlite3.Connection, part: PartitionPart) -> set[str]:
-    """The ids of the queries that are in a part."""
-    sql = "SELECT query_id FROM parts WHERE partition = ? AND part = ?"
-    return {id for (id,) in connection.execute(sql, (part.partition, part.name))}
-
-
-def ranks_answers(connection: sqlite3.Connection, split: str) -> bool:
-    """Whether a split's queries look for answers: it is `answers`, or a part that was cut from it."""
-    known = partition_parts(connection)
-    while split in known:
-        split = known[split].source_split
+def ranks_answers(database: Database, split: str) -> bool:
+    """Return whether the documents of a split are answers, as those of `answers` and of its parts are."""
+    parts = partition_parts(database)
+    while split in parts:
+        split = parts[split].source_split
     return split == ANSWERS_SPLIT
 
 
-def split_exists(connection: sqlite3.Connection, split: str) -> bool:
-    """Whether a split of that name has a query."""
-    return next(read_labels(connection, split), None) is not None
+def split_exists(database: Database, split: str) -> bool:
+    """Return whether a split of that name has a query."""
+    return next(read_labels(database, split), None) is not None
 
 
 def _query_from_row(row: tuple[Any, ...]) -> Question:

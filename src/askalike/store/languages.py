@@ -65,7 +65,7 @@ class LanguageAssigner:
         if self._seen_languages:
             self._archive.set_meta(languages=sorted(self._seen_languages))
         others = "SELECT EXISTS (SELECT 1 FROM questions WHERE language IS NOT ?)"
-        if self._declared and not self._archive.connection.execute(others, (self._declared,)).fetchone()[0]:
+        if self._declared and not self._archive._connection.execute(others, (self._declared,)).fetchone()[0]:
             self._archive.set_meta(language=self._declared)
 
     def _decide_if_ready(self, sample: Sequence[LocatedText]) -> bool:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from askalike.store.archive import Archive
-from askalike.store.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, change_transaction, insert_sql
+from askalike.store.database import change_transaction
+from askalike.store.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, insert_sql
 
 DATED_TABLES = {"questions": QUESTION_COLUMNS, "answers": ANSWER_COLUMNS}
 
@@ -19,9 +20,9 @@ class PointInTimeArchive:
 
     def __init__(self, source: Archive, folder: Path) -> None:
         self.archive = Archive.create(folder)
-        self.archive.connection.execute("PRAGMA synchronous = OFF")  # nothing here outlives the process
+        self.archive._connection.execute("PRAGMA synchronous = OFF")  # nothing here outlives the process
         self.archive.set_meta(**source.meta)
-        self._source = source.connection
+        self._source = source._connection
         self._date = ""
 
     def __enter__(self) -> Self:
@@ -32,7 +33,7 @@ class PointInTimeArchive:
 
     def advance_to(self, date: str) -> None:
         """Lets in all that was created strictly before a date, which must not be earlier than the last one."""
-        connection = self.archive.connection
+        connection = self.archive._connection
         with change_transaction(connection) as change:
             for table, columns in DATED_TABLES.items():
                 rows = self._rows_since_last_date(table, ("number", "id", *columns, "NULL", "?1"), date, change)

@@ -1,13 +1,16 @@
-"""What people asked and what they said of the answers: settled questions, never keystrokes, no longer than wanted."""
+"""Queries that people sent, the feedback they gave, and the gaps that moderators chose to ignore.
+
+Only complete queries are logged, never keystrokes, and no longer than the operator wants.
+"""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from askalike.clock import now
-from askalike.store.archive import Archive, storage_errors
-from askalike.store.writer import atomic
+from askalike.store.archive import Archive
+from askalike.store.database import storage_errors, write_transaction
 
 FeedbackVerdict = Literal["accept", "reject", "none_of_these", "posted_anyway"]
 FEEDBACK_VERDICTS: tuple[FeedbackVerdict, ...] = get_args(FeedbackVerdict)
@@ -16,9 +19,9 @@ UNHELPFUL_VERDICTS = ("none_of_these", "posted_anyway")
 
 @dataclass(frozen=True, slots=True)
 class LoggedQuery:
-    """A question that somebody asked, the ids that were shown for it, best first, and the ranker that found them.
+    """A query, the ids of the questions shown for it, best first, and the ranker that retrieved them.
 
-    `probability`: that the first of them asks the same; None where that is not known.
+    probability: of the first one to ask the same; None where the ranker is not calibrated.
     """
 
     title: str
@@ -29,7 +32,7 @@ class LoggedQuery:
 
 
 class UnhelpedQuery(NamedTuple):
-    """A question that somebody asked without finding what helps, and when. `why`: `nothing` was found, or a verdict."""
+    """The title of a query that found nothing helpful, its time, and why: `nothing` was retrieved, or a verdict."""
 
     title: str
     asked_at: str
@@ -37,39 +40,72 @@ class UnhelpedQuery(NamedTuple):
 
 
 def log_query(archive: Archive, query: LoggedQuery, retention_days: float) -> None:
-    """Keeps a question that was asked, and lets go of those older than so many days. Nothing is kept for 0 days."""
-    with storage_errors(archive.path), atomic(archive.connection):
-        archive.connection.execute(
-            "DELETE FROM asked WHERE asked_at < ?", (now("milliseconds", days_ago=retention_days),)
-        )
+    """Log a query and delete those older than the retention time. With 0 days nothing is logged."""
+    with write_transaction(archive) as connection:
+        connection.execute("DELETE FROM asked WHERE asked_at < ?", (now("milliseconds", days_ago=retention_days),))
         if retention_days:
             at = now("milliseconds")
             row = (at, query.title, query.body, query.model, json.dumps(query.shown_ids), query.probability)
             columns = "asked_at, title, body, model, found, probability"
-            archive.connection.execute(f"INSERT INTO asked ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
+            connection.execute(f"INSERT INTO asked ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def insert_feedback(archive: Archive, query: LoggedQuery, verdict: FeedbackVerdict, chosen_id: str | None) -> None:
-    """Keeps what somebody said of what was shown: on the question `chosen`, or on all of them."""
+    """Store a verdict on one of the shown questions, or on all of them where `chosen_id` is None."""
     row = (now("milliseconds"), query.title, query.body, json.dumps(query.shown_ids), chosen_id, verdict, query.model)
     sql = "INSERT INTO feedback (given_at, title, body, shown, chosen, verdict, model) VALUES (?, ?, ?, ?, ?, ?, ?)"
     with storage_errors(archive.path):
-        archive.connection.execute(sql, row)
+        archive._connection.execute(sql, row)
+
+
+def weekly_verdicts(archive: Archive, weeks: int) -> list[tuple[str, dict[str, int]]]:
+    """Return the number of each verdict in the latest weeks with feedback, by the date of the week's Monday."""
+    sql = "SELECT date(given_at, 'weekday 0', '-6 days'), verdict, COUNT(*) FROM feedback GROUP BY 1, 2 ORDER BY 1"
+    counts: dict[str, dict[str, int]] = {}
+    for week, verdict, count in archive._connection.execute(sql):
+        counts.setdefault(week, dict.fromkeys(FEEDBACK_VERDICTS, 0))[verdict] = count
+    return list(counts.items())[-weeks:]
 
 
 def read_unhelped_queries(archive: Archive, min_probability: float = 0.0) -> Iterator[UnhelpedQuery]:
-    """All that was asked and found nothing, or nothing as probable, or nothing that helped; the oldest first."""
+    """Yield the queries that found nothing, nothing as probable, or nothing that helped; the oldest first."""
     sql = (
         "SELECT title, asked_at AS at, 'nothing' FROM asked WHERE found = '[]' OR probability < ?1 "
         f"UNION ALL SELECT title, given_at, verdict FROM feedback WHERE verdict IN {UNHELPFUL_VERDICTS} ORDER BY at"
     )
-    return map(UnhelpedQuery._make, archive.connection.execute(sql, (min_probability,)))
+    return map(UnhelpedQuery._make, archive._connection.execute(sql, (min_probability,)))
 
 
 def delete_older_than(archive: Archive, days: float) -> tuple[int, int]:
-    """Deletes the questions asked, and the feedback given, more than so many days ago; how many there were of each."""
+    """Delete queries and feedback older than so many days; return how many of each were deleted."""
     before = (now("milliseconds", days_ago=days),)
-    with storage_errors(archive.path), atomic(archive.connection):
-        asked = archive.connection.execute("DELETE FROM asked WHERE asked_at < ?", before).rowcount
-        given = archive.connection.execute("DELETE FROM feedback WHERE given_at < ?", before).rowcount
-    return asked, given
+    with write_transaction(archive) as connection:
+        queries = connection.execute("DELETE FROM asked WHERE asked_at < ?", before).rowcount
+        verdicts = connection.execute("DELETE FROM feedback WHERE given_at < ?", before).rowcount
+    return queries, verdicts
+
+
+def ignore_phrasings(archive: Archive, digests: Iterable[str], ignored_by: str) -> None:
+    """Ignore phrasings in gaps from now on. Only their digests are stored, not their texts."""
+    at = now("milliseconds")
+    with write_transaction(archive) as connection:
+        connection.executemany(
+            "INSERT OR IGNORE INTO ignored_gaps VALUES (?, ?, ?)", [(digest, at, ignored_by) for digest in digests]
+        )
+
+
+def restore_phrasings(archive: Archive, digests: Iterable[str]) -> None:
+    """Stop ignoring phrasings, given by their digests."""
+    with write_transaction(archive) as connection:
+        connection.executemany("DELETE FROM ignored_gaps WHERE words = ?", [(digest,) for digest in digests])
+
+
+def ignored_phrasings(archive: Archive) -> set[str]:
+    """Return the digests of the ignored phrasings."""
+    return {digest for (digest,) in archive._connection.execute("SELECT words FROM ignored_gaps")}
+
+
+def ignored_phrasings_version(archive: Archive) -> tuple[int, str | None]:
+    """Return a value that changes with the ignored phrasings: how many there are and the time of the latest."""
+    count, latest = archive._connection.execute("SELECT COUNT(*), MAX(ignored_at) FROM ignored_gaps").fetchone()
+    return count, latest

@@ -28,10 +28,10 @@ def shuffle_names(names: Iterable[str], seed: int) -> list[str]:
 
 
 def _sample_rows(view: View, sql: str, table: str, size: int, seed: int) -> Iterator[Sequence[Any]]:
-    rows = view.connection.execute(f"SELECT number FROM {table} ORDER BY number")
+    rows = view._connection.execute(f"SELECT number FROM {table} ORDER BY number")
     numbers = np.fromiter((number for (number,) in rows), np.int64)
     if len(numbers) > size:
         numbers = np.sort(np.random.default_rng(seed).choice(numbers, size, replace=False))
     for start in range(0, len(numbers), CHUNK_ROWS):
         wanted = ",".join(map(str, numbers[start : start + CHUNK_ROWS]))
-        yield from view.connection.execute(f"{sql} IN (SELECT value FROM json_each(?)) ORDER BY 1", (f"[{wanted}]",))
+        yield from view._connection.execute(f"{sql} IN (SELECT value FROM json_each(?)) ORDER BY 1", (f"[{wanted}]",))

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.labels.clusters import Clusters
+from askalike.store.clusters import Clusters
 from askalike.store.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strings
 from askalike.types import Answer, Filter, Link, LinkKind, Question
 
@@ -37,7 +37,7 @@ class View:
     goes with its body: what asks them later is as new as it will be.
     """
 
-    connection: sqlite3.Connection
+    _connection: sqlite3.Connection
     archive: str
     kind: Literal["questions", "answers"] = "questions"
     before: str | None = None
@@ -48,31 +48,52 @@ class View:
     @property
     def change(self) -> int:
         """The number of the archive's last change; 0 for an empty archive."""
-        return int(self.connection.execute("SELECT COALESCE(MAX(number), 0) FROM changes").fetchone()[0])
+        return int(self._connection.execute("SELECT COALESCE(MAX(number), 0) FROM changes").fetchone()[0])
 
     @property
     def labels_version(self) -> tuple[int, int]:
         """How many links there are, and the number of the last import: another pair where more is known."""
         sql = "SELECT (SELECT COUNT(*) FROM links), (SELECT COALESCE(MAX(number), 0) FROM imports)"
-        links, imports = self.connection.execute(sql).fetchone()
+        links, imports = self._connection.execute(sql).fetchone()
         return int(links), int(imports)
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """Facts about the whole archive by name: name, language, license, source and others."""
+        return {key: json.loads(value) for key, value in self._connection.execute("SELECT key, value FROM meta")}
+
+    @property
+    def latest_date(self) -> str | None:
+        """The date of the newest question, answer or link before the view's end; None where none has a date."""
+        tables = " UNION ALL ".join(f"SELECT created_at FROM {table}" for table in ("questions", "answers", "links"))
+        sql = f"SELECT MAX(created_at) FROM ({tables}) WHERE created_at < COALESCE(?, '9999')"
+        return self._connection.execute(sql, (self.before,)).fetchone()[0]  # type: ignore[no-any-return]
+
+    def change_date(self, change: int) -> str | None:
+        """Return the time of a change (ISO 8601, UTC), which tells archives apart; None where there was no such change."""
+        row = self._connection.execute("SELECT made_at FROM changes WHERE number = ?", (change,)).fetchone()
+        return row[0] if row else None
+
+    def pending_changes(self, since: int) -> tuple[int, str | None]:
+        """Return how many changes were made after change `since`, and the time of the first of them."""
+        sql = "SELECT COUNT(*), MIN(made_at) FROM changes WHERE number > ?"
+        count, oldest = self._connection.execute(sql, (since,)).fetchone()
+        return count, oldest
 
     @property
     def language(self) -> str | None:
         """The language of the whole archive where it has one."""
-        row = self.connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
-        return json.loads(row[0]) if row else None
+        return self._meta_value("language")  # type: ignore[no-any-return]
 
     @property
     def languages(self) -> Sequence[str]:
         """The languages of an archive that has several."""
-        row = self.connection.execute("SELECT value FROM meta WHERE key = 'languages'").fetchone()
-        return json.loads(row[0]) if row else ()
+        return self._meta_value("languages") or ()
 
     def count_changed(self, since: int = 0) -> int:
         """How many rows were added or changed after change `since`."""
         where, values = self._where_clause(since)
-        return int(self.connection.execute(f"SELECT COUNT(*) FROM {self.kind}{where}", values).fetchone()[0])
+        return int(self._connection.execute(f"SELECT COUNT(*) FROM {self.kind}{where}", values).fetchone()[0])
 
     def __len__(self) -> int:
         return self.count_changed()
@@ -81,6 +102,20 @@ class View:
         """Numbers and questions changed after change `since`, by rising number. Holds a few at a time."""
         for row in self._stream_rows(QUESTION_SQL, since):
             yield row[0], question_from_row(row)
+
+    def titles(self) -> Iterator[tuple[int, str, str]]:
+        """Yield docid, id and title of every question of the archive, by docid."""
+        yield from self._connection.execute("SELECT number, id, title FROM questions ORDER BY number")
+
+    def latest_questions(self, limit: int) -> list[Question]:
+        """Return the questions of the archive with the latest dates, the latest first."""
+        rows = self._connection.execute(f"{QUESTION_SQL} ORDER BY created_at DESC LIMIT ?", (limit,))
+        return [question_from_row(row) for row in rows]
+
+    def rephrased_questions(self) -> Iterator[Question]:
+        """Yield the questions of the archive with rephrasings, by docid."""
+        for row in self._connection.execute(f"{QUESTION_SQL} WHERE rephrasings != '[]' ORDER BY number"):
+            yield question_from_row(row)
 
     def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
         """Numbers and answers changed after change `since`, by rising number. Holds a few at a time."""
@@ -93,7 +128,7 @@ class View:
             "SELECT number FROM deletions WHERE of = ?1 AND change > ?2 UNION "
             f"SELECT number FROM {self.kind} WHERE change > ?2 AND (created_at < ?3) IS NOT TRUE AND ?3 IS NOT NULL"
         )
-        return [n for (n,) in self.connection.execute(sql, (self.kind, since, self.before))]
+        return [n for (n,) in self._connection.execute(sql, (self.kind, since, self.before))]
 
     def ids(self, docids: Iterable[int]) -> dict[int, str]:
         """The id of each number that is there."""
@@ -106,9 +141,24 @@ class View:
         return dict(self._select_in_chunks(sql, list(ids)))
 
     @property
+    def has_bodies(self) -> bool:
+        """Whether any question of the archive has a body."""
+        return self._exists("questions WHERE body != ''")
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether any question of the archive has a tag."""
+        return self._exists("question_tags")
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether any answer of the archive has a text."""
+        return self._exists("answers WHERE TRIM(body) != ''")
+
+    @property
     def has_votes(self) -> bool:
         """Whether anything has been voted for."""
-        return bool(self.connection.execute(f"SELECT EXISTS (SELECT 1 FROM {self.kind} WHERE votes > 0)").fetchone()[0])
+        return self._exists(f"{self.kind} WHERE votes > 0")
 
     def votes(self, docids: Iterable[int]) -> dict[int, int]:
         """The votes of each number that is there, where they are not 0."""
@@ -161,7 +211,7 @@ class View:
 
     def clusters(self) -> Clusters:
         """The duplicate clusters of the whole archive, those that hidden splits know of among them; read anew."""
-        return Clusters.read(self.connection, self.held_out_splits)
+        return Clusters.read(self, self.held_out_splits)
 
     def links(self, kind: LinkKind = "duplicate") -> Iterator[Link]:
         """The links of one kind that are in the view with both their ends, ordered by these; none that is hidden."""
@@ -176,9 +226,17 @@ class View:
             f"JOIN questions t ON t.id = l.target WHERE {where} ORDER BY s.number, t.number"
         )
         clusters = self.clusters() if self.held_out_splits else None
-        for row in self.connection.execute(sql, values):
+        for row in self._connection.execute(sql, values):
             if clusters is None or not clusters.is_held_out(row[0], row[1]):
                 yield Link(*row)
+
+    def duplicate_links_at(self, ids: Iterable[str]) -> list[tuple[str, str]]:
+        """Return source and target of the archive's duplicate links with an end among these questions."""
+        sql = (
+            "SELECT l.source, l.target FROM links l WHERE l.kind = 'duplicate' AND l.source != l.target AND "
+            "(l.source IN (SELECT value FROM json_each(?1)) OR l.target IN (SELECT value FROM json_each(?1)))"
+        )
+        return list(self._connection.execute(sql, (json.dumps(list(ids)),)))
 
     def groups_sharing(self, attribute: Literal["tag", "category"]) -> Iterator[tuple[str, list[str]]]:
         """Each tag, or category, with the ids of the questions in the view that have it, in their order."""
@@ -187,7 +245,7 @@ class View:
         name = {"tag": "t.tag", "category": "q.category"}[attribute]
         tags = "question_tags t JOIN questions q ON q.number = t.question"
         source = {"tag": tags, "category": "questions q"}[attribute]
-        rows = self.connection.execute(f"SELECT {name}, q.id FROM {source}{where} ORDER BY 1, q.number", values)
+        rows = self._connection.execute(f"SELECT {name}, q.id FROM {source}{where} ORDER BY 1, q.number", values)
         for key, own in groupby(rows, itemgetter(0)):
             if key is not None:
                 yield key, [id for _, id in own]
@@ -205,8 +263,15 @@ class View:
             if date:
                 sql += f" AND q.created_at {sign} ?"
                 values.append(_escape_surrogates(date))
-        rows = self.connection.execute(f"{sql} ORDER BY 1", values)
+        rows = self._connection.execute(f"{sql} ORDER BY 1", values)
         return np.fromiter((n for (n,) in rows), np.int64)
+
+    def _meta_value(self, key: str) -> Any:
+        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def _exists(self, rows_sql: str) -> bool:
+        return bool(self._connection.execute(f"SELECT EXISTS (SELECT 1 FROM {rows_sql})").fetchone()[0])
 
     def _where_clause(self, since: int = 0, prefix: str = "") -> tuple[str, list[Any]]:
         where, values = self._conditions(prefix)
@@ -229,7 +294,7 @@ class View:
 
     def _stream_rows(self, sql: str, since: int, prefix: str = "") -> Iterator[tuple[Any, ...]]:
         where, values = self._where_clause(since, prefix)
-        cursor = self.connection.execute(f"{sql}{where} ORDER BY {prefix}number", values)
+        cursor = self._connection.execute(f"{sql}{where} ORDER BY {prefix}number", values)
         while rows := cursor.fetchmany(CHUNK_ROWS):
             yield from rows
 
@@ -237,7 +302,17 @@ class View:
         self, sql: str, keys: Sequence[Any], more_values: Sequence[Any] = ()
     ) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(keys), CHUNK_ROWS):
-            yield from self.connection.execute(sql, (json.dumps(keys[start : start + CHUNK_ROWS]), *more_values))
+            yield from self._connection.execute(sql, (json.dumps(keys[start : start + CHUNK_ROWS]), *more_values))
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedView(View):
+    """All questions as they were last indexed: a ranker opens what is committed and has no change to apply."""
+
+    @property
+    def change(self) -> int:
+        """The number 0: there is no change for this ranker to apply."""
+        return 0
 
 
 def _escape_surrogates(text: str) -> str:

@@ -3,10 +3,9 @@
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
-from askalike.clock import now
+from askalike.store.database import change_transaction
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 BATCH_SIZE = 5_000
@@ -136,27 +135,6 @@ class ArchiveWriter:
             else:
                 seen.add(record.id)
                 yield record
-
-
-@contextmanager
-def change_transaction(connection: sqlite3.Connection) -> Iterator[int]:
-    """A transaction with a change number of its own, which it yields."""
-    with atomic(connection):
-        change = connection.execute("INSERT INTO changes (made_at) VALUES (?)", (now("milliseconds"),)).lastrowid
-        yield change or 0
-
-
-@contextmanager
-def atomic(connection: sqlite3.Connection) -> Iterator[None]:
-    """All that the block writes is committed when it ends well, and none of it when it does not."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def insert_sql(table: str, columns: Sequence[str]) -> str:

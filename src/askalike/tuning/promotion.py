@@ -23,6 +23,7 @@ from askalike.rankers import MODELS_FOLDER, Ranker
 from askalike.store.archive import Archive
 from askalike.store.deployments import serve_ranker
 from askalike.store.feedback import held_out_feedback_split
+from askalike.store.partitions import partition_date
 from askalike.types import Progress, Run, Split
 
 MIN_QUERIES = 30
@@ -177,9 +178,8 @@ def _was_held_out(archive: Archive, folder: Path, split_name: str) -> bool:
     trained = tomllib.loads(description.read_text(encoding="utf-8")).get("trained", {})
     if split_name not in trained.get("hidden", ()):
         return False
-    sql = "SELECT made_at FROM partitions WHERE name = ?"
-    row = archive.connection.execute(sql, (split_name.partition("/")[0],)).fetchone()
-    if row is None:
+    date = partition_date(archive, split_name.partition("/")[0])
+    if date is None:
         return True
-    cut_at = datetime.fromisoformat(row[0])
+    cut_at = datetime.fromisoformat(date)
     return (cut_at if cut_at.tzinfo else cut_at.replace(tzinfo=UTC)).timestamp() <= description.stat().st_mtime

@@ -6,9 +6,11 @@ from typing import Any
 
 from askalike.experiments.nested_estimate import sample_queries
 from askalike.labels import partitions
-from askalike.labels.splits import imported_splits, load_split, uncut_splits
+from askalike.labels.splits import load_split, uncut_splits
 from askalike.store.archive import Archive
 from askalike.store.content import content_hash
+from askalike.store.labels import imported_splits
+from askalike.store.partitions import delete_partition
 from askalike.tuning.proxies import make_proxy_task
 from askalike.types import Split
 
@@ -119,7 +121,7 @@ def _cut_partition(archive: Archive, split_name: str, shares: Sequence[float], s
     """Cut a split, anew if the archive has changed since: a cut of earlier labels leaves queries out."""
     content = content_hash(archive)
     if archive.meta.get(PARTITION_HASH_KEY) != content:
-        partitions.delete_partition(archive, PARTITION)
+        delete_partition(archive, PARTITION)
     settings = {"shares": list(shares), "seed": seed}
     partitions.create_partition(archive, "cluster", settings, source_split=split_name, name=PARTITION, replace=True)
     archive.set_meta(**{PARTITION_HASH_KEY: content})

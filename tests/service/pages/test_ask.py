@@ -13,7 +13,7 @@ ASK = "/a/riverside"
 def verdicts(service):
     path = service.process.args[4]
     with Archive.open(path) as archive:
-        return archive.connection.execute("SELECT title, shown, chosen, verdict FROM feedback").fetchall()
+        return archive._connection.execute("SELECT title, shown, chosen, verdict FROM feedback").fetchall()
 
 
 def test_typing_shows_similar_questions_with_their_words_marked(visit) -> None:

@@ -90,7 +90,7 @@ def test_a_key_is_exchanged_for_a_session(closed, locked) -> None:
     assert person.get(QUEUE).headers["cache-control"] == "no-store"
     session = next(value for name, value in person.cookies.items() if "session-" in name)
     with Archive.open(locked) as opened:
-        assert session not in str(opened.connection.execute("SELECT hex(hash), key FROM sessions").fetchall())
+        assert session not in str(opened._connection.execute("SELECT hex(hash), key FROM sessions").fetchall())
     closed.get("/v1/riverside/similar?title=card", cookie=f"session={session}")
     assert session not in "".join(closed.lines)
 
@@ -180,9 +180,9 @@ def test_a_form_from_elsewhere_changes_nothing(service) -> None:
         assert person.post(where, token="").status == 403
     with Archive.open(service.process.args[4]) as archive:
         told = "SELECT COUNT(*) FROM feedback WHERE title = 'From elsewhere'"
-        assert archive.connection.execute(told).fetchone() == (0,)
+        assert archive._connection.execute(told).fetchone() == (0,)
         assert person.post(path, headers={"origin": service.url.geturl()}, **given).status == 303
-        assert archive.connection.execute(told).fetchone() == (1,)
+        assert archive._connection.execute(told).fetchone() == (1,)
 
 
 @pytest.mark.parametrize("path", ["/", ASK, QUEUE, "/nowhere", "/a/nowhere", "/a/riverside/questions/nowhere"])

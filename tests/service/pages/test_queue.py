@@ -14,7 +14,7 @@ def archive_of(service: Service) -> Archive:
 
 def states(service: Service) -> list[str]:
     with archive_of(service) as archive:
-        return [state for (state,) in archive.connection.execute("SELECT state FROM proposals ORDER BY number")]
+        return [state for (state,) in archive._connection.execute("SELECT state FROM proposals ORDER BY number")]
 
 
 def test_the_queue_by_keyboard(visit, service) -> None:

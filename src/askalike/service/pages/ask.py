@@ -16,9 +16,8 @@ from askalike.service.pages.rendering import archive_url, is_htmx, render_page
 from askalike.service.requests.actions import record_feedback, search_similar
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
-from askalike.store.archive import Archive
 from askalike.text.clean import LINK_TOKEN, plain_text
-from askalike.types import Answer, Question, SearchHit
+from askalike.types import Answer, SearchHit
 
 router = APIRouter()
 MAX_ITEMS, N_LATEST = 7, 6
@@ -84,7 +83,8 @@ async def _similar_context(
 ) -> dict[str, Any]:
     query = validate_form(SimilarRequest, {"title": title, "body": body, "k": MAX_ITEMS, "prefix": prefix})
     if not f"{title}{body}".strip():
-        return {"title": "", "body": "", "items": [], "latest": await served_archive.run_on_archive(_latest_questions)}
+        latest = await served_archive.run_on_archive(lambda archive: archive.view().latest_questions(N_LATEST))
+        return {"title": "", "body": "", "items": [], "latest": latest}
     _, hits = await search_similar(served_archive, request, query)
     answers = await served_archive.run_on_archive(
         lambda archive: archive.view().get_answers_to(hit.question.id for hit in hits)
@@ -104,14 +104,6 @@ def _answer_excerpt(answers: Sequence[Answer]) -> str:
         return ""
     text = " ".join(plain_text(answers[0].body, answers[0].markup, links="keep").split())
     return truncate(text, EXCERPT_LENGTH)
-
-
-def _latest_questions(archive: Archive) -> Sequence[Question]:
-    """Return the questions asked last."""
-    sql = "SELECT id FROM questions ORDER BY created_at DESC LIMIT ?"
-    ids = [id for (id,) in archive.connection.execute(sql, (N_LATEST,))]
-    questions = archive.view().get_questions(ids)
-    return [questions[id] for id in ids]
 
 
 def _parse_feedback(form: Form) -> FeedbackRequest:

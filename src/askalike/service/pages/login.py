@@ -13,8 +13,7 @@ from askalike.service.pages.rendering import render_page
 from askalike.service.requests.auth import enforce_rate_limit
 from askalike.service.requests.context import app_state
 from askalike.service.state.served_archive import ServedArchive
-from askalike.store import sessions
-from askalike.store.keys import ApiKey
+from askalike.store.keys import ApiKey, begin_session, end_session
 
 router = APIRouter()
 
@@ -51,7 +50,7 @@ async def post_logout(request: Request, form: SubmittedForm) -> Response:
     for served_archive in app_state(request).served_archives.values():
         name = session_cookie_name(request, served_archive)
         if secret := request.cookies.get(name):
-            await served_archive.run_on_archive(partial(sessions.end_session, secret=secret))
+            await served_archive.run_on_archive(partial(end_session, secret=secret))
             response.delete_cookie(name, httponly=True, secure=forms.is_https(request))
     return response
 
@@ -64,6 +63,6 @@ def to_local_path(next: str) -> str:
 
 async def _begin_session(request: Request, response: Response, served_archive: ServedArchive, key: ApiKey) -> None:
     hours = app_state(request).settings.session_hours
-    secret = await served_archive.run_on_archive(partial(sessions.begin_session, key=key, hours=hours))
+    secret = await served_archive.run_on_archive(partial(begin_session, key=key, hours=hours))
     name, max_age_s = session_cookie_name(request, served_archive), int(hours * 3600)
     response.set_cookie(name, secret, max_age_s, httponly=True, secure=forms.is_https(request), samesite="strict")

@@ -16,7 +16,7 @@ from askalike.service.pages.charts import ProportionBar
 from askalike.service.pages.rendering import render_page
 from askalike.store.archive import Archive
 from askalike.store.deployments import ServedRanker, serving_history
-from askalike.store.query_log import FEEDBACK_VERDICTS
+from askalike.store.query_log import weekly_verdicts
 
 router = APIRouter()
 REPLAY_PATH = Path("replay", "replay.json")
@@ -80,16 +80,7 @@ def _reliability_bins(measured: CalibrationQuality) -> list[ProportionBar]:
 
 
 def _load_history(archive: Archive, ranker: str) -> ServiceHistory:
-    return ServiceHistory(_weekly_verdicts(archive), _load_replay(archive, ranker), serving_history(archive))
-
-
-def _weekly_verdicts(archive: Archive) -> list[tuple[str, dict[str, int]]]:
-    """Return the counts of verdicts by week, named by its Monday: the latest weeks with feedback."""
-    sql = "SELECT date(given_at, 'weekday 0', '-6 days'), verdict, COUNT(*) FROM feedback GROUP BY 1, 2 ORDER BY 1"
-    weeks: dict[str, dict[str, int]] = {}
-    for week, verdict, count in archive.connection.execute(sql):
-        weeks.setdefault(week, dict.fromkeys(FEEDBACK_VERDICTS, 0))[verdict] = count
-    return list(weeks.items())[-MAX_WEEKS:]
+    return ServiceHistory(weekly_verdicts(archive, MAX_WEEKS), _load_replay(archive, ranker), serving_history(archive))
 
 
 def _load_replay(archive: Archive, ranker: str) -> ReplaySummary | None:

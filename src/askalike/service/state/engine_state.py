@@ -1,6 +1,7 @@
 """The engine that answers an archive's searches, and whether another ranker or calibration has replaced its own."""
 
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -10,7 +11,6 @@ from askalike.engines.local import LocalEngine
 from askalike.rankers import Ranker
 from askalike.service.settings import ServiceSettings
 from askalike.store.archive import Archive
-from askalike.store.committed_view import committed_view
 from askalike.store.deployments import ServedRanker, ready_ranker
 
 
@@ -34,8 +34,8 @@ class ServedEngine:
         served = ready_ranker(archive)
         ranker = resolve_ranker(settings, path, served)
         version = _engine_version(archive, ranker, ranker_pinned)
-        engine = LocalEngine(archive, ranker, committed_view(archive))
-        for (title,) in archive.connection.execute("SELECT title FROM questions LIMIT 1").fetchall():
+        engine = LocalEngine(archive, ranker, archive.committed_view())
+        for _, _, title in list(islice(archive.view().titles(), 1)):
             engine.search(title, 1, prefix=True)
         return cls(engine, version, ranker_pinned)
 

@@ -25,8 +25,7 @@ def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
     """Return the status of the ranker's index of an archive."""
     paths = ranker.index_paths(archive.view())
     done = min(map(_committed_change, paths), default=0)
-    sql = "SELECT COUNT(*), MIN(made_at) FROM changes WHERE number > ?"
-    behind, oldest = archive.connection.execute(sql, (done,)).fetchone()
+    behind, oldest = archive.view().pending_changes(done)
     return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, sum(map(_size_bytes, paths)))
 
 

@@ -11,8 +11,7 @@ from askalike.service.state.bounded_executor import BoundedExecutor
 from askalike.service.state.engine_state import ServedEngine
 from askalike.service.state.index_status import IndexStatus, index_status
 from askalike.store.archive import Archive
-from askalike.store.keys import ApiKey, has_key_for_origin, verify_key
-from askalike.store.sessions import session_key
+from askalike.store.keys import ApiKey, has_key_for_origin, session_key, verify_key
 
 ResultT = TypeVar("ResultT")
 ResourceT = TypeVar("ResourceT")
@@ -58,15 +57,15 @@ class ServedArchive:
 
     def verify_key(self, text: str, origin: str | None = None) -> ApiKey | None:
         """Return the key of that text, if it is valid for this archive and for pages of that origin."""
-        return verify_key(self._key_archive.connection, text, origin)
+        return verify_key(self._key_archive, text, origin)
 
     def has_key_for_origin(self, origin: str) -> bool:
         """Return whether a key was created for pages of that origin."""
-        return has_key_for_origin(self._key_archive.connection, origin)
+        return has_key_for_origin(self._key_archive, origin)
 
     def verify_session(self, secret: str) -> ApiKey | None:
         """Return the key that a session was begun with, if both are valid."""
-        return session_key(self._key_archive.connection, secret)
+        return session_key(self._key_archive, secret)
 
     async def run_on_engine(self, work: Callable[[LocalEngine], ResultT]) -> ResultT:
         """Return what the work on the engine returns. Raises OverloadedError, TimeoutError."""

@@ -1,0 +1,109 @@
+"""An archive's SQLite file: connections, transactions, and what its errors mean to a user."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from askalike.clock import now
+from askalike.errors import ArchiveError
+from askalike.store.migrations import migrate
+
+DATABASE_FILE = "archive.sqlite"
+ADVICE = {
+    "database or disk is full": "free some space and repeat; what was committed before is safe",
+    "disk I/O error": "the disk may be full or failing: free some space and repeat",
+    "database is locked": "another process is writing; wait for it and repeat",
+    "attempt to write a readonly database": "the directory is read-only; change its permissions",
+}
+"""SQLite's message → what the user should do. For any other message: repeat, or restore a backup."""
+
+
+class Database(Protocol):
+    """An archive or a view of one, for functions that read either."""
+
+    @property
+    def _connection(self) -> sqlite3.Connection: ...
+
+
+class WritableDatabase(Database, Protocol):
+    """An archive, for functions that write."""
+
+    path: Path
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the database of the archive in a directory and bring its schema up to date. Raises ArchiveError."""
+    with storage_errors(path):
+        connection = sqlite3.connect(path / DATABASE_FILE, timeout=30, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA cache_size = -65536")
+            migrate(connection, str(path))
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors about disks, locks and damage into an ArchiveError that says what to do."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise ArchiveError(f"{path}: {error}; {ADVICE.get(str(error), 'repeat, or restore a backup')}") from None
+    except UnicodeEncodeError as error:
+        raise ArchiveError(
+            f"{path}: {error.object[:60]!r} holds a lone surrogate, which cannot be stored; replace it, nothing of its "
+            "batch was written"
+        ) from None
+    except sqlite3.DatabaseError as error:
+        raise ArchiveError(
+            f"{path / DATABASE_FILE}: {error}; it is damaged or no SQLite file; restore a backup"
+        ) from None
+
+
+@contextmanager
+def write_transaction(archive: WritableDatabase) -> Iterator[sqlite3.Connection]:
+    """Yield the archive's connection in a transaction. SQLite's errors become an ArchiveError."""
+    with storage_errors(archive.path), atomic(archive._connection):
+        yield archive._connection
+
+
+@contextmanager
+def read_transaction(archive: Database) -> Iterator[None]:
+    """Let everything that the block reads come from one point in time, whatever is written meanwhile."""
+    archive._connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        archive._connection.execute("ROLLBACK")
+
+
+@contextmanager
+def change_transaction(connection: sqlite3.Connection) -> Iterator[int]:
+    """Run the block in a transaction with a change number of its own, which it yields."""
+    with atomic(connection):
+        change = connection.execute("INSERT INTO changes (made_at) VALUES (?)", (now("milliseconds"),)).lastrowid
+        yield change or 0
+
+
+@contextmanager
+def atomic(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit all that the block writes when it ends well, and none of it when it raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def fetch_int(database: Database, sql: str, *values: object) -> int:
+    """Return the single number that a query gives; NULL counts as 0."""
+    return int(database._connection.execute(sql, values).fetchone()[0] or 0)

@@ -1,0 +1,123 @@
+"""Counts of what an archive holds."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from askalike.store.database import Database, fetch_int
+from askalike.types import LinkKind
+
+Attribute = Literal["tag", "category", "language", "license"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSummary:
+    """What an archive holds. Only duplicate links with both ends count; `rejected` and `notes` are the last import's.
+
+    `finished` is False where the last import was interrupted or is still running.
+    """
+
+    questions: int
+    answers: int
+    duplicate_links: int
+    rejected: int
+    queries: int = 0
+    judgements: int = 0
+    finished: bool = True
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.questions} questions, {self.answers} answers, {self.duplicate_links} duplicate links, "
+            f"{self.rejected} rejected"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSize:
+    """The size of an imported split: queries, judged pairs, relevant pairs, and candidates."""
+
+    split: str
+    queries: int
+    judged: int
+    relevant: int
+    candidates: int
+
+
+def summarise_archive(database: Database) -> ArchiveSummary:
+    """Count the archive as it is now."""
+    rejected, finished, notes = database._connection.execute(
+        "SELECT rejected, finished_at IS NOT NULL, notes FROM imports ORDER BY number DESC LIMIT 1"
+    ).fetchone() or (0, True, "{}")
+    return ArchiveSummary(
+        questions=fetch_int(database, "SELECT COUNT(*) FROM questions"),
+        answers=fetch_int(database, "SELECT COUNT(*) FROM answers"),
+        duplicate_links=count_links(database, "duplicate"),
+        rejected=rejected,
+        queries=fetch_int(database, "SELECT COUNT(*) FROM queries"),
+        judgements=fetch_int(database, "SELECT COUNT(*) FROM judgements"),
+        finished=bool(finished),
+        notes=json.loads(notes),
+    )
+
+
+def unfinished_import(database: Database) -> str | None:
+    """Return the source of the last import where it was interrupted or is still running, else None."""
+    sql = "SELECT source, finished_at FROM imports ORDER BY number DESC LIMIT 1"
+    row = database._connection.execute(sql).fetchone()
+    return str(row[0]) if row and row[1] is None else None
+
+
+def count_links(database: Database, kind: LinkKind) -> int:
+    """Return how many links of a kind have both their ends in the archive."""
+    sql = (
+        "SELECT COUNT(*) FROM links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target "
+        "WHERE l.kind = ?"
+    )
+    return fetch_int(database, sql, kind)
+
+
+def count_answered_questions(database: Database) -> int:
+    """Return how many questions have an answer."""
+    return fetch_int(database, "SELECT COUNT(DISTINCT question_id) FROM answers")
+
+
+def count_rephrasings(database: Database) -> int:
+    """Return how many rephrasings all questions have."""
+    return fetch_int(database, "SELECT SUM(json_array_length(rephrasings)) FROM questions WHERE rephrasings != '[]'")
+
+
+def count_tags(database: Database) -> int:
+    """Return how many different tags there are."""
+    return fetch_int(database, "SELECT COUNT(DISTINCT tag) FROM question_tags")
+
+
+def date_range(database: Database) -> tuple[str | None, str | None]:
+    """Return the dates of the oldest and of the newest question; None where no question has a date."""
+    first, last = database._connection.execute("SELECT MIN(created_at), MAX(created_at) FROM questions").fetchone()
+    return first, last
+
+
+def count_questions_by(
+    database: Database, attribute: Attribute, limit: int | None = None, *, default: str | None = None
+) -> dict[str, int]:
+    """Map each tag, category, language or licence to its number of questions, by falling number, then by name.
+
+    default: counts for questions without a value; None leaves them out. limit: the number of values; None is all.
+    """
+    name, table = ("tag", "question_tags") if attribute == "tag" else (attribute, "questions")
+    value = name if default is None else f"COALESCE({name}, ?1)"
+    sql = f"SELECT {value}, COUNT(*) FROM {table} WHERE {value} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?2"
+    return dict(database._connection.execute(sql, (default, -1 if limit is None else limit)).fetchall())
+
+
+def split_sizes(database: Database) -> list[SplitSize]:
+    """Return the size of each imported split, by name."""
+    sql = (
+        "SELECT s.split, (SELECT COUNT(*) FROM queries q WHERE q.split = s.split), COUNT(j.relevance), "
+        "COALESCE(SUM(j.relevance > 0), 0), COUNT(j.position) "
+        "FROM (SELECT split FROM queries UNION SELECT split FROM judgements) s "
+        "LEFT JOIN judgements j ON j.split = s.split GROUP BY s.split ORDER BY s.split"
+    )
+    return [SplitSize(*row) for row in database._connection.execute(sql)]

@@ -1,0 +1,63 @@
+"""Whole tables of an archive, row by row, as exports write them."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from askalike.store.database import Database
+from askalike.store.writer import ANSWER_COLUMNS
+from askalike.types import Link
+
+TableRows = Iterator[tuple[Any, ...]]
+
+ANSWER_TABLE_COLUMNS = ("id", *ANSWER_COLUMNS)
+QUERY_COLUMNS = ("split", "id", "title", "body", "markup", "language", "category", "created_at")
+JUDGEMENT_COLUMNS = ("split", "query_id", "document_id", "relevance", "position", "of")
+
+
+def read_links(database: Database) -> Iterator[Link]:
+    """Yield every link, whether its ends exist or not."""
+    for row in database._connection.execute("SELECT source, target, kind, created_at FROM links"):
+        yield Link(*row)
+
+
+def duplicate_targets(database: Database, ids: Sequence[str]) -> dict[str, list[str]]:
+    """Map each of these questions with a duplicate link to the ids of its originals, sorted."""
+    sql = (
+        "SELECT source, target FROM links WHERE kind = 'duplicate' "
+        "AND source IN (SELECT value FROM json_each(?)) ORDER BY source, target"
+    )
+    targets: dict[str, list[str]] = {}
+    for source, target in database._connection.execute(sql, (json.dumps(ids),)):
+        targets.setdefault(source, []).append(target)
+    return targets
+
+
+def answer_rows(database: Database) -> TableRows:
+    """Yield ANSWER_TABLE_COLUMNS of every answer, by docid."""
+    yield from database._connection.execute(f"SELECT {', '.join(ANSWER_TABLE_COLUMNS)} FROM answers ORDER BY number")
+
+
+def query_rows(database: Database) -> TableRows:
+    """Yield QUERY_COLUMNS of every imported query, in the order of import."""
+    yield from database._connection.execute(f"SELECT {', '.join(QUERY_COLUMNS)} FROM queries ORDER BY rowid")
+
+
+def judgement_rows(database: Database) -> TableRows:
+    """Yield JUDGEMENT_COLUMNS of every imported judgement, by split, kind and query."""
+    columns = ", ".join(JUDGEMENT_COLUMNS)
+    yield from database._connection.execute(f"SELECT {columns} FROM judgements ORDER BY split, of, query_id")
+
+
+def extra_judgement_rows(database: Database) -> TableRows:
+    """Yield JUDGEMENT_COLUMNS of the judgements that BEIR's qrels have no place for.
+
+    These are candidates with their positions, candidates without a judgement, judged answers, and judgements whose query
+    does not exist.
+    """
+    yield from database._connection.execute(f"""
+        SELECT {", ".join(JUDGEMENT_COLUMNS)} FROM judgements AS j
+        WHERE position IS NOT NULL OR relevance IS NULL OR of != 'questions'
+        OR NOT EXISTS (SELECT 1 FROM queries AS q WHERE q.split = j.split AND q.id = j.query_id)
+        ORDER BY split, of, query_id, position, document_id
+    """)
