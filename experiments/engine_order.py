@@ -54,7 +54,7 @@ def _measured(dev: Features, test: Features, parts: tuple[str, ...], with_engine
 def features(archive: Archive, name: str, parts: tuple[str, ...]) -> Features:
     """Of each query: its candidates' features, (parts + 1, candidates), and which are relevant."""
     labels, view = load_split(archive, name), archive.view()
-    runs = [rankers.create(part, {}, archive.path).build(view) for part in parts]
+    runs = [rankers.open_current(rankers.create(part, {}, archive.path), view) for part in parts]
     ranked = [ranker.rank(labels.queries, 10, candidates=labels.candidates) for ranker in runs]
     found: Features = []
     for query, candidates in (labels.candidates or {}).items():

@@ -41,7 +41,7 @@ def ranked(archive: Archive, fold: str, recipe: Recipe, folder: Path) -> Run:
     train_recipe(archive.view(held_out_splits=[fold]), recipe, folder)
     ranker = DenseRanker(encoders.open_encoder(folder), DenseSettings(fields=recipe.features.fields), "folds")
     asked, view = load_split(archive, fold), archive.view()
-    run = ranker.build(view).rank(asked.queries, 100, candidates=asked.candidates)
+    run = rankers.open_current(ranker, view).rank(asked.queries, 100, candidates=asked.candidates)
     rankers.delete_indexes(ranker, view)
     return run
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, cast
 
 from askalike import rankers
+from askalike.engines import SearchRequest
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
 from askalike.store.archive import Archive
@@ -37,17 +38,20 @@ class Retriever:
         self._finalizer = weakref.finalize(self, _remove_archive, archive)
         _store_questions(archive, questions, language)
         self._engine = LocalEngine(archive, rankers.create(ranker, settings, archive))
-        self._engine.refresh()
+        self._engine.searcher()  # so that the first search does not wait for the index
 
     def search(self, text: str, k: int = 5) -> Sequence[SearchHit]:
         """Return the k documents most similar to a text, best first; none where nothing is like it."""
-        if not self._finalizer.alive:
-            raise ArchiveError("this Retriever is closed; make a new one")
-        return self._engine.search(text, k)
+        return self._open_engine().search(text, k)
 
     def search_many(self, texts: Iterable[str], k: int = 5) -> list[Sequence[SearchHit]]:
         """Return what `search` returns for each of the texts, in their order."""
-        return [self.search(text, k) for text in texts]
+        return [*self._open_engine().search_batch([SearchRequest(text, k=k) for text in texts])]
+
+    def _open_engine(self) -> LocalEngine:
+        if not self._finalizer.alive:
+            raise ArchiveError("this Retriever is closed; make a new one")
+        return self._engine
 
     def __len__(self) -> int:
         return len(self._engine.archive.view())

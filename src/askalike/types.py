@@ -13,6 +13,9 @@ LinkKind = Literal["duplicate", "related"]
 Progress = Callable[[int, int], None]
 """Called while work goes on, with the number of rows done and the number of all rows."""
 
+TYPED_QUERY_ID = " typed "
+"""The id of a question that somebody types: no question of an archive has it."""
+
 Qrels = Mapping[str, Mapping[str, int]]
 """Query id → document id → relevance (0 = judged not relevant)."""
 

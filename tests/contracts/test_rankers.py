@@ -51,35 +51,36 @@ def name(request):
 
 
 @pytest.fixture
-def ranker(name, archive):
-    return ready(name, archive)
+def searcher(name, archive):
+    return opened(name, archive)
 
 
-def ready(name, archive):
-    return rankers.create(name).fit(archive.view()).build(archive.view())
+def opened(name, archive):
+    return rankers.open_current(rankers.create(name).fit(archive.view()), archive.view())
 
 
 def columns(run):
     return {q: [(h.id, h.score) for h in run[q]] for q in run}
 
 
-def test_it_goes_by_its_name(ranker, name):
-    assert ranker.name == name
+def test_it_goes_by_its_name(name, searcher):
+    assert rankers.create(name).name == searcher.name == name
 
 
-def test_its_values_make_it_again(ranker, archive):
+def test_its_values_make_it_again(name, archive):
+    ranker = rankers.create(name)
     again = rankers.create(ranker.name, ranker.values)
     assert again.values == ranker.values
-    assert again.index_paths(archive.view()) == ranker.paths(archive.view())
+    assert again.index_paths(archive.view()) == ranker.index_paths(archive.view())
 
 
-def test_an_unfinished_word_is_taken(ranker):
-    hits = ranker.rank({"q": Question("q", "an egg in a micr")}, 1, prefix=True)["q"]
+def test_an_unfinished_word_is_taken(searcher):
+    hits = searcher.rank({"q": Question("q", "an egg in a micr")}, 1, prefix=True)["q"]
     assert [h.id for h in hits] == ["11"]
 
 
-def test_best_first_ties_in_the_archives_order_each_once(ranker):
-    run = ranker.rank(QUERIES, 100)
+def test_best_first_ties_in_the_archives_order_each_once(searcher):
+    run = searcher.rank(QUERIES, 100)
     assert list(run) == list(QUERIES)
     for hits in run.values():
         assert [(h.id, h.score) for h in hits] == sorted(((h.id, h.score) for h in hits), key=lambda h: (-h[1], h[0]))
@@ -89,54 +90,53 @@ def test_best_first_ties_in_the_archives_order_each_once(ranker):
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
-def test_at_most_k_and_the_same_ones_whatever_k(ranker, k):
-    whole = columns(ranker.rank(QUERIES, 100))
-    assert columns(ranker.rank(QUERIES, k)) == {q: hits[:k] for q, hits in whole.items()}
+def test_at_most_k_and_the_same_ones_whatever_k(searcher, k):
+    whole = columns(searcher.rank(QUERIES, 100))
+    assert columns(searcher.rank(QUERIES, k)) == {q: hits[:k] for q, hits in whole.items()}
 
 
-def test_all_candidates_are_ranked_and_nothing_else(ranker):
+def test_all_candidates_are_ranked_and_nothing_else(searcher):
     pool = [f"{n:02}" for n in (7, 10, 2, 1, 6)]
-    whole = columns(ranker.rank(QUERIES, 100))
-    run = columns(ranker.rank(QUERIES, 100, candidates={q: [*pool, "nowhere", "07"] for q in QUERIES}))
+    whole = columns(searcher.rank(QUERIES, 100))
+    run = columns(searcher.rank(QUERIES, 100, candidates={q: [*pool, "nowhere", "07"] for q in QUERIES}))
     for query, hits in run.items():
         assert sorted(id for id, _ in hits) == sorted(pool)
         assert [s for _, s in hits] == sorted((s for _, s in hits), reverse=True)
         assert set(whole[query]) >= {(id, score) for id, score in hits if id in dict(whole[query])}
     assert [id for id, _ in run["none"]] == pool  # equal scores: the order given
-    first = ranker.rank(QUERIES, 2, candidates=dict.fromkeys(QUERIES, pool))
+    first = searcher.rank(QUERIES, 2, candidates=dict.fromkeys(QUERIES, pool))
     assert columns(first) == {q: hits[:2] for q, hits in run.items()}
-    assert columns(ranker.rank({"q1": QUERIES["q1"]}, 5, candidates={})) == {"q1": []}
+    assert columns(searcher.rank({"q1": QUERIES["q1"]}, 5, candidates={})) == {"q1": []}
 
 
-def test_a_filter_comes_before_the_ranking(ranker):
-    even = [h.id for h in ranker.rank(QUERIES, 3, where=Filter(("even",)))["q1"]]
-    assert even == [h.id for h in ranker.rank(QUERIES, 100)["q1"] if int(h.id) % 2 == 0][:3]
-    assert all(not hits for hits in ranker.rank(QUERIES, 3, where=Filter(("odd",))).values())
+def test_a_filter_comes_before_the_ranking(searcher):
+    even = [h.id for h in searcher.rank(QUERIES, 3, filter=Filter(("even",)))["q1"]]
+    assert even == [h.id for h in searcher.rank(QUERIES, 100)["q1"] if int(h.id) % 2 == 0][:3]
+    assert all(not hits for hits in searcher.rank(QUERIES, 3, filter=Filter(("odd",))).values())
 
 
-def test_deterministic_and_a_batch_is_its_queries_one_by_one(ranker, name, archive):
-    together = columns(ranker.rank(QUERIES, 10))
-    assert together == columns(ranker.rank(QUERIES, 10)) == columns(ready(name, archive).rank(QUERIES, 10))
-    assert together == {q: columns(ranker.rank({q: QUERIES[q]}, 10))[q] for q in reversed(QUERIES)}
+def test_deterministic_and_a_batch_is_its_queries_one_by_one(searcher, name, archive):
+    together = columns(searcher.rank(QUERIES, 10))
+    assert together == columns(searcher.rank(QUERIES, 10)) == columns(opened(name, archive).rank(QUERIES, 10))
+    assert together == {q: columns(searcher.rank({q: QUERIES[q]}, 10))[q] for q in reversed(QUERIES)}
 
 
-def test_finds_neither_itself_nor_its_rephrasings(ranker):
-    run = columns(ranker.rank(QUERIES, 100))
+def test_finds_neither_itself_nor_its_rephrasings(searcher):
+    run = columns(searcher.rank(QUERIES, 100))
     assert "03" not in dict(run["03"])
     assert "00" in dict(run["00#1"])
-    alone = columns(ranker.rank({"new": QUERIES["00#1"]}, 100))["new"]
+    alone = columns(searcher.rank({"new": QUERIES["00#1"]}, 100))["new"]
     assert dict(run["00#1"])["00"] < dict(alone)["00"]
 
 
-def test_nothing_in_common_finds_nothing(ranker):
-    run = ranker.rank(QUERIES, 10)
+def test_nothing_in_common_finds_nothing(searcher):
+    run = searcher.rank(QUERIES, 10)
     assert run["none"] == run["unknown"] == []
 
 
-def test_unindexed_is_a_clear_error(name):
-    for ask in (lambda r: r.rank(QUERIES, 1), lambda r: r.explain(QUERIES["q1"], ["00"])):
-        with pytest.raises(NotFittedError, match=f"{name}: .*index\\(view\\)"):
-            ask(rankers.create(name))
+def test_opening_what_was_never_built_is_a_clear_error(name, tmp_path):
+    with archived(tmp_path / "new") as new, pytest.raises(NotFittedError, match=r"nothing is indexed.*build\(view\)"):
+        rankers.create(name).open(new.view())
 
 
 def test_an_unknown_setting_is_a_clear_error(name):
@@ -144,27 +144,36 @@ def test_an_unknown_setting_is_a_clear_error(name):
         rankers.create(name, {"nonsense": 1})
 
 
-def test_likenesses_do_not_depend_on_what_else_was_found(ranker):
-    few, many = ranker.rank(QUERIES, 1), ranker.rank(QUERIES, 10)
-    told = ranker.likenesses(QUERIES, few)
-    if told is None:
-        assert ranker.likenesses(QUERIES, many) is None
+def test_similarities_do_not_depend_on_what_else_was_retrieved(searcher):
+    few, many = searcher.search(QUERIES, 1), searcher.search(QUERIES, 10)
+    if few.similarities is None:
+        assert many.similarities is None
         return
-    for query in QUERIES:
-        assert len(told[query]) == len(few.columns(query)[0])
-        assert told[query] == pytest.approx(ranker.likenesses(QUERIES, many)[query][: len(told[query])])
+    for top, some, every in zip(few.topdocs, few.similarities, many.similarities, strict=True):
+        assert len(some) == len(top.docids)
+        assert some == pytest.approx(every[: len(some)])
+
+
+def test_a_session_works_out_the_same_as_a_run(searcher):
+    session = searcher.search(QUERIES, 10)
+    assert columns(session.run) == columns(searcher.rank(QUERIES, 10))
+    for row, (top, query) in enumerate(zip(session.topdocs, QUERIES, strict=True)):
+        docids = top.docids.tolist()
+        assert [session.texts[docid].id for docid in docids] == [hit.id for hit in session.run[query]]
+        together = session.explain(row, docids)
+        assert together == {docid: session.explain(row, [docid])[docid] for docid in docids}
 
 
 def test_an_empty_archive_answers_with_nothing(name, tmp_path):
     with Archive.create(tmp_path / "empty") as empty:
-        run = ready(name, empty).rank(QUERIES, 10)
+        run = opened(name, empty).rank(QUERIES, 10)
         assert columns(run) == {q: [] for q in QUERIES}
 
 
-def test_contributions_add_up_to_the_score(ranker):
+def test_contributions_add_up_to_the_score(searcher):
     for query in QUERIES.values():
-        hits = ranker.rank({query.id: query}, 100)[query.id]
-        reasons = ranker.explain(query, [h.id for h in hits])
+        hits = searcher.rank({query.id: query}, 100)[query.id]
+        reasons = searcher.explain_ids(query, [h.id for h in hits])
         for hit in hits:
             reason = reasons[hit.id]
             assert reason.score == pytest.approx(hit.score, rel=1e-9)
@@ -174,13 +183,14 @@ def test_contributions_add_up_to_the_score(ranker):
 
 def test_incremental_equals_rebuilt_and_reopened(name, tmp_path):
     with archived(tmp_path / "grown", TITLES[:5]) as grown, Archive.create(tmp_path / "fresh") as fresh:
-        ranker = ready(name, grown)
+        ranker = rankers.create(name).fit(grown.view())
+        ranker.build(grown.view())
         grown.upsert([Question("gone", "boil boil boil"), Question("01", "boil rice in milk")])
         ranker.build(grown.view())
         grown.delete(["gone", "04"])
         archived(tmp_path / "grown").close()
-        changed = columns(ranker.build(grown.view()).rank(QUERIES, 100))
+        changed = columns(rankers.open_current(ranker, grown.view()).rank(QUERIES, 100))
         grown._connection.backup(fresh._connection)
-        assert changed == columns(ready(name, grown).rank(QUERIES, 100))
-        assert changed == columns(ready(name, fresh).rank(QUERIES, 100))
+        assert changed == columns(opened(name, grown).rank(QUERIES, 100))
+        assert changed == columns(opened(name, fresh).rank(QUERIES, 100))
         assert {h for h, _ in changed["q1"]} >= {"00", "01", "04"}

@@ -48,7 +48,7 @@ def archive(tmp_path):
 @pytest.mark.parametrize("tower", TOWERS)
 def test_it_learns_and_its_answers_can_be_ranked(archive, tower):
     training.train(archive, Recipe.read(tower, TINY), "mine")
-    ranker = rankers.create("mine", {}, archive.path).build(archive.view(of="answers"))
+    ranker = rankers.open_current(rankers.create("mine", {}, archive.path), archive.view(kind="answers"))
     hits = ranker.rank({"?": Question("?", "how do I cook rice")}, 5)["?"]
     assert len(hits) == 5
     assert all(hit.id.startswith("a") and hit.score <= 0 for hit in hits)  # minus distances
@@ -205,7 +205,7 @@ def test_in_russian(tmp_path):
         training.train(made, Recipe.read("dssm_writer", WRITER | {"training.epochs": 25, "patience": 99}), "writer")
         generator = opened_writer(made.path / "models/writer")
         assert generator.write(Question("?", "Как приготовить рис?")).startswith("возьмите")
-        ranker = rankers.create("writer", {}, made.path).build(made.view(kind="answers"))
+        ranker = rankers.open_current(rankers.create("writer", {}, made.path), made.view(kind="answers"))
         assert len(ranker.rank({"?": Question("?", "Как приготовить рис?")}, 3)["?"]) == 3
 
 

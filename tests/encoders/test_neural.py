@@ -46,10 +46,10 @@ def test_what_is_trained_is_opened_and_ranks_by_its_name(archive, network):
     for left, alone in zip(parts(first, TEXTS), parts(first, TEXTS[:1]), strict=True):
         np.testing.assert_allclose(left[:1], alone, rtol=1e-5, atol=1e-6)
 
-    ranker = rankers.create("mine", {}, archive.path).build(archive.view())
+    ranker = rankers.open_current(rankers.create("mine", {}, archive.path), archive.view())
     hits = ranker.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
     assert hits[0].id.startswith("rice")
-    reason = ranker.explain(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
+    reason = ranker.explain_ids(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
     assert reason.score == pytest.approx(hits[0].score, abs=1e-3)
     assert sum(c.score for c in reason.contributions) == pytest.approx(reason.score)
     assert any("rice" in c.word for c in reason.contributions[:2])
@@ -139,9 +139,9 @@ def test_every_network_is_trained_kept_and_served(archive, network):
     if network == "scqa":
         values = {k: v for k, v in values.items() if k not in ("min_texts",)} | {"dim": 32, "start": "random"}
     ranker = rankers.create(training.train(archive, Recipe.read(network, values), "mine").name, {}, archive.path)
-    hits = ranker.build(archive.view()).rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
+    hits = rankers.open_current(ranker, archive.view()).rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
     assert len(hits) == 3
-    reason = ranker.explain(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
+    reason = ranker.explain_ids(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
     assert {c.word for c in reason.contributions} == {"how", "do", "I", "cook", "rice"}
     assert all(reason.text[s.field][s.start : s.end].isalpha() for s in reason.spans)
 
@@ -155,11 +155,11 @@ def test_a_classifier_of_pairs_ranks_candidates_and_what_is_proposed(archive):
     pools = {"q": ["rice1", "egg0", "gone", "soup2"]}
     hits = ranker.rank(asked, 5, candidates=pools)["q"]
     assert sorted(h.id for h in hits) == ["egg0", "rice1", "soup2"]
-    assert ranker.explain(asked["q"], ["egg0"])["egg0"].score == pytest.approx(
+    assert ranker.explain_ids(asked["q"], ["egg0"])["egg0"].score == pytest.approx(
         next(h.score for h in hits if h.id == "egg0"), abs=1e-5
     )
-    assert {c.word for c in ranker.explain(asked["q"], ["egg0"])["egg0"].contributions} >= {"cook", "rice"}
+    assert {c.word for c in ranker.explain_ids(asked["q"], ["egg0"])["egg0"].contributions} >= {"cook", "rice"}
     with pytest.raises(SettingsError, match="mine compares pairs and ranks candidates only"):
         ranker.rank(asked, 5)
-    cascade = rankers.create("cascade", {"parts": "bm25,mine", "depth": 7}, archive.path).build(view)
+    cascade = rankers.open_current(rankers.create("cascade", {"parts": "bm25,mine", "depth": 7}, archive.path), view)
     assert len(cascade.rank(asked, 50)["q"]) == 7

@@ -54,7 +54,7 @@ def test_it_learns_on_and_teaches(encoder, archive):
     tuned, text = open_encoder(folder), [Question("q", "how do I cook rice")]
     before, after = (e.encode(text, "query").parts[0].values[0] for e in (encoder, tuned))
     assert 0.5 < before @ after < 0.9999
-    ranker = rankers.create("tuned", {}, archive.path).build(archive.view())
+    ranker = rankers.open_current(rankers.create("tuned", {}, archive.path), archive.view())
     assert ranker.rank({"q": text[0]}, 1)["q"][0].id.startswith("rice")
     values = {"teacher.encoder": "tuned", "subwords": 0, "words": 300, "bigrams": 0, "start": "random", "held_out": 10}
     training.train(archive, training.load_recipe("distil", values | {"training.epochs": 1}), "pupil")
@@ -69,9 +69,9 @@ def test_fine_tuning_without_a_model_is_one_line(archive):
 def test_it_ranks(encoder, tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("a", "bicycle theft"), Question("b", "tax form")])
-        ranker = rankers.create("pretrained", {"model": MODEL, "device": "cpu"}).build(archive.view())
+        ranker = rankers.open_current(rankers.create("pretrained", {"model": MODEL, "device": "cpu"}), archive.view())
         query = Question("q", "my bike was stolen")
         run = ranker.rank({"q": query}, 2)
         assert [h.id for h in run["q"]] == ["a", "b"]
-        assert ranker.explain(query, ["a"])["a"].score == pytest.approx(run["q"][0].score)
+        assert ranker.explain_ids(query, ["a"])["a"].score == pytest.approx(run["q"][0].score)
         np.testing.assert_allclose(run["q"][0].score, 0.7, atol=0.25)

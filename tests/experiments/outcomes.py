@@ -65,14 +65,14 @@ def _first(labels: Split, n: int | None) -> Split:
 def _system(archive: Archive, label: str, seeds: Sequence[tuple[str, dict[str, Any]]], labels: Split) -> SystemResult:
     trials = {}
     for seed, (name, settings) in enumerate(seeds):
-        ranker = rankers.create(name, settings).build(archive.view())
+        ranker = rankers.open_current(rankers.create(name, settings), archive.view())
         run = ranker.rank(labels.queries, 100, candidates=labels.candidates)
         trials[seed] = SeedResult(run, evaluate(separate_ties(run), labels.qrels, MEASURES), 0.5)
     return SystemResult(label, seeds[0][0], seeds[0][1], trials)
 
 
 def _typed(archive: Archive, system: SystemResult, labels: Split) -> dict[str, dict[str, float]]:
-    ranker = rankers.create(system.ranker, system.settings).build(archive.view())
+    ranker = rankers.open_current(rankers.create(system.ranker, system.settings), archive.view())
     values = {}
     for share in QUARTERS:
         asked = {q: Question(q, _part(question.title, share)) for q, question in labels.queries.items()}

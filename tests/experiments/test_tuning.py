@@ -64,7 +64,9 @@ def test_hybrids_of_other_weights_are_ranked_as_each_alone(archive):
 
 
 def test_indexes_made_for_trials_go_and_those_that_were_there_stay(archive):
-    [old] = rankers.create("bm25").build(archive.view()).index_paths(archive.view())
+    bm25 = rankers.create("bm25")
+    bm25.build(archive.view())
+    [old] = bm25.index_paths(archive.view())
     with TrialEvaluator(RankingTask(archive), {"dev": LABELS}, ["Success@1"]) as evaluator:
         search_grid(evaluator, "bm25", {"title_weight": [1.0, 2.0, 3.0]}, {})
         assert len(list((archive.path / "index").iterdir())) == 3

@@ -19,7 +19,7 @@ def test_shares_change_nothing(tmp_path, monkeypatch, threads, n):
     titles = [" ".join(rng.choice(WORDS, 4)) for _ in range(700)]
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(Question(f"{i}", title) for i, title in enumerate(titles[:400]))
-        ranker = rankers.create("bm25").build(archive.view())
+        ranker = rankers.open_current(rankers.create("bm25"), archive.view())
         archive.upsert(Question(f"{i}", title) for i, title in enumerate(titles[400:], 400))
         ranker.build(archive.view())
         queries = {f"q{i}": Question(f"q{i}", title) for i, title in enumerate(titles[:n])}

@@ -29,7 +29,7 @@ def desk(tmp_path):
 
 
 def proposer(archive):
-    return Proposer(archive, rankers.create(WORDS).build(archive.view()))
+    return Proposer(archive, rankers.open_current(rankers.create(WORDS), archive.view()))
 
 
 def finish(one):
@@ -85,7 +85,7 @@ def test_the_newest_are_looked_at_first_and_new_ones_before_the_backlog(desk):
     assert any("again-r020" in pair for pair in pairs(desk))
     lost = desk.view().get_questions(["r013"])["r013"]
     desk.upsert([replace(lost, id="new", title=f"{lost.title} Please help!", rephrasings=())])
-    rankers.create(WORDS).build(desk.view())
+    rankers.open_current(rankers.create(WORDS), desk.view())
     one._ranker.build(desk.view())
     one.step()
     assert ("new", "r013") in pairs(desk)
@@ -108,7 +108,7 @@ def test_another_ranker_looks_again_and_decisions_stay(desk):
     finish(proposer(desk))
     first = pending_proposals(desk)[0]
     decide_proposal(desk, first.id, "reject")
-    other = Proposer(desk, rankers.create("bm25").build(desk.view()))
+    other = Proposer(desk, rankers.open_current(rankers.create("bm25"), desk.view()))
     assert finish(other) > 10
     assert {p.model for p in pending_proposals(desk, 10_000)} == {"bm25"}
     assert {first.question, first.other} not in [set(pair) for pair in pairs(desk)]

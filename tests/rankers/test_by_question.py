@@ -27,8 +27,8 @@ def archive(tmp_path):
 
 def found(archive, query, k=10, **settings):
     ranker = rankers.create("by_question", {"ranker": "bm25", **settings}, archive.path)
-    ranker.build(archive.view(of="answers"))
-    return [hit.id for hit in ranker.rank({query.id: query}, k)[query.id]]
+    searcher = rankers.open_current(ranker, archive.view(kind="answers"))
+    return [hit.id for hit in searcher.rank({query.id: query}, k)[query.id]]
 
 
 def test_the_answers_of_the_nearest_question_come_first_and_the_accepted_one_first_of_all(archive):
@@ -41,21 +41,23 @@ def test_a_question_of_the_archive_does_not_find_its_own_answers(archive):
 
 
 def test_candidates_are_ranked_by_their_questions(archive):
-    ranker = rankers.create("by_question", {"ranker": "bm25"}).build(archive.view(of="answers"))
+    ranker = rankers.open_current(rankers.create("by_question", {"ranker": "bm25"}), archive.view(kind="answers"))
     query = Question("?", "boil rice")
     run = ranker.rank({"?": query}, 5, candidates={"?": ["bike1", "egg1", "rice1"]})
     assert [hit.id for hit in run["?"]] == ["rice1", "egg1", "bike1"]
 
 
 def test_it_can_be_a_part_of_a_hybrid(archive):
-    ranker = rankers.create("hybrid", {"parts": ["by_question", "bm25"]}).build(archive.view(of="answers"))
+    ranker = rankers.open_current(
+        rankers.create("hybrid", {"parts": ["by_question", "bm25"]}), archive.view(kind="answers")
+    )
     run = ranker.rank({"?": Question("?", "boil an egg in minutes")}, 5)
     assert run["?"][0].id == "egg2"
 
 
 def test_questions_have_other_rankers(archive):
     with pytest.raises(SettingsError, match="ranks answers; to rank questions, use bm25"):
-        rankers.create("by_question", {"ranker": "bm25"}).build(archive.view())
+        rankers.open_current(rankers.create("by_question", {"ranker": "bm25"}), archive.view())
     with pytest.raises(SettingsError, match="no ranker is called"):
         rankers.create("by_question", {"ranker": "nobody"})
 

@@ -22,7 +22,8 @@ def archive(tmp_path):
 
 def busy_for(archive, ranker, seconds):
     """Another writer of the ranker's index, which is behind the archive by then."""
-    index = ranker.index(archive.view())._committed()
+    ranker.build(archive.view())
+    index = ranker._current_index(archive.view())
     archive.upsert([Question("new", "a new one")])
     held = threading.Event()
 
@@ -39,7 +40,7 @@ def busy_for(archive, ranker, seconds):
 
 def test_it_waits_for_another_writer(archive):
     writer = busy_for(archive, rankers.create("tfidf"), 0.5)
-    ranker = rankers.build_with_retry(rankers.create("tfidf"), archive.view())
+    ranker = rankers.open_current(rankers.create("tfidf"), archive.view())
     assert not writer.is_alive() or writer.join() is None
     assert ranker.rank({"x": Question("x", "new one")}, 1)["x"][0].id == "new"
 
@@ -52,8 +53,8 @@ def test_promotion_is_not_stopped_by_a_writer(archive):
 
 
 def test_it_gives_up(archive, monkeypatch):
-    monkeypatch.setattr(rankers, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(rankers, "LOCK_TIMEOUT_S", 0.3)
     writer = busy_for(archive, rankers.create("tfidf"), 1.0)
     with pytest.raises(IndexBusyError, match="another process is writing"):
-        rankers.build_with_retry(rankers.create("tfidf"), archive.view())
+        rankers.open_current(rankers.create("tfidf"), archive.view())
     writer.join()

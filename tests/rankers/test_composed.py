@@ -21,7 +21,7 @@ def archive(tmp_path_factory):
 
 
 def scores(ranker, archive, k=100, **options):
-    run = ranker.index(archive.view()).rank(QUERIES, k, **options)
+    run = rankers.open_current(ranker, archive.view()).rank(QUERIES, k, **options)
     return {q: {h.id: h.score for h in run[q]} for q in run}
 
 
@@ -73,7 +73,7 @@ def test_scores_move_with_neither_k_nor_candidates(archive, normalise, depth):
 
 def test_min_max_scores_do_not_move_with_a_filter(archive):
     ranker = built(TWO)
-    whole, even = scores(ranker, archive), scores(ranker, archive, where=Filter(("even",)))
+    whole, even = scores(ranker, archive), scores(ranker, archive, filter=Filter(("even",)))
     assert even == {q: {id: s for id, s in found.items() if int(id) % 2 == 0} for q, found in whole.items()}
 
 
@@ -119,7 +119,7 @@ def test_wrong_settings_are_one_line(pairs, problem):
 
 
 def test_a_document_that_is_all_there_is_has_the_whole_score(archive):
-    [found] = built(TWO).build(archive.view()).rank({"q": Question("q", "timer")}, 5)["q"]
+    [found] = rankers.open_current(built(TWO), archive.view()).rank({"q": Question("q", "timer")}, 5)["q"]
     assert (found.id, found.score) == ("6", 1.0)
 
 
@@ -138,9 +138,9 @@ def test_weights_to_try_begin_with_equal_ones_and_say_nothing_twice():
 
 def test_it_knows_what_its_parts_know(monkeypatch):
     ranker = built(TWO)
-    assert ranker.knows_until is None
-    monkeypatch.setattr(type(ranker.parts[1]), "knows_until", "2020-01-01", raising=False)
-    assert ranker.knows_until == "2020-01-01"
+    assert ranker.trained_until is None
+    monkeypatch.setattr(type(ranker.parts[1]), "trained_until", "2020-01-01")
+    assert ranker.trained_until == "2020-01-01"
 
 
 def test_the_default_follows_what_is_installed(monkeypatch):
@@ -157,10 +157,10 @@ def test_a_cascade_has_two_parts():
 
 def test_contributions_of_all_parts_add_up(archive):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
-    ranker = built("parts=bm25,static")
-    run = ranker.build(archive.view()).rank(QUERIES, 5)
+    searcher = rankers.open_current(built("parts=bm25,static"), archive.view())
+    run = searcher.rank(QUERIES, 5)
     for query in QUERIES:
-        reasons = ranker.explain(QUERIES[query], [h.id for h in run[query]])
+        reasons = searcher.explain_ids(QUERIES[query], [h.id for h in run[query]])
         for hit in run[query]:
             assert sum(c.score for c in reasons[hit.id].contributions) == pytest.approx(hit.score)
             assert sum(reasons[hit.id].parts.values()) == pytest.approx(hit.score)
@@ -209,15 +209,13 @@ def test_names_that_are_taken_or_none_are_refused(name):
 
 def test_a_hybrid_is_as_alike_as_its_vectors_say(archive):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
-    ranker = built("parts=lm_jelinek_mercer,static").build(archive.view())
-    run, vectors = ranker.rank(QUERIES, 3), rankers.create("static").build(archive.view())
-    alike = ranker.similarities(QUERIES, run)
+    session = rankers.open_current(built("parts=lm_jelinek_mercer,static"), archive.view()).search(QUERIES, 3)
+    run, vectors = session.run, rankers.open_current(rankers.create("static"), archive.view())
     given = vectors.rank(QUERIES, 3, candidates={q: run.columns(q)[0] for q in QUERIES})
-    for query in QUERIES:
-        own = dict(zip(run.columns(query)[0], alike[query].tolist(), strict=True))
+    for query, similarities in zip(QUERIES, session.similarities, strict=True):
+        own = dict(zip(run.columns(query)[0], similarities.tolist(), strict=True))
         assert own == pytest.approx(dict(zip(*given.columns(query), strict=True)))
 
 
 def test_words_alone_do_not_say_how_alike_texts_are(archive):
-    ranker = built(TWO).build(archive.view())
-    assert ranker.similarities(QUERIES, ranker.rank(QUERIES, 3)) is None
+    assert rankers.open_current(built(TWO), archive.view()).search(QUERIES, 3).similarities is None

@@ -26,7 +26,11 @@ def archive(tmp_path):
 
 
 def distinct(archive, view=None, **settings):
-    return rankers.create("distinct", {"parts": "bm25", **settings}).build(view or archive.view())
+    return rankers.open_current(distinct_ranker(**settings), view or archive.view())
+
+
+def distinct_ranker(**settings):
+    return rankers.create("distinct", {"parts": "bm25", **settings})
 
 
 def found(ranker, k=9, **options):
@@ -34,7 +38,7 @@ def found(ranker, k=9, **options):
 
 
 def test_the_best_of_a_cluster_stands_for_all(archive):
-    every = found(rankers.create("bm25").build(archive.view()))
+    every = found(rankers.open_current(rankers.create("bm25"), archive.view()))
     mine = found(distinct(archive))
     assert list(every) == sorted(every, key=lambda id: -every[id])
     assert set(every) == set(TITLES)
@@ -54,7 +58,7 @@ def test_as_many_are_found_as_were_asked_for(archive, depth):
 
 
 def test_a_filter_is_heard_before_what_is_the_same(archive):
-    assert set(found(distinct(archive), where=Filter(("d",)))) == {"d1"}
+    assert set(found(distinct(archive), filter=Filter(("d",)))) == {"d1"}
 
 
 def test_given_candidates_are_all_ranked(archive):
@@ -62,39 +66,40 @@ def test_given_candidates_are_all_ranked(archive):
 
 
 def test_a_new_link_is_followed(archive):
-    ranker = distinct(archive)
+    ranker = distinct_ranker()
+    rankers.open_current(ranker, archive.view())
     archive.upsert([Link("b", "c", "duplicate")])
-    assert {"b", "c"} & set(found(ranker.build(archive.view()))) == {"b"}
+    assert {"b", "c"} & set(found(rankers.open_current(ranker, archive.view()))) == {"b"}
 
 
 def test_what_hidden_splits_know_is_not_used(archive):
-    assert set(found(distinct(archive, archive.view(hidden=["duplicates"])))) == set(TITLES)
+    assert set(found(distinct(archive, archive.view(held_out_splits=["duplicates"])))) == set(TITLES)
 
 
 def test_what_is_measured_is_not_known(archive):
     """With the measured links in use the queries' siblings would stand for the originals that are asked for."""
     alone = evaluate_ranker(archive, rankers.create("bm25"), "duplicates", ["nDCG@10"])
-    assert evaluate_ranker(archive, distinct(archive), "duplicates", ["nDCG@10"]).means == alone.means
+    assert evaluate_ranker(archive, distinct_ranker(), "duplicates", ["nDCG@10"]).means == alone.means
 
 
 def test_of_a_partition_what_trains_is_known(archive):
     create_partition(archive, "cluster", {"shares": [0.5, 0.5], "seed": 0}, source_split="duplicates", name="halves")
-    hidden = found(distinct(archive, archive.view(hidden=["halves/test"])))
+    hidden = found(distinct(archive, archive.view(held_out_splits=["halves/test"])))
     assert len(set(TITLES) - set(hidden)) in (1, 2)  # the siblings of one cluster
 
 
 def test_reasons_and_likenesses_are_the_rankers(archive):
-    ranker, plain = distinct(archive), rankers.create("bm25").build(archive.view())
-    assert ranker.explain(QUERY["q"], ["a1", "b"]) == plain.explain(QUERY["q"], ["a1", "b"])
-    assert ranker.similarities(QUERY, ranker.rank(QUERY, 3)) is None
+    ranker, plain = distinct(archive), rankers.open_current(rankers.create("bm25"), archive.view())
+    assert ranker.explain_ids(QUERY["q"], ["a1", "b"]) == plain.explain_ids(QUERY["q"], ["a1", "b"])
+    assert ranker.search(QUERY, 3).similarities is None
 
 
 def test_it_is_of_one_ranker_and_takes_its_settings(archive):
     with pytest.raises(SettingsError, match="expected one part, the ranker, not 2"):
-        distinct(archive, parts="bm25,tfidf")
-    ranker = distinct(
-        archive, parts="hybrid", **{"hybrid.parts": "bm25,tfidf", "hybrid.weights": "3,1", "hybrid.bm25.b": 0.5}
+        distinct_ranker(parts="bm25,tfidf")
+    ranker = distinct_ranker(
+        parts="hybrid", **{"hybrid.parts": "bm25,tfidf", "hybrid.weights": "3,1", "hybrid.bm25.b": 0.5}
     )
     assert ranker.values["hybrid.bm25.b"] == 0.5
     assert rankers.create("distinct", ranker.values).values == ranker.values
-    assert len(found(ranker)) == 4
+    assert len(found(rankers.open_current(ranker, archive.view()))) == 4

@@ -73,8 +73,8 @@ def test_a_pre_trained_encoder_is_explained_by_what_is_lost(tmp_path):
             pytest.skip(f"needs {package}")
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("a", "my bicycle was taken by a thief"), Question("b", "tax form")])
-        ranker = rankers.create("pretrained", {"model": MODEL, "device": "cpu"}).build(archive.view())
-        reason = ranker.explain(Question("q", "the bike is stolen"), ["a"])["a"]
+        ranker = rankers.open_current(rankers.create("pretrained", {"model": MODEL, "device": "cpu"}), archive.view())
+        reason = ranker.explain_ids(Question("q", "the bike is stolen"), ["a"])["a"]
     assert {c.word for c in reason.contributions[:2]} == {"bike", "stolen"}
     marked = {reason.text["title"][s.start : s.end] for s in reason.spans}
     assert {"bicycle", "thief"} & marked

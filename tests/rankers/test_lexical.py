@@ -32,7 +32,7 @@ def archive(tmp_path):
 
 
 def indexed(archive, name="bm25", of="questions", **settings):
-    return rankers.create(name, settings).fit(archive.view(of)).build(archive.view(of))
+    return rankers.open_current(rankers.create(name, settings).fit(archive.view(of)), archive.view(of))
 
 
 def found(ranker, title, k=10, id="q", **more):
@@ -97,7 +97,7 @@ def test_odd_queries_are_answered(archive, text, prefix):
         assert all(np.isfinite(h.score) and h.score > 0 for h in run["q"])
         ranked = ranker.rank({"q": Question("q", text)}, 9, candidates={"q": ["tea", "rice", "egg"]}, prefix=prefix)
         assert {h.id for h in ranked["q"]} == {"tea", "rice", "egg"}
-        ranker.explain(Question("q", text, text), ["egg", "rice"])
+        ranker.explain_ids(Question("q", text, text), ["egg", "rice"])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -119,7 +119,7 @@ def test_an_empty_archive_answers_with_nothing(tmp_path, name):
             assert found(ranker, "boil", prefix=True) == []
             assert found(ranker, "boil", candidates={"q": ["x"]}) == []
             assert ranker.rank({}, 5).keys() == set()
-            assert ranker.explain(Question("q", "boil"), ["x"]) == {}
+            assert ranker.explain_ids(Question("q", "boil"), ["x"]) == {}
 
 
 def test_k_may_be_larger_than_the_archive(archive):
@@ -138,20 +138,20 @@ def test_an_unfinished_word_matches_its_completions_and_itself(archive):
 
 def test_a_filter_never_eats_results(archive):
     ranker = indexed(archive)
-    assert set(found(ranker, "boil egg rice", where=Filter(("grain",)), k=2)) == {"rice", "pot"}
-    assert found(ranker, "rice", where=Filter(("grain", "pan"))) == ["pot"]
-    assert found(ranker, "rice", where=Filter(after="2021-05-02")) == ["pot"]
-    assert found(ranker, "rice", where=Filter(before="2022-05-01", after="2021-05-01")) == ["rice"]
-    assert found(ranker, "rice", where=Filter(("nothing",))) == []
-    assert found(ranker, "how", candidates={"q": ["tea", "egg", "rice"]}, where=Filter(("grain",))) == ["rice"]
-    assert found(ranker, "rice", where=Filter(("gr\ud800ain",))) == []
+    assert set(found(ranker, "boil egg rice", filter=Filter(("grain",)), k=2)) == {"rice", "pot"}
+    assert found(ranker, "rice", filter=Filter(("grain", "pan"))) == ["pot"]
+    assert found(ranker, "rice", filter=Filter(after="2021-05-02")) == ["pot"]
+    assert found(ranker, "rice", filter=Filter(before="2022-05-01", after="2021-05-01")) == ["rice"]
+    assert found(ranker, "rice", filter=Filter(("nothing",))) == []
+    assert found(ranker, "how", candidates={"q": ["tea", "egg", "rice"]}, filter=Filter(("grain",))) == ["rice"]
+    assert found(ranker, "rice", filter=Filter(("gr\ud800ain",))) == []
 
 
 def test_a_filter_on_answers_is_one_on_their_questions(archive):
     ranker = indexed(archive, of="answers")
     assert set(found(ranker, "boil")) == {"A1", "A2"}
-    assert found(ranker, "boil", where=Filter(("grain",))) == ["A1"]
-    assert found(ranker, "boil", candidates={"q": ["A2", "A1"]}, where=Filter(("grain",))) == ["A1"]
+    assert found(ranker, "boil", filter=Filter(("grain",))) == ["A1"]
+    assert found(ranker, "boil", candidates={"q": ["A2", "A1"]}, filter=Filter(("grain",))) == ["A1"]
 
 
 def test_an_answers_id_is_no_question_to_leave_out(archive):
@@ -179,7 +179,7 @@ def test_a_weight_too_small_to_count_is_refused(archive):
 def test_explanations_say_which_words_matched_where(archive):
     ranker = indexed(archive)
     query = Question("q", "Boiled RICE pots")
-    explained = ranker.explain(query, ["rice", "egg", "pot", "nobody"])
+    explained = ranker.explain_ids(query, ["rice", "egg", "pot", "nobody"])
     assert explained.keys() == {"rice", "egg", "pot"}
     assert {(c.word, c.fields) for c in explained["rice"].contributions} == {
         ("Boiled", ("title",)), ("RICE", ("title",)), ("pots", ("body",)),
@@ -196,20 +196,20 @@ def test_an_unfinished_word_is_explained_by_what_completes_it(archive):
     ranker = indexed(archive)
     query = Question("q", "egg tim")
     hit = ranker.rank({"q": query}, 1, prefix=True)["q"][0]
-    reason = ranker.explain(query, ["egg"], prefix=True)["egg"]
+    reason = ranker.explain_ids(query, ["egg"], prefix=True)["egg"]
     assert {(c.word, c.fields) for c in reason.contributions} == {("egg", ("rephrasing",)), ("tim", ("rephrasing",))}
     assert reason.score == pytest.approx(hit.score, rel=1e-9)
     assert [reason.text[s.field][s.start : s.end] for s in reason.spans] == ["egg", "timing"]
-    assert [c.word for c in ranker.explain(query, ["egg"])["egg"].contributions] == ["egg"]
+    assert [c.word for c in ranker.explain_ids(query, ["egg"])["egg"].contributions] == ["egg"]
 
 
 def test_explaining_an_index_that_the_archive_has_left_behind(archive):
     ranker = indexed(archive)
     archive.upsert([Question("egg", "Something else entirely")])
-    assert ranker.explain(Question("q", "egg timing"), ["egg"])["egg"].score > 0
+    assert ranker.explain_ids(Question("q", "egg timing"), ["egg"])["egg"].score > 0
     archive.delete(["egg"])
     assert "egg" not in found(ranker, "egg timing boil")
-    assert ranker.explain(Question("q", "egg timing"), ["egg"]) == {}
+    assert ranker.explain_ids(Question("q", "egg timing"), ["egg"]) == {}
 
 
 def test_the_index_follows_from_any_process(archive):
@@ -218,11 +218,11 @@ def test_the_index_follows_from_any_process(archive):
         "import sys; from askalike import rankers; from askalike.store import Archive; from askalike.types import *\n"
         "with Archive.open(sys.argv[1]) as archive:\n"
         "    archive.upsert([Question('new', 'boil a lobster')])\n"
-        "    rankers.build('tfidf').index(archive.view())\n"
+        "    rankers.create('tfidf').build(archive.view())\n"
     )
     subprocess.run([sys.executable, "-c", script, str(archive.path)], check=True, env=os.environ)
     assert found(ranker, "lobster") == []
-    assert found(ranker.build(archive.view()), "lobster") == ["new"]
+    assert found(indexed(archive), "lobster") == ["new"]
 
 
 def test_an_index_of_another_analyzer_is_refused(archive, monkeypatch):

@@ -76,7 +76,7 @@ def runs(archive, views, values, queries, k, where, prefix):
     pool = ["c", "a", "nobody", "b", "a", "A", "E", *"defgh"]
     for view in views:
         for name in registry.names("similarity"):
-            ranker = rankers.create(name, values).fit(archive.view(**view)).build(archive.view(**view))
+            ranker = rankers.open_current(rankers.create(name, values).fit(archive.view(**view)), archive.view(**view))
             yield ranker.rank(queries, k, filter=where, prefix=prefix)
             yield ranker.rank(queries, k, filter=where, candidates=dict.fromkeys(queries, pool))
 
@@ -88,7 +88,7 @@ def columns(run):
 @moderate
 @given(steps, st.sampled_from(SETTINGS), asked, st.sampled_from([1, 3, 100]), filters, st.booleans())
 def test_incremental_equals_rebuilt(changes, values, queries, k, where, prefix):
-    views = [{}, {"of": "answers"}, {"before": "2021-01-01"}]
+    views = [{}, {"kind": "answers"}, {"before": "2021-01-01"}]
     with archive_of() as archive:
         rankers_of_views = [(rankers.create("bm25", values), archive.view(**view)) for view in views]
         for records, gone, again in changes:
@@ -114,7 +114,7 @@ def test_adding_a_rephrasing_never_lowers_its_questions_score(archived, more, qu
         other.upsert([changed])
         pool = dict.fromkeys(queries, "abcdefgh")
         for name in registry.names("similarity"):
-            before, after = (rankers.create(name, values).build(a.view()) for a in (archive, other))
+            before, after = (rankers.open_current(rankers.create(name, values), a.view()) for a in (archive, other))
             for candidates in (None, pool):
                 old = before.rank(queries, 100, candidates=candidates)
                 new = after.rank(queries, 100, candidates=candidates)
@@ -147,6 +147,6 @@ def test_a_question_scores_as_its_best_phrasing_and_is_counted_once(archived, qu
 def scores_of(archive, values, queries):
     found = {}
     for name in registry.names("similarity"):
-        run = rankers.create(name, values).build(archive.view()).rank(queries, 1_000)
+        run = rankers.open_current(rankers.create(name, values), archive.view()).rank(queries, 1_000)
         found |= {(name, q): {h.id: h.score for h in run[q]} for q in queries}
     return found

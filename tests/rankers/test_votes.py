@@ -21,9 +21,12 @@ def archive(tmp_path):
         yield archive
 
 
+def hybrid_ranker(*weights, **settings):
+    return rankers.create("hybrid", {"parts": "lm_jelinek_mercer,votes", "weights": list(weights), **settings})
+
+
 def hybrid(archive, *weights, **settings):
-    values = {"parts": "lm_jelinek_mercer,votes", "weights": list(weights), **settings}
-    return rankers.create("hybrid", values).build(archive.view())
+    return rankers.open_current(hybrid_ranker(*weights, **settings), archive.view())
 
 
 def test_the_popular_come_first_among_what_is_alike(archive):
@@ -42,18 +45,20 @@ def test_what_has_only_votes_is_not_found(archive):
 def test_they_are_a_reason_and_reasons_add_up(archive):
     ranker = hybrid(archive, 4, 1)
     hits = ranker.rank(QUERY, 9)["q"]
-    reasons = ranker.explain(QUERY["q"], [hit.id for hit in hits])
+    reasons = ranker.explain_ids(QUERY["q"], [hit.id for hit in hits])
     for hit in hits:
         assert sum(c.score for c in reasons[hit.id].contributions) == pytest.approx(hit.score)
     assert {c.word for c in reasons["a"].contributions} > {"40 votes", "boil", "egg"}
     assert reasons["a"].parts["votes"] > reasons["b"].parts["votes"] > reasons["c"].parts["votes"] == 0
-    assert rankers.create("hybrid", ranker.values).values == ranker.values
+    values = hybrid_ranker(4, 1).values
+    assert rankers.create("hybrid", values).values == values
 
 
 def test_a_changed_vote_counts_at_once(archive):
-    ranker = hybrid(archive, 4, 1)
+    ranker = hybrid_ranker(4, 1)
+    rankers.open_current(ranker, archive.view())
     archive.upsert([Question("d", "how to boil an egg", votes=99)])
-    assert ranker.build(archive.view()).rank(QUERY, 1)["q"][0].id == "d"
+    assert rankers.open_current(ranker, archive.view()).rank(QUERY, 1)["q"][0].id == "d"
 
 
 def test_what_every_part_searches_is_no_setting_of_theirs(archive):
@@ -64,7 +69,7 @@ def test_what_every_part_searches_is_no_setting_of_theirs(archive):
 
 def test_alone_they_say_what_to_do(archive):
     with pytest.raises(SettingsError, match="finds nothing by itself; expected it among a hybrid's parts"):
-        rankers.create("votes").build(archive.view()).rank(QUERY, 3)
+        rankers.open_current(rankers.create("votes"), archive.view()).rank(QUERY, 3)
 
 
 def test_a_replay_refuses_votes_of_a_later_day(tmp_path):

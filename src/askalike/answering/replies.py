@@ -13,7 +13,6 @@ from askalike.errors import SettingsError
 from askalike.store.archive import Archive
 from askalike.types import Question, SearchHit
 
-TYPED_QUERY_ID = " typed "  # the id of a question that is being asked: no question of an archive is called so
 QUESTIONS_PER_ANSWER = 5
 """So many questions are looked through for each answer that is wanted: not all have one."""
 DEFAULT_SURE = 0.5
@@ -21,13 +20,13 @@ DEFAULT_SURE = 0.5
 
 
 class SearchEngine(Protocol):
-    """What of an engine is needed."""
+    """What an answer needs of an engine."""
 
     archive: Archive
 
     @property
     def calibration(self) -> Calibration | None:
-        """What its scores mean."""
+        """The calibration that holds; None where there is none."""
 
     def search(
         self, title: str, k: int = 5, *, body: str = "", min_probability: float | None = None
@@ -37,32 +36,30 @@ class SearchEngine(Protocol):
 
 def answer_question(
     engine: SearchEngine,
-    title: str,
+    question: Question,
     mode: AnswerMode,
     k: int,
     *,
-    body: str,
     min_probability: float | None,
     sure: float,
     model: str | None,
 ) -> Reply:
-    """See Local.answer."""
+    """An answer to a question that somebody types; see LocalEngine.answer."""
     view = engine.archive.view()
     require_answers(view)
     if mode == "generate":
-        return _write_reply(engine.archive, Question(TYPED_QUERY_ID, title, body), k, model)
+        return _write_reply(engine.archive, question, k, model)
     if mode not in ("nearest", "auto"):
         raise SettingsError(f"mode {mode!r}: expected nearest, generate or auto")
     if not 0 <= sure <= 1:
         raise SettingsError(f"sure={sure}: expected a probability from 0 to 1")
     if mode == "auto" and min_probability is None and engine.calibration is None:
-        min_probability = 0.0  # refused, as it is no probability
-    matches = engine.search(title, QUESTIONS_PER_ANSWER * k, body=body, min_probability=min_probability)
-    found = nearest_reply(view, matches, k)
-    if mode == "auto" and matches and (found.abstained or (found.sources[0].probability or 0) < sure):
-        written = _write_reply(engine.archive, Question(TYPED_QUERY_ID, title, body), k, model)
-        return replace(written, matches=found.matches)
-    return found
+        min_probability = 0.0  # the search refuses it, and says that there are no probabilities
+    hits = engine.search(question.title, QUESTIONS_PER_ANSWER * k, body=question.body, min_probability=min_probability)
+    stored = nearest_reply(view, hits, k)
+    if mode == "auto" and hits and (stored.abstained or (stored.sources[0].probability or 0) < sure):
+        return replace(_write_reply(engine.archive, question, k, model), matches=stored.matches)
+    return stored
 
 
 def _write_reply(archive: Archive, question: Question, k: int, model: str | None) -> Reply:
@@ -75,6 +72,6 @@ def _write_reply(archive: Archive, question: Question, k: int, model: str | None
     if not text:
         return Reply(None, False, ())
     answers = archive.view(kind="answers")
-    words = rankers.build_or_reuse(rankers.create("lm_jelinek_mercer", {"fields": "title"}), answers)
+    words = rankers.open_committed(rankers.create("lm_jelinek_mercer", {"fields": "title"}), answers)
     hits = words.rank({question.id: Question(question.id, text)}, QUESTIONS_PER_ANSWER * k)[question.id]
     return Reply(text, True, sources_from_answers(archive.view(), hits, k), folder.name)

@@ -35,7 +35,7 @@ from askalike.calibration.thresholds import (
     trace_abstention,
 )
 from askalike.errors import SettingsError
-from askalike.rankers import Ranker, build_with_retry
+from askalike.rankers import Ranker, open_current
 from askalike.store.archive import Archive
 from askalike.types import Progress, Question
 
@@ -147,7 +147,7 @@ def measure_abstention(
         id: replace(query, id=id, body=query.body if report.sample.has_bodies else "")
         for id, query in ((f" off {index} ", query) for index, query in enumerate(queries))
     }
-    rows = rank_with_features(build_with_retry(ranker, archive.view()), archive.view(), off_topic)
+    rows = rank_with_features(open_current(ranker, archive.view()), off_topic)
     first = [report.calibration.estimate(features[:1]) for _, _, features in rows]
     best_probabilities = np.array([probability[0] if len(probability) else -1.0 for probability in first])
     probabilities = report.predictions.adjust_to_prevalence(report.calibration.prevalence)

@@ -14,14 +14,13 @@ from askalike.errors import ArchiveError, SettingsError
 from askalike.iteration import chunks
 from askalike.labels import splits
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out, uncut_splits
-from askalike.rankers import Ranker, build_with_retry
+from askalike.rankers import Ranker, Searcher, SearchSession, open_current
 from askalike.readers import read_queries
 from askalike.store.archive import Archive
 from askalike.store.clusters import Clusters
 from askalike.store.labels import read_labels
 from askalike.store.samples import sample_questions, shuffle_names
-from askalike.store.view import View
-from askalike.types import Progress, Question, Run, Split
+from askalike.types import Progress, Question, Split
 
 MAX_QUERIES = 5_000
 MAX_PER_CLUSTER = 3
@@ -83,10 +82,6 @@ class QueryHits:
         return QueryHits(self.query_id, documents, self.scores[positions], similarities)
 
 
-RunWithSimilarities = tuple[Run, Mapping[str, Floats]]
-"""The hits of some queries, and the similarities of each query to its hits where the ranker has them."""
-
-
 def draw_sample(
     archive: Archive,
     ranker: Ranker,
@@ -119,7 +114,7 @@ def draw_sample(
         )
     queries = {id: replace(split.queries[id], body="") if titles_only else split.queries[id] for id in ids}
     view = archive.view(held_out_splits=splits_to_hold_out(archive, name))
-    first, later, first_wrong = _collect_labelled_hits(build_with_retry(ranker, view, progress), view, queries, split)
+    first, later, first_wrong = _collect_labelled_hits(open_current(ranker, view, progress), queries, split)
     _require_right_and_wrong_hits(archive, name, first)
     has_bodies = any(query.body for query in queries.values())
     return CalibrationSample(name, ids, [clusters[id] for id in ids], has_bodies, first, later, first_wrong)
@@ -165,50 +160,48 @@ def load_off_topic_queries(path: Path, max_queries: int = MAX_OFF_TOPIC_QUERIES,
         return list(sample_questions(archive.view(), max_queries, seed))
 
 
-def rank_with_features(
-    ranker: Ranker, view: View, queries: Mapping[str, Question]
-) -> Iterator[tuple[str, list[str], Floats]]:
+def rank_with_features(searcher: Searcher, queries: Mapping[str, Question]) -> Iterator[tuple[str, list[str], Floats]]:
     """Yield each query's id, the ids of its first CALIBRATION_DEPTH hits, best first, and their features.
 
     At most BATCH_SIZE queries are ranked at a time.
     """
-    features = HitFeatureExtractor(view.language)
-    for one in rank_queries(ranker, view, queries):
+    features = HitFeatureExtractor(searcher.view.language)
+    for one in rank_queries(searcher, queries):
         yield one.query_id, [hit.id for hit in one.documents], one.compute_features(features, queries)
 
 
-def rank_queries(ranker: Ranker, view: View, queries: Mapping[str, Question]) -> Iterator[QueryHits]:
+def rank_queries(searcher: Searcher, queries: Mapping[str, Question]) -> Iterator[QueryHits]:
     """Yield the hits of each query."""
     for ids in chunks(queries, BATCH_SIZE):
-        yield from load_hits(view, retrieve_hits(ranker, {id: queries[id] for id in ids}))
+        yield from load_hits(retrieve_hits(searcher, {id: queries[id] for id in ids}))
 
 
-def retrieve_hits(ranker: Ranker, queries: Mapping[str, Question]) -> RunWithSimilarities:
-    """Return the ids and similarities of the first CALIBRATION_DEPTH hits of each query."""
-    run = ranker.rank(queries, CALIBRATION_DEPTH)
-    return run, ranker.similarities(queries, run) or {}
+def retrieve_hits(searcher: Searcher, queries: Mapping[str, Question]) -> SearchSession:
+    """Return the first CALIBRATION_DEPTH hits of each query, with their similarities worked out."""
+    session = searcher.search(queries, CALIBRATION_DEPTH)
+    session.similarities  # noqa: B018 (worked out here, as this may run in a thread of its own)
+    return session
 
 
-def load_hits(view: View, retrieved: RunWithSimilarities) -> Iterator[QueryHits]:
+def load_hits(session: SearchSession) -> Iterator[QueryHits]:
     """Yield the hits of each query with their texts, but for those that have just been deleted."""
-    run, similarities = retrieved
-    documents = view.get_questions({hit for id in run for hit in run.columns(id)[0]})
-    for id in run:
-        hits, scores = run.columns(id)
-        present = [position for position, hit in enumerate(hits) if hit in documents]
-        of_present = similarities[id][present] if id in similarities else None
-        yield QueryHits(id, [documents[hits[position]] for position in present], scores[present], of_present)
+    for row, (query_id, top) in enumerate(zip(session.query_ids, session.topdocs, strict=True)):
+        docids = top.docids.tolist()
+        present = [position for position, docid in enumerate(docids) if docid in session.texts]
+        similarities = None if session.similarities is None else session.similarities[row][present]
+        documents = [session.texts[docids[position]] for position in present]
+        yield QueryHits(query_id, documents, top.scores[present], similarities)
 
 
 def _collect_labelled_hits(
-    ranker: Ranker, view: View, queries: Mapping[str, Question], split: Split
+    searcher: Searcher, queries: Mapping[str, Question], split: Split
 ) -> tuple[LabelledHits, LabelledHits, LabelledHits]:
     """Return the rows of first hits, of later hits, and of the hits that are first among the wrong ones."""
     first: list[tuple[Floats, bool, int]] = []
     later: list[tuple[Floats, bool, int]] = []
     first_wrong: list[tuple[Floats, bool, int]] = []
-    features = HitFeatureExtractor(view.language)
-    for index, hits in enumerate(rank_queries(ranker, view, queries)):
+    features = HitFeatureExtractor(searcher.view.language)
+    for index, hits in enumerate(rank_queries(searcher, queries)):
         relevant = [split.qrels[hits.query_id].get(hit.id, 0) > 0 for hit in hits.documents]
         rows = list(zip(hits.compute_features(features, queries), relevant, [index] * len(relevant), strict=True))
         first += rows[:1]

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from askalike.engines.precedents import Precedent
+from askalike.engines import Precedent
 from askalike.types import Explanation, SearchHit
 
 MATCH_STYLE = "bold yellow"

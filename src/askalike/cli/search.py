@@ -48,7 +48,7 @@ def index(
         started = time.perf_counter()
         if rebuild:
             rankers.delete_indexes(chosen_ranker, archive.view())
-        rankers.build_with_retry(chosen_ranker, archive.view(), report)
+        rankers.open_current(chosen_ranker, archive.view(), report)
         took_s, n = time.perf_counter() - started, len(archive.view())
     print(f"{n} questions indexed for {chosen_ranker.name} in {took_s:.1f} s")
 
@@ -116,7 +116,7 @@ def rank(
         asked = load_queries(archive, queries)
         pools = load_candidates(archive, queries, candidates)
         announce_compilation()
-        built = rankers.build_with_retry(build_ranker(archive, ranker, settings, fields), archive.view(), report)
-        run = built.rank(asked, k, candidates=pools, filter=Filter(tuple(tag or ()), None, before) or None)
-    write_run(run, output, built.name)
-    print(f"{len(run)} queries ranked by {built.name}: {output}")
+        searcher = rankers.open_current(build_ranker(archive, ranker, settings, fields), archive.view(), report)
+        run = searcher.rank(asked, k, candidates=pools, filter=Filter(tuple(tag or ()), None, before) or None)
+    write_run(run, output, searcher.name)
+    print(f"{len(run)} queries ranked by {searcher.name}: {output}")

@@ -93,7 +93,7 @@ class Recipe:
         for table in ("network", "loss"):
             merged[table].pop("name", None)
         found: dict[str, Any] = {"network": validate_settings(models["network"], merged["network"], "network")}
-        merged["features"].update(kind.told(found["network"]))
+        merged["features"].update(kind.feature_settings(found["network"]))
         found |= {t: validate_settings(models[t], merged[t], t) for t in TABLE_NAMES if t not in found}
         return cls(name, loss_name=loss, **found)
 

@@ -1,50 +1,54 @@
 """The embedded engine: one archive, one ranker, in this process."""
 
+import time
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from askalike import rankers
-from askalike.answering.replies import DEFAULT_SURE, TYPED_QUERY_ID, answer_question
+from askalike.answering.replies import DEFAULT_SURE, answer_question
 from askalike.answering.reply import AnswerMode, Reply
-from askalike.calibration.calibration import Calibration, load_calibration
-from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
-from askalike.engines.precedents import Precedent, find_precedents
-from askalike.errors import SettingsError
-from askalike.rankers import Ranker
+from askalike.calibration.calibration import Calibration
+from askalike.calibration.calibrator import Calibrator
+from askalike.engines._engine import SearchRequest, SearchResult
+from askalike.engines._precedents import Precedent, find_precedents
+from askalike.rankers import Ranker, Searcher, SearchSession
 from askalike.store.archive import Archive
 from askalike.store.view import View
 from askalike.text.snippet import extract_snippet
-from askalike.types import Explanation, Filter, Hit, Question, Run, SearchHit
+from askalike.types import TYPED_QUERY_ID, Explanation, Filter, Question, SearchHit, TopDocs
 
 SNIPPET_LENGTH = 160
 
 
+class _Query(NamedTuple):
+    """A question to search for, and the request that it came with."""
+
+    question: Question
+    request: SearchRequest
+
+
 class LocalEngine:
-    """Finds similar questions in an archive. Follows the archive: a change is found by the next search."""
+    """Finds similar questions in an archive. It follows the archive: the next search finds a change."""
 
     def __init__(self, archive: Archive, ranker: Ranker, view: View | None = None) -> None:
-        """`view`: what is searched; all questions, as they are now, unless another is given."""
+        """view: what is searched; all questions, as they are now, unless another is given."""
         self.archive = archive
         self.ranker = ranker
-        self._current_view = archive.view()
-        self._view = self._current_view if view is None else view
-        self._features = HitFeatureExtractor(self._view.language)
-        self._calibration = load_calibration(archive, ranker)
-        self._checked_change: int | None = None
-        self.stale_reason: str | None = None
-        """Why there is no calibration, where one was made that no longer holds."""
+        self._view = archive.view() if view is None else view
+        self._calibrator = Calibrator.open(archive, ranker)
 
     @classmethod
     def open(cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
-        """The archive in a directory with a ranker by its name. Raises ArchiveError, SettingsError."""
+        """Open the archive in a directory with the ranker of that name. Raises ArchiveError, SettingsError."""
         archive = Archive.open(path)
         return cls(archive, rankers.create(ranker, settings, archive))
 
     def close(self) -> None:
-        """Closes the archive."""
+        """Close the archive."""
         self.archive.close()
 
     def __enter__(self) -> Self:
@@ -53,20 +57,19 @@ class LocalEngine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def refresh(self) -> None:
-        """Brings the index up to date; where another process is doing so, the last committed state serves."""
-        rankers.build_or_reuse(self.ranker, self._view)
-
     @property
     def calibration(self) -> Calibration | None:
-        """What the ranker's scores mean on the archive as it is; None where that is not known."""
-        change = self._current_view.change
-        if self._calibration and self._checked_change != change:
-            self._checked_change, self.stale_reason = (
-                change,
-                self._calibration.stale_reason(self._current_view, self.ranker),
-            )
-        return None if self.stale_reason else self._calibration
+        """The calibration that holds for the archive as it is; None where there is none."""
+        return self._calibrator.calibration
+
+    @property
+    def stale_reason(self) -> str | None:
+        """Why a calibration that was made no longer holds; None where one holds, or none was made."""
+        return self._calibrator.stale_reason
+
+    def searcher(self) -> Searcher:
+        """The ranker opened on the archive as it is; where another process is indexing, as it last committed."""
+        return rankers.open_committed(self.ranker, self._view)
 
     def search(
         self,
@@ -77,45 +80,32 @@ class LocalEngine:
         filter: Filter | None = None,
         prefix: bool = False,
         min_probability: float | None = None,
-    ) -> Sequence[SearchHit]:
-        """The k questions most similar to the one typed, best first; none where nothing is like it.
+        explain: bool = True,
+    ) -> SearchResult:
+        """The k questions most similar to the one typed, best first; none where nothing is similar.
 
-        Once `askalike calibrate` was run each match has its probability, and none is below the line that it picked, or
-        below `min_probability`. prefix: the last word may be unfinished. Each match says why.
+        Once `askalike calibrate` was run each hit has its probability, and none is below the calibration's threshold,
+        or below `min_probability`. prefix: the last word may be unfinished. explain: each hit says why it was found,
+        and shows the passage of its body that matched.
         Raises SettingsError for a `min_probability` outside [0, 1], or where there are no probabilities.
         """
-        return self._search(Question(TYPED_QUERY_ID, title, body), k, filter, prefix, min_probability)
+        return self.search_batch([SearchRequest(title, body, k, filter, prefix, min_probability, explain)])[0]
 
-    def find_similar(self, question: Question, k: int = 5) -> Sequence[SearchHit]:
+    def search_batch(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        """The result of each request, all from one state of the archive. See `search` for what a request may ask."""
+        queries = [
+            _Query(Question(f"{TYPED_QUERY_ID}{n or ''}", request.title, request.body), request)
+            for n, request in enumerate(requests)
+        ]
+        return self._search(queries)
+
+    def find_similar(self, question: Question, k: int = 5) -> SearchResult:
         """The k questions most similar to one of the archive, itself left out; otherwise as `search`."""
-        return self._search(question, k)
+        return self._search([_Query(question, SearchRequest(question.title, question.body, k))])[0]
 
     def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
-        """Why each of these questions would be found for that one, as far as it is there."""
-        self.refresh()
-        return self.ranker.explain(question, ids)
-
-    def _search(
-        self,
-        query: Question,
-        k: int,
-        filter: Filter | None = None,
-        prefix: bool = False,
-        min_probability: float | None = None,
-    ) -> Sequence[SearchHit]:
-        self.refresh()
-        calibration = self.calibration
-        line, depth = (
-            self._min_probability(calibration, min_probability),
-            max(k, CALIBRATION_DEPTH) if calibration else k,
-        )
-        run = self.ranker.rank({query.id: query}, depth, filter=filter, prefix=prefix)
-        questions = self._view.get_questions(run.columns(query.id)[0])
-        best = [h for h in run[query.id] if h.id in questions][:k]
-        told = self._estimate_probabilities(calibration, query, best, run, questions, prefix)
-        shown = [(h, p) for h, p in zip(best, told, strict=True) if p is None or p >= line]
-        reasons = self.ranker.explain(query, [h.id for h, _ in shown], prefix=prefix)
-        return [_to_search_hit(questions[h.id], h, p, reasons.get(h.id)) for h, p in shown]
+        """Id → why that question would be found for this one, for those of `ids` that are there."""
+        return self.searcher().explain_ids(question, ids)
 
     def answer(
         self,
@@ -132,66 +122,77 @@ class LocalEngine:
 
         nearest: the stored answers of the most similar questions. generate: text that a model of the archive writes
         (`model`: which one, where there are several), with the stored answers nearest to it. auto: nearest where the
-        best has a probability of `sure`, generate where it is less, no answer where it is below the line of `search`.
+        best has a probability of `sure`, generate where it is less, no answer where it is below the threshold.
         Raises ArchiveError where there are no answers; SettingsError for what is not known or, with auto, where there
         is no calibration.
         """
-        return answer_question(
-            self, title, mode, k, body=body, min_probability=min_probability, sure=sure, model=model
-        )  # fmt: skip
+        question = Question(TYPED_QUERY_ID, title, body)
+        return answer_question(self, question, mode, k, min_probability=min_probability, sure=sure, model=model)
 
     def find_precedents(self, title: str, hit: Question, k: int = 2, *, body: str = "") -> Sequence[Precedent]:
-        """The archived duplicates most like the question typed and a hit of it: see `engines.precedents`."""
-        self.refresh()
-        return find_precedents(self._view, self.ranker, Question(TYPED_QUERY_ID, title, body), hit, k)
+        """The archived duplicates that are most like the question typed and a hit of it."""
+        return find_precedents(self.searcher(), Question(TYPED_QUERY_ID, title, body), hit, k)
 
-    def _min_probability(self, calibration: Calibration | None, requested: float | None) -> float:
-        """The probability below which nothing is shown."""
-        if requested is None:
-            return calibration.threshold.probability if calibration and calibration.threshold else 0.0
-        if not 0 <= requested <= 1:
-            raise SettingsError(f"a least probability of {requested}: expected a number from 0 to 1")
-        if calibration is None:
-            why = f" ({self.stale_reason})" if self.stale_reason else ""
-            raise SettingsError(
-                f"{self.archive.path}: {self.ranker.name} with these settings is not calibrated{why}, so that there "
-                "are no probabilities; run: askalike calibrate"
-            )
-        return requested
+    def _search(self, queries: Sequence[_Query]) -> list[SearchResult]:
+        """Requests that differ in their texts alone are searched for together."""
+        searcher = self.searcher()
+        results: list[SearchResult] = []
+        for _, group in groupby(queries, lambda query: query.request.options):
+            results += self._search_together(searcher, list(group))
+        return results
 
-    def _estimate_probabilities(
-        self,
-        calibration: Calibration | None,
-        query: Question,
-        hits: Sequence[Hit],
-        run: Run,
-        questions: Mapping[str, Question],
-        prefix: bool,
-    ) -> Sequence[float | None]:
-        """Those of the first hits, told from a run of at least DEPTH: they do not depend on k."""
-        if calibration is None:
-            return [None] * len(hits)
-        ids, scores = run.columns(query.id)
-        there = np.array([id in questions for id in ids], np.bool_)
-        likenesses = self.ranker.similarities({query.id: query}, run, prefix=prefix)
-        likeness = likenesses[query.id][there] if likenesses else None
-        features = self._features.extract(query, scores[there], [questions[h.id] for h in hits], likeness)
-        return calibration.estimate(features).tolist()  # type: ignore[no-any-return]
+    def _search_together(self, searcher: Searcher, queries: Sequence[_Query]) -> list[SearchResult]:
+        started, request = time.perf_counter(), queries[0].request
+        calibrator = self._calibrator if self._calibrator.calibration else None
+        threshold = self._calibrator.min_probability(request.min_probability)
+        session = searcher.search(
+            {query.question.id: query.question for query in queries},
+            self._calibrator.retrieval_depth(request.k),
+            filter=request.filter,
+            prefix=request.prefix,
+        )
+        rows = [_hits(session, row, request, calibrator, threshold) for row in range(len(queries))]
+        took_ms = (time.perf_counter() - started) * 1000
+        return [SearchResult(hits, took_ms) for hits in rows]
 
 
-def _to_search_hit(
-    question: Question, hit: Hit, probability: float | None, explanation: Explanation | None
-) -> SearchHit:
-    return SearchHit(question, hit.score, _snippet(question, explanation), probability, explanation)
+def _hits(
+    session: SearchSession, row: int, request: SearchRequest, calibrator: Calibrator | None, threshold: float
+) -> list[SearchHit]:
+    """The hits of one query that are shown, from the session in which it was searched for."""
+    top, places = _existing(session, row)
+    questions = [session.texts[docid] for docid in top.docids.tolist()[: request.k]]
+    probabilities: list[float | None] = [None] * len(questions)
+    if calibrator:
+        similarities = None if session.similarities is None else session.similarities[row][places]
+        query = session.queries[row].query
+        probabilities = calibrator.estimate(query, top.scores, questions, similarities).tolist()
+    shown = [place for place, p in enumerate(probabilities) if p is None or p >= threshold]
+    docids = [int(top.docids[place]) for place in shown]
+    explanations = session.explain(row, docids) if request.explain else {}
+    return [
+        _to_hit(questions[place], float(top.scores[place]), probabilities[place], explanations.get(docid))
+        for place, docid in zip(shown, docids, strict=True)
+    ]
 
 
-def _snippet(question: Question, explanation: Explanation | None) -> str:
-    """What of the question's body (or of the rephrasing that matched) is worth showing below its title."""
+def _existing(session: SearchSession, row: int) -> tuple[TopDocs, np.ndarray[Any, np.dtype[np.bool_]]]:
+    """A query's documents without those that have been deleted since, and the mask that leaves them out."""
+    top = session.topdocs[row]
+    places = np.array([docid in session.texts for docid in top.docids.tolist()], np.bool_)
+    return TopDocs(top.docids[places], top.scores[places]), places
+
+
+def _to_hit(question: Question, score: float, probability: float | None, explanation: Explanation | None) -> SearchHit:
+    return SearchHit(question, score, _snippet(explanation), probability, explanation)
+
+
+def _snippet(explanation: Explanation | None) -> str:
+    """The passage of the body (or of the rephrasing that matched) to show below the title."""
     if explanation is None:
         return ""
     field = next((f for f in ("rephrasing", "body") if f in explanation.text), None)
     if field is None:
         return ""
-    return extract_snippet(
-        explanation.text[field], [(s.start, s.end) for s in explanation.spans if s.field == field], SNIPPET_LENGTH
-    )
+    spans = [(s.start, s.end) for s in explanation.spans if s.field == field]
+    return extract_snippet(explanation.text[field], spans, SNIPPET_LENGTH)

@@ -16,7 +16,7 @@ from askalike.experiments.settings import Experiment
 from askalike.experiments.task import RankingTask
 from askalike.experiments.typing_curve import compute_typing_curve
 from askalike.labels.splits import labelled_splits, splits_to_hold_out
-from askalike.rankers import Ranker, build_with_retry
+from askalike.rankers import Ranker, open_current
 from askalike.store.archive import Archive
 from askalike.types import Progress, Split
 
@@ -79,11 +79,11 @@ def _compute_cell(context: CellContext, ranker: Ranker, label: str, name: str, p
     seconds: dict[str, float] = {}
     view = context.task.training_view(splits_to_hold_out(context.archive, experiment.split))
     _time_step(seconds, "fit", lambda: ranker.fit(view))
-    _time_step(seconds, "index", lambda: build_with_retry(ranker, view, progress))
-    run = _time_step(seconds, "rank", lambda: context.task.rank(ranker, labels, experiment.k))
+    searcher = _time_step(seconds, "index", lambda: open_current(ranker, view, progress))
+    run = _time_step(seconds, "rank", lambda: context.task.rank(searcher, labels, experiment.k))
     typing: Mapping[str, Mapping[str, float]] = {}
     if experiment.typing_curve:
-        typing = compute_typing_curve(ranker, labels, experiment.measures, experiment.rule, experiment.k)
+        typing = compute_typing_curve(searcher, labels, experiment.measures, experiment.rule, experiment.k)
     told = as_dict(diagnose_answers(ranker, context.task, labels, context.validation))
     context.folder.write_json(f"cells/{name}.json", {"seconds": seconds, "typing": typing, **told})
     write_run(run, context.folder.run_path(name), file_name(label))

@@ -9,7 +9,7 @@ from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels import splits
 from askalike.labels.splits import labelled_splits, load_split, restrict_split, splits_to_hold_out
-from askalike.rankers import Ranker, build_with_retry
+from askalike.rankers import Ranker, open_current
 from askalike.store.archive import Archive
 from askalike.types import Columns, Progress, Run, Split
 
@@ -112,7 +112,7 @@ def _rank_group(
     held_out_splits: Sequence[str],
 ) -> Run:
     fitted, view = ranker.fit(archive.view(group=group)), archive.view(group=group, held_out_splits=held_out_splits)
-    return build_with_retry(fitted, view, progress).rank(labels.queries, k, candidates=labels.candidates)
+    return open_current(fitted, view, progress).rank(labels.queries, k, candidates=labels.candidates)
 
 
 def _split_groups(archive: Archive, labels: Split) -> dict[str | None, Split]:

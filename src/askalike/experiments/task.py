@@ -7,7 +7,7 @@ from typing import Self
 from askalike.errors import ArchiveError
 from askalike.experiments.measuring import rank_split
 from askalike.labels.splits import DocumentKind, identical_answers, load_split
-from askalike.rankers import Ranker, build_with_retry
+from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store.archive import Archive
 from askalike.store.view import View
 from askalike.types import Columns, Progress, Run, Split
@@ -55,10 +55,10 @@ class RankingTask:
         pools = {query: list(self._merge_grades(dict.fromkeys(ids, 0))) for query, ids in split.candidates.items()}
         return Split(split.queries, qrels, pools)
 
-    def rank(self, ranker: Ranker, labels: Split, k: int) -> Run:
-        """Return the k best documents of each query, by a ranker that is built."""
+    def rank(self, searcher: Searcher, labels: Split, k: int) -> Run:
+        """Return the k best documents of each query."""
         n_identical = len(self.representatives) - len(set(self.representatives.values()))
-        run = ranker.rank(labels.queries, k + n_identical, candidates=labels.candidates)
+        run = searcher.rank(labels.queries, k + n_identical, candidates=labels.candidates)
         if self.kind == "questions":
             return run
         return Run({query: self._deduplicate(run.columns(query), k) for query in run})
@@ -75,7 +75,7 @@ class RankingTask:
         if self.kind == "questions":
             return rank_split(self.archive, ranker, labels, k, progress, held_out_splits)
         view = self.training_view(held_out_splits)
-        return self.rank(build_with_retry(ranker.fit(view), view, progress), labels, k)
+        return self.rank(open_current(ranker.fit(view), view, progress), labels, k)
 
     def _deduplicate(self, columns: Columns, k: int) -> Columns:
         """Return the first k documents, each once, where the best of its identical answers stands."""

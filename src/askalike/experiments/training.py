@@ -79,8 +79,8 @@ def train(
     from askalike.encoders._learning import train_recipe
 
     def mine(queries: Mapping[str, Question], settings: NegativesSettings) -> Run:
-        ranker = rankers.build_with_retry(rankers.create(settings.ranker, {}, archive.path).fit(view), view)
-        return ranker.rank(queries, settings.to_rank)
+        searcher = rankers.open_current(rankers.create(settings.ranker, {}, archive.path).fit(view), view)
+        return searcher.rank(queries, settings.to_rank)
 
     measures = load_split(archive, dev) if dev else None
     train_recipe(view, recipe, folder, dev=measures, miner=mine, teacher=teacher, on_progress=report, log=log)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from askalike import rankers
 from askalike.evaluation.evaluate import evaluate
@@ -149,15 +149,16 @@ class TrialEvaluator:
 
     def _rank_batch(self, trials: Sequence[Trial], labels: Split, depth: int) -> Sequence[Run]:
         """Rank trials that differ in their weights alone. The parts of a hybrid score once for all weights."""
-        from askalike.rankers.hybrid import HybridRanker  # numba is slow to import
+        from askalike.rankers.hybrid import HybridRanker, HybridSearcher  # numba is slow to import
 
         ranker, archive = self._open_trial(trials[0]), self.task.archive
         together = self.task.kind == "questions" and not archive.meta.get("groups")
         if together and isinstance(ranker, HybridRanker) and all("weights" in trial.settings for trial in trials):
             view = archive.view(held_out_splits=self.held_out_splits)
-            rankers.build_with_retry(ranker.fit(archive.view()), view)
+            searcher = rankers.open_current(ranker.fit(archive.view()), view)
             weights = [trial.settings["weights"] for trial in trials]
-            return ranker.rank_with_weights(labels.queries, depth, weights, candidates=labels.candidates)
+            hybrid = cast(HybridSearcher, searcher)
+            return hybrid.rank_with_weights(labels.queries, depth, weights, candidates=labels.candidates)
         opened = [ranker, *map(self._open_trial, trials[1:])]
         return [self.task.fit_and_rank(each, labels, depth, self.held_out_splits) for each in opened]
 

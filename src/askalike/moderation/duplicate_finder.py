@@ -123,9 +123,8 @@ class Proposer:
     def _rank_with_features(self, questions: Iterable[Question]) -> Iterator[tuple[str, list[str], Floats]]:
         """Asked as the questions that the calibration is of."""
         bodies = self._calibration is None or self._calibration.has_bodies
-        return rank_with_features(
-            self._ranker, self._view, {q.id: q if bodies else replace(q, body="") for q in questions}
-        )
+        searcher = self._ranker.open(self._view)
+        return rank_with_features(searcher, {q.id: q if bodies else replace(q, body="") for q in questions})
 
     def _find_pairs(self, questions: Iterable[Question], scan: ProposalScan) -> Iterator[CandidatePair]:
         if self._calibration is None or scan.duplicate_rate is None:

@@ -15,7 +15,7 @@ from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.samples import QueryHits, load_hits, retrieve_hits
 from askalike.errors import InputError
 from askalike.iteration import chunks
-from askalike.rankers import Ranker, build_with_retry
+from askalike.rankers import Ranker, open_current
 from askalike.store.archive import Archive
 from askalike.store.view import View
 from askalike.types import Progress, Question
@@ -49,14 +49,14 @@ def find_neighbours(
     view = archive.view()
     head = {"change": view.change, "calibration": calibration.model_dump(mode="json")}
     lines = _read_finished_lines(path, head)
-    build_with_retry(ranker, view)
+    searcher = open_current(ranker, view)
     features, n = HitFeatureExtractor(view.language), len(view)
     try:
         path.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines)), encoding="utf-8")
         with open(path, "a", encoding="utf-8") as file:
             batches = _read_batches(view, lines[-1][0] if lines else 0, calibration.has_bodies)
-            for batch, found in _prefetch(lambda batch: retrieve_hits(ranker, batch.queries), batches):
-                lines.append([batch.last_docid, *_find_links(calibration, features, batch, load_hits(view, found))])
+            for batch, found in _prefetch(lambda batch: retrieve_hits(searcher, batch.queries), batches):
+                lines.append([batch.last_docid, *_find_links(calibration, features, batch, load_hits(found))])
                 file.write(json.dumps(lines[-1]) + "\n")
                 file.flush()
                 if progress:

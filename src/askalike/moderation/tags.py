@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from askalike.errors import ArchiveError
 from askalike.evaluation.proportion import BinomialProportion
 from askalike.iteration import chunks
-from askalike.rankers import Ranker, build_with_retry
+from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store.archive import Archive
 from askalike.store.samples import sample_questions
-from askalike.store.view import View
 from askalike.types import Hit, Question
 
 NEIGHBOUR_COUNT = 20
@@ -53,10 +52,8 @@ def suggest_tags(archive: Archive, ranker: Ranker, title: str, body: str = "", k
     """
     view = archive.view()
     _require_tags(archive)
-    build_with_retry(ranker, view)
-    return _suggest_for_queries(view, ranker, {TYPED_QUERY_ID: Question(TYPED_QUERY_ID, title, body)}, k)[
-        TYPED_QUERY_ID
-    ]
+    searcher = open_current(ranker, view)
+    return _suggest_for_queries(searcher, {TYPED_QUERY_ID: Question(TYPED_QUERY_ID, title, body)}, k)[TYPED_QUERY_ID]
 
 
 def evaluate_suggestions(
@@ -68,9 +65,9 @@ def evaluate_suggestions(
     """
     view = archive.view()
     _require_tags(archive)
-    build_with_retry(ranker, view)
+    searcher = open_current(ranker, view)
     asked = {q.id: q for q in sample_questions(view, max_queries, seed) if q.tags}
-    suggested = _suggest_for_queries(view, ranker, {id: replace(q, tags=()) for id, q in asked.items()}, K)
+    suggested = _suggest_for_queries(searcher, {id: replace(q, tags=()) for id, q in asked.items()}, K)
     names = {id: [tag.name for tag in tags] for id, tags in suggested.items()}
     counts = {tag: len(ids) for tag, ids in view.groups_sharing("tag")}
     frequent = [tag for tag, _ in Counter(counts).most_common(K)]
@@ -83,14 +80,12 @@ def _require_tags(archive: Archive) -> None:
         raise ArchiveError(f"{archive.path}: no question has a tag, so there is none to suggest")
 
 
-def _suggest_for_queries(
-    view: View, ranker: Ranker, queries: Mapping[str, Question], k: int
-) -> dict[str, list[SuggestedTag]]:
+def _suggest_for_queries(searcher: Searcher, queries: Mapping[str, Question], k: int) -> dict[str, list[SuggestedTag]]:
     found: dict[str, list[SuggestedTag]] = {}
     for ids in chunks(queries, BATCH_SIZE):
-        run = ranker.rank({id: queries[id] for id in ids}, NEIGHBOUR_COUNT)
-        texts = view.get_questions({hit for id in ids for hit in run.columns(id)[0]})
-        found |= {id: _count_votes(run[id], texts)[:k] for id in ids}
+        session = searcher.search({id: queries[id] for id in ids}, NEIGHBOUR_COUNT)
+        texts = {question.id: question for question in session.texts.values()}
+        found |= {id: _count_votes(session.run[id], texts)[:k] for id in ids}
     return found
 
 

@@ -1,4 +1,4 @@
-"""Rankers: queries in, a run out. `build` makes one by its name, as the command line and TOML files give it."""
+"""Rankers: an archive's documents in the order of their relevance to a query. `create` makes one by its name."""
 
 import importlib.util
 import re
@@ -6,59 +6,75 @@ import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from askalike import registry
 from askalike.encoders._recipe import CORPUS_ENCODERS, list_recipes, list_trainable
 from askalike.errors import IndexBusyError, SettingsError
-from askalike.rankers._ranker import Ranker
+from askalike.rankers._ranker import Ranker, Tunable
+from askalike.rankers._searcher import ResolvedQuery, Searcher, SearchSession, resolve_queries
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker
 from askalike.store.view import View
 from askalike.types import Progress
 
 __all__ = [
+    "MODELS_FOLDER",
     "Ranker",
+    "ResolvedQuery",
+    "SearchSession",
+    "Searcher",
+    "Tunable",
     "active_ranker",
-    "build_or_reuse",
-    "build_with_retry",
     "check_model_name",
     "create",
     "default_name",
     "delete_indexes",
     "names",
+    "open_committed",
+    "open_current",
+    "resolve_queries",
     "trained_model_names",
 ]
 
-COMPOSITE = ("cascade", "distinct", "hybrid")
-PART_ONLY = ("votes",)  # these find nothing by themselves
-ANSWER_RANKERS = ("by_question",)  # these rank nothing else
-PRETRAINED_ENCODERS = ("pretrained", "static")  # the encoders that need no training of ours
+INTERNAL = ("dense", "lexical", "pairwise")
+"""Rankers that go by the name of what they rank by: a similarity, an encoder, a trained model."""
+PART_ONLY = ("votes",)
+"""Rankers that retrieve nothing by themselves."""
+ANSWER_RANKERS = ("by_question",)
+"""Rankers of answers alone."""
+PRETRAINED_ENCODERS = ("pretrained", "static")
+"""Encoders that need no training of ours."""
 MODELS_FOLDER = "models"
 MODEL_NAME_PATTERN = re.compile("[a-z0-9][a-z0-9_.-]*")
 LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.2
-"""How long another process that writes is waited for, and how often it is looked after."""
+"""How long to wait for another process that writes an index, and how often to look."""
 
 
 def default_name() -> str:
-    """The ranker where none is named or in service: `hybrid` with packaged vectors, else `lm_jelinek_mercer`."""
+    """The ranker of an archive that has none active: `hybrid` with packaged vectors, else `lm_jelinek_mercer`."""
     return "hybrid" if importlib.util.find_spec("wordllama") else "lm_jelinek_mercer"
 
 
 def active_ranker(archive: Archive | Path | str | None) -> tuple[str, Mapping[str, Any]]:
-    """The ranker and settings that an archive serves, which `tune` or `promote` chose; `default()` where none did."""
+    """The ranker and settings that an archive serves: what `tune` or `promote` chose, else the default."""
     if archive is None:
         return default_name(), {}
     if not isinstance(archive, Archive):
         with Archive.open(archive) as opened:
             return active_ranker(opened)
-    chosen = get_served_ranker(archive)
-    return (chosen.ranker, chosen.settings) if chosen else (default_name(), {})
+    served = get_served_ranker(archive)
+    return (served.ranker, served.settings) if served else (default_name(), {})
 
 
 def names() -> tuple[str, ...]:
-    """What `--ranker` takes beside trained models: a similarity's name is lexical ranking by it, an encoder's dense."""
-    return (*registry.names("similarity"), *PRETRAINED_ENCODERS, *COMPOSITE)
+    """The names that `--ranker` takes, trained models aside.
+
+    A similarity's name means lexical ranking by it, an encoder's dense ranking.
+    """
+    hidden = (*INTERNAL, *PART_ONLY, *ANSWER_RANKERS)
+    others = (name for name in registry.names("ranker") if name not in hidden)
+    return (*registry.names("similarity"), *PRETRAINED_ENCODERS, *others)
 
 
 def trained_model_names(archive: Path | str) -> tuple[str, ...]:
@@ -67,85 +83,83 @@ def trained_model_names(archive: Path | str) -> tuple[str, ...]:
 
 
 def check_model_name(name: str) -> None:
-    """Refuses a name for a trained model that is taken, or is none. Raises SettingsError."""
+    """Raises SettingsError where a trained model may not have that name: it is malformed, or taken."""
     if not MODEL_NAME_PATTERN.fullmatch(name):
         raise SettingsError(f"{name!r}: a model's name is lower-case letters, digits, '_', '.' and '-'")
-    if name in {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)} | {
-        *list_trainable()
-    }:
+    taken = {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)}
+    if name in taken | set(list_trainable()):
         raise SettingsError(f"{name!r} is the name of a built-in ranker; choose another one for the model")
 
 
 def create(
     name: str | None = None, settings: Mapping[str, Any] | None = None, archive: Archive | Path | str | None = None
 ) -> Ranker:
-    """A ranker by its name, with settings as `key: value`; the one in service where no name is given.
+    """The ranker of that name with these settings; the active one where no name is given.
 
-    archive: the one whose `models/` hold trained rankers, or its directory. Raises SettingsError for what is not known.
+    archive: the one whose `models/` hold trained rankers, or its directory.
+    Raises SettingsError for a name or a setting that is not known.
     """
     if name is None:
-        name, kept = active_ranker(archive)
-        settings = {**kept, **(settings or {})}
+        name, active = active_ranker(archive)
+        settings = {**active, **(settings or {})}
     values = settings or {}
-    archive = archive.path if isinstance(archive, Archive) else archive
-    folder = Path(archive) / MODELS_FOLDER / name if archive and MODEL_NAME_PATTERN.fullmatch(name) else None
-    if folder and (folder / "model.toml").exists():
-        check_model_name(name)
-        ranker = registry.load("ranker", "dense").from_settings(name, values, folder)
-        if getattr(ranker.encoder, "indexable", True):
-            return ranker  # type: ignore[no-any-return]
-        return registry.load("ranker", "pairwise")(ranker.encoder, name)  # type: ignore[no-any-return]
-    if name in registry.names("similarity"):
-        return registry.load("ranker", "lexical").from_settings(name, values)  # type: ignore[no-any-return]
-    if name in (*PRETRAINED_ENCODERS, *CORPUS_ENCODERS):
-        return registry.load("ranker", "dense").from_settings(name, values)  # type: ignore[no-any-return]
-    if name in list_recipes():
-        ranker = registry.load("ranker", "dense").from_settings("neural", _recipe_settings(name, values))
-        ranker.name = name
-        return ranker  # type: ignore[no-any-return]
-    if name in (*COMPOSITE, *ANSWER_RANKERS):
-        return registry.load("ranker", name).from_settings(name, values, archive)  # type: ignore[no-any-return]
-    if name in PART_ONLY:
-        return registry.load("ranker", name).from_settings(name, values)  # type: ignore[no-any-return]
-    known = (*names(), *(trained_model_names(archive) if archive else ()))
+    folder = archive.path if isinstance(archive, Archive) else Path(archive) if archive else None
+    if folder and MODEL_NAME_PATTERN.fullmatch(name) and (folder / MODELS_FOLDER / name / "model.toml").exists():
+        return _open_trained(folder / MODELS_FOLDER / name, values)
+    if kind := _ranker_class_name(name):
+        return cast(Ranker, registry.load("ranker", kind).from_settings(name, values, folder))
+    known = (*names(), *(trained_model_names(folder) if folder else ()))
     raise SettingsError(f"no ranker is called {name!r}; there are: {', '.join(known)}")
 
 
-def _recipe_settings(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """A network's own recipe with some values set: what is searched is what is learned from, too."""
-    fields = {"features.fields": values["fields"]} if "fields" in values else {}
-    return {"recipe": name, **fields, **values}
+def _ranker_class_name(name: str) -> str | None:
+    """The registered ranker that makes the one of that name; None where none does."""
+    if name in registry.names("similarity"):
+        return "lexical"
+    if name in (*PRETRAINED_ENCODERS, *CORPUS_ENCODERS, *list_recipes()):
+        return "dense"
+    return name if name in registry.names("ranker") and name not in INTERNAL else None
 
 
-def build_with_retry(ranker: Ranker, view: View, progress: Progress | None = None) -> Ranker:
-    """The ranker, with all of the view indexed. Where another process writes an index, it waits for that.
+def _open_trained(folder: Path, values: Mapping[str, Any]) -> Ranker:
+    """A trained model as a ranker: by its vectors, or pair by pair where no vectors can express it."""
+    check_model_name(folder.name)
+    ranker = registry.load("ranker", "dense").from_folder(folder, values)
+    if getattr(ranker.encoder, "indexable", True):
+        return cast(Ranker, ranker)
+    return cast(Ranker, registry.load("ranker", "pairwise")(ranker.encoder, folder.name))
 
-    Raises IndexBusyError where that takes longer than PATIENCE_S.
+
+def open_current(ranker: Ranker, view: View, progress: Progress | None = None) -> Searcher:
+    """Build the ranker's index of all that the view holds, and open it. Another process that writes it is waited for.
+
+    Raises IndexBusyError where that takes longer than LOCK_TIMEOUT_S.
     """
     until = time.monotonic() + LOCK_TIMEOUT_S
     while True:
         try:
-            return ranker.build(view, progress)
+            ranker.build(view, progress)
+            return ranker.open(view)
         except IndexBusyError:
             if time.monotonic() > until:
                 raise
             time.sleep(LOCK_POLL_S)
 
 
-def build_or_reuse(ranker: Ranker, view: View) -> Ranker:
-    """The ranker, with all of the view indexed; where another process is doing so, the last committed state serves.
+def open_committed(ranker: Ranker, view: View) -> Searcher:
+    """As `open_current`, but where another process is writing the index, what it last committed is opened.
 
     Raises IndexBusyError where nothing is committed yet.
     """
     try:
-        return ranker.build(view)
+        ranker.build(view)
     except IndexBusyError as busy:
         if not busy.searchable:
             raise
-        return ranker
+    return ranker.open(view)
 
 
 def delete_indexes(ranker: Ranker, view: View) -> None:
-    """Removes a ranker's indexes of a view; the next `index` builds them afresh."""
+    """Delete a ranker's indexes of a view; the next `build` writes them afresh."""
     for path in ranker.index_paths(view):
         shutil.rmtree(path, ignore_errors=True)

@@ -1,42 +1,62 @@
-"""A ranker with an index of its own, which follows the archive."""
+"""A ranker with an index of its own that follows the archive."""
 
+import hashlib
 from abc import abstractmethod
-from typing import Any, Generic, Self, TypeVar
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from askalike.errors import NotFittedError
 from askalike.index.commits import CommittedIndex
-from askalike.rankers._numbered import DocidRanker
+from askalike.rankers._ranker import Ranker
 from askalike.store.view import View
 from askalike.types import Progress
 
 IndexT = TypeVar("IndexT", bound=CommittedIndex[Any, Any, Any])
 
 
-class IndexedRanker(DocidRanker, Generic[IndexT]):
-    """Ranking by one index a view."""
+class IndexedRanker(Ranker, Generic[IndexT]):
+    """Ranking by one index a view. The index last opened is held, as opening it again costs more than a look."""
 
     _index: IndexT | None = None
 
-    def build(self, view: View, progress: Progress | None = None) -> Self:
-        """Opens the view's index and brings it up to the archive's last change."""
-        change = view.change
-        if self._index is None or self._view != view:
-            self._view, self._index = view, self._open_index(view)
-        else:
-            self._index.refresh()
-        if self._index.change < change:
-            self._apply_changes(view, self._index, change, progress)
-        return self
+    @abstractmethod
+    def _index_name(self, view: View) -> str:
+        """The name of its directory: what is indexed, and a digest of all settings that decide about it."""
 
     @abstractmethod
-    def _open_index(self, view: View) -> IndexT:
-        """The view's index as it is."""
+    def _open_index(self, path: Path) -> IndexT:
+        """The index in a directory as it was last committed."""
 
     @abstractmethod
     def _apply_changes(self, view: View, index: IndexT, change: int, progress: Progress | None) -> None:
-        """Applies what has changed in the archive since the index's change number."""
+        """Apply to the index what has changed in the archive since its own change number, up to `change`."""
 
-    def _require_index(self) -> IndexT:
-        if self._index is None:
-            raise NotFittedError(f"{self.name}: nothing is indexed yet; call index(view) first")
+    def build(self, view: View, progress: Progress | None = None) -> None:
+        """See Ranker.build."""
+        change = view.change
+        index = self._current_index(view)
+        if index.change < change:
+            self._apply_changes(view, index, change, progress)
+
+    def index_paths(self, view: View) -> Sequence[Path]:
+        """The directory of the view's index; views that end at a date, or hold one group, have their own."""
+        name = self._index_name(view)
+        part = hashlib.sha256(f"{view.before} {view.group}".encode()).hexdigest()[:8]
+        return (Path(view.archive) / "index" / (f"{name}-{part}" if view.before or view.group else name),)
+
+    def _built_index(self, view: View) -> IndexT:
+        """The view's index, to be searched. Raises NotFittedError where nothing was ever built."""
+        index = self._current_index(view)
+        if not index.change and view.change:
+            raise NotFittedError(f"{self.name}: nothing is indexed yet; call build(view) first")
+        return index
+
+    def _current_index(self, view: View) -> IndexT:
+        """The view's index as it was last committed."""
+        (path,) = self.index_paths(view)
+        if self._index is None or self._index.path != path:
+            self._index = self._open_index(path)
+        else:
+            self._index.refresh()
         return self._index

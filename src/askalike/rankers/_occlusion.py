@@ -31,9 +31,9 @@ def explain_by_occlusion(
     score_function: ScoreFunction,
     name: str,
     query: Question,
-    documents: Mapping[str, Question],
-    hit_scores: Mapping[str, float],
-) -> dict[str, Explanation]:
+    documents: Mapping[int, Question],
+    hit_scores: Mapping[int, float],
+) -> dict[int, Explanation]:
     """Of each document what its score loses without each of the query's words; its own words that matter are marked.
 
     documents: what of each is scored, by id; told: the score that each was found with. Contributions do not add up to

@@ -87,7 +87,7 @@ def _explain_network(
     document = _merge_fields(fields)
     found = encoder.trace([query, document]) if isinstance(encoder, TracingEncoder) else None
     if found is None:
-        reason = explain_by_occlusion(encoder_score_function(encoder), name, query, {"": document}, {"": score})[""]
+        reason = explain_by_occlusion(encoder_score_function(encoder), name, query, {0: document}, {0: score})[0]
         return _name_rephrasing(reason, fields)
     plain = found[1].text.split("\n", 1) if len(fields) > 1 else [found[1].text]
     return explain_by_traces(found[0], found[1], dict(zip(fields, plain, strict=False)), score)

@@ -11,26 +11,24 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from askalike import config, encoders
+from askalike import encoders, registry
+from askalike.config import Settings, validate_settings
 from askalike.encoders import Encoder
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._indexed import IndexedRanker
-from askalike.rankers._numbered import Docids, ResolvedQuery, Scores
 from askalike.rankers._pairs import explain_by_vectors, read_words
-from askalike.rankers._paths import index_directory
+from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher
 from askalike.store.view import View
 from askalike.types import Answer, Explanation, Progress, Question, TopDocs
 
 BATCH = 2_048
-Text = Question | Answer
-
 CACHED_TEXTS = 512
-"""So many texts are remembered with their words, some 25 MB: while somebody types the same are found again."""
+"""How many texts are cached with their words, some 25 MB: while somebody types, the same are explained again."""
 
 
-class DenseSettings(config.Settings):
+class DenseSettings(Settings):
     """What is encoded, and how vectors are kept."""
 
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="what is encoded, as one text")
@@ -47,18 +45,25 @@ class DenseRanker(IndexedRanker[VectorIndex]):
         self.name = name
         self.encoder = encoder
         self.settings = settings or DenseSettings()
-        self._word_reader = lru_cache(CACHED_TEXTS)(read_words)
+        self.read_words = lru_cache(CACHED_TEXTS)(read_words)
 
     @classmethod
-    def from_settings(cls, name: str, values: Mapping[str, Any], folder: Path | None = None) -> Self:
-        """Ranking by the encoder of that name, or by the trained one in a folder.
+    def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
+        """See Ranker.from_settings; the name is an encoder's or a recipe's, the values its settings or the index's."""
+        ours, others = _split_settings(values)
+        if name in registry.names("encoder"):
+            encoder = encoders.build(name, others)
+        else:  # a recipe; what is searched is what is learned from, too
+            fields = {"features.fields": values["fields"]} if "fields" in values else {}
+            encoder = encoders.build("neural", {"recipe": name, **fields, **others})
+        return cls(encoder, validate_settings(DenseSettings, ours, name), name)
 
-        The values are its settings or those of DenseSettings.
-        """
-        ours = {k: v for k, v in values.items() if k in DenseSettings.model_fields}
-        others = {k: v for k, v in values.items() if k not in ours}
-        encoder = encoders.open_encoder(folder, others) if folder else encoders.build(name, others)
-        return cls(encoder, config.validate_settings(DenseSettings, ours, name), name)
+    @classmethod
+    def from_folder(cls, folder: Path, values: Mapping[str, Any]) -> Self:
+        """Ranking by the trained encoder in a folder. The values are its settings or those of DenseSettings."""
+        ours, others = _split_settings(values)
+        encoder = encoders.open_encoder(folder, others)
+        return cls(encoder, validate_settings(DenseSettings, ours, folder.name), folder.name)
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -72,74 +77,38 @@ class DenseRanker(IndexedRanker[VectorIndex]):
 
     @property
     def trained_until(self) -> str | None:
-        """See Dated: what a trained encoder says of itself; a packaged one has seen nothing of the archive."""
+        """The encoder's; a packaged one has seen nothing of the archive."""
         return getattr(self.encoder, "trained_until", None)
 
     @property
-    def has_similarity(self) -> bool:
-        """It does: vectors are compared two by two."""
-        return True
+    def min_score(self) -> float | None:
+        """The score below which nothing is retrieved; None where everything is."""
+        return getattr(self.encoder, "min_score", None) if self.settings.least is None else self.settings.least
 
     def fit(self, view: View) -> Self:
-        """Lets the encoder learn."""
+        """Let the encoder learn."""
         self.encoder = self.encoder.fit(view)
         return self
 
-    def index_paths(self, view: View) -> Sequence[Path]:
-        """The directory of a view's index."""
-        return (index_directory(view, f"vectors-{view.kind}-{self._digest()[:12]}"),)
+    def open(self, view: View) -> "DenseSearcher":
+        """See Ranker.open."""
+        return DenseSearcher(self, view, self._built_index(view).searcher)
 
-    def prepare(self, view: View, queries: Sequence[ResolvedQuery], prefix: bool) -> VectorQueries | None:
-        """The queries' vectors."""
-        if not queries:
-            return None
-        vectors = self.encoder.encode([self._select_fields(one.query) for one in queries], "query")
-        return VectorQueries(vectors, [(one.excluded_docid, one.excluded_phrasing) for one in queries])
-
-    def retrieve(self, prepared: VectorQueries | None, k: int, allowed: Docids | None) -> list[TopDocs]:
-        """See Numbered.find. Every document is found that scores `least`, and none for a query without a word."""
-        found = self._searcher().search(prepared, k, allowed) if prepared else []
-        least = getattr(self.encoder, "min_score", None) if self.settings.least is None else self.settings.least
-        return found if least is None else [_drop_below(least, f) for f in found]
-
-    def score(self, prepared: VectorQueries | None, candidates: Sequence[Docids]) -> list[Scores]:
-        """See Numbered.score."""
-        return self._searcher().score(prepared, candidates) if prepared else []
-
-    def explain_resolved(
-        self, view: View, resolved: ResolvedQuery, ids: Sequence[str], prefix: bool = False
-    ) -> Mapping[str, Explanation]:
-        """What each word of the query adds, beside the word it is closest to; or the score alone."""
-        numbers = view.docids(ids)
-        queries = self.prepare(view, [resolved], prefix)
-        documents = view.get_questions(numbers) if view.kind == "questions" else {}
-        if queries is None or not documents:
-            return {}
-        scores = self.score(queries, [np.array(list(numbers.values()), np.int64)])[0]
-        seen = self._select_fields(resolved.query)
-        return {
-            id: explain_by_vectors(
-                self.encoder,
-                self.name,
-                seen,
-                self._best_phrasing_fields(queries, documents[id], n),
-                score,
-                self._word_reader,
-            )
-            for (id, n), score in zip(numbers.items(), np.nan_to_num(scores).tolist(), strict=True)
-            if id in documents
-        }
+    def select_fields(self, question: Question) -> Question:
+        """The question without the fields that are not encoded."""
+        if self.settings.fields == "title" and question.body:
+            return replace(question, body="")
+        return replace(question, title="") if self.settings.fields == "body" else question
 
     def _digest(self) -> str:
         values = [self.encoder.fingerprint, self.settings.fields, self.settings.rephrasings, self.settings.storage]
         return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
-    def _open_index(self, view: View) -> VectorIndex:
-        layout = VectorLayout(self._digest(), self.settings.storage, self.settings.exact_up_to)
-        return VectorIndex.open(self.index_paths(view)[0], layout)
+    def _index_name(self, view: View) -> str:
+        return f"vectors-{view.kind}-{self._digest()[:12]}"
 
-    def _searcher(self) -> VectorSearcher:
-        return self._require_index().searcher
+    def _open_index(self, path: Path) -> VectorIndex:
+        return VectorIndex.open(path, VectorLayout(self._digest(), self.settings.storage, self.settings.exact_up_to))
 
     def _apply_changes(self, view: View, index: VectorIndex, change: int, progress: Progress | None) -> None:
         with index.writer() as writer:
@@ -147,51 +116,117 @@ class DenseRanker(IndexedRanker[VectorIndex]):
             total = view.count_changed(index.change) if progress else 0
             done = 0
             for batch in self._batches(view, index.change):
-                numbers, phrasings, texts = zip(*batch, strict=True)
-                vectors = self.encoder.encode(texts, "document")
-                writer.add(np.array(numbers), np.array(phrasings), vectors)
+                docids, phrasings, texts = zip(*batch, strict=True)
+                writer.add(np.array(docids), np.array(phrasings), self.encoder.encode(texts, "document"))
                 done += phrasings.count(0)
                 if progress:
                     progress(done, total)
             writer.commit(change)
 
-    def _batches(self, view: View, since: int) -> Iterator[list[tuple[int, int, Text]]]:
-        """Texts as (number, phrasing, text), about BATCH at a time."""
-        batch: list[tuple[int, int, Text]] = []
-        for number, texts in self._phrasings(view, since):
-            batch += [(number, phrasing, text) for phrasing, text in enumerate(texts)]
+    def _batches(self, view: View, since: int) -> Iterator[list[tuple[int, int, Question | Answer]]]:
+        """Texts as (docid, phrasing, text), about BATCH at a time."""
+        batch: list[tuple[int, int, Question | Answer]] = []
+        for docid, texts in self._documents(view, since):
+            batch += [(docid, phrasing, text) for phrasing, text in enumerate(texts)]
             if len(batch) >= BATCH:
                 yield batch
                 batch = []
         if batch:
             yield batch
 
-    def _phrasings(self, view: View, since: int) -> Iterator[tuple[int, list[Text]]]:
+    def _documents(self, view: View, since: int) -> Iterator[tuple[int, list[Question | Answer]]]:
+        """Docid and phrasings of each document that was added or changed after a change."""
         if view.kind == "answers":
-            for number, answer in view.answers(since):
-                yield number, [answer]
+            for docid, answer in view.answers(since):
+                yield docid, [answer]
             return
-        for number, question in view.questions(since):
+        for docid, question in view.questions(since):
             others = question.rephrasings if self.settings.rephrasings else ()
-            yield number, [self._select_fields(question), *(replace(question, title=text, body="") for text in others)]
+            yield docid, [self.select_fields(question), *(replace(question, title=text, body="") for text in others)]
 
-    def _select_fields(self, question: Question) -> Question:
-        """The question without the fields that are not encoded."""
-        if self.settings.fields == "title" and question.body:
-            return replace(question, body="")
-        return replace(question, title="") if self.settings.fields == "body" else question
 
-    def _best_phrasing_fields(self, queries: VectorQueries, question: Question, docid: int) -> Mapping[str, Question]:
-        """The fields of the phrasing that scores best, each as a text of its own."""
-        phrasing = self._searcher().best_phrasing(queries, 0, docid) if question.rephrasings else 0
+class DenseSearcher(Searcher):
+    """See DenseRanker."""
+
+    def __init__(self, ranker: DenseRanker, view: View, vectors: VectorSearcher) -> None:
+        self.name = ranker.name
+        self.view = view
+        self._ranker = ranker
+        self._vectors = vectors
+
+    @property
+    def has_similarity(self) -> bool:
+        """Yes: vectors are compared two by two."""
+        return True
+
+    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> tuple[list[Question], VectorQueries | None]:
+        """What is encoded of each query, and the vectors; None for no query."""
+        texts = [self._ranker.select_fields(one.query) for one in queries]
+        if not texts:
+            return texts, None
+        excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
+        return texts, VectorQueries(self._ranker.encoder.encode(texts, "query"), excluded)
+
+    def retrieve(
+        self, prepared: tuple[list[Question], VectorQueries | None], k: int, allowed: Docids | None
+    ) -> list[TopDocs]:
+        """See Searcher.retrieve. Documents below the ranker's lowest score are not retrieved."""
+        tops = self._vectors.search(prepared[1], k, allowed) if prepared[1] else []
+        lowest = self._ranker.min_score
+        return tops if lowest is None else [_drop_below(lowest, top) for top in tops]
+
+    def score(
+        self, prepared: tuple[list[Question], VectorQueries | None], candidates: Sequence[Docids]
+    ) -> list[Scores]:
+        """See Searcher.score."""
+        return self._vectors.score(prepared[1], candidates) if prepared[1] else []
+
+    def explain(
+        self,
+        prepared: tuple[list[Question], VectorQueries | None],
+        row: int,
+        docids: Docids,
+        texts: Mapping[int, Question],
+    ) -> dict[int, Explanation]:
+        """What each word of the query adds, beside the word it is closest to; or the score alone."""
+        queries, vectors = prepared
+        if vectors is None:
+            return {}
+        nothing = np.empty(0, np.int64)
+        rows = [docids if place == row else nothing for place in range(len(queries))]
+        scores = np.nan_to_num(self.score(prepared, rows)[row]).tolist()
+        return {
+            docid: explain_by_vectors(
+                self._ranker.encoder,
+                self.name,
+                queries[row],
+                self._best_phrasing_fields(vectors, row, texts[docid], docid),
+                score,
+                self._ranker.read_words,
+            )
+            for docid, score in zip(docids.tolist(), scores, strict=True)
+        }
+
+    def _best_phrasing_fields(
+        self, vectors: VectorQueries, row: int, question: Question, docid: int
+    ) -> Mapping[str, Question]:
+        """The fields of the question's phrasing that scores best, each as a text of its own."""
+        phrasing = self._vectors.best_phrasing(vectors, row, docid) if question.rephrasings else 0
+        if phrasing > len(question.rephrasings):  # the archive has changed since it was indexed
+            return {}
         if phrasing:
-            known = phrasing <= len(question.rephrasings)  # else the archive has changed since
-            return {"rephrasing": replace(question, title=question.rephrasings[phrasing - 1], body="")} if known else {}
-        seen = self._select_fields(question)
-        fields = {"title": replace(seen, body=""), "body": replace(seen, title="")}
+            return {"rephrasing": replace(question, title=question.rephrasings[phrasing - 1], body="")}
+        encoded = self._ranker.select_fields(question)
+        fields = {"title": replace(encoded, body=""), "body": replace(encoded, title="")}
         return {name: text for name, text in fields.items() if getattr(text, name)}
 
 
-def _drop_below(min_score: float, top_docs: TopDocs) -> TopDocs:
-    enough = top_docs.scores >= min_score
-    return TopDocs(top_docs.docids[enough], top_docs.scores[enough])
+def _split_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(settings of the index, settings of the encoder)."""
+    ours = {k: v for k, v in values.items() if k in DenseSettings.model_fields}
+    return ours, {k: v for k, v in values.items() if k not in ours}
+
+
+def _drop_below(lowest: float, top: TopDocs) -> TopDocs:
+    enough = top.scores >= lowest
+    return TopDocs(top.docids[enough], top.scores[enough])

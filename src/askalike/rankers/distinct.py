@@ -1,23 +1,24 @@
 """One ranker's hits, each question once: of those that are known to ask the same, the best stands for all."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from askalike.errors import SettingsError
-from askalike.rankers._numbered import DocidRanker, Docids, ResolvedQuery, Scores
-from askalike.rankers._parts import CompositeRanker, CompositeSettings, PartNames
+from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
+from askalike.rankers._ranker import Ranker
+from askalike.rankers._searcher import Docids, Scores
 from askalike.store.view import View
-from askalike.types import Explanation, Progress, Question, Run, TopDocs
+from askalike.types import Explanation, Question, TopDocs
 
 DEPTH_FACTOR = 4
-"""So many times deeper is looked where too many hits ask the same."""
+"""So many times deeper is searched where too many hits ask the same."""
 
 
 class DistinctSettings(CompositeSettings):
-    """Who ranks, and how many of its hits are looked at first."""
+    """Which ranker, and how many of its hits are looked at first."""
 
     parts: PartNames = Field(("lm_jelinek_mercer",), description="the ranker")
 
@@ -25,80 +26,83 @@ class DistinctSettings(CompositeSettings):
 class DistinctRanker(CompositeRanker):
     """A ranker whose hits are all different questions, as far as the view knows. Scores are the ranker's.
 
-    What hidden splits know is not used. Given candidates are all ranked, the same or not.
+    What held-out splits know is not used. Given candidates are all ranked, the same or not.
     """
 
-    Settings: ClassVar[type[CompositeSettings]] = DistinctSettings
-    _label_state: tuple[int, int] | None = None
-    _docids: Docids = np.empty(0, np.int64)
-    _cluster_ids: Docids = np.empty(0, np.int64)
+    settings_class: ClassVar[type[CompositeSettings]] = DistinctSettings
+    _clusters: tuple[View, tuple[int, int], "ClusterTable"] | None = None
 
-    def __init__(self, parts: Sequence[DocidRanker], settings: CompositeSettings, name: str = "distinct") -> None:
+    def __init__(self, parts: Sequence[Ranker], settings: CompositeSettings, name: str = "distinct") -> None:
         super().__init__(parts, settings, name)
         if len(parts) != 1:
             raise SettingsError(f"{name}: expected one part, the ranker, not {len(parts)}")
         self.part = parts[0]
 
-    def build(self, view: View, progress: Progress | None = None) -> Self:
-        """See Composed.index. Who asks the same is read again once there are more labels, or fewer."""
-        known = view.labels_version
-        if self._view != view or self._label_state != known:
-            self._label_state = known
-            self._docids, self._cluster_ids = _read_clusters(view)
-        return super().build(view, progress)
+    def open(self, view: View) -> "DistinctSearcher":
+        """See Ranker.open. The clusters are read again once the archive has other labels."""
+        version = view.labels_version
+        if self._clusters is None or self._clusters[:2] != (view, version):
+            self._clusters = view, version, ClusterTable(view)
+        return DistinctSearcher(self, view, self._clusters[2])
+
+
+class ClusterTable:
+    """Which documents of a view are known to ask the same."""
+
+    def __init__(self, view: View) -> None:
+        names = view.clusters().visible_names
+        docids = sorted((docid, names[id]) for id, docid in view.docids(names).items())
+        first: dict[str, int] = {}
+        clusters = [first.setdefault(name, docid) for docid, name in docids]
+        self._docids = np.array([docid for docid, _ in docids], np.int64)
+        self._clusters = np.array(clusters, np.int64)
+
+    def first_of_each(self, top: TopDocs, k: int) -> TopDocs:
+        """The k best documents of different clusters."""
+        if not len(self._docids):
+            return TopDocs(top.docids[:k], top.scores[:k])
+        at = np.searchsorted(self._docids, top.docids).clip(max=len(self._docids) - 1)
+        cluster = np.where(self._docids[at] == top.docids, self._clusters[at], top.docids)
+        first = np.sort(np.unique(cluster, return_index=True)[1])[:k]
+        return TopDocs(top.docids[first], top.scores[first])
+
+
+class DistinctSearcher(CompositeSearcher):
+    """See DistinctRanker."""
+
+    def __init__(self, ranker: DistinctRanker, view: View, clusters: ClusterTable) -> None:
+        super().__init__(ranker, view)
+        (self.part,) = self.parts
+        self._clusters = clusters
 
     @property
     def has_similarity(self) -> bool:
-        """Whether the ranker's scores do."""
+        """Whether the ranker's scores are similarities."""
         return self.part.has_similarity
 
-    def similarities(
-        self, queries: Mapping[str, Question], run: Run, *, prefix: bool = False
-    ) -> Mapping[str, Scores] | None:
-        """See Ranker.likenesses: the ranker's."""
-        return self.part.similarities(queries, run, prefix=prefix)
+    def similarities(self, prepared: list[Any], topdocs: Sequence[TopDocs]) -> list[Scores] | None:
+        """The ranker's similarities."""
+        return self.part.similarities(prepared[0], topdocs)
 
-    def prepare(self, view: View, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
-        """The queries as the ranker knows them."""
-        return self.part.prepare(view, queries, prefix)
-
-    def retrieve(self, prepared: Any, k: int, allowed: Docids | None) -> list[TopDocs]:
-        """See Numbered.find."""
-        depth = max(self.settings.depth, k)
+    def retrieve(self, prepared: list[Any], k: int, allowed: Docids | None) -> list[TopDocs]:
+        """See Searcher.retrieve."""
+        depth = max(self.depth, k)
         while True:
-            found = self.part.retrieve(prepared, depth, allowed)
-            distinct = [self._deduplicate(one, k) for one in found]
-            short = any(
-                len(few.docids) < k and len(all.docids) == depth for few, all in zip(distinct, found, strict=True)
+            every = self.part.retrieve(prepared[0], depth, allowed)
+            distinct = [self._clusters.first_of_each(top, k) for top in every]
+            cut_short = any(
+                len(few.docids) < k and len(top.docids) == depth for few, top in zip(distinct, every, strict=True)
             )
-            if not short:
+            if not cut_short:
                 return distinct
             depth *= DEPTH_FACTOR
 
-    def score(self, prepared: Any, candidates: Sequence[Docids]) -> list[Scores]:
-        """See Numbered.score: the ranker's."""
-        return self.part.score(prepared, candidates)
+    def score(self, prepared: list[Any], candidates: Sequence[Docids]) -> list[Scores]:
+        """The ranker's scores."""
+        return self.part.score(prepared[0], candidates)
 
-    def explain_resolved(
-        self, view: View, resolved: ResolvedQuery, ids: Sequence[str], prefix: bool = False
-    ) -> Mapping[str, Explanation]:
-        """The ranker's explanation."""
-        return self.part.explain_resolved(view, resolved, ids, prefix)
-
-    def _deduplicate(self, top_docs: TopDocs, k: int) -> TopDocs:
-        """The k best documents of different clusters."""
-        if not len(self._docids):
-            return TopDocs(top_docs.docids[:k], top_docs.scores[:k])
-        at = np.searchsorted(self._docids, top_docs.docids).clip(max=len(self._docids) - 1)
-        cluster = np.where(self._docids[at] == top_docs.docids, self._cluster_ids[at], top_docs.docids)
-        first = np.sort(np.unique(cluster, return_index=True)[1])[:k]
-        return TopDocs(top_docs.docids[first], top_docs.scores[first])
-
-
-def _read_clusters(view: View) -> tuple[Docids, Docids]:
-    """The numbers of all that is known to ask the same as something else, rising, and one of each's cluster."""
-    names = view.clusters().visible_names
-    numbers = sorted((number, names[id]) for id, number in view.docids(names).items())
-    first: dict[str, int] = {}
-    clusters = [first.setdefault(name, number) for number, name in numbers]
-    return np.array([number for number, _ in numbers], np.int64), np.array(clusters, np.int64)
+    def explain(
+        self, prepared: list[Any], row: int, docids: Docids, texts: Mapping[int, Question]
+    ) -> dict[int, Explanation]:
+        """The ranker's explanations."""
+        return self.part.explain(prepared[0], row, docids, texts)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -17,8 +17,7 @@ from askalike.config import validate_settings
 from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import PostingsSearcher, PreparedQueries, QueryTerms, TermContributions
 from askalike.rankers._indexed import IndexedRanker
-from askalike.rankers._numbered import Docids, ResolvedQuery, Scores
-from askalike.rankers._paths import index_directory
+from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher
 from askalike.similarities._similarity import Similarity
 from askalike.store.view import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
@@ -27,7 +26,9 @@ from askalike.types import Answer, Contribution, Explanation, Markup, Progress, 
 
 PROGRESS_EVERY = 2_000
 CACHED_TEXTS = 1_024
-"""So many texts are remembered with their terms: while somebody types the same questions are found again and again."""
+"""How many analysed texts are cached: while somebody types, the same questions are explained again and again."""
+MAX_DETECTED_CHARS = 1_000
+"""The language of a query is detected from so many characters."""
 
 
 class LexicalSettings(AnalyzerSettings):
@@ -55,9 +56,88 @@ class LexicalSettings(AnalyzerSettings):
         return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:12]
 
 
+class TermExtractor:
+    """The terms of documents and queries under a ranker's settings."""
+
+    def __init__(self, settings: LexicalSettings) -> None:
+        self.settings = settings
+        self.analyzer = Analyzer(AnalyzerSettings(**{k: getattr(settings, k) for k in AnalyzerSettings.model_fields}))
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that decides about terms."""
+        return hashlib.sha256(f"{self.settings.digest} {self.analyzer.fingerprint}".encode()).hexdigest()
+
+    def phrasings(self, question: Question, language: str | None) -> list[tuple[int, list[str]]]:
+        """The question's own terms as phrasing 0, then those of its rephrasings. language: the archive's."""
+        language = question.language or language
+        rephrasings = question.rephrasings if self.settings.rephrasings else ()
+        return [
+            (0, self._question_terms(question, language)),
+            *((n, self._terms(text, "text", language)) for n, text in enumerate(rephrasings, 1)),
+        ]
+
+    def answer_terms(self, answer: Answer, language: str | None) -> list[str]:
+        """The terms of an answer."""
+        return self._terms(answer.body, answer.markup, language)
+
+    def query_texts(self, query: Question) -> list[str]:
+        """The plain texts of a query: its title, and its body where bodies are searched."""
+        texts = [self.analyzer.plain_text(query.title, "text")]
+        if query.body and "body" in self.settings.fields:
+            texts.append(self.analyzer.plain_text(query.body, query.markup))
+        return [text for text in texts if text]
+
+    def query_terms(self, resolved: ResolvedQuery, language: str | None, prefix: bool) -> QueryTerms:
+        """The terms of a query. prefix: its last word may be unfinished."""
+        excluded = resolved.excluded_docid, resolved.excluded_phrasing
+        texts = self.query_texts(resolved.query)
+        if not prefix:
+            return QueryTerms([t for text in texts for t in self.analyzer.analyze(text, language)], None, *excluded)
+        *earlier, last = texts or [""]
+        finished, unfinished = self.analyzer.split_prefix(last, language)
+        terms = [t for text in earlier for t in self.analyzer.analyze(text, language)] + finished
+        whole = self.analyzer.analyze(unfinished, language) if unfinished else ()
+        return QueryTerms(terms, unfinished, *excluded, whole)
+
+    def surface_forms(self, query: Question, language: str | None) -> dict[str, str]:
+        """Term → the word of the query that it stands for, as typed."""
+        forms: dict[str, str] = {}
+        for text in self.query_texts(query):
+            for term, start, end in self.analyzer.analyze_with_spans(text, language):
+                forms.setdefault(term, text[start:end])
+        return forms
+
+    def phrasing_fields(self, question: Question, phrasing: int) -> dict[str, tuple[str, Markup]]:
+        """Field → the text that this phrasing of the question has, with its markup."""
+        if phrasing > len(question.rephrasings):  # the archive has changed since it was indexed
+            return {}
+        if phrasing:
+            return {"rephrasing": (question.rephrasings[phrasing - 1], "text")}
+        texts: dict[str, tuple[str, Markup]] = {}
+        if "title" in self.settings.fields:
+            texts["title"] = (question.title, "text")
+        if "body" in self.settings.fields and question.body:
+            texts["body"] = (question.body, question.markup)
+        return texts
+
+    def _question_terms(self, question: Question, language: str | None) -> list[str]:
+        """The terms of the fields as one text, a field's repeated as often as its weight says."""
+        title, body, _ = self.settings.weights
+        terms: list[str] = []
+        if "title" in self.settings.fields and question.title:
+            terms += self._terms(question.title, "text", language) * title
+        if "body" in self.settings.fields and question.body:
+            terms += self._terms(question.body, question.markup, language) * body
+        return terms
+
+    def _terms(self, text: str, markup: Markup, language: str | None) -> list[str]:
+        return self.analyzer.analyze(self.analyzer.plain_text(text, markup), language)
+
+
 @dataclass(frozen=True, slots=True)
-class _AnalyzedText:
-    """A text, plain, with its terms and where each stands."""
+class AnalyzedText:
+    """A plain text with its terms, and the place of each in it."""
 
     plain: str
     spans: Sequence[tuple[str, int, int]]
@@ -69,19 +149,17 @@ class LexicalRanker(IndexedRanker[PostingsIndex]):
 
     GRID: ClassVar[Mapping[str, Sequence[Any]]] = {"title_weight": (1.0, 2.0, 3.0, 5.0)}
     """What tuning tries besides the similarity's settings. Each weight has an index of its own."""
-    _cached: tuple[tuple[View, ResolvedQuery, bool, PostingsSearcher], PreparedQueries] | None = None
 
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
         self.name = name
         self.similarity = similarity
         self.settings = settings or LexicalSettings()
-        own = {key: getattr(self.settings, key) for key in AnalyzerSettings.model_fields}
-        self.analyzer = Analyzer(AnalyzerSettings(**own))
-        self._analyze_cached = lru_cache(CACHED_TEXTS)(self._analyze)
+        self.extractor = TermExtractor(self.settings)
+        self.analyze_cached = lru_cache(CACHED_TEXTS)(self._analyze)
 
     @classmethod
-    def from_settings(cls, name: str, values: Mapping[str, Any]) -> Self:
-        """Ranking by the similarity of that name; the values are its settings or the index's."""
+    def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
+        """See Ranker.from_settings; the name is a similarity's, the values are its settings or the index's."""
         similarity = registry.load("similarity", name)
         ours = {k: v for k, v in values.items() if k in LexicalSettings.model_fields}
         others = {k: v for k, v in values.items() if k not in ours}
@@ -92,156 +170,111 @@ class LexicalRanker(IndexedRanker[PostingsIndex]):
         """See Ranker.values."""
         return {**self.settings.model_dump(by_alias=True), **self.similarity.model_dump(by_alias=True)}
 
-    def index_paths(self, view: View) -> Sequence[Path]:
-        """The directory of a view's index."""
-        return (index_directory(view, f"terms-{view.kind}-{self.settings.digest}"),)
+    def open(self, view: View) -> "LexicalSearcher":
+        """See Ranker.open."""
+        return LexicalSearcher(self, view, self._built_index(view).searcher)
 
-    def prepare(self, view: View, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedQueries:
-        """The queries' terms. Those of one alone are remembered, as it is explained after it was found."""
-        searcher = self._searcher()
-        if len(queries) == 1 and self._cached and self._cached[0] == (view, queries[0], prefix, searcher):
-            return self._cached[1]
-        prepared = searcher.prepare([self._query_terms(view, one, prefix) for one in queries], self.similarity)
-        if len(queries) == 1:
-            self._cached = (view, queries[0], prefix, searcher), prepared
-        return prepared
+    def _index_name(self, view: View) -> str:
+        return f"terms-{view.kind}-{self.settings.digest}"
 
-    def retrieve(self, prepared: PreparedQueries, k: int, allowed: Docids | None) -> list[TopDocs]:
-        """See Numbered.find. Documents that share no word with the query are not found."""
-        return self._searcher().search(prepared, k, allowed)
-
-    def score(self, prepared: PreparedQueries, candidates: Sequence[Docids]) -> list[Scores]:
-        """See Numbered.score. Documents that share no word with the query score 0."""
-        return self._searcher().score(prepared, candidates)
-
-    def explain_resolved(
-        self, view: View, resolved: ResolvedQuery, ids: Sequence[str], prefix: bool = False
-    ) -> Mapping[str, Explanation]:
-        """The words that matched, in which field, and what each added; the contributions add up to the score."""
-        numbers = view.docids(ids)
-        prepared = self.prepare(view, [resolved], prefix)
-        (terms,) = prepared.queries
-        (rows,) = self._searcher().contributions(prepared, [np.array(list(numbers.values()), np.int64)])
-        documents = view.get_questions(numbers) if view.kind == "questions" else {}
-        completed = {term: terms.prefix for row in rows for term, _ in row.scores if terms.prefix}
-        surfaces = completed | self._surface_forms(resolved.query, view)
-        return {
-            id: self._explain_document(documents[id], surfaces, row)
-            for id, row in zip(numbers, rows, strict=True)
-            if id in documents
-        }
-
-    def _layout(self) -> PostingsLayout:
-        fingerprint = hashlib.sha256(f"{self.settings.digest} {self.analyzer.fingerprint}".encode()).hexdigest()
-        return PostingsLayout(fingerprint, self.settings.lengths == "exact", self.settings.weights[2])
-
-    def _open_index(self, view: View) -> PostingsIndex:
-        return PostingsIndex.open(self.index_paths(view)[0], self._layout())
-
-    def _searcher(self) -> PostingsSearcher:
-        return self._require_index().searcher
+    def _open_index(self, path: Path) -> PostingsIndex:
+        layout = PostingsLayout(self.extractor.fingerprint, self.settings.lengths == "exact", self.settings.weights[2])
+        return PostingsIndex.open(path, layout)
 
     def _apply_changes(self, view: View, index: PostingsIndex, change: int, progress: Progress | None) -> None:
         with index.writer() as writer:
             writer.delete(view.deleted_docids(index.change))
             total = view.count_changed(index.change) if progress else 0
-            for done, (number, phrasings) in enumerate(self._phrasings(view, index.change), 1):
-                writer.add(number, phrasings)
+            for done, (docid, phrasings) in enumerate(self._documents(view, index.change), 1):
+                writer.add(docid, phrasings)
                 if progress and (done % PROGRESS_EVERY == 0 or done == total):
                     progress(done, total)
             writer.commit(change)
 
-    def _phrasings(self, view: View, since: int) -> Iterator[tuple[int, list[tuple[int, list[str]]]]]:
+    def _documents(self, view: View, since: int) -> Iterator[tuple[int, list[tuple[int, list[str]]]]]:
+        """Docid and (phrasing, terms) of each document that was added or changed after a change."""
+        language = view.language
         if view.kind == "answers":
-            for number, answer in view.answers(since):
-                yield number, [(0, self._answer_terms(answer, view.language))]
-            return
-        for number, question in view.questions(since):
-            texts = [(0, self._question_terms(question, view.language))]
-            if self.settings.rephrasings:
-                language = question.language or view.language
-                texts += [(n, self._plain_terms(text, language)) for n, text in enumerate(question.rephrasings, 1)]
-            yield number, texts
+            for docid, answer in view.answers(since):
+                yield docid, [(0, self.extractor.answer_terms(answer, language))]
+        else:
+            for docid, question in view.questions(since):
+                yield docid, self.extractor.phrasings(question, language)
 
-    def _plain_terms(self, text: str, language: str | None) -> list[str]:
-        return self.analyzer.analyze(self.analyzer.plain_text(text, "text"), language)
+    def _analyze(self, raw: str, markup: Markup, language: str | None) -> AnalyzedText:
+        plain = self.extractor.analyzer.plain_text(raw, markup)
+        spans = self.extractor.analyzer.analyze_with_spans(plain, language)
+        return AnalyzedText(plain, spans, frozenset(term for term, _, _ in spans))
 
-    def _answer_terms(self, answer: Answer, language: str | None) -> list[str]:
-        return self.analyzer.analyze(self.analyzer.plain_text(answer.body, answer.markup), language)
 
-    def _question_terms(self, question: Question, language: str | None) -> list[str]:
-        """The terms of the fields as one text, a field's as often as its weight says."""
-        title, body, _ = self.settings.weights
-        terms: list[str] = []
-        language = question.language or language
-        if "title" in self.settings.fields and question.title:
-            terms += self._plain_terms(question.title, language) * title
-        if "body" in self.settings.fields and question.body:
-            terms += self.analyzer.analyze(self.analyzer.plain_text(question.body, question.markup), language) * body
-        return terms
+@dataclass(frozen=True, slots=True)
+class PreparedTerms:
+    """A batch of queries with the language of each, and their terms looked up in the index."""
 
-    def _query_terms(self, view: View, resolved: ResolvedQuery, prefix: bool) -> QueryTerms:
-        query, skips = resolved.query, (resolved.excluded_docid, resolved.excluded_phrasing)
-        language = self._query_language(view, query)
-        typed = self._query_texts(query)
-        if not prefix:
-            return QueryTerms([t for text in typed for t in self.analyzer.analyze(text, language)], None, *skips)
-        *earlier, last = typed or [""]
-        finished, unfinished = self.analyzer.split_prefix(last, language)
-        terms = [t for text in earlier for t in self.analyzer.analyze(text, language)] + finished
-        whole = self.analyzer.analyze(unfinished, language) if unfinished else ()
-        return QueryTerms(terms, unfinished, *skips, whole)
+    queries: Sequence[ResolvedQuery]
+    languages: Sequence[str | None]
+    terms: PreparedQueries
 
-    def _query_texts(self, query: Question) -> list[str]:
-        """The query's texts, plain: its title, and its body where bodies are searched."""
-        texts = [self.analyzer.plain_text(query.title, "text")]
-        if query.body and "body" in self.settings.fields:
-            texts.append(self.analyzer.plain_text(query.body, query.markup))
-        return [t for t in texts if t]
 
-    def _query_language(self, view: View, query: Question) -> str | None:
-        if query.language or self.settings.language != "auto" or view.language or len(view.languages) < 2:
-            return query.language or view.language
-        return detect_language(f"{query.title} {query.body}"[:1000], view.languages)
+class LexicalSearcher(Searcher):
+    """See LexicalRanker."""
 
-    def _surface_forms(self, query: Question, view: View) -> dict[str, str]:
-        """Term → the word of the query that it stands for, as typed."""
-        language = self._query_language(view, query)
-        found: dict[str, str] = {}
-        for text in self._query_texts(query):
-            for term, start, end in self.analyzer.analyze_with_spans(text, language):
-                found.setdefault(term, text[start:end])
-        return found
+    def __init__(self, ranker: LexicalRanker, view: View, postings: PostingsSearcher) -> None:
+        self.name = ranker.name
+        self.view = view
+        self._similarity = ranker.similarity
+        self._settings = ranker.settings
+        self._extractor = ranker.extractor
+        self._analyze: Callable[..., AnalyzedText] = ranker.analyze_cached
+        self._postings = postings
 
-    def _explain_document(self, question: Question, surfaces: Mapping[str, str], row: TermContributions) -> Explanation:
-        language = question.language or (self._view.language if self._view else None)
-        texts = {
-            name: self._analyze_cached(*raw, language)
-            for name, raw in self._phrasing_fields(question, row.phrasing).items()
-        }
-        terms = {term for term, _ in row.scores}
-        contributions = [
-            Contribution(surfaces.get(t, t), tuple(f for f, text in texts.items() if t in text.terms), score)
-            for t, score in row.scores
+    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTerms:
+        """The queries' terms."""
+        languages = [self._query_language(one.query) for one in queries]
+        terms = [
+            self._extractor.query_terms(one, language, prefix) for one, language in zip(queries, languages, strict=True)
         ]
-        marks = tuple(Span(f, a, b) for f, text in texts.items() for t, a, b in text.spans if t in terms)
+        return PreparedTerms(queries, languages, self._postings.prepare(terms, self._similarity))
+
+    def retrieve(self, prepared: PreparedTerms, k: int, allowed: Docids | None) -> list[TopDocs]:
+        """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
+        return self._postings.search(prepared.terms, k, allowed)
+
+    def score(self, prepared: PreparedTerms, candidates: Sequence[Docids]) -> list[Scores]:
+        """See Searcher.score. Documents that share no word with the query score 0."""
+        return self._postings.score(prepared.terms, candidates)
+
+    def explain(
+        self, prepared: PreparedTerms, row: int, docids: Docids, texts: Mapping[int, Question]
+    ) -> dict[int, Explanation]:
+        """The words that matched, in which field, and what each added; the contributions add up to the score."""
+        nothing = np.empty(0, np.int64)
+        rows = [docids if place == row else nothing for place in range(len(prepared.queries))]
+        matches = self._postings.contributions(prepared.terms, rows)[row]
+        typed = prepared.terms.queries[row].prefix
+        completed = {term: typed for match in matches for term, _ in match.scores if typed}
+        forms = completed | self._extractor.surface_forms(prepared.queries[row].query, prepared.languages[row])
+        return {
+            docid: self._explain_document(texts[docid], forms, match)
+            for docid, match in zip(docids.tolist(), matches, strict=True)
+        }
+
+    def _query_language(self, query: Question) -> str | None:
+        language = self.view.language
+        if query.language or self._settings.language != "auto" or language or len(self.view.languages) < 2:
+            return query.language or language
+        return detect_language(f"{query.title} {query.body}"[:MAX_DETECTED_CHARS], self.view.languages)
+
+    def _explain_document(self, question: Question, forms: Mapping[str, str], match: TermContributions) -> Explanation:
+        language = question.language or self.view.language
+        fields = self._extractor.phrasing_fields(question, match.phrasing)
+        texts = {name: self._analyze(text, markup, language) for name, (text, markup) in fields.items()}
+        contributions = [
+            Contribution(forms.get(term, term), tuple(f for f, text in texts.items() if term in text.terms), score)
+            for term, score in match.scores
+        ]
+        terms = {term for term, _ in match.scores}
+        spans = tuple(Span(f, a, b) for f, text in texts.items() for t, a, b in text.spans if t in terms)
         ordered = tuple(sorted(contributions, key=lambda c: -c.score))
         plain = {name: text.plain for name, text in texts.items()}
-        return Explanation(sum(c.score for c in contributions), ordered, marks, plain)
-
-    def _phrasing_fields(self, question: Question, phrasing: int) -> dict[str, tuple[str, Markup]]:
-        """The texts that the phrasing has, with their markup."""
-        if phrasing:
-            known = phrasing <= len(question.rephrasings)  # else the archive has changed since
-            return {"rephrasing": (question.rephrasings[phrasing - 1], "text")} if known else {}
-        texts: dict[str, tuple[str, Markup]] = {}
-        if "title" in self.settings.fields:
-            texts["title"] = (question.title, "text")
-        if "body" in self.settings.fields and question.body:
-            texts["body"] = (question.body, question.markup)
-        return texts
-
-    def _analyze(self, raw: str, markup: Markup, language: str | None) -> _AnalyzedText:
-        plain = self.analyzer.plain_text(raw, markup)
-        spans = self.analyzer.analyze_with_spans(plain, language)
-        return _AnalyzedText(plain, spans, frozenset(term for term, _, _ in spans))
+        return Explanation(sum(c.score for c in contributions), ordered, spans, plain)

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import NotFittedError, SettingsError
-from askalike.rankers._numbered import DocidRanker, Docids, ResolvedQuery, Scores
+from askalike.errors import SettingsError
 from askalike.rankers._occlusion import explain_by_occlusion
+from askalike.rankers._ranker import Ranker
+from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher
 from askalike.store.view import View
 from askalike.types import Answer, Explanation, Progress, Question, TopDocs
 
@@ -19,18 +20,23 @@ class PairScorer(Protocol):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The settings that may be chosen when it is used, the defaults too."""
+        """The settings that may be chosen when it is used, the defaults included."""
 
     def score(self, query: Question, documents: Sequence[Question | Answer]) -> NDArray[np.float32]:
-        """How well each document goes with the query, (n,)."""
+        """How well each document goes with the query, (documents,)."""
 
 
-class PairwiseRanker(DocidRanker):
+class PairwiseRanker(Ranker):
     """Ranking by a scorer. It has no index: texts are read from the archive."""
 
     def __init__(self, scorer: PairScorer, name: str = "pairwise") -> None:
         self.name = name
         self.scorer = scorer
+
+    @classmethod
+    def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> NoReturn:
+        """Raises SettingsError: a scorer is a trained model, and goes by the model's name."""
+        raise SettingsError(f"{name}: expected the name of a trained model; see: askalike models")
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -39,61 +45,75 @@ class PairwiseRanker(DocidRanker):
 
     @property
     def fingerprint(self) -> str:
-        """What the scorer says of itself."""
+        """The scorer's, if it has one."""
         return str(getattr(self.scorer, "fingerprint", ""))
 
     @property
     def trained_until(self) -> str | None:
-        """See Dated: what the scorer says of itself."""
+        """The scorer's, if it has one."""
         return getattr(self.scorer, "trained_until", None)
 
-    def build(self, view: View, progress: Progress | None = None) -> Self:
-        """Takes the view; nothing is built."""
-        self._view = view
-        return self
+    def build(self, view: View, progress: Progress | None = None) -> None:
+        """There is nothing to build."""
+
+    def open(self, view: View) -> "PairwiseSearcher":
+        """See Ranker.open."""
+        return PairwiseSearcher(self.name, view, self.scorer)
 
     def index_paths(self, view: View) -> Sequence[Path]:
-        """None."""
+        """None: there is no index."""
         return ()
 
-    def prepare(self, view: View, queries: Sequence[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
+
+class PairwiseSearcher(Searcher):
+    """See PairwiseRanker."""
+
+    def __init__(self, name: str, view: View, scorer: PairScorer) -> None:
+        self.name = name
+        self.view = view
+        self.scorer = scorer
+
+    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
         """The queries as they are."""
         return list(queries)
 
     def retrieve(self, prepared: list[ResolvedQuery], k: int, allowed: Docids | None) -> list[TopDocs]:
-        """Refuses: every pair would have to be seen. Raises SettingsError."""
+        """Raises SettingsError: every pair would have to be seen."""
         raise SettingsError(
             f"{self.name} compares pairs and ranks candidates only; name some, or let another ranker propose them: "
             f"--ranker cascade --set parts=lm_jelinek_mercer,{self.name}"
         )
 
     def score(self, prepared: list[ResolvedQuery], candidates: Sequence[Docids]) -> list[Scores]:
-        """See Numbered.score."""
-        if self._view is None:
-            raise NotFittedError(f"{self.name}: nothing is indexed yet; call index(view) first")
-        return [self._score_documents(self._view, one.query, n) for one, n in zip(prepared, candidates, strict=True)]
+        """See Searcher.score; NaN for a document that has been deleted."""
+        return [self._score(one.query, docids) for one, docids in zip(prepared, candidates, strict=True)]
 
-    def explain_resolved(
-        self, view: View, resolved: ResolvedQuery, ids: Sequence[str], prefix: bool = False
-    ) -> Mapping[str, Explanation]:
+    def explain(
+        self, prepared: list[ResolvedQuery], row: int, docids: Docids, texts: Mapping[int, Question]
+    ) -> dict[int, Explanation]:
         """What each score loses without each word of the query."""
-        documents = view.get_questions(ids) if view.kind == "questions" else {}
+        query, documents = prepared[row].query, {docid: texts[docid] for docid in docids.tolist()}
         if not documents:
             return {}
-        scores = self.scorer.score(resolved.query, list(documents.values()))
-        told = dict(zip(documents, scores.tolist(), strict=True))
+        scores = self.scorer.score(query, list(documents.values()))
 
-        def table(queries: Sequence[Question], texts: Sequence[Question]) -> NDArray[np.float64]:
-            return np.array([self.scorer.score(query, texts) for query in queries], np.float64)
+        def score_all(queries: Sequence[Question], others: Sequence[Question]) -> Scores:
+            return np.array([self.scorer.score(one, others) for one in queries], np.float64)
 
-        return explain_by_occlusion(table, self.name, resolved.query, documents, told)
+        hit_scores = dict(zip(documents, scores.tolist(), strict=True))
+        return explain_by_occlusion(score_all, self.name, query, documents, hit_scores)
 
-    def _score_documents(self, view: View, query: Question, docids: Docids) -> Scores:
-        """NaN for a document that is no longer there."""
-        found = np.full(len(docids), np.nan)
-        ids = view.ids(docids)
-        texts = view.get_questions(ids.values())
-        there = [place for place, n in enumerate(docids.tolist()) if ids.get(n) in texts]
-        if there:
-            found[there] = self.scorer.score(query, [texts[ids[n]] for n in docids[there].tolist()])
-        return found
+    def _score(self, query: Question, docids: Docids) -> Scores:
+        scores = np.full(len(docids), np.nan)
+        texts = self._texts(docids)
+        present = [place for place, docid in enumerate(docids.tolist()) if docid in texts]
+        if present:
+            scores[present] = self.scorer.score(query, [texts[docid] for docid in docids[present].tolist()])
+        return scores
+
+    def _texts(self, docids: Docids) -> Mapping[int, Question | Answer]:
+        if self.view.kind == "questions":
+            return self.view.questions_by_docid(docids)
+        ids = self.view.ids(docids)
+        answers = self.view.get_answers(ids.values())
+        return {docid: answers[id] for docid, id in ids.items() if id in answers}

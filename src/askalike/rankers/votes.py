@@ -9,82 +9,84 @@ from typing import Any, Self
 
 import numpy as np
 
-from askalike import clock, config
+from askalike import clock
+from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
-from askalike.rankers._numbered import DocidRanker, Docids, ResolvedQuery, Scores
+from askalike.rankers._ranker import Ranker
+from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher, SearchSession
 from askalike.store.view import View
-from askalike.types import Contribution, Explanation, Filter, Progress, Question, Run, TopDocs
+from askalike.types import Contribution, Explanation, Progress, Question, TopDocs
 
 
-class VotesRanker(DocidRanker):
-    """The score of a document is ln(1 + its votes), 0 where it has none or fewer. It proposes nothing by itself."""
+class VotesRanker(Ranker):
+    """The score of a document is ln(1 + its votes), 0 where it has none or fewer. It retrieves nothing by itself."""
 
     name = "votes"
 
     @classmethod
-    def from_settings(cls, name: str, values: Mapping[str, Any]) -> Self:
-        """It has no settings."""
-        config.validate_settings(config.Settings, values, name)
+    def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
+        """See Ranker.from_settings; it has no settings."""
+        validate_settings(Settings, values, name)
         return cls()
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """None."""
+        """Nothing: it has no settings."""
         return {}
 
     @property
     def trained_until(self) -> str | None:
-        """See Dated: nobody knows what votes a document had at an earlier date."""
+        """Now: nobody knows how many votes a document had at an earlier date."""
         return clock.now()
 
     def index_paths(self, view: View) -> Sequence[Path]:
         """None: the archive itself is read."""
         return ()
 
-    def build(self, view: View, progress: Progress | None = None) -> Self:
-        """Nothing is to be done."""
-        self._view = view
-        return self
+    def build(self, view: View, progress: Progress | None = None) -> None:
+        """There is nothing to build."""
 
-    def rank(
-        self,
-        queries: Mapping[str, Question],
-        k: int,
-        *,
-        candidates: Mapping[str, Sequence[str]] | None = None,
-        filter: Filter | None = None,
-        prefix: bool = False,
-    ) -> Run:
-        """Raises SettingsError: there is nothing to find by."""
+    def open(self, view: View) -> "VotesSearcher":
+        """See Ranker.open."""
+        return VotesSearcher(view)
+
+
+class VotesSearcher(Searcher):
+    """See VotesRanker."""
+
+    name = "votes"
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    def search(self, queries: Mapping[str, Question], k: int, **options: Any) -> SearchSession:
+        """Raises SettingsError: votes say nothing about a query."""
         raise SettingsError(
             "votes: finds nothing by itself; expected it among a hybrid's parts, as in "
             "--ranker hybrid --set parts=lm_jelinek_mercer,votes --set weights=4,1"
         )
 
-    def prepare(self, view: View, queries: Sequence[ResolvedQuery], prefix: bool) -> int:
+    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> int:
         """How many queries there are."""
         return len(queries)
 
     def retrieve(self, prepared: int, k: int, allowed: Docids | None) -> list[TopDocs]:
-        """See Numbered.find: nothing."""
+        """Nothing for each query."""
         return [TopDocs(np.empty(0, np.int64), np.empty(0, np.float64)) for _ in range(prepared)]
 
     def score(self, prepared: int, candidates: Sequence[Docids]) -> list[Scores]:
-        """See Numbered.score."""
-        wanted = np.unique(np.concatenate([np.empty(0, np.int64), *candidates]))
-        votes = self._require_view().votes(wanted)
-        of = np.log1p([max(votes.get(n, 0), 0) for n in wanted.tolist()])
-        return [of[np.searchsorted(wanted, numbers)] for numbers in candidates]
+        """See Searcher.score."""
+        docids = np.unique(np.concatenate([np.empty(0, np.int64), *candidates]))
+        votes = self.view.votes(docids)
+        scores = np.log1p([max(votes.get(docid, 0), 0) for docid in docids.tolist()])
+        return [scores[np.searchsorted(docids, own)] for own in candidates]
 
-    def explain_resolved(
-        self, view: View, resolved: ResolvedQuery, ids: Sequence[str], prefix: bool = False
-    ) -> Mapping[str, Explanation]:
-        """The number of votes."""
-        numbers = view.docids(ids)
-        votes = view.votes(numbers.values())
-        return {id: _explain_votes(votes[number]) for id, number in numbers.items() if votes.get(number, 0) > 0}
+    def explain(self, prepared: int, row: int, docids: Docids, texts: Mapping[int, Question]) -> dict[int, Explanation]:
+        """The number of votes of each document that has any."""
+        votes = self.view.votes(docids)
+        return {docid: _explain(votes[docid]) for docid in docids.tolist() if votes.get(docid, 0) > 0}
 
 
-def _explain_votes(votes: int) -> Explanation:
+def _explain(votes: int) -> Explanation:
     score = float(np.log1p(votes))
     return Explanation(score, (Contribution(f"{votes:,} vote{'s' * (votes > 1)}", (), score),))

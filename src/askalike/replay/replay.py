@@ -11,7 +11,7 @@ from askalike import rankers
 from askalike.clock import parse_utc
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.proportion import wilson_interval
-from askalike.rankers._ranker import Ranker, TrainedRanker
+from askalike.rankers import Ranker, open_current
 from askalike.store.archive import Archive
 from askalike.store.point_in_time import PointInTimeArchive
 from askalike.types import Columns, Progress, Question, Run
@@ -142,7 +142,7 @@ def replay(
         for done, moment in enumerate(moments, 1):
             growing.advance_to(str(moment[0].created_at))
             for name, ranker in built.items():
-                run = ranker.build(growing.archive.view()).rank({q.id: q for q in moment}, max(k, DEPTH))
+                run = open_current(ranker, growing.archive.view()).rank({q.id: q for q in moment}, max(k, DEPTH))
                 hits[name] |= {query: run.columns(query) for query in run}
             if progress:
                 progress(done, len(moments))
@@ -189,11 +189,7 @@ def _group_by_moment(queries: Sequence[Question]) -> Iterator[list[Question]]:
 
 def _check_trained_before(ranker: Ranker, first_query: Question) -> Ranker:
     """The ranker, if it knows nothing that is later than the first question."""
-    if (
-        isinstance(ranker, TrainedRanker)
-        and ranker.trained_until
-        and ranker.trained_until >= str(first_query.created_at)
-    ):
+    if ranker.trained_until and ranker.trained_until >= str(first_query.created_at):
         raise SettingsError(
             f"{ranker.name} was trained on data up to {ranker.trained_until}, and the first question asked again is of "
             f"{first_query.created_at}: it would know the future; choose a later --since, or train it on what was there"

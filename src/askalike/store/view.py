@@ -194,6 +194,14 @@ class View:
             for row in self._select_in_chunks(f"{QUESTION_SQL} WHERE {where}", list(ids), values)
         }
 
+    def questions_by_docid(self, docids: Iterable[int]) -> dict[int, Question]:
+        """Docid → question, for those of `docids` that are in the view."""
+        clauses, values = self._conditions()
+        where = " AND ".join(["number IN (SELECT value FROM json_each(?))", *clauses])
+        keys = [int(docid) for docid in docids]
+        rows = self._select_in_chunks(f"{QUESTION_SQL} WHERE {where}", keys, values)
+        return {row[0]: question_from_row(row) for row in rows}
+
     def get_answers(self, ids: Iterable[str]) -> dict[str, Answer]:
         """The answers with these ids, as far as they are there."""
         sql = f"{ANSWER_SQL} WHERE a.id IN (SELECT value FROM json_each(?))"

@@ -13,7 +13,7 @@ from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE
 from askalike.experiments.task import RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.packages import find_model
-from askalike.rankers import Ranker, build_with_retry
+from askalike.rankers import Ranker, open_current
 from askalike.store.archive import Archive
 from askalike.store.content import content_hash
 from askalike.store.deployments import get_served_ranker, serve_ranker
@@ -119,7 +119,7 @@ def _calibrate(
 
     A ranker with one of the label-trained models as a part is calibrated on the test part alone.
     """
-    build_with_retry(ranker, archive.view())
+    open_current(ranker, archive.view())
     if task.held_out_calibration_split is None or task.full_calibration_split is None:
         return None, "nobody has labelled what asks the same"
     is_label_trained = bool({served.ranker, *served.part_names} & label_trained_models)

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from askalike.rankers import Ranker
-from askalike.store.view import View
+from askalike.rankers import Searcher
 from askalike.types import Question
 
 SEARCHED_HITS = 20
@@ -15,34 +14,35 @@ MIN_SCORE = 1.75
 
 @dataclass(frozen=True, slots=True)
 class Precedent:
-    """A duplicate and its original. `score`: how like they are to the pair that was asked about, by the ranker."""
+    """A duplicate and its original. score: how similar they are to the pair in question, by the ranker, from 0 to 2."""
 
     duplicate: Question
     original: Question
     score: float
 
 
-def find_precedents(view: View, ranker: Ranker, query: Question, hit: Question, k: int = 2) -> list[Precedent]:
-    """The k pairs most like (query, hit), one end like each; none where no duplicate near is much like them.
+def find_precedents(searcher: Searcher, query: Question, hit: Question, k: int = 2) -> list[Precedent]:
+    """The k duplicate links most similar to the pair (query, hit); none where no link near them is similar enough.
 
-    The links around the hit and the query's first hits are compared, but for one that joins query and hit themselves.
+    Compared are the links around the hit and around the query's first hits, except one between query and hit.
     """
-    near = [hit.id, *(h.id for h in ranker.rank({query.id: query}, SEARCHED_HITS)[query.id])]
+    view = searcher.view
+    near = [hit.id, *(h.id for h in searcher.rank({query.id: query}, SEARCHED_HITS)[query.id])]
     links = [link for link in view.duplicate_links_at(near) if set(link) != {query.id, hit.id}]
     texts = view.get_questions({id for link in links for id in link})
-    to_query, to_hit = (_relative_scores(ranker, asked, texts) for asked in (query, hit))
-    found = [
+    to_query, to_hit = (_relative_scores(searcher, question, texts) for question in (query, hit))
+    precedents = [
         Precedent(texts[a], texts[b], max(_pair_score(to_query, to_hit, a, b), _pair_score(to_query, to_hit, b, a)))
         for a, b in links
         if a in texts and b in texts
     ]
-    told = (p for p in found if p.score >= MIN_SCORE)
-    return sorted(told, key=lambda p: (-p.score, p.duplicate.id, p.original.id))[:k]
+    near_enough = (p for p in precedents if p.score >= MIN_SCORE)
+    return sorted(near_enough, key=lambda p: (-p.score, p.duplicate.id, p.original.id))[:k]
 
 
-def _relative_scores(ranker: Ranker, query: Question, texts: Mapping[str, Question]) -> Mapping[str, float]:
-    """Each text's score for what is asked, as a share of the best; what is asked is itself like nothing else is."""
-    hits = ranker.rank({query.id: query}, len(texts), candidates={query.id: list(texts)})[query.id]
+def _relative_scores(searcher: Searcher, query: Question, texts: Mapping[str, Question]) -> Mapping[str, float]:
+    """Id → each text's score for the query as a share of the best score; 1 for the query itself."""
+    hits = searcher.rank({query.id: query}, len(texts), candidates={query.id: list(texts)})[query.id]
     best = max((h.score for h in hits), default=0.0)
     return {h.id: h.score / best if best > 0 else 0.0 for h in hits} | ({query.id: 1.0} if query.id in texts else {})
 

@@ -1,4 +1,4 @@
-"""Rankers made of rankers: how their parts are named, set and indexed."""
+"""Rankers made of rankers: how their parts are named, set, built and opened."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,11 +6,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
-from askalike import config
+from askalike import rankers
+from askalike.config import Settings, validate_settings
 from askalike.encoders._recipe import list_recipes
 from askalike.errors import IndexBusyError, SettingsError
-from askalike.rankers._numbered import DocidRanker
-from askalike.rankers._ranker import TrainedRanker
+from askalike.rankers._ranker import Ranker
+from askalike.rankers._searcher import ResolvedQuery, Searcher
 from askalike.store.view import View
 from askalike.types import Progress
 
@@ -26,8 +27,8 @@ PartNames = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
 Weights = Annotated[tuple[float, ...], BeforeValidator(_split_commas)]
 
 
-class CompositeSettings(config.Settings):
-    """Which rankers, what all of them search, and how many documents each proposes."""
+class CompositeSettings(Settings):
+    """Which rankers are combined, what all of them search, and how many documents each retrieves."""
 
     parts: PartNames = Field(
         ("lm_jelinek_mercer", "static"), description="the rankers; PART.KEY sets one of a part's own"
@@ -38,38 +39,33 @@ class CompositeSettings(config.Settings):
     seed: int | None = Field(None, ge=0, description="of every part that learns")
 
 
-class CompositeRanker(DocidRanker):
+class CompositeRanker(Ranker):
     """A ranker over other rankers."""
 
-    Settings: ClassVar[type[CompositeSettings]]
+    settings_class: ClassVar[type[CompositeSettings]]
 
-    def __init__(self, parts: Sequence[DocidRanker], settings: CompositeSettings, name: str) -> None:
+    def __init__(self, parts: Sequence[Ranker], settings: CompositeSettings, name: str) -> None:
         self.name = name
         self.parts = tuple(parts)
         self.settings = settings
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
-        """The ranker with these settings; those of a part are `part.key`, or a table under the part's name."""
-        from askalike.rankers import PART_ONLY, create
-
+        """See Ranker.from_settings; a part's settings are `part.key`, or a table under the part's name."""
         own, nested = _split_settings(values)
-        settings = config.validate_settings(cls.Settings, own, name)
+        settings = validate_settings(cls.settings_class, own, name)
+        listed = ",".join(settings.parts)
         if unknown := nested.keys() - set(settings.parts):
-            raise SettingsError(f"{name}: {', '.join(sorted(unknown))} is not one of parts={','.join(settings.parts)}")
+            raise SettingsError(f"{name}: {', '.join(sorted(unknown))} is not one of parts={listed}")
         if len(set(settings.parts)) < len(settings.parts):
-            raise SettingsError(f"{name}: parts={','.join(settings.parts)}: each part once")
+            raise SettingsError(f"{name}: parts={listed}: each part once")
         shared = settings.model_dump(include={"fields", "rephrasings"}, exclude_none=True)
-        chance = _part_seeds(name, settings)
+        seeds = _part_seeds(name, settings)
         own_of = {
-            part: ({} if part in PART_ONLY else shared) | nested.get(part, {}) | chance.get(part, {})
+            part: ({} if part in rankers.PART_ONLY else shared) | nested.get(part, {}) | seeds.get(part, {})
             for part in settings.parts
         }
-        parts = [create(part, own_of[part], archive) for part in settings.parts]
-        for part in parts:
-            if not isinstance(part, DocidRanker):
-                raise SettingsError(f"{name}: {part.name} cannot be a part of another ranker")
-        return cls(parts, settings, name)  # type: ignore[arg-type]
+        return cls([rankers.create(part, own_of[part], archive) for part in settings.parts], settings, name)
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -84,18 +80,17 @@ class CompositeRanker(DocidRanker):
 
     @property
     def trained_until(self) -> str | None:
-        """See Dated: the latest of what its parts know."""
-        dates = [part.trained_until for part in self.parts if isinstance(part, TrainedRanker)]
-        return max((date for date in dates if date), default=None)
+        """The latest of its parts' dates."""
+        return max(filter(None, (part.trained_until for part in self.parts)), default=None)
 
     def fit(self, view: View) -> Self:
-        """Lets each part learn."""
+        """Let each part learn."""
         for part in self.parts:
             part.fit(view)
         return self
 
-    def build(self, view: View, progress: Progress | None = None) -> Self:
-        """Brings every part's index up to date; where another process does so, the last committed state serves."""
+    def build(self, view: View, progress: Progress | None = None) -> None:
+        """Build every part, those after a part whose index another process is writing too."""
         busy = None
         for part in self.parts:
             try:
@@ -104,24 +99,36 @@ class CompositeRanker(DocidRanker):
                 if not error.searchable:
                     raise
                 busy = error
-        self._view = view
         if busy:
             raise busy
-        return self
 
     def index_paths(self, view: View) -> Sequence[Path]:
         """The directories of its parts' indexes."""
         return tuple(path for part in self.parts for path in part.index_paths(view))
 
 
+class CompositeSearcher(Searcher):
+    """The searchers of a composite ranker's parts, all opened on one view."""
+
+    def __init__(self, ranker: CompositeRanker, view: View) -> None:
+        self.name = ranker.name
+        self.view = view
+        self.parts = tuple(part.open(view) for part in ranker.parts)
+        self.depth = ranker.settings.depth
+
+    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
+        """The queries as each part prepares them."""
+        return [part.prepare(queries, prefix) for part in self.parts]
+
+
 def _part_seeds(name: str, settings: CompositeSettings) -> dict[str, dict[str, Any]]:
     """The seed for each part that learns. Raises SettingsError where there is a seed and none learns."""
     if settings.seed is None:
         return {}
-    found = {part: {"training.seed": settings.seed} for part in settings.parts if part in list_recipes()}
-    if not found:
+    seeds = {part: {"training.seed": settings.seed} for part in settings.parts if part in list_recipes()}
+    if not seeds:
         raise SettingsError(f"{name}: seed={settings.seed}, but none of parts={','.join(settings.parts)} learns")
-    return found
+    return seeds
 
 
 def _split_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

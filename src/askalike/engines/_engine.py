@@ -1,0 +1,70 @@
+"""What every engine does: requests in, results out."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, overload
+
+from askalike.types import Filter, SearchHit
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A question that somebody types, and what is wanted of the search."""
+
+    title: str
+    body: str = ""
+    k: int = 5
+    """How many hits at most."""
+    filter: Filter | None = None
+    """What every hit must satisfy."""
+    prefix: bool = False
+    """Whether the last word may be unfinished."""
+    min_probability: float | None = None
+    """The probability below which nothing is shown; None: the calibration's threshold."""
+    explain: bool = True
+    """Whether each hit says why it was found."""
+
+    @property
+    def options(self) -> Hashable:
+        """Everything but the texts: requests with equal options can be searched for together."""
+        return self.k, self.filter, self.prefix, self.min_probability, self.explain
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult(Sequence[SearchHit]):
+    """The hits of one request, best first. It is empty where the engine abstained: nothing is similar enough."""
+
+    hits: Sequence[SearchHit]
+    took_ms: float
+    """How long the search took, together with those that it was searched for with."""
+
+    @property
+    def abstained(self) -> bool:
+        """Whether nothing is shown."""
+        return not self.hits
+
+    @overload
+    def __getitem__(self, place: int) -> SearchHit: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[SearchHit]: ...
+    def __getitem__(self, place: int | slice) -> SearchHit | Sequence[SearchHit]:
+        return self.hits[place]
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[SearchHit]:
+        return iter(self.hits)
+
+
+class Engine(Protocol):
+    """Searches one archive by one ranker."""
+
+    def search_batch(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        """The result of each request, all from one state of the archive.
+
+        Raises SettingsError for a `min_probability` outside [0, 1], or where there are no probabilities.
+        """
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
