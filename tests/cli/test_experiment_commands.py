@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from running import askalike
 
-from askalike.cli._tuned import format_options
+from askalike.cli._tuning import format_settings
 from askalike.config import parse_assignments
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
@@ -31,9 +31,11 @@ def test_tune_prints_settings_that_can_be_pasted(desk):
 
 
 def test_settings_are_pasted_as_set_reads_them():
-    pairs = format_options({"b": 0.4, "rephrasings": False, "tokenizer": "ptb"}).split("--set ")[1:]
+    pairs = format_settings({"b": 0.4, "rephrasings": False, "tokenizer": "ptb"}).split("--set ")[1:]
     assert parse_assignments(pairs) == {"b": 0.4, "rephrasings": False, "tokenizer": "ptb"}
-    assert format_options({"parts": ("bm25", "tfidf"), "weights": (1, 4)}) == "--set parts=bm25,tfidf --set weights=1,4"
+    assert (
+        format_settings({"parts": ("bm25", "tfidf"), "weights": (1, 4)}) == "--set parts=bm25,tfidf --set weights=1,4"
+    )
 
 
 def test_tune_leaves_what_is_set(desk):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from askalike import rankers
-from askalike.cli import suggest_tags as suggest_tags_command
+from askalike.cli.suggest_tags import suggest_tags_command
 from askalike.errors import ArchiveError, SettingsError
 from askalike.moderation.tags import evaluate_suggestions, suggest_tags
 from askalike.store.archive import Archive
@@ -63,11 +63,11 @@ def test_neighbours_know_more_than_fashion(tmp_path):
 
 
 def test_the_command_prints_and_refuses(archive, capsys):
-    suggest_tags_command.suggest_tags(archive.path, "fry an egg", ranker=WORDS, json=True)
+    suggest_tags_command(archive.path, "fry an egg", ranker=WORDS, json=True)
     assert json.loads(capsys.readouterr().out)["tags"][0]["name"] == "eggs"
-    suggest_tags_command.suggest_tags(archive.path, "fry an egg", ranker=WORDS)
+    suggest_tags_command(archive.path, "fry an egg", ranker=WORDS)
     assert "eggs" in capsys.readouterr().out
-    suggest_tags_command.suggest_tags(archive.path, evaluate=True, ranker=WORDS)
+    suggest_tags_command(archive.path, evaluate=True, ranker=WORDS)
     assert "the most frequent tags" in capsys.readouterr().out
     with pytest.raises(SettingsError, match="expected a question, or --evaluate"):
-        suggest_tags_command.suggest_tags(archive.path)
+        suggest_tags_command(archive.path)

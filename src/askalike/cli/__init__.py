@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from askalike.errors import AskalikeError
 
 USAGE_ERRORS: type[Exception] = typer.BadParameter.__mro__[1]
-"""What typer raises for a command line that it cannot take; it has no public name of its own there."""
+"""What typer raises for a command line that it cannot take; the class has no public name there."""
 INTERRUPTED_EXIT_CODE = 130
 COMMAND_ORDER = (
     "import",
@@ -24,12 +24,12 @@ COMMAND_ORDER = (
     "replay",
     "experiment",
 )
-"""The order in which a newcomer meets them; those not named come after."""
+"""The order in which a newcomer meets the commands; all others come after these, by name."""
 
 
 class _OrderedCommands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands in COMMANDS' order, then the rest by name."""
+        """Return the commands in COMMAND_ORDER, then the rest by name."""
         names = super().list_commands(ctx)
         return [n for n in COMMAND_ORDER if n in names] + sorted(n for n in names if n not in COMMAND_ORDER)
 
@@ -47,8 +47,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"askalike {sys.modules['askalike'].__version__}")
         raise typer.Exit
 
@@ -59,15 +59,15 @@ def _global_options(
         bool, typer.Option("--version", help="Say which askalike this is.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """What holds for all commands."""
+    """The options that come before any command."""
 
 
 def main() -> None:
-    """Runs the command line: what a person can mend is one line on stderr and exit code 2."""
+    """Run the command line. An error that a person can mend is one line on stderr, with exit code 2."""
     from askalike.cli import commands
 
-    commands.register(app, *sys.argv[1:2])
     try:
+        commands.register(app, *sys.argv[1:2])
         code = app(standalone_mode=False)
     except AskalikeError as error:
         _exit_with_error(str(error))
@@ -78,14 +78,14 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _exit_with_error(problem: str) -> NoReturn:
-    if problem:
-        print(f"askalike: {problem}", file=sys.stderr)
+def _exit_with_error(message: str) -> NoReturn:
+    if message:
+        print(f"askalike: {message}", file=sys.stderr)
     sys.exit(2)
 
 
 def _format_usage_error(error: Any) -> str:
-    """What is wrong with the command line, and where to look; empty where the help was shown instead."""
+    """Return what is wrong with the command line and where to look; empty where the help was shown instead."""
     problem = error.format_message().strip().removesuffix(".").replace("Value error, ", "")
     command = error.ctx.command_path if error.ctx else "askalike"
     return f"{problem[:1].lower()}{problem[1:]}; see: {command} --help" if problem else ""

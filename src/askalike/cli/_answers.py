@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from askalike.answering.reply import AnswerSource, Reply
+from askalike.cli._output import format_score
 from askalike.text.snippet import extract_snippet
 
 MAX_ANSWER_CHARACTERS = 600
@@ -16,7 +17,7 @@ SOURCES_HEADING = "Stored answers nearest to it:"
 
 
 def reply_as_json(reply: Reply, ranker: str, took_ms: float) -> dict[str, Any]:
-    """The reply in the shape that the HTTP service gives."""
+    """Return a reply in the shape that the HTTP service gives."""
     return {
         "text": reply.text,
         "generated": reply.generated,
@@ -43,7 +44,7 @@ def _source_as_json(source: AnswerSource) -> dict[str, Any]:
 
 
 def print_reply(console: Console, reply: Reply) -> None:
-    """Generated text under its label, then the stored answers, each under its question."""
+    """Print generated text under its label, then the stored answers, each under its question."""
     if reply.text is None:
         console.print(NO_ANSWER_MESSAGE, soft_wrap=True)
         return
@@ -56,11 +57,11 @@ def print_reply(console: Console, reply: Reply) -> None:
 
 
 def _print_source(console: Console, rank: int, source: AnswerSource) -> None:
-    told = f"{source.score:.2f} (uncalibrated)"
-    if source.probability is not None:
-        told = f"{source.probability:.0%} ({source.score:.2f})"
     title = Text(source.question.title, "bold")
-    console.print(Text.assemble(f"{rank:2}. ", title, "  ", (told, "dim")), soft_wrap=True)
+    console.print(
+        Text.assemble(f"{rank:2}. ", title, "  ", (format_score(source.score, source.probability), "dim")),
+        soft_wrap=True,
+    )
     console.print(Text(f"    {extract_snippet(source.text, (), MAX_ANSWER_CHARACTERS)}"), soft_wrap=True)
     about = " · ".join(x for x in (source.answer.id, source.author, source.license, source.url) if x)
     console.print(Text(f"    {about}", "dim"), soft_wrap=True)

@@ -1,29 +1,21 @@
-"""Options that several commands share, and how long work is shown on stderr."""
+"""Options that several commands share, and what becomes of them."""
 
-import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from askalike import rankers
+from askalike import index, rankers
 from askalike.config import parse_assignments
-from askalike.index import lexical
 from askalike.rankers import Ranker
 from askalike.store.archive import Archive
-from askalike.types import Progress as Report
 
+RANKER_NAMES = ", ".join(rankers.names())
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The archive's directory.")]
 RankerOption = Annotated[
     str | None,
-    typer.Option(
-        "--ranker", "-r", help=f"A model of the archive, or one of: {', '.join(rankers.names())}.", show_default=False
-    ),
+    typer.Option("--ranker", "-r", help=f"A model of the archive, or one of: {RANKER_NAMES}.", show_default=False),
 ]
 SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the ranker; may be repeated.")
@@ -35,9 +27,10 @@ COMPILED_PATTERN = "maxscore.search_queries-*.nbi"
 
 
 def announce_compilation() -> None:
-    """Says on stderr why the first search after an installation takes its time."""
-    beside = Path(lexical.__file__).parent / "__pycache__"  # where numba mostly keeps it, and slow to import to ask
-    if any(beside.glob(COMPILED_PATTERN)):
+    """Say on stderr why the first search after an installation takes its time."""
+    if any(
+        Path(index.__file__).parent.rglob(COMPILED_PATTERN)
+    ):  # where numba mostly puts it, and slow to import to ask
         return
     from askalike.index.lexical.maxscore import search_queries
 
@@ -46,28 +39,15 @@ def announce_compilation() -> None:
 
 
 def build_ranker(archive: Archive, name: str | None, settings: list[str] | None, fields: str | None = None) -> Ranker:
-    """The ranker that --ranker, --set and --fields describe; the default one where none is named."""
-    values = parse_assignments(settings or [])
-    return rankers.create(name, values | ({"fields": fields} if fields else {}), archive)
+    """Return the ranker that --ranker, --set and --fields describe; the active one where none is named."""
+    return rankers.create(name, parse_settings(settings, fields), archive)
+
+
+def parse_settings(settings: list[str] | None, fields: str | None = None) -> dict[str, object]:
+    """Return what --set and --fields say, as setting → value."""
+    return parse_assignments(settings or []) | ({"fields": fields} if fields else {})
 
 
 def split_list(text: str) -> list[str]:
-    """What is named in a list with commas or spaces."""
+    """Return the names in a list with commas or spaces between them."""
     return text.replace(",", " ").split()
-
-
-def print_json(value: Any) -> None:
-    """One JSON object on stdout."""
-    print(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
-
-
-@contextmanager
-def progress_bar(description: str) -> Iterator[Report | None]:
-    """A progress bar on stderr, where stderr is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    columns = (TextColumn(description), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(description, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,18 +1,69 @@
-"""Progress bars on stderr, only where a person is watching."""
+"""Progress on stderr, only where a person is watching. All bars vanish when their work ends."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import Progress
+from typing import TYPE_CHECKING, Any
 
 from askalike.store.tracking import ProgressTracker
+from askalike.types import Progress
+
+if TYPE_CHECKING:
+    from askalike.experiments.progress import OpenBar
 
 
 @contextmanager
-def track_progress() -> Iterator[ProgressTracker]:
-    """A `track` that draws one bar for each pass; the bars vanish at the end."""
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not sys.stderr.isatty()) as bars:
-        yield bars.track
+def progress_bar(description: str) -> Iterator[Progress | None]:
+    """Yield a callback that takes (done, total) and draws one bar; None where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with nested_progress_bars() as open_bar, open_bar(description) as report:
+        yield report
+
+
+@contextmanager
+def nested_progress_bars() -> "Iterator[OpenBar]":
+    """Yield a function that opens a bar with a description; bars may lie within each other."""
+    with _display(*_counting_columns()) as display:
+
+        @contextmanager
+        def open_bar(description: str) -> Iterator[Progress]:
+            task = display.add_task(description, total=None)
+            try:
+                yield lambda done, total: display.update(task, completed=done, total=total)
+            finally:
+                display.remove_task(task)
+
+        yield open_bar
+
+
+@contextmanager
+def progress_tracker() -> Iterator[ProgressTracker]:
+    """Yield a tracker that draws one bar for each pass over items."""
+    with _display(*_counting_columns()) as display:
+        yield display.track
+
+
+@contextmanager
+def byte_progress_bar() -> Iterator[Callable[[int, int], None]]:
+    """Yield a callback that takes the bytes read and expected, and shows the rate and the time left."""
+    from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    with _display(BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()) as display:
+        task = display.add_task("", total=None)
+        yield lambda done, total: display.update(task, completed=min(done, total), total=total or None)
+
+
+def _counting_columns() -> tuple[Any, ...]:
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    return TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+
+
+def _display(*columns: Any) -> Any:
+    """The bars' place on stderr, closed at the end of a `with` block (rich's `Progress`)."""
+    from rich.console import Console
+    from rich.progress import Progress as Display
+
+    return Display(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())

@@ -14,7 +14,7 @@ MAX_SHOWN_CHARACTERS = 40
 
 
 def require_searchable(archive: Archive, text: str) -> None:
-    """Where a search found nothing: raises what a person can mend, if it could not have found anything."""
+    """Raise InputError or ArchiveError where a search for the text could not have found anything."""
     if not any(c.isalnum() for c in text):
         raise InputError(
             f"{text[:MAX_SHOWN_CHARACTERS]!a}: no word in it to search for; expected letters or digits, as in: my card"
@@ -26,14 +26,14 @@ def require_searchable(archive: Archive, text: str) -> None:
 
 
 def load_queries(archive: Archive, source: str) -> Mapping[str, Question]:
-    """The queries of a file, or of the split that `split:NAME` names."""
+    """Return the queries of a file, or of the split that `split:NAME` names."""
     if source.startswith(SPLIT_PREFIX):
         return load_split(archive, source.removeprefix(SPLIT_PREFIX)).queries
     return read_queries(Path(source))
 
 
 def load_candidates(archive: Archive, source: str, path: Path | None) -> Mapping[str, Sequence[str]] | None:
-    """The candidates of a file, else those that the split gives, else None: rank every question."""
+    """Return the candidates of a file, else those of the split; None where every question is to be ranked."""
     if path is not None:
         return read_candidates(path)
     return (

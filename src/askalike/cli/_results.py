@@ -6,16 +6,18 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from askalike.cli._output import format_score
 from askalike.engines import Precedent
 from askalike.types import Explanation, SearchHit
 
 MATCH_STYLE = "bold yellow"
-MIN_SHOWN_SCORE = 0.005  # of what a word adds
+MIN_SHOWN_SCORE = 0.005
+"""Words that add less to a score are not shown."""
 NO_RESULT_MESSAGE = "nothing similar: no question of the archive is like this one"
 
 
 def matches_as_json(matches: Sequence[SearchHit], model: str, took_ms: float) -> dict[str, Any]:
-    """The answer in the shape that the HTTP service gives."""
+    """Return the hits in the shape that the HTTP service gives."""
     return {
         "results": [_match_as_json(m) for m in matches],
         "abstained": not matches,
@@ -47,13 +49,16 @@ def print_matches(
     calibrated: bool = False,
     precedents: Mapping[str, Sequence[Precedent]] | None = None,
 ) -> None:
-    """Each match in two lines or three; with `explain`, the words that matched, what was called the same `before`."""
+    """Print each match in two lines or three. explain: the words that matched, and its `precedents`, by id, follow."""
     if not matches:
         console.print("nothing similar yet" if calibrated else NO_RESULT_MESSAGE, soft_wrap=True)
         return
     for rank, match in enumerate(matches, 1):
         console.print(
-            Text.assemble(f"{rank:2}. ", _highlight_title(match), "  ", (_format_score(match), "dim")), soft_wrap=True
+            Text.assemble(
+                f"{rank:2}. ", _highlight_title(match), "  ", (format_score(match.score, match.probability), "dim")
+            ),
+            soft_wrap=True,
         )
         about = " · ".join(x for x in (match.question.id, " ".join(match.question.tags), match.question.url) if x)
         console.print(Text(f"    {about}", "dim"), soft_wrap=True)
@@ -63,19 +68,13 @@ def print_matches(
             console.print(Text.assemble("    why: ", _format_contributions(match.explanation)), soft_wrap=True)
             if match.explanation.parts:
                 console.print(Text(f"    of which: {_format_parts(match.explanation)}", "dim"), soft_wrap=True)
-        for told in (precedents or {}).get(match.question.id, ()):
-            line = f"    called the same before: {told.duplicate.title} = {told.original.title}"
+        for precedent in (precedents or {}).get(match.id, ()):
+            line = f"    called the same before: {precedent.duplicate.title} = {precedent.original.title}"
             console.print(Text(line, "dim"), soft_wrap=True)
 
 
-def _format_score(match: SearchHit) -> str:
-    if match.probability is None:
-        return f"{match.score:.2f} (uncalibrated)"
-    return f"{match.probability:.0%} ({match.score:.2f})"
-
-
 def _highlight_title(match: SearchHit) -> Text:
-    """The title with the matched words marked."""
+    """Return the title with the matched words marked."""
     text = Text(match.question.title, "bold")
     reason = match.explanation
     if reason and reason.text.get("title") == match.question.title:

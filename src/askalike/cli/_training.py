@@ -1,37 +1,27 @@
-"""How training is shown: a line for each epoch on stderr, and between them one that a terminal keeps renewing."""
+"""How training is shown: a line for each epoch on stderr, and between them one that a terminal renews."""
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from askalike.encoders import NEURAL_EXTRA_MODULES
 from askalike.errors import SettingsError
 
-PrintRemark = Callable[[str], None]
-
 
 def require_torch() -> None:
-    """Raises SettingsError where the extra `neural` is not installed."""
+    """Raise SettingsError where the extra `neural` is not installed."""
     for module in NEURAL_EXTRA_MODULES:
         if importlib.util.find_spec(module) is None:
             raise SettingsError(f"train: {module} is not installed; pip install 'askalike[neural]'")
 
 
-@contextmanager
-def training_output() -> Iterator[tuple[Callable[[Any], None], PrintRemark]]:
-    """What takes the trainer's progress, and what takes a remark."""
-    yield print_training_progress, print_remark
-
-
 def print_remark(line: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     print(line, file=sys.stderr, flush=True)
 
 
 def print_training_progress(progress: Any) -> None:
-    """One state of training."""
+    """Print one state of training."""
     line = (
         f"epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}  "
         f"{progress.examples_per_second:,.0f} examples/s  {_format_duration(progress.remaining_s)} left"

@@ -15,15 +15,15 @@ from askalike.cli._options import (
     SettingsOption,
     announce_compilation,
     build_ranker,
-    print_json,
 )
+from askalike.cli._output import print_json
 from askalike.cli._queries import require_searchable
 from askalike.engines.local import LocalEngine
 from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command()(answer)
 
 

@@ -1,9 +1,7 @@
 """`askalike check`: is this archive fit to be searched and measured?"""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,42 +10,44 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from askalike.cli._progress import track_progress
+from askalike.cli._options import Directory, JsonOption
+from askalike.cli._output import print_json
+from askalike.cli._progress import progress_tracker
 from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
 from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command("check")(check_command)
 
 
 def check_command(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The archive.")],
+    directory: Directory,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if anything was found.")] = False,
     ignore: Annotated[list[str] | None, typer.Option(metavar="CHECK", help="Leave a check out; repeatable.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Report the health of an archive: titles, templates, label leaks, languages, references."""
-    with Archive.open(directory) as archive, track_progress() as track:
+    with Archive.open(directory) as archive, progress_tracker() as track:
         findings = run_checks(archive, ignored=ignore or (), track=track)
-    found = sum(finding.count > 0 for finding in findings)
-    if as_json:
-        print(json.dumps({"found": found, "findings": [asdict(f) for f in findings]}, ensure_ascii=False))
+    count = sum(finding.count > 0 for finding in findings)
+    if json:
+        print_json({"found": count, "findings": [asdict(finding) for finding in findings]})
     else:
         print_findings(findings, Console(highlight=False))
-    raise typer.Exit(1 if strict and found else 0)
+    raise typer.Exit(1 if strict and count else 0)
 
 
 def print_findings(findings: Sequence[Finding], console: Console) -> None:
-    """Prints every check's count, then what those that found something mean, the loud ones first, and the verdict."""
+    """Print the count of every check, the meaning of each that found something, loud ones first, and the verdict."""
     console.print(_findings_table(findings), "")
-    found = sorted((finding for finding in findings if finding.count), key=lambda finding: not finding.loud)
-    for finding in found:
+    hits = sorted((finding for finding in findings if finding.count), key=lambda finding: not finding.loud)
+    for finding in hits:
         console.print(_format_name(finding), style="bold red" if finding.loud else "bold")
         console.print(Padding(escape(_format_details(finding)), (0, 0, 1, 2)))
-    verdict = f"{len(found)} of {len(findings)} checks found something" if found else "nothing found: healthy"
+    verdict = f"{len(hits)} of {len(findings)} checks found something" if hits else "nothing found: healthy"
     console.print(verdict, style="bold")
 
 

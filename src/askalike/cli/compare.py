@@ -11,7 +11,7 @@ from askalike.experiments.measuring import DEFAULT_MEASURES
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command()(compare)
 
 
@@ -34,11 +34,13 @@ def compare(
     from askalike.experiments.reporting.page import write_file
     from askalike.experiments.sources import declared_value, load_judgements, parse_sources
 
-    found = parse_sources(runs)
-    names = split_list(measures) if measures is not None else declared_value(found, "measures") or DEFAULT_MEASURES
-    by = rule or declared_value(found, "rule") or "trec_eval"
-    compared = compare_runs(found, load_judgements(found, qrels, archive, split), names, by, common_only=common_only)
-    text = format_comparison(compared, format)
+    sources = parse_sources(runs)
+    names = split_list(measures) if measures is not None else declared_value(sources, "measures") or DEFAULT_MEASURES
+    rule = rule or declared_value(sources, "rule") or "trec_eval"
+    comparison = compare_runs(
+        sources, load_judgements(sources, qrels, archive, split), names, rule, common_only=common_only
+    )
+    text = format_comparison(comparison, format)
     if output:
         print(write_file(output, text), file=sys.stderr)
     else:

@@ -12,19 +12,20 @@ from askalike.cli._options import (
     SettingsOption,
     announce_compilation,
     build_ranker,
-    progress_bar,
 )
+from askalike.cli._output import format_proportion
+from askalike.cli._progress import progress_bar
 from askalike.evaluation.proportion import BinomialProportion
-from askalike.moderation.dedupe import dedupe as deduped
+from askalike.moderation.dedupe import dedupe
 from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(dedupe)
+    """Add the command."""
+    app.command("dedupe")(dedupe_command)
 
 
-def dedupe(
+def dedupe_command(
     directory: Directory,
     output: Annotated[Path, typer.Option("-o", "--output", help="The CSV file of clusters.")],
     ranker: RankerOption = None,
@@ -39,7 +40,7 @@ def dedupe(
     with Archive.open(directory) as archive, progress_bar("looking for duplicates") as report:
         announce_compilation()
         built = build_ranker(archive, ranker, settings, fields)
-        result = deduped(archive, built, output, min_probability=min_probability, progress=report)
+        result = dedupe(archive, built, output, min_probability=min_probability, progress=report)
     members = sum(len(p.members) for p in result.proposals)
     print(f"of {result.duplicate_rate:.1%} of the questions the first hit is estimated to ask the same")
     print(
@@ -51,5 +52,4 @@ def dedupe(
 
 def _print_proportion(proportion: BinomialProportion, description: str) -> None:
     if proportion.n:
-        low, high = proportion.interval
-        print(f"{proportion.value:.3f} [{low:.3f}, {high:.3f}] of {proportion.n:,} {description}")
+        print(f"{format_proportion(proportion)} of {proportion.n:,} {description}")

@@ -13,10 +13,10 @@ from askalike.cli._options import (
     SettingsOption,
     announce_compilation,
     build_ranker,
-    print_json,
-    progress_bar,
     split_list,
 )
+from askalike.cli._output import print_json
+from askalike.cli._progress import progress_bar
 from askalike.errors import SettingsError
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_text
@@ -25,7 +25,7 @@ from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command()(evaluate)
 
 

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli._bars import nested_progress_bars
-from askalike.cli._options import JsonOption, announce_compilation, print_json
+from askalike.cli._options import JsonOption, announce_compilation
+from askalike.cli._output import print_json
+from askalike.cli._progress import nested_progress_bars
 from askalike.config import parse_assignments
 from askalike.evaluation.tables import to_text
 from askalike.experiments.declaration import read_experiment
@@ -16,7 +17,7 @@ from askalike.experiments.summary import describe_findings, summary_table
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command("experiment")(experiment_command)
 
 
@@ -41,6 +42,5 @@ def experiment_command(
     if json:
         print_json(as_dict(outcome))
     else:
-        print(
-            f"{to_text(summary_table(outcome))}{describe_findings(outcome.findings)}\n{folder}: report.html, report.json, runs/"
-        )
+        print(f"{to_text(summary_table(outcome))}{describe_findings(outcome.findings)}")
+        print(f"{folder}: report.html, report.json, runs/")

@@ -1,4 +1,4 @@
-"""askalike feedback export."""
+"""askalike feedback export: what people said of hits, as labelled pairs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,14 +6,14 @@ from typing import Annotated
 import typer
 
 from askalike.cli._options import Directory
-from askalike.store import feedback as kept
 from askalike.store.archive import Archive
+from askalike.store.feedback import export_feedback
 
 group = typer.Typer(help="What people said of the questions that were shown to them.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the group."""
+    """Add the group."""
     app.add_typer(group, name="feedback")
 
 
@@ -23,5 +23,5 @@ def export(
 ) -> None:
     """Write every verdict as a labelled pair, which `import pairs` reads: 1 asks the same, 0 does not."""
     with Archive.open(directory) as archive:
-        rows = kept.export_feedback(archive, output)
+        rows = export_feedback(archive, output)
     print(f"{output}: {rows} pairs")

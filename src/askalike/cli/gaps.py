@@ -5,19 +5,20 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli._options import Directory, JsonOption, print_json
-from askalike.moderation import gaps as found
+from askalike.cli._options import Directory, JsonOption
+from askalike.cli._output import print_json
+from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
 from askalike.store.archive import Archive
 
 REASON_LABELS = {"nothing": "found nothing", "none_of_these": "not helped", "posted_anyway": "posted anyway"}
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(gaps)
+    """Add the command."""
+    app.command("gaps")(gaps_command)
 
 
-def gaps(
+def gaps_command(
     directory: Directory,
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 20,
     min_probability: Annotated[
@@ -31,17 +32,17 @@ def gaps(
     """What was asked over HTTP and found nothing, or nothing that helped: in clusters, the most frequent first."""
     with Archive.open(directory) as archive:
         if ignore:
-            found.ignore_gap(archive, found.get_gap(archive, ignore, min_probability=min_probability))
+            ignore_gap(archive, get_gap(archive, ignore, min_probability=min_probability))
         if restore:
-            found.restore_gap(archive, found.get_gap(archive, restore, min_probability=min_probability))
-        first = found.find_gaps(archive, min_probability=min_probability, ignored=ignored)[:k]
+            restore_gap(archive, get_gap(archive, restore, min_probability=min_probability))
+        gaps = find_gaps(archive, min_probability=min_probability, ignored=ignored)[:k]
     if json:
-        print_json({"gaps": [asdict(gap) for gap in first]})
+        print_json({"gaps": [asdict(gap) for gap in gaps]})
         return
-    for gap in first:
+    for gap in gaps:
         why = ", ".join(f"{REASON_LABELS[name]} {times}" for name, times in sorted(gap.why.items()))
         print(f"{gap.times:5}  {gap.title}\n       {gap.id}  {gap.last_asked_at[:10]}  {why}")
         for phrasing in gap.examples[1:]:
             print(f"       {phrasing.times:5}  {phrasing.title}")
-    if not first:
+    if not gaps:
         print("no gaps: nothing that was asked and kept went without an answer")

@@ -1,10 +1,8 @@
 """`askalike import READER PATH... -o DIR`: one subcommand per registered reader, its options those of its settings."""
 
 import inspect
-import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from askalike.cli._output import print_json
+from askalike.cli._progress import byte_progress_bar
 from askalike.config import Settings
 from askalike.readers import import_archive
 from askalike.registry import load, names
@@ -29,7 +29,7 @@ COMMON_DEFAULTS: dict[str, Any] = {"strict": False, "language": None, "as_json":
 
 
 class _ReaderCommands(TyperGroup):
-    """The registered readers as commands; a reader is imported when it is asked for."""
+    """The registered readers as commands. A reader is imported when its command is used."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(names("reader"))
@@ -42,31 +42,31 @@ class _ReaderCommands(TyperGroup):
 
 
 def register(app: typer.Typer) -> None:
-    """Adds `import` to the application."""
+    """Add `import` to the application."""
     group = typer.Typer(cls=_ReaderCommands, no_args_is_help=True)
     app.add_typer(group, name="import", help="Read an archive, an FAQ or a data set into DIR.")
     group.callback()(lambda: None)
 
 
 def _build_command(reader: str) -> Callable[..., None]:
-    """The command of one reader: what all take, and an option for each of its settings."""
+    """Return the command of one reader: the parameters of all, and an option for each of its settings."""
 
     def run(**values: Any) -> None:
         paths, output, strict, language, as_json = (values.pop(name) for name in COMMON_PARAMETERS)
-        with _progress_bar() as progress:
-            done = import_archive(
+        with byte_progress_bar() as progress:
+            summary = import_archive(
                 reader, paths, output, options=values, language=language, strict=strict, progress=progress
             )
-        _print_summary(done, output, as_json)
+        _print_summary(summary, output, as_json)
 
-    parts = {**COMMON_PARAMETERS, **_setting_options(load("reader", reader))}
-    run.__annotations__ = parts
+    parameters = {**COMMON_PARAMETERS, **_setting_options(load("reader", reader))}
+    run.__annotations__ = parameters
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(
                 name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=_default_value(reader, name)
             )
-            for name, kind in parts.items()
+            for name, kind in parameters.items()
         ]
     )
     return run
@@ -85,22 +85,12 @@ def _default_value(reader: str, name: str) -> Any:
 
 
 def _print_summary(summary: ArchiveSummary, output: Path, as_json: bool) -> None:
-    """Notes on stderr; on stdout one line, or one JSON object."""
+    """Print notes on stderr, and the counts on stdout as one line or one JSON object."""
     for what, count in summary.notes.items():
         print(f"{count} {what}", file=sys.stderr)
     if summary.rejected:
         print(f"{summary.rejected} rows rejected: see {output / REJECTS_FILE}", file=sys.stderr)
-    print(json.dumps(asdict(summary) | {"archive": str(output)}, ensure_ascii=False) if as_json else summary)
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Callable[[int, int], None]]:
-    """Bytes, rate and time left on stderr while reading; nothing where stderr is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-
-    console = Console(stderr=True)
-    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=min(done, total), total=total or None)
+    if as_json:
+        print_json(asdict(summary) | {"archive": str(output)})
+    else:
+        print(summary)

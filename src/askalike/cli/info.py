@@ -1,10 +1,7 @@
 """`askalike info`: what is in this archive?"""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,32 +9,34 @@ from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
+from askalike.cli._options import Directory, JsonOption
+from askalike.cli._output import print_json
 from askalike.health.statistics import ArchiveStatistics, LengthStatistics, compute_statistics
 from askalike.store.archive import Archive
 from askalike.store.database import storage_errors
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command("info")(info)
 
 
 def info(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The archive.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    directory: Directory,
+    json: JsonOption = False,
 ) -> None:
     """Say what is in an archive: counts, lengths, dates, tags, languages, evaluation sets, sizes."""
     with Archive.open(directory) as archive, storage_errors(directory):
-        known = compute_statistics(archive)
-    if as_json:
-        values = asdict(known)
-        print(json.dumps(values.pop("summary") | values, ensure_ascii=False))
+        statistics = compute_statistics(archive)
+    if json:
+        values = asdict(statistics)
+        print_json(values.pop("summary") | values)
     else:
-        print_statistics(known, Console(highlight=False))
+        print_statistics(statistics, Console(highlight=False))
 
 
 def print_statistics(stats: ArchiveStatistics, console: Console) -> None:
-    """Prints the statistics as two columns, the counts first."""
+    """Print the statistics as two columns, the counts first."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for name, value in _statistics_rows(stats):
         table.add_row(name, escape(value))
@@ -77,10 +76,10 @@ def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
 
 def _length_rows(text_kind: str, lengths: LengthStatistics) -> Iterator[tuple[str, str]]:
     if lengths.n:
-        of = f"a sample of {lengths.n:,}" if lengths.sampled else f"all {lengths.n:,}"
+        sample = f"a sample of {lengths.n:,}" if lengths.sampled else f"all {lengths.n:,}"
         for unit, spread in (("words", lengths.words), ("sentences", lengths.sentences)):
             figures = f"median {spread.median:g}, mean {spread.mean:g}, 90 % at most {spread.p90:g}"
-            yield f"{unit} per {text_kind}", f"{figures} ({of})"
+            yield f"{unit} per {text_kind}", f"{figures} ({sample})"
 
 
 def _format_counts(counts: Mapping[str, int]) -> str:

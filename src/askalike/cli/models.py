@@ -1,4 +1,4 @@
-"""askalike models: what an archive has been taught."""
+"""askalike models: the trained models of an archive."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 
 from askalike import rankers
-from askalike.cli._options import Directory, JsonOption, print_json
-from askalike.experiments import training
+from askalike.cli._options import Directory, JsonOption
+from askalike.cli._output import print_json
+from askalike.experiments.training import list_models, remove_model
 from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command()(models)
 
 
@@ -24,16 +25,16 @@ def models(
     """List an archive's trained models and which ranker is in service, or remove one."""
     with Archive.open(directory) as archive:
         if remove is not None:
-            training.remove_model(archive, remove)
+            remove_model(archive, remove)
             print(f"removed {remove}")
             return
-        found, serving = training.list_models(archive), rankers.active_ranker(archive)[0]
+        trained, active = list_models(archive), rankers.active_ranker(archive)[0]
     if json:
-        print_json([asdict(model) for model in found])
-    for model in () if json else found:
+        print_json([asdict(model) for model in trained])
+    for model in () if json else trained:
         value = f"{model.measure} {100 * model.value:.1f} on dev" if model.value is not None else ""
         print(f"{model.name:<20}  {model.kind:<12}  {value:<24}  {model.size_bytes / 1e6:.1f} MB".rstrip())
-    if not found and not json:
+    if not trained and not json:
         print("no model; train one with: askalike train")
     if not json:
-        print(f"in service: {serving} (where no --ranker is named)")
+        print(f"in service: {active} (where no --ranker is named)")

@@ -6,24 +6,25 @@ import typer
 
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
-from askalike.cli._options import Directory, JsonOption, SettingsOption, announce_compilation, print_json, progress_bar
-from askalike.config import parse_assignments
+from askalike.cli._options import Directory, JsonOption, SettingsOption, announce_compilation, parse_settings
+from askalike.cli._output import print_json
+from askalike.cli._progress import progress_bar
 from askalike.errors import SettingsError
 from askalike.experiments.measuring import LEADING_MEASURE
-from askalike.store import deployments as serving
 from askalike.store.archive import Archive
-from askalike.tuning import promotion
+from askalike.store.deployments import get_served_ranker, withdraw_ranker
+from askalike.tuning.promotion import promote
 
 REFUSED_EXIT_CODE = 1
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    app.command()(promote)
+    """Add the commands."""
+    app.command("promote")(promote_command)
     app.command()(rollback)
 
 
-def promote(
+def promote_command(
     directory: Directory,
     ranker: Annotated[str, typer.Argument(metavar="RANKER", help="A model of the archive, or a ranker by its name.")],
     settings: SettingsOption = None,
@@ -37,9 +38,7 @@ def promote(
     """
     with Archive.open(directory) as archive, progress_bar("comparing") as report:
         announce_compilation()
-        result = promotion.promote(
-            archive, ranker, parse_assignments(settings or []), measure=measure, force=force, progress=report
-        )
+        result = promote(archive, ranker, parse_settings(settings), measure=measure, force=force, progress=report)
         uncalibrated = result.promoted and load_calibration(archive, rankers.create(None, {}, archive)) is None
     if json:
         print_json(result.as_dict())
@@ -54,10 +53,9 @@ def promote(
 def rollback(directory: Directory) -> None:
     """Withdraw the ranker in service: the one before it serves again."""
     with Archive.open(directory) as archive:
-        withdrawn = serving.get_served_ranker(archive)
+        withdrawn = get_served_ranker(archive)
         if withdrawn is None:
             raise SettingsError(f"{directory}: nothing was put into service; {rankers.default_name()} is the default")
-        now = serving.withdraw_ranker(archive)
-    print(
-        f"{withdrawn.ranker} is withdrawn; {now.ranker if now else f'the default, {rankers.default_name()},'} serves again"
-    )
+        successor = withdraw_ranker(archive)
+    active = successor.ranker if successor else f"the default, {rankers.default_name()},"
+    print(f"{withdrawn.ranker} is withdrawn; {active} serves again")

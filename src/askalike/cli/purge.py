@@ -1,16 +1,16 @@
-"""askalike purge."""
+"""askalike purge: forgets what people asked over HTTP."""
 
 from typing import Annotated
 
 import typer
 
 from askalike.cli._options import Directory
-from askalike.store import query_log as asked
 from askalike.store.archive import Archive
+from askalike.store.query_log import delete_older_than
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command()(purge)
 
 
@@ -20,5 +20,5 @@ def purge(
 ) -> None:
     """Delete what people asked over HTTP, and their feedback. Questions of the archive stay."""
     with Archive.open(directory) as archive:
-        questions, feedback = asked.delete_older_than(archive, days)
+        questions, feedback = delete_older_than(archive, days)
     print(f"{questions} questions asked and {feedback} pieces of feedback deleted")

@@ -7,33 +7,33 @@ import typer
 
 from askalike import rankers
 from askalike.cli._options import (
+    RANKER_NAMES,
     Directory,
     FieldsOption,
     JsonOption,
     SettingsOption,
     announce_compilation,
-    print_json,
-    progress_bar,
+    parse_settings,
 )
-from askalike.config import parse_assignments
-from askalike.replay import folder as replay_folder
-from askalike.replay.replay import WORDING_REMARK, Replay
-from askalike.replay.replay import replay as replay_archive
+from askalike.cli._output import print_json
+from askalike.cli._progress import progress_bar
+from askalike.replay.folder import write_replay
+from askalike.replay.replay import WORDING_REMARK, Replay, replay
 from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(replay)
+    """Add the command."""
+    app.command("replay")(replay_command)
 
 
-def replay(
+def replay_command(
     directory: Directory,
     since: Annotated[str, typer.Option(metavar="DATE", help="Ask the questions from this date on again.")],
     until: Annotated[str | None, typer.Option(metavar="DATE", help="… and before this one.")] = None,
     ranker: Annotated[
         list[str] | None,
-        typer.Option("--ranker", "-r", help=f"May be repeated. One of: {', '.join(rankers.names())}."),
+        typer.Option("--ranker", "-r", help=f"May be repeated. One of: {RANKER_NAMES}."),
     ] = None,
     settings: SettingsOption = None,
     fields: FieldsOption = None,
@@ -45,29 +45,29 @@ def replay(
 
     Each is ranked against only what existed at that moment: texts, statistics and what a ranker has learned.
     """
-    values = parse_assignments(settings or []) | ({"fields": fields} if fields else {})
+    values = parse_settings(settings, fields)
     with Archive.open(directory) as archive, progress_bar("replaying") as report:
         announce_compilation()
-        served, kept = rankers.active_ranker(archive)
-        asked = dict.fromkeys(ranker, values) if ranker else {served: {**kept, **values}}
-        result = replay_archive(archive, asked, since, until, k, report)
-    written = replay_folder.write_replay(result, output) if output else []
+        active, active_settings = rankers.active_ranker(archive)
+        settings_by_ranker = dict.fromkeys(ranker, values) if ranker else {active: {**active_settings, **values}}
+        result = replay(archive, settings_by_ranker, since, until, k, report)
+    paths = write_replay(result, output) if output else []
     if json:
         print_json(result.as_dict())
         return
     print(_format_replay(result))
-    for path in written:
+    for path in paths:
         print(path)
 
 
 def _format_replay(result: Replay) -> str:
     lines = [f"{each.ranker}: {each.describe()}" for each in result.results]
-    asked = result.selection
+    selection = result.selection
     return "\n".join(
         [
             *lines,
-            f"not counted: {asked.newer_links} links to a question that is not older, {asked.undated_links} links with "
-            "an end that has no date",
+            f"not counted: {selection.newer_links} links to a question that is not older, "
+            f"{selection.undated_links} links with an end that has no date",
             WORDING_REMARK,
         ]
     )

@@ -1,4 +1,4 @@
-"""askalike index, search, rank."""
+"""askalike index, search, rank: from words to similar questions."""
 
 import sys
 import time
@@ -17,9 +17,9 @@ from askalike.cli._options import (
     SettingsOption,
     announce_compilation,
     build_ranker,
-    print_json,
-    progress_bar,
 )
+from askalike.cli._output import print_json
+from askalike.cli._progress import progress_bar
 from askalike.cli._queries import load_candidates, load_queries, require_searchable
 from askalike.cli._results import matches_as_json, print_matches
 from askalike.engines.local import LocalEngine
@@ -29,7 +29,7 @@ from askalike.types import Filter
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Add the commands."""
     app.command()(index)
     app.command()(search)
     app.command()(rank)
@@ -79,24 +79,21 @@ def search(
     with Archive.open(directory) as archive, LocalEngine(archive, build_ranker(archive, ranker, settings)) as engine:
         announce_compilation()
         started = time.perf_counter()
-        where = Filter(tuple(tag or ()), after, before)
-        matches = engine.search(text, k, body=body, filter=where, prefix=prefix, min_probability=min_probability)
+        filter = Filter(tuple(tag or ()), after, before)
+        matches = engine.search(text, k, body=body, filter=filter, prefix=prefix, min_probability=min_probability)
         took_ms = (time.perf_counter() - started) * 1000
-        like = (
-            {m.question.id: engine.find_precedents(text, m.question, 1, body=body) for m in matches} if explain else {}
-        )
-        calibrated, refused = engine.calibration is not None, engine.stale_reason
+        explained = matches if explain else ()
+        precedents = {m.id: engine.find_precedents(text, m.question, 1, body=body) for m in explained}
+        calibrated, stale_reason = engine.calibration is not None, engine.stale_reason
         if not matches:
             require_searchable(engine.archive, text + body)
-    if refused:
-        print(
-            f"askalike: the calibration of {engine.ranker.name} is not used: {refused}; run: askalike calibrate",
-            file=sys.stderr,
-        )
+    if stale_reason:
+        remark = f"the calibration of {engine.ranker.name} is not used: {stale_reason}; run: askalike calibrate"
+        print(f"askalike: {remark}", file=sys.stderr)
     if json:
         print_json(matches_as_json(matches, engine.ranker.name, took_ms))
     else:
-        print_matches(Console(), matches, explain, calibrated, like)
+        print_matches(Console(), matches, explain, calibrated, precedents)
 
 
 def rank(
@@ -113,10 +110,10 @@ def rank(
 ) -> None:
     """Rank the archive's questions for many queries."""
     with Archive.open(directory) as archive, progress_bar("indexing") as report:
-        asked = load_queries(archive, queries)
+        questions = load_queries(archive, queries)
         pools = load_candidates(archive, queries, candidates)
         announce_compilation()
         searcher = rankers.open_current(build_ranker(archive, ranker, settings, fields), archive.view(), report)
-        run = searcher.rank(asked, k, candidates=pools, filter=Filter(tuple(tag or ()), None, before) or None)
+        run = searcher.rank(questions, k, candidates=pools, filter=Filter(tuple(tag or ()), None, before) or None)
     write_run(run, output, searcher.name)
     print(f"{len(run)} queries ranked by {searcher.name}: {output}")

@@ -1,4 +1,4 @@
-"""askalike serve."""
+"""askalike serve: archives over HTTP."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from askalike.config import parse_assignments, validate_settings
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command()(serve)
 
 

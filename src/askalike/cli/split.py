@@ -1,4 +1,4 @@
-"""`askalike split`: cuts a split into parts that are kept in the archive."""
+"""`askalike split`: cuts a split into parts, which the archive stores."""
 
 from dataclasses import asdict
 from typing import Annotated, Literal
@@ -7,14 +7,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from askalike.cli._options import Directory, JsonOption, print_json
+from askalike.cli._options import Directory, JsonOption
+from askalike.cli._output import print_json
 from askalike.errors import SettingsError
 from askalike.labels.partitions import Partition, create_partition
 from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command("split")(split_command)
 
 
@@ -23,7 +24,9 @@ def split_command(
     by: Annotated[
         Literal["cluster", "category", "tag", "time", "folds"], typer.Option(help="What keeps the parts apart.")
     ],
-    of: Annotated[str | None, typer.Option(metavar="SPLIT", help="What to cut; default: the first split.")] = None,
+    source_split: Annotated[
+        str | None, typer.Option("--of", metavar="SPLIT", help="What to cut; default: the first split.")
+    ] = None,
     shares: Annotated[
         str | None, typer.Option(help="Of train, dev, test, by cluster, category or tag [default: 0.8,0.1,0.1].")
     ] = None,
@@ -39,15 +42,18 @@ def split_command(
 
     The parts are kept in the archive and found by name, as in `askalike evaluate DIR --split cluster/dev`.
     """
-    given = {"shares": _parse_shares(shares), "before": before, "after": after, "folds": folds, "seed": seed}
-    settings = {key: value for key, value in given.items() if value is not None}
+    options = {"shares": _parse_shares(shares), "before": before, "after": after, "folds": folds, "seed": seed}
+    settings = {key: value for key, value in options.items() if value is not None}
     with Archive.open(directory) as archive:
-        made = create_partition(archive, by, settings, source_split=of, name=name, replace=replace)
-    print_json(asdict(made)) if json else print_partition(made, Console(highlight=False))
+        partition = create_partition(archive, by, settings, source_split=source_split, name=name, replace=replace)
+    if json:
+        print_json(asdict(partition))
+    else:
+        print_partition(partition, Console(highlight=False))
 
 
 def print_partition(partition: Partition, console: Console) -> None:
-    """Prints a line for each part, and how it was made."""
+    """Print a line for each part, and how the partition was made."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     table.add_column("part")
     for column in ("queries", "clusters", "largest", "links"):

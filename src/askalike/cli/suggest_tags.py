@@ -12,22 +12,21 @@ from askalike.cli._options import (
     SettingsOption,
     announce_compilation,
     build_ranker,
-    print_json,
 )
+from askalike.cli._output import format_proportion, print_json
+from askalike.cli._results import NO_RESULT_MESSAGE
 from askalike.errors import SettingsError
 from askalike.evaluation.proportion import BinomialProportion
-from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation
-from askalike.moderation.tags import evaluate_suggestions as measured
-from askalike.moderation.tags import suggest_tags as suggested
+from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_suggestions, suggest_tags
 from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("suggest-tags")(suggest_tags)
+    """Add the command."""
+    app.command("suggest-tags")(suggest_tags_command)
 
 
-def suggest_tags(
+def suggest_tags_command(
     directory: Directory,
     question: Annotated[str, typer.Argument(help="The question, as somebody asks it.")] = "",
     body: Annotated[str, typer.Option(help="The question's body.")] = "",
@@ -46,16 +45,16 @@ def suggest_tags(
         announce_compilation()
         built = build_ranker(archive, ranker, settings)
         if evaluate:
-            _print_evaluation(measured(archive, built, queries, seed), built.name, json)
+            _print_evaluation(evaluate_suggestions(archive, built, queries, seed), built.name, json)
             return
-        tags = suggested(archive, built, question, body, k)
+        tags = suggest_tags(archive, built, question, body, k)
     if json:
         print_json({"tags": [asdict(tag) for tag in tags], "model": built.name})
         return
     for tag in tags:
         print(f"{tag.share:4.0%}  {tag.name}")
     if not tags:
-        print("nothing similar: no question of the archive is like this one")
+        print(NO_RESULT_MESSAGE)
 
 
 def _print_evaluation(evaluation: TagEvaluation, ranker_name: str, json: bool) -> None:
@@ -65,22 +64,16 @@ def _print_evaluation(evaluation: TagEvaluation, ranker_name: str, json: bool) -
     }
     if json:
         shown = {
-            what: {"P@1": _proportion_as_dict(first), f"R@{K}": _proportion_as_dict(found)}
-            for what, (first, found) in rows.items()
+            what: {"P@1": _proportion_as_dict(precision), f"R@{K}": _proportion_as_dict(recall)}
+            for what, (precision, recall) in rows.items()
         }
         print_json({"queries": evaluation.query_count, **shown})
         return
-    print(
-        f"{evaluation.query_count:,} questions with tags of their own, none of which finds itself; in brackets 95 % (Wilson)"
-    )
-    for what, (first, found) in rows.items():
-        print(f"{what:<36} P@1 {_format_proportion(first)}  R@{K} {_format_proportion(found)} of {found.n:,} tags")
+    n = f"{evaluation.query_count:,}"
+    print(f"{n} questions with tags of their own, none of which finds itself; in brackets 95 % (Wilson)")
+    for what, (precision, recall) in rows.items():
+        print(f"{what:<36} P@1 {format_proportion(precision)}  R@{K} {format_proportion(recall)} of {recall.n:,} tags")
 
 
 def _proportion_as_dict(proportion: BinomialProportion) -> dict[str, object]:
     return {"value": proportion.value, "interval": proportion.interval, "n": proportion.n}
-
-
-def _format_proportion(proportion: BinomialProportion) -> str:
-    low, high = proportion.interval
-    return f"{proportion.value:.3f} [{low:.3f}, {high:.3f}]"

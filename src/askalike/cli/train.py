@@ -5,15 +5,14 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli._options import Directory
-from askalike.cli._training import require_torch, training_output
-from askalike.config import parse_assignments
+from askalike.cli._options import Directory, parse_settings
+from askalike.cli._training import print_remark, print_training_progress, require_torch
 from askalike.encoders._recipe import list_trainable
 from askalike.store.archive import Archive
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command()(train)
 
 
@@ -36,8 +35,9 @@ def train(
     require_torch()
     from askalike.experiments import training
 
-    values = parse_assignments(settings or []) | ({"signals": signals} if signals else {})
-    chosen = training.load_recipe(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
-    with Archive.open(directory) as archive, training_output() as (report, say):
-        folder = training.train(archive, chosen, name or f"my_{Path(recipe).stem}", dev=dev, report=report, log=say)
+    values = parse_settings(settings) | ({"signals": signals} if signals else {})
+    loaded = training.load_recipe(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
+    name = name or f"my_{Path(recipe).stem}"
+    with Archive.open(directory) as archive:
+        folder = training.train(archive, loaded, name, dev=dev, report=print_training_progress, log=print_remark)
     print(f"{folder}: use it with --ranker {folder.name}")

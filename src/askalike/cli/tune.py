@@ -7,11 +7,19 @@ from typing import Annotated, Any
 import typer
 
 from askalike import registry
-from askalike.cli import _ladder
-from askalike.cli._options import Directory, FieldsOption, JsonOption, announce_compilation, print_json, progress_bar
+from askalike.cli._options import Directory, FieldsOption, JsonOption, announce_compilation, parse_settings, split_list
+from askalike.cli._output import print_json
+from askalike.cli._progress import progress_bar
 from askalike.cli._training import print_remark
-from askalike.cli._tuned import NOTES, format_heading, format_rows, format_table_header
-from askalike.config import parse_assignments
+from askalike.cli._tuning import (
+    ESTIMATE_NOTES,
+    TuningPrinter,
+    format_estimate,
+    format_estimate_header,
+    format_estimate_heading,
+    format_outcome,
+    outcome_as_dict,
+)
 from askalike.errors import SettingsError
 from askalike.experiments.grid_search import lexical_grids
 from askalike.experiments.measuring import LEXICAL_TUNING_MEASURE, TUNING_MEASURE, tuning_splits
@@ -21,15 +29,13 @@ from askalike.store.archive import Archive
 from askalike.tuning.run import tune_archive
 from askalike.tuning.state import parse_duration
 
-LEXICAL_RANKERS = ",".join(registry.names("similarity"))
-
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command()(tune)
+    """Add the command."""
+    app.command("tune")(tune_command)
 
 
-def tune(
+def tune_command(
     directory: Directory,
     budget: Annotated[str, typer.Option(metavar="TIME", help="How long it may take: 90s, 10m, 1.5h.")] = "10m",
     encoder: Annotated[
@@ -54,8 +60,9 @@ def tune(
     dev: Annotated[str | None, typer.Option(metavar="SPLIT", help="With --only: whose queries choose.")] = None,
     test: Annotated[str | None, typer.Option(metavar="SPLIT", help="With --only: whose queries measure, once.")] = None,
     ranker_names: Annotated[
-        str, typer.Option("--rankers", help="With --only: which rankers, with commas.", show_default=False)
-    ] = LEXICAL_RANKERS,
+        str,
+        typer.Option("--rankers", help="With --only: which rankers, with commas; default: all.", show_default=False),
+    ] = "",
     sample: Annotated[
         int | None, typer.Option(min=1, help="With --only: choose on so many of the dev queries only.")
     ] = None,
@@ -70,56 +77,47 @@ def tune(
     other beats significantly, and never one that does not beat words. The same command goes on where it was
     interrupted.
     """
-    fixed = parse_assignments(settings or []) | ({"fields": fields} if fields else {})
+    fixed = parse_settings(settings, fields)
     if only:
         _tune_lexical(
-            only,
-            directory,
-            fixed,
-            dev,
-            test,
-            measure or LEXICAL_TUNING_MEASURE,
-            ranker_names,
-            sample,
-            folds,
-            seed,
-            rule,
-            json,
-        )
+            only, directory, fixed, dev, test, measure or LEXICAL_TUNING_MEASURE, ranker_names, sample, folds, seed,
+            rule, json,
+        )  # fmt: skip
         return
     if dev or test or sample:
         raise SettingsError("--dev, --test and --sample go with --only lexical; tune divides the labels itself")
     limit = parse_duration(budget)
     with Archive.open(directory) as archive:
         announce_compilation()
-        shown = _ladder.TuningPrinter(directory, measure or TUNING_MEASURE, quiet=json)
+        printer = TuningPrinter(directory, measure or TUNING_MEASURE, quiet=json)
         outcome = tune_archive(
-            archive, budget_s=limit, encoder=encoder, measure=measure or TUNING_MEASURE, rule=rule, fixed=fixed, seed=seed,
-            on_event=shown, log=print_remark,
+            archive, budget_s=limit, encoder=encoder, measure=measure or TUNING_MEASURE, rule=rule, fixed=fixed,
+            seed=seed, on_event=printer, log=print_remark,
         )  # fmt: skip
     if json:
-        print_json(_ladder.outcome_as_dict(outcome))
+        print_json(outcome_as_dict(outcome))
     else:
-        print(_ladder.format_outcome(outcome, directory))
+        print(format_outcome(outcome, directory))
 
 
 def _tune_lexical(
     only: str, directory: Path, fixed: dict[str, Any], dev: str | None, test: str | None, measure: str, names: str,
     sample: int | None, folds: int, seed: int, rule: str, json: bool,
 ) -> None:  # fmt: skip
-    """Tunes lexical rankers alone and measures what that is worth."""
+    """Tune lexical rankers alone, and measure what that is worth."""
     if only != "lexical":
         raise SettingsError(f"tune --only {only}: expected --only lexical")
     with Archive.open(directory) as archive:
         first, second = tuning_splits(archive, dev, test)
         choosing, measuring = load_split(archive, first), load_split(archive, second) if second else None
         choosing = sample_queries(choosing, sample, seed) if sample else choosing
-        spaces = {name: lexical_grids(archive, name, fixed) for name in map(str.strip, names.split(","))}
+        rankers = split_list(names) or registry.names("similarity")
+        spaces = {name: lexical_grids(archive, name, fixed) for name in rankers}
         announce_compilation()
-        what = format_heading(directory, measure, first, second, len(choosing.qrels), folds, seed)
+        heading = format_estimate_heading(directory, measure, first, second, len(choosing.qrels), folds, seed)
         results: list[TuningEstimate] = []
         if not json:
-            print(f"{what}\n\n{format_table_header()}")
+            print(f"{heading}\n\n{format_estimate_header()}")
         for name, space in spaces.items():
             with progress_bar(f"tuning {name}") as report:
                 results.append(
@@ -129,12 +127,12 @@ def _tune_lexical(
                     )
                 )  # fmt: skip
             if not json:
-                print(format_rows(results[-1]), flush=True)
-    _print_results(what, results, json)
+                print(format_estimate(results[-1]), flush=True)
+    _print_results(heading, results, json)
 
 
 def _print_results(heading: str, results: Sequence[TuningEstimate], json: bool) -> None:
     if json:
         print_json({"what": heading, "rankers": [result.as_dict() for result in results]})
     else:
-        print(f"\n{NOTES}\n{results[0].tuned['test'].describe}")
+        print(f"\n{ESTIMATE_NOTES}\n{results[0].tuned['test'].describe}")

@@ -1,4 +1,4 @@
-"""How a calibration is shown: what was measured, the table of thresholds, the line, and the abstention curve."""
+"""How a calibration is shown: the measurements, the table of thresholds, the line, and the abstention curve."""
 
 from pathlib import Path
 
@@ -13,17 +13,17 @@ from askalike.calibration.thresholds import (
     ThresholdChoice,
     ThresholdRow,
 )
-from askalike.evaluation.proportion import BinomialProportion
+from askalike.cli._output import format_proportion
 from askalike.evaluation.tables import ResultTable, to_text
 
 
 def format_report(report: CalibrationReport, directory: Path, seed: int) -> str:
-    """Everything that was measured, and the line."""
+    """Return all measurements, and the line where one was picked."""
     sample = report.sample
-    asked = "title and body" if sample.has_bodies else "title"
+    text = "title and body" if sample.has_bodies else "title"
     parts = [
         f"{report.calibration.ranker} on {directory}: {len(sample.queries):,} queries of split {sample.split} "
-        f"({asked}) in {len(set(sample.clusters)):,} clusters, seed {seed}",
+        f"({text}) in {len(set(sample.clusters)):,} clusters, seed {seed}",
         f"probability: {report.method}; measured by nested cross-validation, no cluster both fitted on and measured on",
         _format_reliability("first hits", report.first_hits),
     ]
@@ -37,54 +37,57 @@ def format_report(report: CalibrationReport, directory: Path, seed: int) -> str:
 
 
 def format_threshold_choice(choice: ThresholdChoice) -> str:
-    """Whether a line was picked, and what it is worth."""
+    """Return in one line whether a line was picked, and how precise it is."""
     if choice.in_sample is None:
         return (
-            f"no line: a precision of {choice.target_precision:.0%} is out of reach (over at least {MIN_HITS_ABOVE} first hits); "
-            "every hit is shown, with its probability"
+            f"no line: a precision of {choice.target_precision:.0%} is out of reach (over at least {MIN_HITS_ABOVE} "
+            "first hits); every hit is shown, with its probability"
         )
-    elsewhere = (
-        f"{_format_proportion(choice.cross_validated)} of {choice.cross_validated.n:,}"
+    out_of_sample = (
+        f"{format_proportion(choice.cross_validated)} of {choice.cross_validated.n:,}"
         if choice.cross_validated.n
         else "nothing shown"
     )
+    precision = choice.in_sample.precision
     return (
-        f"line at {choice.in_sample.probability:.3f} for a precision of {choice.target_precision:.0%}: {_format_proportion(choice.in_sample.precision)} "
-        f"of {choice.in_sample.precision.n:,} first hits above it are right; on clusters that had no part in picking it: "
-        f"{elsewhere}"
+        f"line at {choice.in_sample.probability:.3f} for a precision of {choice.target_precision:.0%}: "
+        f"{format_proportion(precision)} of {precision.n:,} first hits above it are right; "
+        f"on clusters that had no part in picking it: {out_of_sample}"
     )
 
 
 def format_saved(threshold: Threshold | None, prevalence: float = 1.0) -> str:
-    """What search does from now on, and what its probabilities hold for."""
+    """Return what search does from now on, and for which questions its probabilities hold."""
     for_whom = "for questions that were asked before; if only some are, say how many: --prevalence 0.3"
     if prevalence < 1:
         for_whom = f"where {prevalence:.0%} of the questions were asked before"
     if threshold is None:
         return f"search shows probabilities, and every hit\nprobabilities hold {for_whom}"
     return (
-        f"search shows probabilities, and nothing below {threshold.probability:.3f} ({threshold.criterion} {threshold.share:.0%})"
-        f"\nprobabilities hold {for_whom}"
+        f"search shows probabilities, and nothing below {threshold.probability:.3f} "
+        f"({threshold.criterion} {threshold.share:.0%})\nprobabilities hold {for_whom}"
     )
 
 
-def format_abstention(abstention_curve: AbstentionCurve, source: Path) -> str:
-    """The whole curve, and the line at which enough abstain."""
-    rows = [_point_cells(point) for point in abstention_curve.points]
-    title = f"{abstention_curve.query_count:,} off-topic queries of {source} that get nothing, and right first hits kept, by line"
-    curve = to_text(ResultTable(title, ("probability", "abstain", "kept"), rows))
-    at = abstention_curve.target_point
+def format_abstention(curve: AbstentionCurve, source: Path) -> str:
+    """Return the whole curve, and the line from which on enough off-topic queries get nothing."""
+    rows = [_point_cells(point) for point in curve.points]
+    title = f"{curve.query_count:,} off-topic queries of {source} that get nothing, and right first hits kept, by line"
+    table = to_text(ResultTable(title, ("probability", "abstain", "kept"), rows))
+    at = curve.target_point
     return (
-        f"{curve}at {at.threshold:.3f}, the lowest line where {TARGET_ABSTENTION:.0%} of them abstain: "
-        f"abstain {_format_proportion(at.abstained)} of {at.abstained.n:,}, kept {_format_proportion(at.retained)} of {at.retained.n:,} right first hits"
+        f"{table}at {at.threshold:.3f}, the lowest line where {TARGET_ABSTENTION:.0%} of them abstain: "
+        f"abstain {format_proportion(at.abstained)} of {at.abstained.n:,}, "
+        f"kept {format_proportion(at.retained)} of {at.retained.n:,} right first hits"
     )
 
 
 def _format_reliability(what: str, reliability: Reliability) -> str:
     low, high = reliability.skill_interval
     return (
-        f"{what}: n {reliability.n:,}, base rate {reliability.base_rate:.3f}; reliability error {reliability.error:.3f} (exact probabilities "
-        f"would show {reliability.chance:.3f}); Brier skill {reliability.skill:+.3f} [{low:+.3f}, {high:+.3f}]; "
+        f"{what}: n {reliability.n:,}, base rate {reliability.base_rate:.3f}; "
+        f"reliability error {reliability.error:.3f} (exact probabilities would show {reliability.chance:.3f}); "
+        f"Brier skill {reliability.skill:+.3f} [{low:+.3f}, {high:+.3f}]; "
         f"log loss {reliability.log_loss:.3f}"
     )
 
@@ -96,7 +99,7 @@ def _bin_table(reliability: Reliability) -> ResultTable:
 
 def _threshold_table(thresholds: list[ThresholdRow]) -> ResultTable:
     rows = [
-        (f"{t.probability:.2f}", f"{t.precision.n:,}", *map(_format_proportion, (t.precision, t.recall, t.coverage)))
+        (f"{t.probability:.2f}", f"{t.precision.n:,}", *map(format_proportion, (t.precision, t.recall, t.coverage)))
         for t in thresholds
     ]
     notes = (
@@ -109,9 +112,4 @@ def _threshold_table(thresholds: list[ThresholdRow]) -> ResultTable:
 
 
 def _point_cells(point: AbstentionPoint) -> tuple[str, str, str]:
-    return f"{point.threshold:.2f}", _format_proportion(point.abstained), _format_proportion(point.retained)
-
-
-def _format_proportion(proportion: BinomialProportion) -> str:
-    low, high = proportion.interval
-    return f"{proportion.value:.3f} [{low:.3f}, {high:.3f}]" if proportion.n else "-"
+    return f"{point.threshold:.2f}", format_proportion(point.abstained), format_proportion(point.retained)

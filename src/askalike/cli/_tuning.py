@@ -1,0 +1,164 @@
+"""How tuning is shown: the ladder of rankers with its verdict, and the tuned settings of lexical rankers."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from askalike.evaluation.outcome import Evaluation
+from askalike.experiments.measuring import LEADING_MEASURE
+from askalike.experiments.nested_estimate import TuningEstimate
+from askalike.experiments.trials import RankerSettings
+from askalike.tuning.ladder_search import CandidateResult, Event, Skipped
+from askalike.tuning.run import TuningResult
+from askalike.tuning.state import format_duration
+from askalike.tuning.task import TuningTask
+from askalike.tuning.verdict import format_difference
+
+TRIAL_FORMAT = "{:<52} {:>9} {:>9} {:>8}  {}"
+ESTIMATE_FORMAT = "{:<18} {:<5} {:>6}  {:<22}  {:<22}  {:<28}  {}"
+ESTIMATE_NOTES = (
+    "dev: the queries that chose the settings, so its tuned figures flatter; test: queries that had no part in it\n"
+    "(…–…): 95 % bootstrap interval over queries; p: two-sided paired randomisation test of tuned against untuned"
+)
+
+
+class TuningPrinter:
+    """Prints each event of a ladder search as it comes: the table's head, one line a candidate."""
+
+    def __init__(self, directory: Path, measure: str, quiet: bool = False) -> None:
+        self.directory, self.measure, self.quiet = directory, measure, quiet
+
+    def __call__(self, event: Event) -> None:
+        """Print one event."""
+        if not self.quiet:
+            print(self._format_event(event), flush=True)
+
+    def _format_event(self, event: Event) -> str:
+        if isinstance(event, TuningTask):
+            return self._format_header(event)
+        return _format_trial(event) if isinstance(event, CandidateResult) else _format_skipped(event)
+
+    def _format_header(self, task: TuningTask) -> str:
+        n = len(task.dev.qrels)
+        how = (
+            "choose and measure, in nested folds" if task.test is None else f"choose, {len(task.test.qrels):,} measure"
+        )
+        remarks = "".join(f"{remark}\n" for remark in task.remarks)
+        first = f"{self.measure} on {self.directory}, {task.name}: {n:,} queries {how}\n{remarks}"
+        return f"{first}\n{TRIAL_FORMAT.format('ranker', self.measure, LEADING_MEASURE, 'time', 'settings').rstrip()}"
+
+
+def _format_trial(event: CandidateResult) -> str:
+    settings = {k: v for k, v in event.trial.settings.items() if k in ("weights",) or ("." not in k and k != "parts")}
+    mean, reported = f"{100 * event.mean:.1f}", f"{100 * event.reported_mean:.1f} %"
+    return TRIAL_FORMAT.format(
+        event.candidate.name, mean, reported, format_duration(event.seconds), format_settings(settings)
+    ).rstrip()
+
+
+def _format_skipped(event: Skipped) -> str:
+    return f"{event.name}: left out: {event.reason}"
+
+
+def format_outcome(outcome: TuningResult, directory: Path) -> str:
+    """Return the verdict, the difference to the encoder alone, the folds' choices, and the calibration's quality."""
+    verdict = outcome.verdict
+    lines = ["", verdict.sentence]
+    if verdict.difference_to_encoder:
+        d = verdict.difference_to_encoder
+        lines.append(f"over the pre-trained encoder alone, {verdict.measure}: {format_difference(d)}, n = {d.n:,}")
+    if verdict.fold_choices:
+        lines.append(_format_choices(Counter(verdict.fold_choices)))
+    lines += ["", _format_calibration(outcome), f'search, rank and serve use it: askalike search {directory} "…"']
+    return "\n".join(lines)
+
+
+def _format_calibration(outcome: TuningResult) -> str:
+    if outcome.calibration_result is None:
+        return f"not calibrated: {outcome.uncalibrated_reason}"
+    first = outcome.calibration_result.first_hits
+    low, high = first.skill_interval
+    return (
+        f"calibrated: reliability error {first.error:.3f} (exact probabilities would show {first.chance:.3f}), Brier "
+        f"skill {first.skill:+.3f} [{low:+.3f}, {high:+.3f}], n = {first.n:,}"
+    )
+
+
+def outcome_as_dict(outcome: TuningResult) -> Mapping[str, Any]:
+    """Return everything about an outcome, for JSON."""
+    tried = [
+        {
+            "name": t.candidate.name, "ranker": t.trial.ranker, "settings": dict(t.trial.settings), "mean": t.mean,
+            "shown": t.reported_mean, "n": t.n, "seconds": round(t.seconds, 1), "trials": len(t.candidate.trials),
+        }
+        for t in outcome.candidate_results
+    ]  # fmt: skip
+    return {
+        **outcome.verdict.as_dict(),
+        "tried": tried,
+        "left_out": [{"name": skipped.name, "why": skipped.reason} for skipped in outcome.skipped],
+        "calibration": outcome.calibration_result and outcome.calibration_result.as_dict(),
+        "uncalibrated": outcome.uncalibrated_reason,
+        "seconds": round(outcome.spent_s, 1),
+    }
+
+
+def format_estimate_heading(
+    directory: Path, measure: str, dev: str, test: str | None, n: int, folds: int, seed: int
+) -> str:
+    """Return in one line what `tune --only lexical` does."""
+    if test:
+        return f"{measure} on {directory}: settings chosen on split {dev} ({n} queries), measured once on split {test}"
+    return (
+        f"{measure} on {directory}, split {dev} ({n} queries): nested cross-validation, {folds} folds that keep "
+        f"duplicate clusters whole, seed {seed}"
+    )
+
+
+def format_estimate_header() -> str:
+    """Return the first line of the table of estimates."""
+    return ESTIMATE_FORMAT.format("ranker", "on", "n", "untuned", "tuned", "difference", "p").rstrip()
+
+
+def format_estimate(result: TuningEstimate) -> str:
+    """Return a ranker's lines of the table of estimates: two of figures, and its settings ready to be pasted."""
+    pair = result.difference
+    difference = f"{pair.difference:+.4f} ({pair.low:+.4f} to {pair.high:+.4f})"
+    lines = [
+        _format_figures(result, "dev", result.best.ranker, "", ""),
+        _format_figures(result, "test", "", difference, f"{pair.p:.4f}"),
+        f"    best of {len(result.best.trials)}: --ranker {result.best.ranker} {format_settings(result.best.settings)}",
+    ]
+    if result.fold_settings:
+        lines.append(f"    {_format_choices(Counter(map(format_settings, result.fold_settings)))}")
+    if result.n_leaked:
+        lines.append(f"    {result.n_leaked} test queries are duplicates of what dev queries ask: test figures flatter")
+    return "\n".join(lines)
+
+
+def format_settings(settings: RankerSettings) -> str:
+    """Return settings as options: `--set k1=0.9 --set b=0.3`."""
+    return " ".join(f"--set {name}={_format_value(value)}" for name, value in settings.items())
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(_format_value, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _format_choices(choices: Counter[str]) -> str:
+    return "folds chose " + "; ".join(f"{n} × {choice}" for choice, n in choices.most_common())
+
+
+def _format_figures(result: TuningEstimate, part: str, ranker: str, difference: str, p: str) -> str:
+    untuned, tuned = result.untuned[part], result.tuned[part]
+    return ESTIMATE_FORMAT.format(
+        ranker, part, tuned.n, _format_interval(untuned), _format_interval(tuned), difference, p
+    ).rstrip()
+
+
+def _format_interval(evaluation: Evaluation) -> str:
+    [(name, mean)] = evaluation.means.items()
+    return "{:.4f} ({:.4f}–{:.4f})".format(mean, *evaluation.intervals[name])
