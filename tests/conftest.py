@@ -6,6 +6,10 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import askalike
+from askalike import rankers
+from askalike.calibration.calibrate import calibrate
+from askalike.store.archive import Archive
+from calibration.riverside import DEFAULT_RANKER, riverside
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -25,4 +29,13 @@ def shared_data() -> Path:
     path = Path(__file__).resolve().parents[2] / "shared" / "data"
     if not path.is_dir():
         pytest.skip("needs the real archives in ../shared/data")
+    return path
+
+
+@pytest.fixture(scope="session")
+def calibrated_riverside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled example as an archive with a calibration of the default ranker. Copy it before changing it."""
+    path = riverside(tmp_path_factory.mktemp("calibrated") / "riverside")
+    with Archive.open(path) as archive:
+        calibrate(archive, rankers.create(DEFAULT_RANKER)).calibration.save(path)
     return path

@@ -1,35 +1,26 @@
 """The calibrator: which calibration holds, the threshold, and probabilities that do not depend on k."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.calibration.calibrate import calibrate
 from askalike.calibration.calibrator import Calibrator
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
+from askalike.calibration.thresholds import Threshold
 from askalike.errors import SettingsError
 from askalike.store.archive import Archive
 from askalike.types import Question
-from calibration.riverside import riverside
+from calibration.riverside import DEFAULT_RANKER as RANKER
 
-RANKER = "lm_jelinek_mercer"
 QUERY = Question("typed", "how long may I keep a book?")
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    """An archive with a calibration of the default ranker."""
-    path = riverside(tmp_path_factory.mktemp("calibrator") / "riverside")
-    with Archive.open(path) as archive:
-        calibrate(archive, rankers.create(RANKER), precision=0.9, max_queries=200).calibration.save(path)
-    return path
-
-
 @pytest.fixture
-def archive(path):
-    with Archive.open(path) as archive:
+def archive(calibrated_riverside):
+    with Archive.open(calibrated_riverside) as archive:
         yield archive
 
 
@@ -50,13 +41,16 @@ def test_estimates_equal_the_calibrations(archive):
 
 def test_the_threshold_applies_unless_another_probability_is_requested(archive):
     calibrator = Calibrator.open(archive, rankers.create(RANKER))
-    assert calibrator.min_probability(None) == calibrator.calibration.threshold.probability > 0
+    assert calibrator.calibration.threshold is None
+    assert calibrator.min_probability(None) == 0
     assert [calibrator.min_probability(p) for p in (0, 0.3, 1)] == [0, 0.3, 1]
     for wrong in (-0.1, 1.5, 90):
         with pytest.raises(SettingsError, match=f"must be between 0 and 1, got {wrong}"):
             calibrator.min_probability(wrong)
-    without = calibrator.calibration.model_copy(update={"threshold": None})
-    assert Calibrator(archive, rankers.create(RANKER), without).min_probability(None) == 0
+    threshold = Threshold(probability=0.4, criterion="precision", share=0.9)
+    with_threshold = calibrator.calibration.model_copy(update={"threshold": threshold})
+    assert Calibrator(archive, rankers.create(RANKER), with_threshold).min_probability(None) == 0.4
+    assert Calibrator(archive, rankers.create(RANKER), with_threshold).min_probability(0.1) == 0.1
 
 
 def test_without_a_calibration_there_are_no_probabilities(archive):
@@ -71,11 +65,8 @@ def test_without_a_calibration_there_are_no_probabilities(archive):
         calibrator.estimate(QUERY, np.empty(0), [])
 
 
-def test_it_follows_the_archive(tmp_path, archive):
-    saved = Calibrator.open(archive, rankers.create(RANKER)).calibration
-    with Archive.open(riverside(tmp_path / "moved")) as moved:
-        state = saved.state.from_view(moved.view())
-        saved.model_copy(update={"state": state}).save(moved.path)
+def test_it_follows_the_archive(tmp_path, calibrated_riverside):
+    with Archive.open(shutil.copytree(calibrated_riverside, tmp_path / "moved")) as moved:
         calibrator = Calibrator.open(moved, rankers.create(RANKER))
         assert calibrator.calibration is not None
         questions = [question for _, question in moved.view().questions()][:40]

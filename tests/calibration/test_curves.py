@@ -1,4 +1,4 @@
-"""Curves to probabilities: what they recover, that they stay finite, and what is measured of them."""
+"""Curves: what they recover, that they stay finite, and how their reliability is measured."""
 
 import numpy as np
 import pytest
@@ -16,16 +16,16 @@ from askalike.calibration.curves import (
 from askalike.calibration.reliability import log_loss, measure_reliability
 
 
-def drawn(n, seed=0):
-    """Two features, of which the first decides: P = 1 / (1 + exp(1 − 2x))."""
+def draw_rows(n, seed=0):
+    """Return two features, (n, 2), labels, and the exact probabilities 1 / (1 + exp(1 − 2x)) of the first feature."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(n, 2)) * (1, 100)
     exact = 1 / (1 + np.exp(1 - 2 * features[:, 0]))
     return features, rng.random(n) < exact, exact
 
 
-def test_a_logistic_curve_recovers_what_made_the_rows():
-    features, right, exact = drawn(20_000)
+def test_a_logistic_curve_recovers_the_curve_that_made_the_labels():
+    features, right, exact = draw_rows(20_000)
     curve = logistic_fitter([0, 1])(features, right)
     assert curve.weights == pytest.approx((2, 0), abs=0.06)
     assert curve.intercept == pytest.approx(-1, abs=0.06)
@@ -34,11 +34,11 @@ def test_a_logistic_curve_recovers_what_made_the_rows():
 
 
 def test_an_isotonic_curve_rises_and_keeps_away_from_0_and_1():
-    features, right, exact = drawn(5_000)
+    features, right, exact = draw_rows(5_000)
     curve = isotonic_fitter(0)(features, right)
-    told = curve.predict(features[np.argsort(features[:, 0])])
-    assert (np.diff(told) >= 0).all()
-    assert 0 < told.min() < told.max() < 1
+    probabilities = curve.predict(features[np.argsort(features[:, 0])])
+    assert (np.diff(probabilities) >= 0).all()
+    assert 0 < probabilities.min() < probabilities.max() < 1
     assert np.abs(curve.predict(features) - exact).mean() < 0.03
 
 
@@ -54,22 +54,22 @@ def test_an_isotonic_curve_by_hand():
 def test_separable_and_one_sided_rows_give_finite_probabilities(right):
     features = np.linspace(-1, 1, 20)[:, None]
     for fit in (logistic_fitter([0]), isotonic_fitter(0)):
-        told = fit(features, np.array(right)).predict(np.array([[-1e300], [0.0], [1e300]]))
-        assert (told > 0).all()
-        assert (told < 1).all()
+        probabilities = fit(features, np.array(right)).predict(np.array([[-1e300], [0.0], [1e300]]))
+        assert (probabilities > 0).all()
+        assert (probabilities < 1).all()
 
 
-def test_how_usual_a_value_is_by_hand():
+def test_typicality_by_hand():
     curve = fit_typicality(np.arange(1.0, 100.0)[:, None], 0)  # of 99 rows, each with one more stands for a hundredth
-    told = curve.predict(np.array([[-9.0], [1.0], [2.0], [2.5], [5.0], [50.0], [1e9]]))
-    assert told == pytest.approx([0.2, 0.2, 0.4, 0.5, 1, 1, 1])
+    probabilities = curve.predict(np.array([[-9.0], [1.0], [2.0], [2.5], [5.0], [50.0], [1e9]]))
+    assert probabilities == pytest.approx([0.2, 0.2, 0.4, 0.5, 1, 1, 1])
 
 
-def test_few_or_equal_values_are_all_usual():
+def test_few_or_equal_values_are_all_typical():
     assert fit_typicality(np.zeros((3, 1)), 0).predict(np.array([[-1.0], [0.0]])).tolist() == [1, 1]
 
 
-def test_a_product_is_of_its_curves():
+def test_a_product_curve_multiplies():
     rows = np.array([[1.0], [2.0], [3.0]])
     half = IsotonicCurve(columns=(0,), scores=(0.0,), probabilities=(0.5,))
     rising = IsotonicCurve(columns=(0,), scores=(1.0, 3.0), probabilities=(0.0, 1.0))
@@ -77,14 +77,14 @@ def test_a_product_is_of_its_curves():
 
 
 def test_nothing_is_extrapolated():
-    features, right, _ = drawn(1_000)
+    features, right, _ = draw_rows(1_000)
     curve = logistic_fitter([0, 1])(features, right)
     beyond = curve.predict(np.array([[1e6, 0.0], [curve.high[0], 0.0]]))
     assert beyond[0] == beyond[1]
 
 
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.booleans()), min_size=1, max_size=30))
-def test_curves_survive_being_written(rows):
+def test_curves_are_equal_after_writing_and_reading(rows):
     features = np.array([[score, 0.0] for score, _ in rows])
     right = np.array([r for _, r in rows])
     for model, fit in ((LogisticCurve, logistic_fitter([0, 1])), (IsotonicCurve, isotonic_fitter(0))):
@@ -95,8 +95,8 @@ def test_curves_survive_being_written(rows):
         )
 
 
-def test_exact_probabilities_err_by_chance_only():
-    _features, right, exact = drawn(2_000)
+def test_exact_probabilities_have_the_error_of_chance_only():
+    _features, right, exact = draw_rows(2_000)
     clusters = [str(i // 2) for i in range(len(right))]
     measured = measure_reliability(exact, right, clusters)
     assert (measured.n, measured.clusters, len(measured.bins)) == (2_000, 1_000, 10)
@@ -118,7 +118,7 @@ def test_the_base_rate_has_no_skill_and_wrong_probabilities_are_unreliable():
 
 
 def test_the_interval_of_clusters_is_wider_than_of_single_rows():
-    _features, right, exact = drawn(300)
+    _features, right, exact = draw_rows(300)
     whole = np.repeat(np.arange(300), 5)
     together = measure_reliability(exact[whole], right[whole], [str(i) for i in whole])
     apart = measure_reliability(exact[whole], right[whole], [str(i) for i in range(1_500)])

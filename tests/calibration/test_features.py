@@ -1,4 +1,4 @@
-"""What a hit's probability is told from."""
+"""The features of a hit."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from askalike.calibration.features import CALIBRATION_DEPTH, FEATURES, SIMILARIT
 from askalike.types import Question
 
 
-def of(scores, hits, query="boil an egg", body=""):
+def extract(scores, hits, query="boil an egg", body=""):
     rows = HitFeatureExtractor("en").extract(
         Question("q", query, body), np.array(scores), [Question("h", title) for title in hits]
     )
@@ -15,7 +15,7 @@ def of(scores, hits, query="boil an egg", body=""):
 
 
 def test_by_hand():
-    first, second = of([6.0, 4.0, 2.0], ["boiling eggs in water", "pasta"])
+    first, second = extract([6.0, 4.0, 2.0], ["boiling eggs in water", "pasta"])
     assert first["score"] == 6
     assert first["length"] == pytest.approx(np.log(4))
     assert (first["margin"], second["margin"]) == (2, -2)
@@ -25,34 +25,34 @@ def test_by_hand():
     assert second["shared"] == second["overlap"] == 0
 
 
-def test_an_only_hit_leads_by_its_score():
-    [only] = of([5.0], ["egg"])
+def test_the_margin_of_an_only_hit_is_its_score():
+    [only] = extract([5.0], ["egg"])
     assert only["margin"] == only["mean_margin"] == 5
 
 
-def test_what_comes_after_the_first_ten_changes_nothing():
+def test_hits_after_the_first_ten_change_nothing():
     scores = np.arange(20.0, 0.0, -1.0)
-    deep = of(scores, ["egg"] * 15)
-    assert deep[:CALIBRATION_DEPTH] == of(scores[:CALIBRATION_DEPTH], ["egg"] * CALIBRATION_DEPTH)
+    deep = extract(scores, ["egg"] * 15)
+    assert deep[:CALIBRATION_DEPTH] == extract(scores[:CALIBRATION_DEPTH], ["egg"] * CALIBRATION_DEPTH)
     assert deep[12]["margin"] == 8 - 20
     assert deep[12]["mean_margin"] == 8 - np.mean(scores[:CALIBRATION_DEPTH])
 
 
 def test_empty_texts_and_no_hits():
-    assert of([], []) == []
-    [row] = of([1.0], [""], "", "")
+    assert extract([], []) == []
+    [row] = extract([1.0], [""], "", "")
     assert np.isfinite(list(row.values())).all()
 
 
 def test_bodies_count_as_length_only():
-    [bare], [full] = of([1.0], ["egg"]), of([1.0], ["egg"], body="in a very small pot")
+    [bare], [full] = extract([1.0], ["egg"]), extract([1.0], ["egg"], body="in a very small pot")
     assert full["length"] > bare["length"]
     assert full["shared"] == bare["shared"]
 
 
-def test_the_likeness_comes_after_the_features_where_it_is_told():
+def test_the_similarity_comes_after_the_features_where_there_is_one():
     features = HitFeatureExtractor("en")
     texts = Question("q", "boil an egg"), [Question("h", "eggs"), Question("i", "pasta")]
-    told = features.extract(texts[0], np.array([2.0, 1.0]), texts[1], np.array([0.9, 0.4, 0.3]))
-    assert told[:, SIMILARITY_COLUMN].tolist() == [0.9, 0.4]
+    extracted = features.extract(texts[0], np.array([2.0, 1.0]), texts[1], np.array([0.9, 0.4, 0.3]))
+    assert extracted[:, SIMILARITY_COLUMN].tolist() == [0.9, 0.4]
     assert np.isnan(features.extract(texts[0], np.array([2.0, 1.0]), texts[1])[:, SIMILARITY_COLUMN]).all()

@@ -1,4 +1,4 @@
-"""Gaps: which phrasings are one, in which order, and that what is ignored stays so."""
+"""Gaps: which phrasings are one gap, in which order, and that an ignored gap stays ignored."""
 
 import json
 import subprocess
@@ -24,8 +24,8 @@ def ask(archive, *titles, shown=(), probability=None):
         log_query(archive, LoggedQuery(title, "", shown, "bm25", probability), 90)
 
 
-def titles(found):
-    return [gap.title for gap in found]
+def titles(gaps):
+    return [gap.title for gap in gaps]
 
 
 def test_phrasings_of_one_question_are_one_gap_by_traffic(archive):
@@ -43,7 +43,7 @@ def test_phrasings_of_one_question_are_one_gap_by_traffic(archive):
     assert (clocks.times, clocks.why) == (1, {"none_of_these": 1})
 
 
-def test_what_was_found_is_no_gap_unless_it_was_improbable(archive):
+def test_a_query_with_hits_is_no_gap_unless_they_are_improbable(archive):
     ask(archive, "answered well", shown=["r1"], probability=0.9)
     ask(archive, "hardly answered", shown=["r2"], probability=0.2)
     ask(archive, "nobody knows", shown=["r3"])
@@ -51,7 +51,7 @@ def test_what_was_found_is_no_gap_unless_it_was_improbable(archive):
     assert titles(find_gaps(archive, min_probability=0.5)) == ["hardly answered"]
 
 
-def test_ignored_stays_ignored_also_after_a_purge_and_in_other_words(archive):
+def test_an_ignored_gap_stays_ignored_after_a_purge_and_in_other_words(archive):
     ask(archive, "Where can I park my boat?", "boat parking", "chess club")
     ignore_gap(archive, find_gaps(archive)[0], "kim")
     assert titles(find_gaps(archive)) == ["chess club"]
@@ -87,13 +87,13 @@ def test_the_command(archive):
     assert "boat" in cli("--restore", boats["id"])
 
 
-def test_finding_gaps_again_waits_for_what_it_took_but_not_for_what_is_ignored(archive, monkeypatch):
+def test_the_cache_limits_the_time_spent_but_ignored_gaps_count_at_once(archive, monkeypatch):
     ask(archive, "Where can I park my boat?", "chess club")
-    latest, clock = GapCache(), iter([0.0, 1.0, 10.0, 25.0, 25.5, 26.0, 26.5])
+    cache, clock = GapCache(), iter([0.0, 1.0, 10.0, 25.0, 25.5, 26.0, 26.5])
     monkeypatch.setattr("askalike.moderation.gaps.time.monotonic", lambda: next(clock))
-    assert len(latest.get(archive)) == 2  # a second long, so for twenty it is not found again
+    assert len(cache.get(archive)) == 2  # this took a second, so the next twenty it is not done again
     ask(archive, "Who mends clocks?")
-    assert len(latest.get(archive)) == 2
-    assert len(latest.get(archive)) == 3
+    assert len(cache.get(archive)) == 2
+    assert len(cache.get(archive)) == 3
     ignore_gap(archive, find_gaps(archive)[0])
-    assert len(latest.get(archive)) == 2
+    assert len(cache.get(archive)) == 2

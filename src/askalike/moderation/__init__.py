@@ -1,1 +1,1 @@
-"""Keeping an archive in order: what scores mean, when to be silent, which questions are one."""
+"""Keeping an archive in order: duplicates to merge, gaps to fill, tags to add."""

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from askalike.errors import ArchiveError
-from askalike.moderation.grouping import cluster_pairs
-from askalike.moderation.neighbours import PairProbabilities
+from askalike.moderation.pairs import PairProbabilities, cluster_pairs
 from askalike.store.archive import Archive
 from askalike.store.query_log import (
     UnhelpedQuery,
@@ -23,23 +22,23 @@ from askalike.store.query_log import (
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 
 MIN_COSINE = 0.5
-"""Phrasings are one where the cosine of their words, the rarer the heavier, is as high."""
+"""The cosine of their words, weighted by rarity, from which two phrasings are linked."""
 MAX_COMPARED = 2_000
-"""So many of the most frequent phrasings are compared with each other; the others stand alone."""
+"""The number of phrasings, the most frequent first, that are compared with each other; the others stand alone."""
 MAX_PHRASINGS_PER_WORD = 200
-"""A word of more phrasings than this brings no two of them together by itself."""
+"""The number of phrasings with a word above which the word alone does not make two of them be compared."""
 MAX_EXAMPLES = 5
 MAX_TIME_SHARE = 0.05
-"""Of the time, what `Latest` takes at most."""
+"""The share of time that GapCache spends on finding gaps."""
 
 
 class GapNotFoundError(ArchiveError):
-    """Nothing that was asked is in such a gap."""
+    """No phrasing is in a gap with the id."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhrasingFrequency:
-    """A question as people put it, and how often."""
+    """A phrasing of a question, and how often it was asked."""
 
     title: str
     times: int
@@ -47,10 +46,11 @@ class PhrasingFrequency:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A cluster of questions asked in vain: its most frequent phrasing, how often it was asked in all, and when last.
+    """A cluster of queries without a helpful hit.
 
-    `why`: how often `nothing` was found, `none_of_these` helped, or it was `posted_anyway`.
-    `members`: a digest of each phrasing's words, which name the gap; `id` is the first.
+    title: the most frequent phrasing. times: how often all phrasings were asked. last_asked_at: ISO 8601 in UTC.
+    why: how often no hit was found (`nothing`), helped (`none_of_these`), or a question was `posted_anyway`.
+    members: a digest of the words of each phrasing; `id` is the first of them.
     """
 
     id: str
@@ -65,7 +65,7 @@ class Gap:
 
 @dataclass(slots=True)
 class _PhrasingGroup:
-    """The same words, however they were put."""
+    """All phrasings with the same words."""
 
     titles: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -80,107 +80,117 @@ WordKey = tuple[str, ...]
 
 
 def find_gaps(archive: Archive, *, min_probability: float = 0.0, ignored: bool = False) -> list[Gap]:
-    """What was asked and found nothing as probable, or nothing that helped: the most frequent first, then the latest.
+    """Return the gaps, the most frequent first, ties by the latest query.
 
-    `ignored`: those that somebody wants to hear no more of, instead of the others. What comes into a cluster with one
-    of them is ignored, too.
+    min_probability: a query whose best hit is less probable counts, too. ignored: return the ignored gaps instead of
+    the others. A phrasing that joins a cluster with an ignored one is ignored, too.
     """
     return [gap for gap in _find_all_gaps(archive, min_probability) if gap.ignored == ignored]
 
 
 def get_gap(archive: Archive, id: str, *, min_probability: float = 0.0) -> Gap:
-    """The gap with that id, ignored or not; traffic may have given it another since. Raises NoGapError."""
-    found = next((gap for gap in _find_all_gaps(archive, min_probability) if id in gap.members), None)
-    if found is None:
+    """Return the gap with an id, ignored or not, also where later queries have given the gap another id.
+
+    Raises GapNotFoundError.
+    """
+    gap = next((gap for gap in _find_all_gaps(archive, min_probability) if id in gap.members), None)
+    if gap is None:
         raise GapNotFoundError(f"there is no gap {id!r}; it may have been deleted with the questions that were asked")
-    return found
+    return gap
 
 
 class GapCache:
-    """The gaps as they are, or were not long ago: finding them takes no more than a twentieth of the time.
+    """The gaps as they are, or as they recently were, so that finding them takes at most MAX_TIME_SHARE of the time.
 
-    What somebody ignores, or wants to hear of again, counts at once. For one thread.
+    Gaps that are ignored or restored count at once. For one thread.
     """
 
     def __init__(self) -> None:
         self._gaps: list[Gap] = []
-        self._ignored_state: object = None
+        self._ignored_version: object = None
         self._fresh_until = 0.0
 
     def get(self, archive: Archive, *, ignored: bool = False) -> list[Gap]:
-        """See `gaps`."""
-        told = ignored_phrasings_version(archive)
+        """Return the gaps; see `find_gaps`."""
+        ignored_version = ignored_phrasings_version(archive)
         started = time.monotonic()
-        if told != self._ignored_state or started >= self._fresh_until:
-            self._gaps, self._ignored_state = _find_all_gaps(archive, 0.0), told
+        if ignored_version != self._ignored_version or started >= self._fresh_until:
+            self._gaps, self._ignored_version = _find_all_gaps(archive, 0.0), ignored_version
             self._fresh_until = started + (time.monotonic() - started) / MAX_TIME_SHARE
         return [gap for gap in self._gaps if gap.ignored == ignored]
 
 
 def ignore_gap(archive: Archive, gap: Gap, ignored_by: str = "") -> None:
-    """Leaves a gap out from now on. Kept are digests of its words, not the texts."""
+    """Leave a gap out from now on. Only digests of its words are stored, not its texts."""
     ignore_phrasings(archive, gap.members, ignored_by)
 
 
 def restore_gap(archive: Archive, gap: Gap) -> None:
-    """Shows a gap again that was ignored."""
+    """Stop ignoring a gap."""
     restore_phrasings(archive, gap.members)
 
 
 def _find_all_gaps(archive: Archive, min_probability: float) -> list[Gap]:
-    """All gaps, the most frequent first."""
-    asked = _group_by_words(read_unhelped_queries(archive, min_probability), _build_word_extractor(archive))
-    told = ignored_phrasings(archive)
-    found = sorted((_build_gap(members, asked, told) for members in _cluster_phrasings(asked)), key=lambda gap: gap.id)
-    found.sort(key=lambda gap: (gap.times, gap.last_asked_at), reverse=True)
-    return found
+    groups = _group_by_words(read_unhelped_queries(archive, min_probability), _build_word_extractor(archive))
+    ignored = ignored_phrasings(archive)
+    gaps = sorted(
+        (_build_gap(members, groups, ignored) for members in _cluster_phrasings(groups)), key=lambda gap: gap.id
+    )
+    gaps.sort(key=lambda gap: (gap.times, gap.last_asked_at), reverse=True)
+    return gaps
 
 
 def _build_word_extractor(archive: Archive) -> Callable[[str], WordKey]:
-    """From a title to its words: stems without function words, sorted, each once; all words where that leaves none."""
+    """Return a function from a title to the sorted set of its stems.
+
+    Stop words are left out, unless the title has no other words.
+    """
     language = archive.view().language
-    telling, all_words = Analyzer(AnalyzerSettings(stop_words=True)), Analyzer()
+    content_words, all_words = Analyzer(AnalyzerSettings(stop_words=True)), Analyzer()
 
-    def read(title: str) -> WordKey:
-        found = telling.analyze(title, language) or all_words.analyze(title, language) or [title.strip()]
-        return tuple(sorted(set(found)))
+    def extract(title: str) -> WordKey:
+        words = content_words.analyze(title, language) or all_words.analyze(title, language) or [title.strip()]
+        return tuple(sorted(set(words)))
 
-    return read
+    return extract
 
 
 def _group_by_words(
     unhelped_queries: Iterable[UnhelpedQuery], extract_words: Callable[[str], WordKey]
 ) -> dict[WordKey, _PhrasingGroup]:
-    asked: dict[WordKey, _PhrasingGroup] = defaultdict(_PhrasingGroup)
-    for title, at, why in unhelped_queries:
-        same = asked[extract_words(title)]
-        same.titles[title.strip()] += 1
-        same.reasons[why] += 1
-        same.last_asked_at = max(same.last_asked_at, at)
-    return dict(asked)
+    groups: dict[WordKey, _PhrasingGroup] = defaultdict(_PhrasingGroup)
+    for title, asked_at, reason in unhelped_queries:
+        group = groups[extract_words(title)]
+        group.titles[title.strip()] += 1
+        group.reasons[reason] += 1
+        group.last_asked_at = max(group.last_asked_at, asked_at)
+    return dict(groups)
 
 
-def _cluster_phrasings(phrasing_groups: Mapping[WordKey, _PhrasingGroup]) -> list[list[WordKey]]:
-    """Phrasings that are alike, the most frequent first; every other one by itself."""
-    order = sorted(phrasing_groups, key=lambda words: (-phrasing_groups[words].times, words))
-    names = {words: f"{place:08}" for place, words in enumerate(order)}
-    joined = cluster_pairs(_similar_pairs(order[:MAX_COMPARED], names), MIN_COSINE)
-    together = [[order[int(name)] for name in sorted(group)] for group in joined]
-    taken = {words for cluster in together for words in cluster}
-    return together + [[words] for words in order if words not in taken]
+def _cluster_phrasings(groups: Mapping[WordKey, _PhrasingGroup]) -> list[list[WordKey]]:
+    """Return clusters of similar phrasings, the most frequent first in each; all others stand alone."""
+    order = sorted(groups, key=lambda words: (-groups[words].times, words))
+    ids = {words: f"{position:08}" for position, words in enumerate(order)}
+    id_clusters = cluster_pairs(_similar_pairs(order[:MAX_COMPARED], ids), MIN_COSINE)
+    clusters = [[order[int(id)] for id in sorted(members)] for members in id_clusters]
+    clustered = {words for cluster in clusters for words in cluster}
+    return clusters + [[words] for words in order if words not in clustered]
 
 
 def _similar_pairs(phrasings: Sequence[WordKey], ids: Mapping[WordKey, str]) -> PairProbabilities:
-    """The pairs with a word in common that is not too common, and the cosine of their words' weights."""
-    having: dict[str, list[WordKey]] = defaultdict(list)
+    """Return the cosine of the words of each pair of phrasings that share a word that is not too frequent.
+
+    A word weighs the square of log(1 + phrasings / phrasings with the word).
+    """
+    phrasings_with: dict[str, list[WordKey]] = defaultdict(list)
     for words in phrasings:
         for word in words:
-            having[word].append(words)
-    weight = {word: math.log(1 + len(phrasings) / len(having[word])) ** 2 for word in having}
+            phrasings_with[word].append(words)
+    weight = {word: math.log(1 + len(phrasings) / len(phrasings_with[word])) ** 2 for word in phrasings_with}
     length = {words: math.sqrt(sum(weight[word] for word in words)) for words in phrasings}
     pairs: PairProbabilities = {}
-    for own in having.values():
-        for one, other in combinations(own, 2) if len(own) <= MAX_PHRASINGS_PER_WORD else ():
+    for candidates in phrasings_with.values():
+        for one, other in combinations(candidates, 2) if len(candidates) <= MAX_PHRASINGS_PER_WORD else ():
             pair = (ids[one], ids[other])
             if pair not in pairs:
                 shared = sum(weight[word] for word in set(one) & set(other))
@@ -188,21 +198,18 @@ def _similar_pairs(phrasings: Sequence[WordKey], ids: Mapping[WordKey, str]) -> 
     return pairs
 
 
-def _build_gap(
-    members: Sequence[WordKey], phrasing_groups: Mapping[WordKey, _PhrasingGroup], ignored_digests: set[str]
-) -> Gap:
+def _build_gap(members: Sequence[WordKey], groups: Mapping[WordKey, _PhrasingGroup], ignored: set[str]) -> Gap:
     digests = tuple(map(_digest, members))
-    own = [phrasing_groups[words] for words in members]
-    titles = sum((a.titles for a in own), Counter[str]())
-    examples = [PhrasingFrequency(title, times) for title, times in titles.most_common(MAX_EXAMPLES)]
+    member_groups = [groups[words] for words in members]
+    titles = sum((group.titles for group in member_groups), Counter[str]())
     return Gap(
         id=digests[0],
-        title=own[0].titles.most_common(1)[0][0],
+        title=member_groups[0].titles.most_common(1)[0][0],
         times=titles.total(),
-        last_asked_at=max(a.last_asked_at for a in own),
-        why=dict(sum((a.reasons for a in own), Counter[str]())),
-        examples=examples,
-        ignored=not ignored_digests.isdisjoint(digests),
+        last_asked_at=max(group.last_asked_at for group in member_groups),
+        why=dict(sum((group.reasons for group in member_groups), Counter[str]())),
+        examples=[PhrasingFrequency(title, times) for title, times in titles.most_common(MAX_EXAMPLES)],
+        ignored=not ignored.isdisjoint(digests),
         members=digests,
     )
 

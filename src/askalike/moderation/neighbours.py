@@ -1,4 +1,4 @@
-"""Each question's nearest others with their probabilities, kept in a file as they are found, so that it can go on."""
+"""The nearest neighbours of all questions of an archive, saved while they are computed so that it can be resumed."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from askalike.calibration.calibration import Calibration
-from askalike.calibration.curves import estimate_prevalence, shift_prior
+from askalike.calibration.curves import estimate_prevalence
 from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.samples import QueryHits, load_hits, retrieve_hits
 from askalike.errors import InputError
 from askalike.iteration import chunks
+from askalike.moderation.pairs import MIN_PROBABILITY, PairProbabilities, combine_links, link_hits
 from askalike.rankers import Ranker, open_current
 from askalike.store.archive import Archive
 from askalike.store.view import View
@@ -23,11 +24,6 @@ from askalike.types import Progress, Question
 A = TypeVar("A")
 B = TypeVar("B")
 BATCH_SIZE = 1_024
-NeighbourLink = tuple[str, str, float]
-MIN_PROBABILITY = 0.05
-"""Pairs of a lower probability are not kept."""
-PairProbabilities = dict[tuple[str, str], float]
-"""(an id, a greater id) → the probability that both ask the same."""
 
 
 def find_neighbours(
@@ -37,41 +33,40 @@ def find_neighbours(
     path: Path,
     progress: Progress | None = None,
 ) -> tuple[PairProbabilities, float]:
-    """The pairs of questions where one finds the other, and the share of questions whose first hit asks the same.
+    """Return the pairs of questions where one finds the other, and the share of questions that have a duplicate.
 
-    A calibration is made on questions that have a duplicate; most have none. So that share is estimated from all first
-    hits, and the probabilities are carried over to it. Where each finds the other, the mean counts.
+    A calibration is made on questions that have a duplicate; most have none. So that share is estimated from the first
+    hits of all questions, and the probabilities of the pairs are shifted to it.
 
-    `path` is a file of JSON lines, one a batch of questions: a call that was interrupted goes on after its last whole
-    line, as long as archive and calibration are the same. Memory grows with the pairs, not with the texts.
+    `path` is a file of JSON lines, one for each batch of questions: a call that was interrupted is resumed after its
+    last whole line, as long as archive and calibration are the same. Memory grows with the pairs, not with the texts.
     Raises InputError where the file cannot be written.
     """
     view = archive.view()
-    head = {"change": view.change, "calibration": calibration.model_dump(mode="json")}
-    lines = _read_finished_lines(path, head)
+    header = {"change": view.change, "calibration": calibration.model_dump(mode="json")}
+    lines = _read_finished_lines(path, header)
     searcher = open_current(ranker, view)
     features, n = HitFeatureExtractor(view.language), len(view)
     try:
-        path.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines)), encoding="utf-8")
+        path.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)), encoding="utf-8")
         with open(path, "a", encoding="utf-8") as file:
             batches = _read_batches(view, lines[-1][0] if lines else 0, calibration.has_bodies)
-            for batch, found in _prefetch(lambda batch: retrieve_hits(searcher, batch.queries), batches):
-                lines.append([batch.last_docid, *_find_links(calibration, features, batch, load_hits(found))])
+            for batch, session in _prefetch(lambda batch: retrieve_hits(searcher, batch.queries), batches):
+                lines.append([batch.last_docid, *_find_links(calibration, features, batch, load_hits(session))])
                 file.write(json.dumps(lines[-1]) + "\n")
                 file.flush()
                 if progress:
                     progress(min(len(lines) * BATCH_SIZE, n), n)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a place that can be written to") from None
-    best = np.array([p for _, _, first in lines for p in first], np.float64)
-    share = estimate_prevalence(best, calibration.base_rate)
-    pairs = _merge_links(link for _, links, _ in lines for link in links)
-    told = shift_prior(np.array(list(pairs.values()), np.float64), calibration.base_rate, share)
-    return dict(zip(pairs, told.tolist(), strict=True)), share
+    first_probabilities = np.array([p for _, _, first in lines for p in first], np.float64)
+    duplicate_rate = estimate_prevalence(first_probabilities, calibration.base_rate)
+    links = (link for _, links, _ in lines for link in links)
+    return combine_links(links, calibration, duplicate_rate), duplicate_rate
 
 
 def _read_finished_lines(path: Path, header: Any) -> list[Any]:
-    """The whole lines that a call with the same head has left behind."""
+    """Return the whole lines after the header of an interrupted call; none where the header is another."""
     if not path.is_file():
         return []
     lines = [_parse_line(line) for line in path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]]
@@ -86,46 +81,40 @@ def _parse_line(line: str) -> Any:
 
 
 class _Batch(NamedTuple):
-    """Questions, and the number of the last of them."""
+    """Questions by id, and the docid of the last of them."""
 
     queries: Mapping[str, Question]
     last_docid: int
 
 
 def _read_batches(view: View, after_docid: int, with_bodies: bool) -> Iterator[_Batch]:
-    """The questions with greater numbers, so many at a time, asked as those that the calibration is of."""
+    """Yield the questions with greater docids in batches, with bodies where the calibration's queries have some."""
     for batch in chunks(((n, q) for n, q in view.questions() if n > after_docid), BATCH_SIZE):
         yield _Batch({q.id: q if with_bodies else replace(q, body="") for _, q in batch}, batch[-1][0])
 
 
 def _prefetch(function: Callable[[A], B], items: Iterable[A]) -> Iterator[tuple[A, B]]:
-    """Each item with what is done with it; the next one is begun meanwhile, in a thread."""
+    """Yield each item with the function's result; the next result is computed in a thread meanwhile."""
     with ThreadPoolExecutor(1) as pool:
-        begun: tuple[A, Future[B]] | None = None
+        current: tuple[A, Future[B]] | None = None
         for item in items:
             following = item, pool.submit(function, item)
-            if begun:
-                yield begun[0], begun[1].result()
-            begun = following
-        if begun:
-            yield begun[0], begun[1].result()
+            if current:
+                yield current[0], current[1].result()
+            current = following
+        if current:
+            yield current[0], current[1].result()
 
 
 def _find_links(
     calibration: Calibration, feature_extractor: HitFeatureExtractor, batch: _Batch, hits: Iterable[QueryHits]
-) -> tuple[list[NeighbourLink], list[float]]:
-    """Who finds whom, and each first hit's probability."""
-    links: list[NeighbourLink] = []
+) -> tuple[list[tuple[str, str, float]], list[float]]:
+    """Return the links of at least MIN_PROBABILITY as `combine_links` takes them, and each first hit's probability."""
+    probable: list[tuple[str, str, float]] = []
     first: list[float] = []
     for one in hits:
-        told = calibration.curve_probabilities(one.compute_features(feature_extractor, batch.queries)).tolist()
-        first += told[:1]
-        links += [(one.query_id, hit.id, p) for hit, p in zip(one.documents, told, strict=True) if p >= MIN_PROBABILITY]
-    return links, first
-
-
-def _merge_links(links: Iterable[NeighbourLink]) -> PairProbabilities:
-    ways: dict[tuple[str, str], list[float]] = {}
-    for one, other, probability in links:
-        ways.setdefault((min(one, other), max(one, other)), []).append(probability)
-    return {pair: sum(told) / len(told) for pair, told in ways.items()}
+        ids = [hit.id for hit in one.documents]
+        links = link_hits(calibration, one.query_id, ids, one.compute_features(feature_extractor, batch.queries))
+        first += [link.probability for link in links[:1]]
+        probable += [link[:3] for link in links if link.probability >= MIN_PROBABILITY]
+    return probable, first

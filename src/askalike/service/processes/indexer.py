@@ -11,7 +11,7 @@ from pathlib import Path
 
 from askalike.calibration.calibration import calibration_version
 from askalike.errors import AskalikeError, IndexBusyError
-from askalike.moderation.duplicate_finder import Proposer
+from askalike.moderation.proposer import Proposer
 from askalike.service.processes.builder import IndexBuilder
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import resolve_ranker

@@ -1,0 +1,148 @@
+"""Proposing likely duplicates in small steps: which ones, in which order, and that a scan can be resumed."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from askalike import rankers
+from askalike.moderation import proposer as proposer_module
+from askalike.moderation.neighbours import find_neighbours
+from askalike.moderation.pairs import pair_key
+from askalike.moderation.proposer import Proposer
+from askalike.store.archive import Archive
+from askalike.store.candidate_pairs import decide_proposal, pending_proposals
+from calibration.riverside import DEFAULT_RANKER, ask_again, riverside
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Riverside, without a calibration, with twenty of its questions asked again."""
+    with Archive.open(riverside(tmp_path / "riverside")) as archive:
+        ask_again(archive)
+        yield archive
+
+
+@pytest.fixture
+def calibrated(calibrated_riverside, tmp_path):
+    """Riverside, with a calibration, with twenty of its questions asked again."""
+    with Archive.open(shutil.copytree(calibrated_riverside, tmp_path / "calibrated")) as archive:
+        ask_again(archive)
+        yield archive
+
+
+def create_proposer(archive, name=DEFAULT_RANKER):
+    ranker = rankers.create(name)
+    ranker.build(archive.view())
+    return Proposer(archive, ranker)
+
+
+def finish(proposer):
+    """Take all steps and return their number."""
+    n_steps = 0
+    while proposer.step():
+        n_steps += 1
+    return n_steps
+
+
+def proposed_pairs(archive):
+    return [(p.question, p.other) for p in pending_proposals(archive, 10_000)]
+
+
+def count_repeated(proposals):
+    """The number of pairs of a question and itself asked again."""
+    repeated = [{f"r{n:03}", f"again-r{n:03}"} for n in range(1, 21)]
+    return sum({p.question, p.other} in repeated for p in proposals)
+
+
+def test_repeated_questions_are_proposed_with_their_probability(calibrated):
+    proposer = create_proposer(calibrated)
+    assert finish(proposer) >= (len(calibrated.view()) + 244) / proposer_module.BATCH_SIZE
+    proposals = pending_proposals(calibrated, 10_000)
+    probabilities = [p.probability for p in proposals]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert min(probabilities) >= proposer_module.MIN_PROBABILITY
+    pairs, duplicate_rate = find_neighbours(
+        calibrated, proposer._ranker, proposer._calibration, calibrated.path / "pairs.part"
+    )
+    of_neighbours = [pairs[pair_key(p.question, p.other)] for p in proposals]
+    assert proposer._scan.duplicate_rate >= duplicate_rate - 1e-9
+    assert all(ours >= theirs - 1e-9 for ours, theirs in zip(probabilities, of_neighbours, strict=True))
+    assert count_repeated(proposals) >= 14
+    linked = {frozenset((link.source, link.target)) for link in calibrated.view().links()}
+    assert not linked & {frozenset(pair) for pair in proposed_pairs(calibrated)}
+    assert not proposer.step()
+
+
+def test_an_estimate_of_0_does_not_silence_it(calibrated, monkeypatch):
+    monkeypatch.setattr(proposer_module, "estimate_prevalence", lambda probabilities, base_rate: 1e-6)
+    proposer = create_proposer(calibrated)
+    finish(proposer)
+    assert proposer._scan.duplicate_rate > 0.05  # 39 duplicate links among 264 questions
+    assert pending_proposals(calibrated)
+
+
+def test_without_a_calibration_first_hits_are_proposed_by_score(archive):
+    finish(create_proposer(archive))
+    proposals = pending_proposals(archive, 10_000)
+    assert {p.probability for p in proposals} == {None}
+    scores = [p.score for p in proposals]
+    assert scores == sorted(scores, reverse=True)
+    assert count_repeated(proposals) >= 14
+
+
+def test_the_newest_are_scanned_first_and_new_ones_before_the_backlog(archive):
+    proposer = create_proposer(archive)
+    proposer.step()
+    assert any("again-r020" in pair for pair in proposed_pairs(archive))
+    question = archive.view().get_questions(["r013"])["r013"]
+    archive.upsert([replace(question, id="new", title=f"{question.title} Please help!", rephrasings=())])
+    proposer._ranker.build(archive.view())
+    proposer.step()
+    assert ("new", "r013") in proposed_pairs(archive)
+
+
+def test_an_interrupted_scan_is_resumed(archive, tmp_path):
+    n_steps = finish(create_proposer(archive))
+    with Archive.open(riverside(tmp_path / "other")) as other:
+        ask_again(other)
+        interrupted = create_proposer(other)
+        for _ in range(10):
+            interrupted.step()
+        assert finish(create_proposer(other)) == n_steps - 10
+        assert sorted(proposed_pairs(other)) == sorted(proposed_pairs(archive))
+        assert finish(create_proposer(other)) == 0
+
+
+def test_another_ranker_scans_again_and_decisions_stay(archive):
+    finish(create_proposer(archive))
+    rejected = pending_proposals(archive)[0]
+    decide_proposal(archive, rejected.id, "reject")
+    assert finish(create_proposer(archive, "bm25")) > 10
+    assert {p.model for p in pending_proposals(archive, 10_000)} == {"bm25"}
+    assert {rejected.question, rejected.other} not in [set(pair) for pair in proposed_pairs(archive)]
+
+
+def test_many_new_questions_join_the_backlog(archive, monkeypatch):
+    monkeypatch.setattr(proposer_module, "MAX_NEW_QUESTIONS", 5)
+    proposer = create_proposer(archive)
+    finish(proposer)
+    questions = [question for _, question in archive.view().questions()][:10]
+    archive.upsert(replace(q, id=f"more-{q.id}", title=f"{q.title} Thank you!", rephrasings=()) for q in questions)
+    proposer._ranker.build(archive.view())
+    assert finish(proposer) > 50
+    assert any(id.startswith("more-") for pair in proposed_pairs(archive) for id in pair)
+
+
+def test_a_question_deleted_during_a_scan_does_no_harm(archive):
+    proposer = create_proposer(archive)
+    deleted = {f"again-r{n:03}" for n in range(1, 11)}
+    archive.delete(sorted(deleted))
+    finish(proposer)
+    assert not {id for pair in proposed_pairs(archive) for id in pair} & deleted
+
+
+def test_only_the_most_certain_proposals_stay_open(archive, monkeypatch):
+    monkeypatch.setattr(proposer_module, "MAX_PROPOSALS", 7)
+    finish(create_proposer(archive))
+    assert len(pending_proposals(archive, 100)) == 7
