@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from outcomes import TWO, outcome_of
 
-from askalike.experiments import report
 from askalike.experiments.outcome import ExperimentResult
-from askalike.experiments.report import render_report, select_pairs, write_report
-from askalike.experiments.reporting import cards, results
-from askalike.experiments.reporting.measured import collect_ranks
+from askalike.experiments.reporting import cards, headline, report
+from askalike.experiments.reporting.ranks import collect_ranks
+from askalike.experiments.reporting.report import render_report, select_pairs, write_report
 from askalike.readers import import_archive
 from askalike.store.archive import Archive
 from askalike.types import Question
@@ -78,7 +77,7 @@ def test_the_page_is_well_formed_and_asks_nothing_of_the_network(html: str) -> N
 
 
 def test_it_holds_what_a_report_must(html: str, outcome: ExperimentResult) -> None:
-    best = results.headline_rows(outcome)[results.order_systems(outcome)[0]]
+    best = headline.headline_rows(outcome)[headline.order_systems(outcome)[0]]
     for said in (f"{best.values[0].mean:.4f}", "Accuracy@k", "The typing curve", "query by query", "n = 80 queries",
                  "Scores of duplicates and others", "Differences we know of", "another &lt;year&gt;", "ule trec_eval",
                  "Twenty queries", "askalike experiment", "wall time s", "± ",
@@ -134,7 +133,7 @@ def test_the_browser_is_limited_and_says_so(outcome: ExperimentResult, monkeypat
 
 
 def test_the_paper_beside_ours(outcome: ExperimentResult) -> None:
-    beside = results.compare_with_paper(outcome)
+    beside = headline.compare_with_paper(outcome)
     assert [(b.label, b.measure, b.paper) for b in beside] == [("bm25", "Success@1", 0.5), ("chance", "AP", 0.6)]
     assert beside[0].baseline == "–"
     assert beside[0].difference == pytest.approx(beside[0].ours - 0.5)
@@ -149,6 +148,9 @@ def test_pairs_are_the_best_two_and_each_against_the_first() -> None:
 
 
 def test_plots_are_imported_only_for_a_report() -> None:
-    script = "import sys, askalike.experiments.report, askalike.experiments.reporting.compared; print(*sys.modules)"
+    script = (
+        "import sys, askalike.experiments.reporting.report, askalike.experiments.reporting.comparison_formats;"
+        "print(*sys.modules)"
+    )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"matplotlib", "jinja2"} & set(loaded)

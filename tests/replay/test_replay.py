@@ -10,9 +10,8 @@ from askalike import rankers, registry
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.rankers.lexical import LexicalRanker
-from askalike.replay import folder as replay_folder
 from askalike.replay.replay import replay, select_queries, wilson_interval
-from askalike.replay.timeline import quarter_name, replay_periods
+from askalike.replay.report import quarter_name, replay_periods, write_replay
 from askalike.store import Archive
 from askalike.types import Link, Question
 
@@ -153,7 +152,7 @@ def test_quarters_are_joined_until_there_is_enough(forum):
 
 def test_the_folder_holds_results_runs_judgements_and_a_plot(forum, tmp_path):
     result = replay(forum, {"bm25": {}, "tfidf": {}}, "2012-03-01")
-    written = replay_folder.write_replay(result, tmp_path / "out" / "folder")
+    written = write_replay(result, tmp_path / "out" / "folder")
     assert [p.name for p in written] == ["replay.json", "replay.svg", "qrels.txt", "run-bm25.trec", "run-tfidf.trec"]
     told = json.loads(written[0].read_text())
     assert told["rankers"][0]["found"] == result.results[0].n_found
@@ -164,5 +163,5 @@ def test_the_folder_holds_results_runs_judgements_and_a_plot(forum, tmp_path):
     assert read_qrels(written[2]) == result.selection.qrels
     assert list(read_run(written[3])) == [q for q in result.results[0].run if len(result.results[0].run[q])]
     before = written[1].read_bytes()
-    replay_folder.write_replay(result, tmp_path / "out" / "folder")
+    write_replay(result, tmp_path / "out" / "folder")
     assert written[1].read_bytes() == before

@@ -30,7 +30,7 @@ def compare(
 ) -> None:
     """Compare runs query by query: differences with intervals and p, and the queries that differ most."""
     from askalike.experiments.comparing import compare_runs
-    from askalike.experiments.reporting.compared import format_comparison
+    from askalike.experiments.reporting.comparison_formats import format_comparison
     from askalike.experiments.reporting.page import write_file
     from askalike.experiments.sources import declared_value, load_judgements, parse_sources
 

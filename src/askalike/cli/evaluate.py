@@ -20,7 +20,7 @@ from askalike.cli._progress import progress_bar
 from askalike.errors import SettingsError
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_text
-from askalike.experiments.measuring import DEFAULT_MEASURES, default_split, evaluate_files, evaluate_ranker
+from askalike.experiments.measuring import DEFAULT_MEASURES, evaluate_files, evaluate_ranker, evaluation_split
 from askalike.store.archive import Archive
 
 
@@ -58,7 +58,7 @@ def evaluate(
             print(f"askalike: {run}: {remark}", file=sys.stderr)
     elif directory and not run and not qrels:
         with Archive.open(directory) as archive, progress_bar("indexing") as report:
-            name = split_name or default_split(archive)
+            name = split_name or evaluation_split(archive)
             built = build_ranker(archive, ranker, settings, fields)
             announce_compilation()
             result = evaluate_ranker(archive, built, name, split_list(measures), rule=rule, k=k, progress=report)

@@ -11,9 +11,8 @@ from askalike.cli._progress import nested_progress_bars
 from askalike.config import parse_assignments
 from askalike.evaluation.tables import to_text
 from askalike.experiments.declaration import read_experiment
-from askalike.experiments.record import as_dict
 from askalike.experiments.run import run_experiment
-from askalike.experiments.summary import describe_findings, summary_table
+from askalike.experiments.summary import as_dict, describe_findings, summary_table
 
 
 def register(app: typer.Typer) -> None:

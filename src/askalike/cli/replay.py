@@ -17,8 +17,8 @@ from askalike.cli._options import (
 )
 from askalike.cli._output import print_json
 from askalike.cli._progress import progress_bar
-from askalike.replay.folder import write_replay
 from askalike.replay.replay import WORDING_REMARK, Replay, replay
+from askalike.replay.report import write_replay
 from askalike.store.archive import Archive
 
 

@@ -1,1 +1,1 @@
-"""Measuring rankers on archives."""
+"""Measuring rankers on archives: experiments, comparisons, grid search, trained models."""

@@ -1,4 +1,4 @@
-"""What is told of a system beside its ranking of answers: how far apart right and wrong ones are, what it writes."""
+"""Diagnostics of a system that ranks answers: how far apart right and wrong ones are, and what it writes."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -14,21 +14,21 @@ from askalike.rankers.dense import DenseRanker
 from askalike.types import Answer, Question, Split
 
 MARGIN = 10.0
-"""The paper's. Only Euclidean distances are held to it."""
+"""The margin of the triplet loss, which is that of the paper and suits Euclidean distances only."""
 SAMPLE_SIZE, SEED = 50, 0
 TRIPLET_LOSS, PERPLEXITY = "validation triplet loss", "perplexity"
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerDiagnostics:
-    """Name → value, and written answers: `question`, `written`, and the `right` one of the archive."""
+    """values: name → value. samples: written answers as `question`, `written`, and the archive's `right` answer."""
 
     values: Mapping[str, float] = field(default_factory=dict)
     samples: Sequence[Mapping[str, str]] = ()
 
 
 def diagnose_answers(ranker: Ranker, task: RankingTask, labels: Split, validation: Split | None) -> AnswerDiagnostics:
-    """Of a ranker that has learned: the triplet loss on a validation split, what it writes to measured queries."""
+    """Return the triplet loss of a fitted ranker on a validation split, and what it writes to the queries."""
     if task.kind != "answers" or not isinstance(ranker, DenseRanker):
         return AnswerDiagnostics()
     values: dict[str, float] = {}
@@ -38,30 +38,30 @@ def diagnose_answers(ranker: Ranker, task: RankingTask, labels: Split, validatio
 
 
 def triplet_loss(ranker: DenseRanker, task: RankingTask, labels: Split) -> float | None:
-    """The mean of [ρ(q, a+) − ρ(q, a−) + 10]+ over pairs of a query and a right answer; a− is any other, by lot.
+    """Return the mean of [ρ(q, a+) − ρ(q, a−) + 10]+ over pairs of a query and a right answer; a− is drawn.
 
     None where the ranker's vectors are not compared by Euclidean distance.
     """
     pairs = relevant_pairs(task, labels)
     answers = list({answer.id: answer for _, answer in pairs}.values())
     questions = ranker.encoder.encode([question for question, _ in pairs], "query").parts
-    found = ranker.encoder.encode(answers, "document").parts
+    documents = ranker.encoder.encode(answers, "document").parts
     if len(questions) != 1 or questions[0].metric != "euclidean" or len(answers) < 2:
         return None
-    places = {answer.id: place for place, answer in enumerate(answers)}
-    right = np.array([places[answer.id] for _, answer in pairs])
+    rows = {answer.id: row for row, answer in enumerate(answers)}
+    right = np.array([rows[answer.id] for _, answer in pairs])
     wrong = _sample_wrong_answers(
         right, [set(labels.qrels[question.id]) for question, _ in pairs], [a.id for a in answers]
     )
-    query, document = np.asarray(questions[0].values, np.float64), np.asarray(found[0].values, np.float64)
-    apart = _distance(query, document[right]) - _distance(query, document[wrong])
-    return float(np.maximum(apart + MARGIN, 0).mean())
+    query, document = np.asarray(questions[0].values, np.float64), np.asarray(documents[0].values, np.float64)
+    difference = _distance(query, document[right]) - _distance(query, document[wrong])
+    return float(np.maximum(difference + MARGIN, 0).mean())
 
 
 def relevant_pairs(task: RankingTask, labels: Split) -> list[tuple[Question, Answer]]:
-    """Each query with each of its right answers that are there."""
-    wanted = {id for grades in labels.qrels.values() for id, grade in grades.items() if grade > 0}
-    answers = task.documents.get_answers(wanted)
+    """Return each query with each of its right answers that the archive has."""
+    ids = {id for grades in labels.qrels.values() for id, grade in grades.items() if grade > 0}
+    answers = task.documents.get_answers(ids)
     return [
         (labels.queries[query], answers[id])
         for query, grades in labels.qrels.items()
@@ -77,19 +77,19 @@ def _distance(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[n
 def _sample_wrong_answers(
     relevant: NDArray[np.int64], relevant_ids: Sequence[set[str]], ids: Sequence[str]
 ) -> NDArray[np.int64]:
-    """For each pair an answer that is not right for its query, drawn with the seed; its own where all are right."""
-    chance = random.Random(SEED)
-    found = []
-    for own, known in zip(relevant.tolist(), relevant_ids, strict=True):
-        drawn = chance.sample(range(len(ids)), min(len(ids), len(known) + 1))
-        found.append(next((n for n in drawn if ids[n] not in known), own))
-    return np.array(found)
+    """Return for each pair an answer that is not right for its query, drawn with the seed; its own where all are."""
+    generator = random.Random(SEED)
+    wrong = []
+    for own, right_ids in zip(relevant.tolist(), relevant_ids, strict=True):
+        drawn = generator.sample(range(len(ids)), min(len(ids), len(right_ids) + 1))
+        wrong.append(next((n for n in drawn if ids[n] not in right_ids), own))
+    return np.array(wrong)
 
 
 def _diagnose_generation(
     ranker: DenseRanker, task: RankingTask, labels: Split, values: dict[str, float]
 ) -> AnswerDiagnostics:
-    """Perplexity on the measured pairs, and fifty written answers with how varied they are, if it writes."""
+    """Return the perplexity on the pairs, and fifty written answers with their variety, for a ranker that writes."""
     if not getattr(ranker.encoder, "can_write_answers", False):
         return AnswerDiagnostics(values)
     from askalike.answering.generate import Generator, distinct_n  # torch, which is loaded already
@@ -109,5 +109,5 @@ def _sample_dict(question: Question, written: str, right: Answer) -> dict[str, s
 
 
 def as_dict(diagnostics: AnswerDiagnostics) -> dict[str, Any]:
-    """For JSON."""
+    """Return the diagnostics for JSON."""
     return {"beside": dict(diagnostics.values), "samples": [dict(sample) for sample in diagnostics.samples]}

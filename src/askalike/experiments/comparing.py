@@ -1,4 +1,4 @@
-"""Compares runs: the tests by every measure, and the queries that differ most with what each system put first."""
+"""Compares runs: significance tests by every measure, and the queries that the systems differ most on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,12 +16,12 @@ from askalike.experiments.sources import RunJudgements, RunSource
 from askalike.types import Qrels, Run
 
 SHOWN_QUERIES = 5
-"""Queries that are shown of a pair."""
+"""The queries that are shown of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopHit:
-    """What one system put first for a query (None: it found nothing), and where it has the first relevant one."""
+    """One system's first document for a query (id None: it has none), and the rank of its first relevant one."""
 
     system: str
     value: float
@@ -45,7 +45,7 @@ class QueryContrast:
 
 @dataclass(frozen=True, slots=True)
 class PairContrasts:
-    """The queries that two systems differ most on, by the first measure."""
+    """The queries that two systems differ most on by the first measure."""
 
     first: str
     second: str
@@ -54,14 +54,14 @@ class PairContrasts:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """One comparison a measure, and the contrasts of every pair by the first. `remarks` go with the numbers."""
+    """One comparison a measure, the contrasts of every pair by the first measure, and remarks on the numbers."""
 
     comparisons: Sequence[Comparison]
     contrasts: Sequence[PairContrasts]
     remarks: Sequence[str]
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """Return everything, for JSON."""
         return {
             "comparisons": [comparison.as_dict() for comparison in self.comparisons],
             "contrasts": [asdict(contrasts) for contrasts in self.contrasts],
@@ -69,7 +69,7 @@ class RunComparison:
         }
 
     def pairs_table(self) -> ResultTable:
-        """Every pair by every measure."""
+        """Return every pair by every measure."""
         tables = [(c.measure, c.pairs_table()) for c in self.comparisons]
         rows = [(measure, *row) for measure, table in tables for row in table.rows]
         return ResultTable("Differences", ("measure", *tables[0][1].columns), rows)
@@ -83,7 +83,7 @@ def compare_runs(
     *,
     common_only: bool = False,
 ) -> RunComparison:
-    """Compares every pair of systems by every measure. A query without hits counts 0, as the rule says.
+    """Compare every pair of systems by every measure. A query without hits counts 0, as the rule says.
 
     common_only: only the queries that every run has. Single queries are shown as the first seed's run has them.
     Raises InputError for a bad run, and where nothing is in common; SettingsError for fewer than two systems.
@@ -93,18 +93,18 @@ def compare_runs(
     if not measures:
         raise SettingsError("compare: no measure is named; expected for instance AP, RR, P@5, Success@1")
     runs = {source.label: [(path, read_run(path)) for path in source.paths] for source in sources}
-    every = [(path, run) for of_label in runs.values() for path, run in of_label]
-    for path, run in every:
+    all_runs = [(path, run) for of_label in runs.values() for path, run in of_label]
+    for path, run in all_runs:
         if not any(query in judgements.qrels for query in run):
             raise InputError(f"{path}: none of its {len(run)} queries (such as {next(iter(run))!r}) is judged")
-    qrels = _common_qrels(judgements.qrels, [run for _, run in every]) if common_only else judgements.qrels
+    qrels = _common_qrels(judgements.qrels, [run for _, run in all_runs]) if common_only else judgements.qrels
     evaluations = {
         label: [evaluate(run, qrels, measures, rule) for _, run in of_label] for label, of_label in runs.items()
     }
     comparisons = [compare(evaluations, measure, max_differing=SHOWN_QUERIES) for measure in measures]
-    shown = _ContrastBuilder({label: of_label[0][1] for label, of_label in runs.items()}, qrels, rule)
-    remarks = _remarks(every, judgements.qrels, len(judgements.qrels) - len(qrels))
-    return RunComparison(comparisons, shown.contrasts(comparisons[0], judgements), remarks)
+    builder = _ContrastBuilder({label: of_label[0][1] for label, of_label in runs.items()}, qrels, rule)
+    remarks = _remarks(all_runs, judgements.qrels, len(judgements.qrels) - len(qrels))
+    return RunComparison(comparisons, builder.contrasts(comparisons[0], judgements), remarks)
 
 
 def _common_qrels(qrels: Qrels, runs: Sequence[Run]) -> Qrels:
@@ -115,15 +115,15 @@ def _common_qrels(qrels: Qrels, runs: Sequence[Run]) -> Qrels:
 
 
 def _remarks(labelled_runs: Sequence[tuple[Any, Run]], qrels: Qrels, n_excluded: int) -> list[str]:
-    """What of the runs does not count, and which of them lack queries."""
+    """Return what of the runs does not count, and which of them lack queries."""
     remarks = [f"{n_excluded} queries that not all runs have are left out"] if n_excluded else []
     for path, run in labelled_runs:
         unknown = [query for query in run if query not in qrels]
         if unknown:
             remarks.append(f"{path}: {len(unknown)} queries are not judged (such as {unknown[0]!r}) and do not count")
-        lacking = [query for query in qrels if query not in run]
-        if lacking and not n_excluded:
-            remarks.append(f"{path}: lacks {len(lacking)} judged queries (such as {lacking[0]!r}), which count 0")
+        missing = [query for query in qrels if query not in run]
+        if missing and not n_excluded:
+            remarks.append(f"{path}: lacks {len(missing)} judged queries (such as {missing[0]!r}), which count 0")
     return remarks
 
 
@@ -135,13 +135,13 @@ class _ContrastBuilder:
         self._ranks = {label: first_relevant_ranks(run, qrels, self._rule) for label, run in runs.items()}
 
     def contrasts(self, comparison: Comparison, judgements: RunJudgements) -> list[PairContrasts]:
-        """Every pair's queries that differ most, with their texts as far as the archive has them."""
+        """Return every pair's queries that differ most, with their texts as far as the archive has them."""
         shown = {d.query_id for pair in comparison.pairs for d in pair.differing}
         ids = [self._first_id(label, query) for label in self._runs for query in sorted(shown)]
         ids += [self._relevant_id(query) for query in sorted(shown)]
-        wanted = [id for id in ids if id]
-        place = judgements.archive
-        texts = load_texts(place, judgements.queries, wanted, judgements.kind) if place else ReportTexts()
+        texts = ReportTexts()
+        if judgements.archive:
+            texts = load_texts(judgements.archive, judgements.queries, filter(None, ids), judgements.kind)
         return [PairContrasts(pair.first, pair.second, self._query_contrasts(pair, texts)) for pair in comparison.pairs]
 
     def _query_contrasts(self, pair: SystemPair, texts: ReportTexts) -> list[QueryContrast]:

@@ -1,4 +1,4 @@
-"""From a TOML file to an experiment that can run: variables, changes to it, everything that is wrong at once."""
+"""An experiment's TOML file: read with its variables and changes, checked for all errors at once, and resolved."""
 
 import os
 import re
@@ -9,34 +9,60 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from askalike.config import describe_errors, format_path
+from askalike import rankers
+from askalike.config import describe_errors, format_path, validate_settings
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.measures import canonical_name
-from askalike.experiments import steps as joints
+from askalike.experiments.grid_search import tuning_grids
 from askalike.experiments.measuring import DEFAULT_MEASURES
-from askalike.experiments.settings import Experiment, PartitionSettings
+from askalike.experiments.settings import Experiment, PartitionSettings, SystemSettings
 from askalike.labels.splits import DocumentKind, load_split
+from askalike.labels.splitters import SPLITTERS
 from askalike.store.archive import Archive
 
 VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")
-"""`${NAME}` or `${NAME:-what it is where the environment has no NAME}`."""
+"""`${NAME}` or `${NAME:-DEFAULT}`, an environment variable and its default."""
 
 
 def read_experiment(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
-    """The experiment that a TOML file declares, `changes` (key, or `table.key` → value) made to it first.
+    """Return the experiment that a TOML file declares, with `changes` (key or `table.key` → value) made to it first.
 
-    Raises SettingsError with everything that is wrong, one line each with its path: keys, types, variables that are
-    not set, rankers and their settings, an archive or splits that are not there, measures of a paper not measured.
+    Raises SettingsError with all errors, one line each with its path: keys, types, variables that are not set, rankers
+    and their settings, a missing archive or split, a paper's values of measures that are not among the measures.
     """
     values: dict[str, Any] = {"title": path.stem, **_read_toml(path)}
     for key, value in (changes or {}).items():
         _set_value(values, key.split("."), value)
-    found: list[str] = []
-    values = _expand_variables(values, (), found)
-    experiment = _validate(values, found)
-    if experiment is None or found:
-        raise SettingsError(_format_errors(path, found))
+    errors: list[str] = []
+    values = _expand_variables(values, (), errors)
+    experiment = _validate(values, errors)
+    if experiment is None or errors:
+        raise SettingsError(_format_errors(path, errors))
     return experiment
+
+
+def resolve(experiment: Experiment, archive: Archive) -> Experiment:
+    """Return the experiment with the archive's full path, every default setting, and every value that is tried.
+
+    It runs the same way with a version that has other defaults, and from another folder.
+    """
+    systems = tuple(_resolve_system(experiment, system, archive) for system in experiment.system)
+    return experiment.model_copy(update={"archive": experiment.archive.expanduser().resolve(), "system": systems})
+
+
+def _resolve_system(experiment: Experiment, system: SystemSettings, archive: Archive) -> SystemSettings:
+    settings = experiment.ranker_settings(system)
+    grids = system.tune or ()
+    if grids is True:
+        tuned = tuning_grids(archive, system.ranker, settings)
+        grids = tuple({name: tuple(values) for name, values in grid.items()} for grid in tuned)
+    tried = {name for grid in grids for name in grid}
+    values = rankers.create(system.ranker, settings, archive.path).values
+    changes: dict[str, Any] = {"tune_measure": None}
+    if grids:
+        changes = {"tune": grids, "tune_measure": system.tune_measure or experiment.measures[0]}
+    fixed = {name: value for name, value in values.items() if name not in tried and value is not None}
+    return system.model_copy(update={"settings": fixed, **changes})
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -60,7 +86,7 @@ def _set_value(values: dict[str, Any], keys: list[str], value: Any) -> None:
 
 
 def _expand_variables(value: Any, path: tuple[str | int, ...], errors: list[str]) -> Any:
-    """The value with its variables replaced, in tables and lists too; those that are not set are noted."""
+    """Return the value with its variables replaced, also within tables and lists; add an error for each unset one."""
     if isinstance(value, Mapping):
         return {key: _expand_variables(inner, (*path, key), errors) for key, inner in value.items()}
     if isinstance(value, list):
@@ -78,7 +104,7 @@ def _expand_variable(match: re.Match[str], path: tuple[str | int, ...], errors: 
 
 
 def _validate(values: dict[str, Any], errors: list[str]) -> Experiment | None:
-    """The experiment, or None where a table or key is wrong; what is missing in the world is looked for either way."""
+    """Return the experiment, or None where a table or key is wrong. Add all errors, those of missing data included."""
     values = {"split": "test", "dev": "dev", "measures": list(DEFAULT_MEASURES), **values}
     try:
         experiment = Experiment.model_validate(values, context=_validation_context(values))
@@ -90,13 +116,13 @@ def _validate(values: dict[str, Any], errors: list[str]) -> Experiment | None:
 
 
 def _validation_context(values: Mapping[str, Any]) -> dict[str, Path]:
-    """What settings are judged with: the archive, whose models are rankers, where it is told."""
-    named = values.get("archive")
-    return {"archive": Path(named).expanduser()} if isinstance(named, str) and not VARIABLE.search(named) else {}
+    """Return the archive, if it is given: its trained models are rankers, too."""
+    path = values.get("archive")
+    return {"archive": Path(path).expanduser()} if isinstance(path, str) and not VARIABLE.search(path) else {}
 
 
 def _drop_invalid(values: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
-    """What is right of the values: no key, and no system, that an error is about, nor what cannot be told without."""
+    """Return the values without each key and system that an error is about, and without what depends on those."""
     wrong = {e["loc"][:2] for e in error.errors()}
     keys = {loc[0] for loc in wrong} - {"system"}
     if "partition" in keys:
@@ -107,7 +133,7 @@ def _drop_invalid(values: Mapping[str, Any], error: ValidationError) -> dict[str
 
 
 def _find_missing(values: Mapping[str, Any]) -> Iterator[str]:
-    """What the values name and is not there. They are right as far as they go; what was wrong is left out."""
+    """Yield an error for each thing that valid values name and that does not exist."""
     for i, system in enumerate(values["system"]):
         for name in system.get("paper", {}):
             if "measures" in values and canonical_name(name) not in map(canonical_name, values["measures"]):
@@ -130,18 +156,24 @@ def _find_missing_data(values: Mapping[str, Any], keys: Sequence[str]) -> Iterat
                 f"archive: {archive.path} holds {len(groups)} groups ({', '.join(groups[:3])}, …), each to be ranked "
                 "within itself; import one alone, or measure their macro average with: askalike evaluate"
             )
+        parts: set[str] = set()
         try:
-            made = (
-                joints.split_names(PartitionSettings.model_validate(values["partition"]))
-                if "partition" in values
-                else set()
-            )
+            if "partition" in values:
+                parts = _part_names(PartitionSettings.model_validate(values["partition"]))
         except SettingsError as error:
             yield f"partition: {error}"
             return
         for key in keys:
-            if key in values and values[key] not in made:
+            if key in values and values[key] not in parts:
                 yield from _check_split(archive, key, values[key], values.get("task", "questions"))
+
+
+def _part_names(partition: PartitionSettings) -> set[str]:
+    """Return the names of the splits that a partition makes. Raises SettingsError where its settings are wrong."""
+    if partition.by not in SPLITTERS:
+        raise SettingsError(f"a split cannot be cut by {partition.by!r}; it can by: {', '.join(SPLITTERS)}")
+    splitter = validate_settings(SPLITTERS[partition.by], partition.settings, f"cut by {partition.by}")
+    return {f"{partition.name or partition.by}/{part}" for part in splitter.part_names}
 
 
 def _check_split(archive: Archive, key: str, name: str, kind: DocumentKind) -> Iterator[str]:

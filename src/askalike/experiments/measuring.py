@@ -1,4 +1,4 @@
-"""How well a ranker finds what an archive's labels say: the archive's splits, its ranker, one evaluation."""
+"""The evaluation of a ranker on an archive's labels, and the defaults: splits, measures, depth."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,8 +25,8 @@ DEFAULT_DEPTH = 100
 """How deep a measure without a cut-off looks."""
 
 
-def default_split(archive: Archive) -> str:
-    """test where there is one, else the first split that has labels. Raises ArchiveError where none has."""
+def evaluation_split(archive: Archive) -> str:
+    """Return the split to evaluate on where none is named: test, else the first. Raises ArchiveError without labels."""
     if name := splits.default_split(archive, "test", include_parts=True):
         return name
     raise ArchiveError(
@@ -36,27 +36,27 @@ def default_split(archive: Archive) -> str:
 
 
 def tuning_splits(archive: Archive, dev: str | None = None, test: str | None = None) -> tuple[str, str | None]:
-    """The names of the split that chooses settings and of the one that measures them, given ones first.
+    """Return the names of the split that chooses settings and of the one that measures them; None without one.
 
-    Where nothing is named: dev (or train) and test, as far as they are there; with labels of one kind only, those, and
-    no test. Raises SettingsError where both are the same, ArchiveError where the archive has no labels.
+    Where nothing is named: dev (or train) and test, as far as the archive has them; with one split only, that one.
+    Raises SettingsError where both are the same, ArchiveError where the archive has no labels.
     """
     if dev and dev == test:
         raise SettingsError(f"the split {dev!r} cannot both choose settings and measure them; leave out --test")
-    there = [name for name in labelled_splits(archive) if name != test]
-    first = dev or next((name for name in ("dev", "train") if name in there), None) or default_split(archive)
-    return first, test or ("test" if "test" in there and first != "test" else None)
+    names = [name for name in labelled_splits(archive) if name != test]
+    first = dev or next((name for name in ("dev", "train") if name in names), None) or evaluation_split(archive)
+    return first, test or ("test" if "test" in names and first != "test" else None)
 
 
 def evaluate_files(run: Path, qrels: Path, measures: Sequence[str], rule: str = "trec_eval") -> Evaluation:
-    """The measures of a run file against a file of judgements. Raises InputError for either, naming file and line."""
-    found, known = read_run(run), read_qrels(qrels)
-    if not any(query in known for query in found):
+    """Measure a run file by a file of judgements. Raises InputError for either, naming file and line."""
+    ranked, judged = read_run(run), read_qrels(qrels)
+    if not any(query in judged for query in ranked):
         raise InputError(
-            f"{run}: none of its {len(found)} queries (such as {next(iter(found))!r}) is judged in {qrels} (which has "
-            f"such as {next(iter(known))!r}); expected a run of the same queries"
+            f"{run}: none of its {len(ranked)} queries (such as {next(iter(ranked))!r}) is judged in {qrels} (which "
+            f"has such as {next(iter(judged))!r}); expected a run of the same queries"
         )
-    return evaluate(found, known, measures, rule)
+    return evaluate(ranked, judged, measures, rule)
 
 
 def evaluate_ranker(

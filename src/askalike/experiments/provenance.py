@@ -1,4 +1,4 @@
-"""Where an experiment's numbers come from: the software, the machine, the data."""
+"""The provenance of an experiment's numbers: the software, the machine, the data."""
 
 import platform
 import subprocess
@@ -14,11 +14,11 @@ from askalike.store.content import content_hash
 
 PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", "wordllama", "torch")
 LOADED_ONLY = ("torch",)
-"""Packages that count only where they were used: importing one to ask would take seconds."""
+"""Packages that count only where they were used: to import one takes seconds."""
 
 
 def collect_provenance(archive: Archive) -> dict[str, Any]:
-    """Versions, platform, the data's hash, askalike's commit (None where it is not in a git working tree), the time."""
+    """Return versions, platform, the data's hash, askalike's commit (None outside a git working tree), the time."""
     return {
         "started_at": now(),
         "versions": package_versions(),
@@ -29,27 +29,27 @@ def collect_provenance(archive: Archive) -> dict[str, Any]:
 
 
 def package_versions() -> Mapping[str, str]:
-    """Python's version, and that of each package that decides about the numbers."""
-    found = {"python": platform.python_version(), "askalike": sys.modules["askalike"].__version__}
+    """Return the versions of Python and of each package that the numbers depend on."""
+    versions = {"python": platform.python_version(), "askalike": sys.modules["askalike"].__version__}
     for package in PACKAGES:
         if package not in LOADED_ONLY or package in sys.modules:
             try:
-                found[package] = version(package)
+                versions[package] = version(package)
             except PackageNotFoundError:
-                found[package] = "not installed as a package"
-    return found
+                versions[package] = "not installed as a package"
+    return versions
 
 
 def git_commit(folder: Path) -> str | None:
-    """The commit that a folder under git is at, with `-dirty` where something in it has changed since; else None."""
+    """Return the commit of a folder under git, with `-dirty` where something in it has changed since; else None."""
     if _run_git(folder, "ls-files", "--error-unmatch", ".") is None:
         return None
-    found = _run_git(folder, "rev-parse", "HEAD")
-    return f"{found}-dirty" if found and _run_git(folder, "status", "--porcelain", ".") else found
+    commit = _run_git(folder, "rev-parse", "HEAD")
+    return f"{commit}-dirty" if commit and _run_git(folder, "status", "--porcelain", ".") else commit
 
 
 def _run_git(folder: Path, *arguments: str) -> str | None:
-    """What git prints, or None where there is no git, no working tree, or nothing of the folder in it."""
+    """Return what git prints; None where there is no git or no working tree, or the folder is not in it."""
     try:
         done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

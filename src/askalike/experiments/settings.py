@@ -1,4 +1,4 @@
-"""What an experiment's TOML may say: the tables and their keys, each checked by itself."""
+"""The tables and keys of an experiment's TOML file, each checked by itself."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ from askalike.encoders._recipe import list_trainable
 from askalike.errors import SettingsError
 from askalike.evaluation import rules
 from askalike.evaluation.measures import canonical_name
-from askalike.experiments.file_names import file_name
+from askalike.experiments.folder import file_name
 from askalike.experiments.measuring import DEFAULT_MEASURES
 
 
@@ -55,9 +55,9 @@ Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 
 class PartitionSettings(Settings):
-    """A split that is cut into parts, `NAME/train`, `NAME/test`, …: `[partition]`, with the options of that command.
+    """`[partition]`: a split that is cut into parts, `NAME/train`, `NAME/test`, …, as `askalike split` does.
 
-    It is cut where the archive has none of that name; one that was cut otherwise is refused.
+    It is cut where the archive has no partition of that name. One that was cut with other options is refused.
     """
 
     by: str = Field("cluster", description="what keeps the parts apart: cluster, category, tag, time or folds")
@@ -71,7 +71,7 @@ class PartitionSettings(Settings):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Those of its way to cut that are given."""
+        """The given settings of its splitter."""
         return self.model_dump(exclude={"by", "of", "name"}, exclude_none=True)
 
 
@@ -90,13 +90,13 @@ class SystemSettings(Settings):
     @model_validator(mode="before")
     @classmethod
     def _default_label(cls, values: Any) -> Any:
-        """Where there is no label, the ranker's name is one."""
+        """Use the ranker's name where no label is given."""
         return {"label": values.get("ranker", "system"), **values} if isinstance(values, Mapping) else values
 
     @field_validator("tune", mode="before")
     @classmethod
     def _normalise_grids(cls, tune: Any) -> Any:
-        """A single grid stands for a list of one; several are tried one after the other."""
+        """Return a bool, or a tuple of grids, which are tried one after the other; a single grid becomes a tuple."""
         grids = tune if isinstance(tune, list | tuple) else [tune]
         if isinstance(tune, bool) or (grids and all(map(_is_grid, grids))):
             return tune if isinstance(tune, bool) else tuple(grids)
@@ -111,7 +111,7 @@ class SystemSettings(Settings):
     @field_validator("tune")
     @classmethod
     def _check_grids(cls, tune: bool | tuple[Grid, ...], info: ValidationInfo) -> bool | tuple[Grid, ...]:
-        """The ranker takes every single value of the grids."""
+        """Raise ValueError for a value of the grids that the ranker refuses."""
         tried = [
             (key, value) for grid in (tune if isinstance(tune, tuple) else ()) for key in grid for value in grid[key]
         ]
@@ -168,7 +168,7 @@ class Experiment(Settings):
         return typing_curve
 
     def ranker_settings(self, system: SystemSettings) -> dict[str, Any]:
-        """What a system's ranker is built with before tuning: the experiment's fields, and its own settings."""
+        """Return the settings of a system's ranker before tuning: the experiment's fields, and its own settings."""
         return ({"fields": self.fields} if self.fields else {}) | system.settings
 
 
@@ -178,15 +178,15 @@ def _is_grid(value: Any) -> bool:
 
 
 def _check_ranker_settings(info: ValidationInfo, settings_list: list[dict[str, Any]]) -> None:
-    """Raises ValueError with all that the ranker has against any of these settings.
+    """Raise ValueError with all errors that the ranker finds in any of these settings.
 
-    The context of the validation may name the `archive`, whose models are rankers, too.
+    The context of the validation may name the `archive`, whose trained models are rankers, too.
     """
-    found = []
+    errors = []
     for settings in settings_list if "ranker" in info.data else ():
         try:
             rankers.create(info.data["ranker"], settings, (info.context or {}).get("archive"))
         except SettingsError as error:
-            found.append(str(error))
-    if found:
-        raise ValueError("; ".join(dict.fromkeys(found)))
+            errors.append(str(error))
+    if errors:
+        raise ValueError("; ".join(dict.fromkeys(errors)))

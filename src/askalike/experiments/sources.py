@@ -1,4 +1,4 @@
-"""What `compare` is given: run files and experiments' folders, and what their queries are judged by."""
+"""The arguments of `compare`: run files and experiments' folders, and the judgements of their queries."""
 
 import re
 import tomllib
@@ -9,8 +9,8 @@ from typing import Any
 
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.trec import read_qrels
-from askalike.experiments.file_names import file_name
-from askalike.experiments.measuring import default_split
+from askalike.experiments.folder import file_name
+from askalike.experiments.measuring import evaluation_split
 from askalike.experiments.task import RankingTask
 from askalike.labels.splits import DocumentKind
 from askalike.store.archive import Archive
@@ -23,7 +23,7 @@ _RUN_EXTENSION = re.compile(r"\.(trec|run|txt|tsv|pred|res)?(\.gz)?$")
 
 @dataclass(frozen=True, slots=True)
 class RunSource:
-    """A system: its run files, one a seed. `folder` is the experiment's that they lie in, if they do."""
+    """A system: its run files, one a seed. folder: that of the experiment that they belong to, if any."""
 
     label: str
     paths: Sequence[Path]
@@ -32,7 +32,7 @@ class RunSource:
 
 @dataclass(frozen=True, slots=True)
 class RunJudgements:
-    """What is relevant, with the queries' texts and the archive of the documents' where they are known."""
+    """Judgements, with the texts of the queries and the archive that has the documents, where these are known."""
 
     qrels: Qrels
     queries: Mapping[str, Question] = field(default_factory=dict)
@@ -41,18 +41,20 @@ class RunJudgements:
 
 
 def parse_sources(arguments: Sequence[str]) -> list[RunSource]:
-    """The systems that the arguments name: `FILE`, `FOLDER` of an experiment, or `NAME=` before either.
+    """Return the systems that the arguments name: `FILE`, `FOLDER` of an experiment, or `NAME=` before either.
 
-    Systems of an experiment have its labels, with the folder's name before them where that is needed to tell them
-    apart. Raises InputError for what is no run and no experiment, SettingsError for a label given twice.
+    Systems of an experiment have its labels, with the folder's name before them where two would be equal. Raises
+    InputError for a folder that is not an experiment's, SettingsError for a label given twice.
     """
     groups = [list(_parse_argument(argument)) for argument in arguments]
     labels = [source.label for group in groups for source in group]
-    found = [_disambiguate(source, labels) for group in groups for source in group]
-    names = [source.label for source in found]
+    sources = [_disambiguate(source, labels) for group in groups for source in group]
+    names = [source.label for source in sources]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise SettingsError(f"two systems are called {twice!r}; give one another name, as in NAME={found[0].paths[0]}")
-    return found
+        raise SettingsError(
+            f"two systems are called {twice!r}; give one another name, as in NAME={sources[0].paths[0]}"
+        )
+    return sources
 
 
 def _parse_argument(argument: str) -> Iterator[RunSource]:
@@ -71,7 +73,7 @@ def _split_label(argument: str) -> tuple[str, Path]:
 
 
 def _find_runs(folder: Path) -> dict[str, list[Path]]:
-    """Label → the runs of an experiment's folder, by rising seed, in the order of its configuration."""
+    """Return label → the runs of an experiment's folder by rising seed, in the order of its configuration."""
     files = sorted(p for p in (folder / "runs").glob("*") if p.name.endswith(RUN_ENDINGS))
     if not files:
         raise InputError(
@@ -94,7 +96,7 @@ def _disambiguate(source: RunSource, labels: Sequence[str]) -> RunSource:
 
 
 def declared_value(sources: Sequence[RunSource], key: str) -> Any:
-    """What all experiments among the sources say of a key in their config.toml; None where they do not, or differ."""
+    """Return the value of a key in the config.toml of all experiments; None where it is missing or they differ."""
     folders = dict.fromkeys(source.folder for source in sources if source.folder)
     values = [_read_config(folder).get(key) for folder in folders]
     return values[0] if values and all(value == values[0] for value in values) else None
@@ -111,28 +113,28 @@ def _read_config(folder: Path) -> dict[str, Any]:
 def load_judgements(
     sources: Sequence[RunSource], qrels: Path | None, archive: Path | None, split_name: str | None
 ) -> RunJudgements:
-    """The judgements of a file, else of an archive's split, else of the split that the experiments were made on.
+    """Return the judgements of a file, else of an archive's split, else of the split of the experiments.
 
-    With both, the file judges and the archive gives the texts. Raises SettingsError where there is neither.
+    With both, the file judges and the archive gives the texts. Raises SettingsError where there are none.
     """
-    place = archive or _find_archive(sources)
-    if place is None and qrels is None:
+    path = archive or _find_archive(sources)
+    if path is None and qrels is None:
         raise SettingsError(
             "compare: nothing to judge by; expected --qrels FILE, or --archive DIR with --split NAME, or folders "
             "made by askalike experiment on one split of an archive that is still there"
         )
-    given = read_qrels(qrels) if qrels else None
-    if place is None:
-        return RunJudgements(given or {})
-    with Archive.open(place) as opened:
-        name = split_name or declared_value(sources, "split") or (default_split(opened) if given is None else None)
-        of: DocumentKind = declared_value(sources, "task") or "questions"
-        labels = RankingTask.from_archive(opened, of).labels(name) if name else Split({}, {})
-    return RunJudgements(labels.qrels if given is None else given, labels.queries, place, of)
+    judged = read_qrels(qrels) if qrels else None
+    if path is None:
+        return RunJudgements(judged or {})
+    with Archive.open(path) as opened:
+        name = split_name or declared_value(sources, "split") or (evaluation_split(opened) if judged is None else None)
+        kind: DocumentKind = declared_value(sources, "task") or "questions"
+        labels = RankingTask.from_archive(opened, kind).labels(name) if name else Split({}, {})
+    return RunJudgements(labels.qrels if judged is None else judged, labels.queries, path, kind)
 
 
 def _find_archive(sources: Sequence[RunSource]) -> Path | None:
-    """The experiments' archive, seen from here or from their folder."""
+    """Return the path of the experiments' archive, seen from the working directory or from their folder."""
     value = declared_value(sources, "archive")
     folder = next((source.folder for source in sources if source.folder), None)
     if not isinstance(value, str) or folder is None:

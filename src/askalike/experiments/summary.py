@@ -1,6 +1,8 @@
-"""An experiment's result as one table: a row a system, its means with their intervals, and whom it beats."""
+"""An experiment's result as one table, and as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS
 from askalike.evaluation.tables import ResultTable, TableCell
@@ -10,46 +12,72 @@ from askalike.health.findings import Finding
 
 
 def summary_table(outcome: ExperimentResult) -> ResultTable:
-    """A row a system: of each measure the mean (± sd over seeds), its interval, the letters of the systems it beats."""
+    """Return a row a system: of each measure the mean (± sd over seeds), its interval, the systems that it beats."""
     rows = [_table_row(outcome, i, system) for i, system in enumerate(outcome.systems)]
     first = next(iter(outcome.systems[0].seed_results.values())).evaluation
-    compared = next(iter(outcome.comparisons.values()), None)
-    notes = compared.notes if compared else (first.describe,)
-    tuned = [_describe_tuning(system) for system in outcome.systems if system.tuned]
-    told = [_describe_diagnostics(system) for system in outcome.systems if system.diagnostics()]
-    several = any(len(system.seed_results) > 1 for system in outcome.systems)
-    of_seeds = "; ± and brackets of a system with several seeds: over these too, Welch's t" if several else ""
-    how = f"in brackets: 95 %, bootstrap over queries, {BOOTSTRAP_DRAWS} draws{of_seeds}"
-    counts = f"n = {first.n} queries of split {outcome.split}; {how}"
-    return ResultTable(outcome.title, ("system", *outcome.measures), rows, (counts, *notes, *tuned, *told))
+    comparison = next(iter(outcome.comparisons.values()), None)
+    notes = comparison.notes if comparison else (first.describe,)
+    tuning = [_describe_tuning(system) for system in outcome.systems if system.tuned]
+    diagnostics = [_describe_diagnostics(system) for system in outcome.systems if system.diagnostics()]
+    has_seeds = any(len(system.seed_results) > 1 for system in outcome.systems)
+    seed_note = "; ± and brackets of a system with several seeds: over these too, Welch's t" if has_seeds else ""
+    intervals = f"in brackets: 95 %, bootstrap over queries, {BOOTSTRAP_DRAWS} draws{seed_note}"
+    counts = f"n = {first.n} queries of split {outcome.split}; {intervals}"
+    return ResultTable(outcome.title, ("system", *outcome.measures), rows, (counts, *notes, *tuning, *diagnostics))
 
 
 def describe_findings(findings: Sequence[Finding]) -> str:
-    """What the check of the archive found, in a line; leaks, and what must not be overlooked, are named."""
-    found = [finding for finding in findings if finding.count]
-    leaks = {run.__name__ for run in LEAK_CHECKS}
-    named = [
+    """Return one line about the check of the archive. It names leaks and what must not be overlooked."""
+    positive = [finding for finding in findings if finding.count]
+    leak_names = {check.__name__ for check in LEAK_CHECKS}
+    loud = [
         f"{finding.name.replace('_', ' ').upper()} ({finding.count:,} of {finding.n:,})"
-        for finding in found
-        if finding.loud or finding.name in leaks
+        for finding in positive
+        if finding.loud or finding.name in leak_names
     ]
-    said = f"check: {len(found)} of {len(findings)} checks found something"
-    return f"{said}, among them {', '.join(named)}" if named else f"{said}; no leak among it" if found else said
+    text = f"check: {len(positive)} of {len(findings)} checks found something"
+    return f"{text}, among them {', '.join(loud)}" if loud else f"{text}; no leak among it" if positive else text
+
+
+def as_dict(outcome: ExperimentResult) -> dict[str, Any]:
+    """Return everything but the runs themselves, which lie in the experiment's folder, for JSON."""
+    return {
+        "title": outcome.title,
+        "archive": str(outcome.archive),
+        "task": outcome.task,
+        "split": outcome.split,
+        "queries": len(outcome.labels.queries),
+        "measures": list(outcome.measures),
+        "rule": outcome.rule,
+        "systems": [_system_dict(system, outcome) for system in outcome.systems],
+        "comparisons": {measure: comparison.as_dict() for measure, comparison in outcome.comparisons.items()},
+        "typing": outcome.typing,
+        "samples": {label: [dict(sample) for sample in samples] for label, samples in outcome.samples.items()},
+        "paper": outcome.paper,
+        "known_differences": list(outcome.known_differences),
+        "check": {
+            "verdict": describe_findings(outcome.findings),
+            "findings": [asdict(finding) for finding in outcome.findings if finding.count],
+        },
+        "provenance": dict(outcome.provenance),
+    }
 
 
 def _table_row(outcome: ExperimentResult, i: int, system: SystemResult) -> list[str | TableCell]:
-    letters = [comparison.systems[i] for comparison in outcome.comparisons.values()]
-    name = f"{letters[0].letter} {system.label}" if letters else system.label
-    beaten = ["".join(found.beats) for found in letters] or [""] * len(outcome.measures)
-    return [
-        name,
-        *(TableCell(_format_value(system, m), mark) for m, mark in zip(outcome.measures, beaten, strict=True)),
-    ]
+    compared = [comparison.systems[i] for comparison in outcome.comparisons.values()]
+    name = f"{compared[0].letter} {system.label}" if compared else system.label
+    letters = ["".join(each.beats) for each in compared] or [""] * len(outcome.measures)
+    values = (_format_value(system, measure) for measure in outcome.measures)
+    return [name, *(TableCell(value, mark) for value, mark in zip(values, letters, strict=True))]
 
 
 def _format_value(system: SystemResult, measure: str) -> str:
-    low, high, sd = *system.interval(measure), system.sd(measure)
-    return f"{system.mean(measure):.4f}{'' if sd is None else f' ± {sd:.4f}'} [{low:.4f}–{high:.4f}]"
+    low, high = system.interval(measure)
+    return f"{_format_mean(system.mean(measure), system.sd(measure))} [{low:.4f}–{high:.4f}]"
+
+
+def _format_mean(mean: float, sd: float | None) -> str:
+    return f"{mean:.4f}" if sd is None else f"{mean:.4f} ± {sd:.4f}"
 
 
 def _describe_tuning(system: SystemResult) -> str:
@@ -58,5 +86,22 @@ def _describe_tuning(system: SystemResult) -> str:
 
 
 def _describe_diagnostics(system: SystemResult) -> str:
-    told = (f"{n} {mean:.4f}{'' if sd is None else f' ± {sd:.4f}'}" for n, (mean, sd) in system.diagnostics().items())
-    return f"{system.label}: {', '.join(told)}"
+    values = (f"{name} {_format_mean(mean, sd)}" for name, (mean, sd) in system.diagnostics().items())
+    return f"{system.label}: {', '.join(values)}"
+
+
+def _system_dict(system: SystemResult, outcome: ExperimentResult) -> dict[str, Any]:
+    return {
+        "label": system.label,
+        "ranker": system.ranker,
+        "settings": dict(system.settings),
+        "tuned": dict(system.tuned),
+        "measures": {measure: _measure_dict(system, measure) for measure in outcome.measures},
+        "beside": {name: {"mean": mean, "sd": sd} for name, (mean, sd) in system.diagnostics().items()},
+        "seeds": {str(seed): result.evaluation.as_dict() for seed, result in system.seed_results.items()},
+    }
+
+
+def _measure_dict(system: SystemResult, measure: str) -> Mapping[str, float | None]:
+    low, high = system.interval(measure)
+    return {"mean": system.mean(measure), "low": low, "high": high, "sd": system.sd(measure)}

@@ -1,4 +1,4 @@
-"""Training a recipe on an archive under a name: what is hidden, what is mined, and where the model goes."""
+"""The trained models of an archive: training a recipe under a name, listing and removing models."""
 
 import shutil
 import tomllib
@@ -35,12 +35,12 @@ class TrainedModel:
 
 
 def load_recipe(name: str, values: Mapping[str, Any]) -> Recipe | CorpusEncoder:
-    """What `--recipe` names, with some values set: a recipe, or an encoder that learns from texts alone."""
+    """Return what `--recipe` names, with some values set: a recipe, or an encoder that learns from texts alone."""
     return encoders.build(name, values) if name in CORPUS_ENCODERS else Recipe.read(name, values)  # type: ignore[return-value]
 
 
 def held_out_splits(archive: Archive) -> list[str]:
-    """The splits that nothing is learned from: given ones but train, and the dev and test parts of partitions."""
+    """Return the splits that nothing is learned from: imported ones except train, and dev and test parts."""
     parts = partition_parts(archive)
     held = [name for name, part in parts.items() if part.name in ("dev", "test")]
     return [name for name in imported_splits(archive) if name != "train"] + held
@@ -58,12 +58,12 @@ def train(
     report: Any = None,
     log: Any = lambda line: None,
 ) -> Path:
-    """Trains what `chosen` gives on an archive, as `models/<name>/`; returns that folder.
+    """Train what `load_recipe` returns on an archive, and return the model's folder, `models/<name>/`.
 
-    dev: the split whose queries choose the best epoch; else some clusters are kept back from training. teacher: the one
-    that the recipe names, where it is at hand already.
-    Nothing of `hidden(archive)`, of the splits `hide`, of `dev`, or of the questions `withheld` is learned from. The
-    same again goes on where it was interrupted.
+    Nothing is learned from `held_out_splits(archive)`, from the splits in held_out, from dev, or from the questions in
+    excluded_ids. dev: the split whose queries choose the best epoch; without one, some clusters are set aside. teacher:
+    the encoder that the recipe names, if it is loaded already. The same call goes on where another was interrupted.
+    Raises ArchiveError for a name that a model has already.
     """
     rankers.check_model_name(name)
     folder = archive.path / MODELS_FOLDER / name
@@ -71,8 +71,8 @@ def train(
         raise ArchiveError(
             f"{folder}: this model is there; remove it first: askalike models {archive.path} --remove {name}"
         )
-    kept = list(dict.fromkeys([*held_out_splits(archive), *held_out, *([dev] if dev else [])]))
-    view = archive.view(held_out_splits=kept, excluded_ids=excluded_ids)
+    hidden = list(dict.fromkeys([*held_out_splits(archive), *held_out, *([dev] if dev else [])]))
+    view = archive.view(held_out_splits=hidden, excluded_ids=excluded_ids)
     if isinstance(recipe, CorpusEncoder):
         recipe.train(view, folder, log)
         return folder
@@ -88,24 +88,24 @@ def train(
 
 
 def list_models(archive: Archive) -> Sequence[TrainedModel]:
-    """The archive's trained models, by name."""
+    """Return the archive's trained models, by name."""
     return [_read_model(path.parent) for path in sorted((archive.path / MODELS_FOLDER).glob(f"[!.]*/{MODEL_FILE}"))]
 
 
 def remove_model(archive: Archive, name: str) -> None:
-    """Deletes a model, or what an interrupted training of that name has left.
+    """Delete a model, or what an interrupted training of that name has left.
 
     Raises ArchiveError without one, and for one that is in service.
     """
     folder = archive.path / MODELS_FOLDER / name
-    found = [path for path in (folder, folder.with_name(f".training-{name}")) if path.is_dir()]
-    if not found or folder.parent != archive.path / MODELS_FOLDER:
-        there = ", ".join(model.name for model in list_models(archive)) or "none"
-        raise ArchiveError(f"{archive.path}: no model {name!r}; there are: {there}")
+    paths = [path for path in (folder, folder.with_name(f".training-{name}")) if path.is_dir()]
+    if not paths or folder.parent != archive.path / MODELS_FOLDER:
+        names = ", ".join(model.name for model in list_models(archive)) or "none"
+        raise ArchiveError(f"{archive.path}: no model {name!r}; there are: {names}")
     now = get_served_ranker(archive)
     if now and name in (now.ranker, *now.settings.get("parts", ())):
         raise ArchiveError(f"{archive.path}: {name!r} is in service; first: askalike rollback {archive.path}")
-    for path in found:
+    for path in paths:
         shutil.rmtree(path)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from askalike import rankers
 from askalike.evaluation.evaluate import evaluate
@@ -115,7 +115,7 @@ class TrialEvaluator:
 
     def rank(self, trial: Trial, labels: Split) -> Run:
         """Rank the queries of any split under a trial, as deep as the measures look."""
-        return self.task.fit_and_rank(self._open_trial(trial), labels, self.depth, self.held_out_splits)
+        return self.task.fit_and_rank(self._fit_ranker(trial), labels, self.depth, self.held_out_splits)
 
     def measure_run(self, run: Run, labels: Split) -> Evaluation:
         """Measure a run by the judgements of a split."""
@@ -149,23 +149,23 @@ class TrialEvaluator:
 
     def _rank_batch(self, trials: Sequence[Trial], labels: Split, depth: int) -> Sequence[Run]:
         """Rank trials that differ in their weights alone. The parts of a hybrid score once for all weights."""
-        from askalike.rankers.hybrid import HybridRanker, HybridSearcher  # numba is slow to import
+        from askalike.rankers.hybrid import HybridSearcher  # numba is slow to import
 
-        ranker, archive = self._open_trial(trials[0]), self.task.archive
-        together = self.task.kind == "questions" and not archive.meta.get("groups")
-        if together and isinstance(ranker, HybridRanker) and all("weights" in trial.settings for trial in trials):
+        ranker, archive = self._fit_ranker(trials[0]), self.task.archive
+        are_weighted = all("weights" in trial.settings for trial in trials)
+        if self.task.kind == "questions" and are_weighted and not archive.meta.get("groups"):
             view = archive.view(held_out_splits=self.held_out_splits)
             searcher = rankers.open_current(ranker.fit(archive.view()), view)
-            weights = [trial.settings["weights"] for trial in trials]
-            hybrid = cast(HybridSearcher, searcher)
-            return hybrid.rank_with_weights(labels.queries, depth, weights, candidates=labels.candidates)
-        opened = [ranker, *map(self._open_trial, trials[1:])]
-        return [self.task.fit_and_rank(each, labels, depth, self.held_out_splits) for each in opened]
+            if isinstance(searcher, HybridSearcher):
+                weights = [trial.settings["weights"] for trial in trials]
+                return searcher.rank_with_weights(labels.queries, depth, weights, candidates=labels.candidates)
+        created = [ranker, *map(self._fit_ranker, trials[1:])]
+        return [self.task.fit_and_rank(each, labels, depth, self.held_out_splits) for each in created]
 
-    def _open_trial(self, trial: Trial) -> Ranker:
-        """Return a trial's ranker, and record the indexes that building it will make."""
+    def _fit_ranker(self, trial: Trial) -> Ranker:
+        """Return a trial's ranker, fitted where that decides about its index, and record the indexes it will make."""
         ranker = self.create_ranker(trial)
-        if self.task.kind == "answers":  # what a ranker of answers learns decides where its index lies
+        if self.task.kind == "answers":
             ranker = ranker.fit(self.task.training_view(self.held_out_splits))
         for path in ranker.index_paths(self.task.documents):
             if not path.exists():

@@ -1,4 +1,4 @@
-"""Asks the questions that were later closed as duplicates again, each at its own time, against what existed then."""
+"""Replays an archive: each question that was later closed as a duplicate is asked again, against what existed then."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,52 +11,60 @@ from askalike import rankers
 from askalike.clock import parse_utc
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.proportion import wilson_interval
+from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.rankers import Ranker, open_current
 from askalike.store.archive import Archive
 from askalike.store.point_in_time import PointInTimeArchive
 from askalike.types import Columns, Progress, Question, Run
 
-DEPTH = 100
-"""How deep each question is ranked; more where more hits are asked about."""
 WORDING_REMARK = "texts with today's wording: the archive keeps no earlier edits"
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaySelection:
-    """The questions to ask again, by rising date, and those that cannot be."""
+    """The questions to ask again, by rising date, and the number of links that are left out.
+
+    originals: query id → the ids of the older questions that it was linked to. newer_links: links to a question that
+    is not older, so that there was nothing to be found yet. undated_links: links with an end that has no date.
+    """
 
     queries: Sequence[Question]
     originals: Mapping[str, Sequence[str]]
-    """Query id → the originals of its links that were older than it."""
     newer_links: int
-    """Links to a question that is not older: there was nothing to be found yet."""
     undated_links: int
-    """Links with an end that has no date."""
 
     @property
     def qrels(self) -> dict[str, dict[str, int]]:
         """The originals as judgements."""
-        return {query: dict.fromkeys(found, 1) for query, found in self.originals.items()}
+        return {query: dict.fromkeys(ids, 1) for query, ids in self.originals.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """What one ranker found at asking time."""
+    """The hits of one ranker at asking time.
+
+    ranks: query id → the rank of its first original, from 1; None where it was not among the hits. k: the number of
+    hits among which the original counts as found.
+    """
 
     ranker: str
     run: Run
     ranks: Mapping[str, int | None]
-    """Query id → the rank of its first original, from 1; None where it was not among the hits."""
     k: int
+
+    def is_found(self, query_id: str) -> bool:
+        """Return whether a question's original was among the first k."""
+        rank = self.ranks[query_id]
+        return rank is not None and rank <= self.k
 
     @property
     def n_found(self) -> int:
-        """How many questions had an original among the first k."""
-        return sum(rank is not None and rank <= self.k for rank in self.ranks.values())
+        """The number of questions with an original among the first k."""
+        return sum(map(self.is_found, self.ranks))
 
     @property
     def share(self) -> float:
-        """That number's share of the questions."""
+        """The share of questions with an original among the first k."""
         return self.n_found / len(self.ranks)
 
     @property
@@ -65,7 +73,7 @@ class ReplayResult:
         return wilson_interval(self.n_found, len(self.ranks))
 
     def describe(self) -> str:
-        """The result in one line."""
+        """Return the result in one line."""
         low, high = (f"{100 * bound:.0f}" for bound in self.interval)
         return (
             f"of {len(self.ranks)} questions later closed as duplicate of an older one, the original was among the "
@@ -75,7 +83,7 @@ class ReplayResult:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A replay of an archive, by one ranker or several."""
+    """A replay of an archive by one ranker or several."""
 
     archive: Path
     since: str
@@ -84,7 +92,7 @@ class Replay:
     results: Sequence[ReplayResult]
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything but the hits, for JSON."""
+        """Return everything but the hits, for JSON."""
         return {
             "archive": str(self.archive),
             "since": self.since,
@@ -115,57 +123,59 @@ def replay(
     k: int = 5,
     progress: Progress | None = None,
 ) -> Replay:
-    """Asks every question of [since, until) that was later linked as a duplicate again, at its own time.
+    """Ask every question of [since, until) that was later linked as a duplicate again, at its own time.
 
-    Each is ranked against the questions created strictly before it, with the statistics of that very moment: the
-    archive is let grow from date to date, and the rankers follow. A ranker that learns does so from what was there at
-    `since`. Raises ArchiveError where there is nothing to ask, SettingsError for an unknown ranker or setting, and for
-    a ranker that knows of later things than the first question's date.
+    Each is ranked against the questions created strictly before it, with the term statistics of that moment: the
+    archive grows from date to date, and the rankers follow. A ranker that learns does so from what existed at `since`.
+    Raises ArchiveError where there is nothing to ask, SettingsError for an unknown ranker or setting, and for a ranker
+    that was trained on later data than the first question's date.
     """
     since, until = parse_moment(since), parse_moment(until) if until else None
-    built = {name: rankers.create(name, settings, archive.path) for name, settings in ranker_settings.items()}
-    asked = select_queries(archive, since, until)
-    if not asked.queries:
+    opened = {name: rankers.create(name, settings, archive.path) for name, settings in ranker_settings.items()}
+    selection = select_queries(archive, since, until)
+    if not selection.queries:
         raise ArchiveError(
             f"{archive.path}: no question from {since} on was later linked as duplicate of an older one "
-            f"({asked.newer_links} links to newer ones, {asked.undated_links} without dates); choose an earlier date"
+            f"({selection.newer_links} links to newer ones, {selection.undated_links} without dates); choose an "
+            "earlier date"
         )
-    hits: dict[str, dict[str, Columns]] = {name: {} for name in built}
+    hits: dict[str, dict[str, Columns]] = {name: {} for name in opened}
     with (
         TemporaryDirectory(prefix="askalike-replay-") as folder,
-        PointInTimeArchive(archive, Path(folder) / "archive") as growing,
+        PointInTimeArchive(archive, Path(folder) / "archive") as past,
     ):
-        growing.advance_to(since)
-        for name, ranker in built.items():
-            built[name] = _check_trained_before(ranker.fit(growing.archive.view()), asked.queries[0])
-        moments = list(_group_by_moment(asked.queries))
+        past.advance_to(since)
+        for name, ranker in opened.items():
+            opened[name] = _check_trained_before(ranker.fit(past.archive.view()), selection.queries[0])
+        moments = list(_group_by_moment(selection.queries))
         for done, moment in enumerate(moments, 1):
-            growing.advance_to(str(moment[0].created_at))
-            for name, ranker in built.items():
-                run = open_current(ranker, growing.archive.view()).rank({q.id: q for q in moment}, max(k, DEPTH))
+            past.advance_to(str(moment[0].created_at))
+            for name, ranker in opened.items():
+                run = open_current(ranker, past.archive.view()).rank({q.id: q for q in moment}, max(k, DEFAULT_DEPTH))
                 hits[name] |= {query: run.columns(query) for query in run}
             if progress:
                 progress(done, len(moments))
     results = [
-        ReplayResult(name, Run(found), _first_original_ranks(found, asked.originals), k) for name, found in hits.items()
+        ReplayResult(name, Run(columns), _first_original_ranks(columns, selection.originals), k)
+        for name, columns in hits.items()
     ]
-    return Replay(archive.path, since, until, asked, results)
+    return Replay(archive.path, since, until, selection, results)
 
 
 def select_queries(archive: Archive, since: str, until: str | None = None) -> ReplaySelection:
-    """The questions of [since, until) that are linked as duplicates of older ones. See Asked for the others."""
+    """Return the questions of [since, until) that are linked as duplicates of older ones, and counts of the others."""
     view = archive.view()
     links = [link for link in view.links("duplicate") if link.source != link.target]
     ends = view.get_questions({end for link in links for end in (link.source, link.target)})
     originals: dict[str, list[str]] = {}
     newer = undated = 0
     for link in links:
-        asked, original = ends[link.source].created_at, ends[link.target].created_at
-        if asked is not None and (asked < since or (until is not None and asked >= until)):
+        asked_at, original_at = ends[link.source].created_at, ends[link.target].created_at
+        if asked_at is not None and (asked_at < since or (until is not None and asked_at >= until)):
             continue
-        if asked is None or original is None:
+        if asked_at is None or original_at is None:
             undated += 1
-        elif original >= asked:
+        elif original_at >= asked_at:
             newer += 1
         else:
             originals.setdefault(link.source, []).append(link.target)
@@ -174,7 +184,7 @@ def select_queries(archive: Archive, since: str, until: str | None = None) -> Re
 
 
 def parse_moment(text: str) -> str:
-    """A date as archives keep it. Raises SettingsError for what is none."""
+    """Return a date as archives store it. Raises SettingsError for a text that is not a date."""
     try:
         return parse_utc(text)
     except ValueError as error:
@@ -182,13 +192,13 @@ def parse_moment(text: str) -> str:
 
 
 def _group_by_moment(queries: Sequence[Question]) -> Iterator[list[Question]]:
-    """The queries of each date together: they see the same archive."""
+    """Yield the queries of each date together: they see the same archive."""
     for _, group in groupby(queries, key=lambda q: q.created_at):
         yield list(group)
 
 
 def _check_trained_before(ranker: Ranker, first_query: Question) -> Ranker:
-    """The ranker, if it knows nothing that is later than the first question."""
+    """Return the ranker. Raises SettingsError if it was trained on data that is not older than the first question."""
     if ranker.trained_until and ranker.trained_until >= str(first_query.created_at):
         raise SettingsError(
             f"{ranker.name} was trained on data up to {ranker.trained_until}, and the first question asked again is of "

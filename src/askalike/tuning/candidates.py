@@ -115,7 +115,7 @@ def vary_one(grid: Grid) -> Iterator[dict[str, Any]]:
 
 
 def dense_candidates(base: Trial, dense: Trial, name: str, level: int, has_votes: bool) -> Iterator[Candidate]:
-    """Yield a dense ranker alone, then in a hybrid with the lexical base under several weights; then both with votes."""
+    """Yield a dense ranker alone, in a hybrid with the lexical base under several weights, and both with votes."""
     both = f"{base.ranker} + {name}"
     yield Candidate(name, level, (dense,))
     yield Candidate(f"hybrid ({both})", level + 1, tuple(hybrid_trials((base, dense), HYBRID_WEIGHTS)), base)

@@ -124,7 +124,7 @@ def _best_trial(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> Eva
 
 
 def _simplest_unbeaten(levels: Sequence[Sequence[EvaluatedTrial]], queries: Sequence[str]) -> EvaluatedTrial:
-    """Return the best trial of the first level whose best no other level beats; the best of all where each is beaten."""
+    """Return the best trial of the first level that no other level beats; the best of all where each is beaten."""
     tables = [_value_matrix(level, queries) for level in levels]
     for n, level in enumerate(levels):
         best = _best_trial(level, queries)

@@ -115,7 +115,7 @@ class LadderSearch:
                         self._try_candidate(candidate)
 
     def try_distinct(self) -> None:
-        """Try what the queries choose so far with distinct hits, if the archive has duplicates that are not held out."""
+        """Try what the queries choose so far with distinct hits, if not all known duplicates are held out."""
         clusters = self.archive.view(held_out_splits=self.task.held_out_splits).clusters()
         for entry in self._choices_over_folds(choose) if clusters.visible_names else ():
             self._try_candidate(distinct_candidate(entry.candidate, entry.trial))

@@ -52,8 +52,8 @@ def make_proxy_task(archive: Archive, seed: int = 0) -> ProxyTask:
             half = len(drawn) // 2
             return ProxyTask(name, _make_split(drawn[:half], queries), _make_split(drawn[half:], queries), fixed)
     raise ArchiveError(
-        f"{archive.path}: nothing to tune on: no labels, and fewer than {MIN_QUERIES} questions with an answer, a body or a "
-        "title of several words"
+        f"{archive.path}: nothing to tune on: no labels, and fewer than {MIN_QUERIES} questions with an answer, a body "
+        "or a title of several words"
     )
 
 

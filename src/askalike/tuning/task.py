@@ -58,7 +58,7 @@ class TuningTask:
 
     @property
     def excluded_ids(self) -> frozenset[str]:
-        """The ids of the queries, and of the questions that proxy queries were made of: nothing is learned from them."""
+        """The ids of queries, or of the questions that proxy queries were made of: nothing is learned from these."""
         splits = (self.dev, self.evaluation_split)
         if self.is_proxy:
             return frozenset(id for split in splits for grades in split.qrels.values() for id in grades)

@@ -1,24 +1,26 @@
-"""Single queries as cards: what was asked, what is right, and what each system put first."""
+"""Single queries as cards: the query, its relevant documents, and the first hits of each system."""
 
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from askalike.experiments.outcome import ExperimentResult
-from askalike.experiments.reporting.measured import DEPTH, HITS_SHOWN, SystemRanks, top_ids
+from askalike.experiments.reporting.ranks import HITS_SHOWN, SystemRanks, cap_rank, top_ids
 from askalike.experiments.reporting.texts import ReportTexts
 
 MAX_QUERIES = 300
-"""Queries in the browser: some megabytes with six systems."""
+"""The most queries in the browser: some megabytes with six systems."""
 MAX_HITS = 12_000
-"""Hits in the browser, of all its queries and systems: with many systems fewer queries are shown."""
+"""The most hits in the browser, over all queries and systems: with many systems fewer queries are shown."""
 SAMPLE_SIZE, SEED = 20, 0
 MAX_RELEVANT_SHOWN = 5
+MAX_RANK = 200
+"""The rank that counts for a query without a relevant hit."""
 
 
 @dataclass(frozen=True, slots=True)
 class CardDocument:
-    """One document of a list."""
+    """One document of a list, and whether it is relevant."""
 
     id: str
     text: str
@@ -27,7 +29,7 @@ class CardDocument:
 
 @dataclass(frozen=True, slots=True)
 class SystemHits:
-    """What one system found for one query: `rank` is that of the first right document, None where there is none."""
+    """One system's first documents for one query. rank: that of the first relevant document; None without one."""
 
     system: int
     label: str
@@ -37,7 +39,7 @@ class SystemHits:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One query with every system's first hits. `right` are the first of its `n_right` right documents."""
+    """One query with every system's first hits. right: the first of its `n_right` relevant documents."""
 
     id: str
     text: str
@@ -48,21 +50,21 @@ class Card:
 
 
 def select_contrasting_queries(systems: Sequence[SystemRanks]) -> list[str]:
-    """The queries that the browser shows: those that the systems differ most on, then those that all find late."""
-    most = min(MAX_QUERIES, MAX_HITS // (HITS_SHOWN * len(systems)))
-    places = {q: [_capped_rank(s.first_ranks[q]) for s in systems] for q in systems[0].first_ranks}
-    order = sorted(places, key=lambda q: (min(places[q]) / max(places[q]), -min(places[q]), q))
-    return order[:most]
+    """Return the queries of the browser: first those that the systems differ most on, then those that all find late."""
+    limit = min(MAX_QUERIES, MAX_HITS // (HITS_SHOWN * len(systems)))
+    ranks = {q: [cap_rank(s.first_ranks[q], MAX_RANK, MAX_RANK) for s in systems] for q in systems[0].first_ranks}
+    order = sorted(ranks, key=lambda q: (min(ranks[q]) / max(ranks[q]), -min(ranks[q]), q))
+    return order[:limit]
 
 
 def sample_queries(systems: Sequence[SystemRanks]) -> list[str]:
-    """Twenty queries drawn by a fixed seed, sorted by id."""
+    """Return twenty queries drawn with a fixed seed, sorted by id."""
     queries = sorted(systems[0].first_ranks)
     return sorted(random.Random(SEED).sample(queries, min(SAMPLE_SIZE, len(queries))))
 
 
 def shown_documents(queries: Sequence[str], systems: Sequence[SystemRanks], outcome: ExperimentResult) -> Iterator[str]:
-    """The ids of all documents that the cards of these queries show."""
+    """Yield the ids of all documents that the cards of these queries show."""
     for query in queries:
         yield from _relevant_ids(outcome, query)[:MAX_RELEVANT_SHOWN]
         for system in systems:
@@ -70,20 +72,20 @@ def shown_documents(queries: Sequence[str], systems: Sequence[SystemRanks], outc
 
 
 def make_card(query: str, systems: Sequence[SystemRanks], outcome: ExperimentResult, texts: ReportTexts) -> Card:
-    """The card of one query."""
-    right = _relevant_ids(outcome, query)
+    """Return the card of one query."""
+    relevant = _relevant_ids(outcome, query)
 
-    def line(id: str) -> CardDocument:
-        return CardDocument(id, texts.document(id), id in right)
+    def document(id: str) -> CardDocument:
+        return CardDocument(id, texts.document(id), id in relevant)
 
     return Card(
         query,
         texts.query(query),
         texts.query_body(query),
-        [line(id) for id in right[:MAX_RELEVANT_SHOWN]],
-        len(right),
+        [document(id) for id in relevant[:MAX_RELEVANT_SHOWN]],
+        len(relevant),
         [
-            SystemHits(i, s.label, s.first_ranks[query], [line(id) for id in top_ids(s, query, outcome.rule)])
+            SystemHits(i, s.label, s.first_ranks[query], [document(id) for id in top_ids(s, query, outcome.rule)])
             for i, s in enumerate(systems)
         ],
     )
@@ -91,7 +93,3 @@ def make_card(query: str, systems: Sequence[SystemRanks], outcome: ExperimentRes
 
 def _relevant_ids(outcome: ExperimentResult, query: str) -> list[str]:
     return [id for id, grade in outcome.labels.qrels[query].items() if grade > 0]
-
-
-def _capped_rank(rank: int | None) -> int:
-    return 2 * DEPTH if rank is None else min(rank, 2 * DEPTH)

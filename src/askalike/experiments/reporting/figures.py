@@ -1,4 +1,4 @@
-"""The figures of a report: what each shows in a sentence, the drawing, and its numbers as a table."""
+"""The figures of a report: a caption, the drawing, and its numbers as a table."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from askalike.evaluation.evaluate import FirstRelevantRanks
 from askalike.evaluation.tables import ResultTable
-from askalike.experiments.reporting.svg import (
+from askalike.experiments.plotting import (
     DASHES,
     FAINT,
     INK,
@@ -22,15 +22,18 @@ from askalike.experiments.reporting.svg import (
     system_colour,
     to_inline_svg,
 )
+from askalike.experiments.reporting.ranks import cap_rank
 
 WIDTH = 372.0
 TICKS = (1, 2, 5, 10, 20, 50, 100)
+MISSED_RANK = 180
+"""The position of a query without a right question."""
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A drawing with what it shows; `numbers` say the same where there is something to read off."""
+class ReportFigure:
+    """A drawing with its caption. numbers: the same values as a table, where there are values to read off."""
 
     name: str
     title: str
@@ -39,8 +42,8 @@ class Figure:
     numbers: ResultTable | None = None
 
 
-def plot_accuracy_curves(curves: Mapping[str, Floats]) -> Figure:
-    """Accuracy@k over k. curves: system → (seeds, k), each row one seed's Accuracy@1 … Accuracy@k."""
+def plot_accuracy_curves(curves: Mapping[str, Floats]) -> ReportFigure:
+    """Plot Accuracy@k over k. curves: system → (seeds, k), each row one seed's Accuracy@1 … Accuracy@k."""
     depth = max(c.shape[1] for c in curves.values())
     ticks = [k for k in TICKS if k <= depth]
     with open_figure(WIDTH, 300) as (figure, (axes,)):
@@ -65,11 +68,13 @@ def plot_accuracy_curves(curves: Mapping[str, Floats]) -> Figure:
         " Shaded: from the worst to the best seed." if several else ""
     )
     numbers = ResultTable("Accuracy@k, %", ("system", *map(str, ticks)), rows)
-    return Figure("accuracy", "Accuracy@k", caption, svg, numbers)
+    return ReportFigure("accuracy", "Accuracy@k", caption, svg, numbers)
 
 
-def plot_typing_curve(shares: Mapping[str, Mapping[float, float]], measure: str, colours: Mapping[str, int]) -> Figure:
-    """A measure while the question is being typed. shares: system → share of the words typed → mean."""
+def plot_typing_curve(
+    shares: Mapping[str, Mapping[float, float]], measure: str, colours: Mapping[str, int]
+) -> ReportFigure:
+    """Plot a measure while the question is being typed. shares: system → share of the words typed → mean."""
     ticks = sorted({share for points in shares.values() for share in points})
     with open_figure(WIDTH, 300) as (figure, (axes,)):
         for label, points in shares.items():
@@ -86,20 +91,20 @@ def plot_typing_curve(shares: Mapping[str, Mapping[float, float]], measure: str,
     ]
     caption = "How much is found before the question is finished: the moment a person could stop typing."
     numbers = ResultTable(f"{measure}, %", ("system", *(f"{x:.0%}" for x in ticks)), rows)
-    return Figure("typing", "The typing curve", caption, svg, numbers)
+    return ReportFigure("typing", "The typing curve", caption, svg, numbers)
 
 
 def _axis_limits(shares: Floats) -> tuple[float, float]:
-    """The tens of per cent around all values."""
+    """Return the tens of per cent around all values."""
     low, high = 10 * np.floor(10 * shares.min() - 0.2), 10 * np.ceil(10 * shares.max() + 0.2)
     return max(0.0, float(low)), min(100.0, float(high))
 
 
 def plot_rank_scatter(
     name: str, first: str, second: str, ranks: tuple[FirstRelevantRanks, FirstRelevantRanks], colours: tuple[int, int]
-) -> Figure:
-    """Where two systems have each query's first right question; a circle's area is its number of queries."""
-    places = Counter(zip(*(map(_plot_position, of_system.values()) for of_system in ranks), strict=True))
+) -> ReportFigure:
+    """Plot the ranks of each query's first right question by two systems; a circle's area is its number of queries."""
+    places = Counter(zip(*(map(_plot_position, of_query.values()) for of_query in ranks), strict=True))
     (x, y), size = np.array(list(places)).T, np.array(list(places.values()))
     sides = [int(size[x > y].sum()), int(size[x < y].sum()), int(size[x == y].sum())]
     with open_figure(WIDTH, WIDTH) as (figure, (axes,)):
@@ -121,19 +126,15 @@ def plot_rank_scatter(
         f"Each query's first right question: {second} has it higher in {sides[0]} (below the line), {first} in "
         f"{sides[1]}, both at one rank in {sides[2]}. Area: number of queries; none: not among the first 100."
     )
-    return Figure(name, f"{first} and {second}, query by query", caption, svg)
-
-
-MISSED_RANK = 180
-"""Where a query without a right question is drawn."""
+    return ReportFigure(name, f"{first} and {second}, query by query", caption, svg)
 
 
 def _plot_position(rank: int | None) -> int:
-    return rank if rank is not None and rank <= TICKS[-1] else MISSED_RANK
+    return cap_rank(rank, TICKS[-1], MISSED_RANK)
 
 
-def plot_score_histograms(scores: Mapping[str, tuple[Floats, Floats]]) -> Figure:
-    """How well scores tell duplicates from others. scores: system → (scores of duplicates, of the best others)."""
+def plot_score_histograms(scores: Mapping[str, tuple[Floats, Floats]]) -> ReportFigure:
+    """Plot the scores of duplicates and others. scores: system → (scores of duplicates, of the best others)."""
     with open_figure(WIDTH, 40 + 105 * len(scores), len(scores)) as (figure, axes):
         for each, (label, (right, wrong)) in zip(axes, scores.items(), strict=True):
             bins = np.histogram_bin_edges(np.concatenate((right, wrong)), 30).tolist()
@@ -156,7 +157,7 @@ def plot_score_histograms(scores: Mapping[str, tuple[Floats, Floats]]) -> Figure
         "Scores of the right questions found, and of each query's best hit that is not one. The less the two overlap, "
         "the better a threshold can tell when there is nothing to show."
     )
-    return Figure(
+    return ReportFigure(
         "scores", "Scores of duplicates and others", caption, svg, ResultTable("Quartiles of scores", head, rows)
     )
 

@@ -1,26 +1,25 @@
-"""Pages from templates: one file each, style and script inside, every text escaped."""
+"""Pages from templates: one HTML file each, with style and script inside and every text escaped."""
 
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askalike.errors import InputError
+from askalike.files import write_atomically
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 
 def render(template: str, **values: Any) -> str:
-    """The page that a template makes of the values."""
+    """Return the page that a template makes of the values."""
     return _environment().get_template(template).render(values)
 
 
 def write_file(path: Path, text: str) -> Path:
-    """Writes a text so that the file appears whole or not at all. Raises InputError where it cannot."""
-    partial = path.with_name(f".{path.name}.part")
+    """Write a text such that the file appears whole or not at all. Raises InputError where it cannot be written."""
     try:
-        partial.write_text(text, encoding="utf-8", errors="replace")
-        partial.replace(path)
+        write_atomically(path, text.encode(errors="replace"))
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
     return path
@@ -42,7 +41,7 @@ def _environment() -> "Environment":
 
 
 def format_plain(value: Any) -> str:
-    """A value of provenance or settings as a person reads it."""
+    """Return a value of provenance or settings as plain text."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {format_plain(each)}" for key, each in value.items())
     if isinstance(value, list | tuple):

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from askalike.calibration.calibration import Calibration, CalibrationQuality
 from askalike.engines.local import LocalEngine
 from askalike.evaluation.proportion import wilson_interval
-from askalike.replay.timeline import group_into_periods
+from askalike.replay.report import group_into_periods
 from askalike.service.pages.auth import UserArchive
 from askalike.service.pages.charts import ProportionBar
 from askalike.service.pages.rendering import render_page

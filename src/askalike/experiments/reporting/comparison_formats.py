@@ -11,14 +11,14 @@ from askalike.experiments.reporting.page import render
 
 
 def format_comparison(comparison: RunComparison, format: str) -> str:
-    """The comparison in the format of that name. Raises SettingsError, with those there are."""
+    """Return the comparison in the format of that name. Raises SettingsError for an unknown one."""
     if format not in FORMATS:
         raise SettingsError(f"no format is called {format!r}; there are: {', '.join(FORMATS)}")
     return FORMATS[format](comparison)
 
 
 def format_text(comparison: RunComparison) -> str:
-    """Tables for each measure, then the queries that differ most."""
+    """Return tables for each measure, then the queries that differ most."""
     parts = [to_text(c.systems_table()) for c in comparison.comparisons[:1]]
     parts += [to_text(replace(c.systems_table(), notes=())) for c in comparison.comparisons[1:]]
     parts.append(to_text(comparison.pairs_table()))
@@ -44,8 +44,8 @@ def _contrast_lines(query: QueryContrast) -> Iterator[str]:
 def _describe_hit(hit: TopHit) -> str:
     if hit.id is None:
         return "found nothing"
-    where = "relevant" if hit.relevant else f"relevant at {hit.rank}" if hit.rank else "none relevant found"
-    return f"{_id_and_text(hit.id, hit.text)}  ({where})"
+    place = "relevant" if hit.relevant else f"relevant at {hit.rank}" if hit.rank else "none relevant found"
+    return f"{_id_and_text(hit.id, hit.text)}  ({place})"
 
 
 def _id_and_text(id: str, text: str) -> str:
@@ -53,7 +53,7 @@ def _id_and_text(id: str, text: str) -> str:
 
 
 def format_html(comparison: RunComparison) -> str:
-    """A page of its own that opens offline."""
+    """Return a page of its own that opens offline."""
     return render("compare.html", compared=comparison, title=_title(comparison))
 
 
@@ -62,19 +62,19 @@ def _title(comparison: RunComparison) -> str:
 
 
 def format_latex(comparison: RunComparison) -> str:
-    """A table of systems for each measure and one of all pairs (package booktabs)."""
+    """Return a table of systems for each measure and one of all pairs (package booktabs)."""
     return "\n".join(
         [*(to_latex(c.systems_table()) for c in comparison.comparisons), to_latex(comparison.pairs_table())]
     )
 
 
 def format_csv(comparison: RunComparison) -> str:
-    """All pairs by all measures."""
+    """Return all pairs by all measures."""
     return to_csv(comparison.pairs_table())
 
 
 def format_json(comparison: RunComparison) -> str:
-    """Everything as one object."""
+    """Return everything as one object."""
     return json.dumps(comparison.as_dict(), ensure_ascii=False) + "\n"
 
 

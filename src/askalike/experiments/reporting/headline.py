@@ -1,22 +1,21 @@
-"""The numbers of a report: the headline table, and the paper's values beside ours."""
+"""The numbers of a report: the headline table, and a paper's values beside ours."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from askalike.evaluation.comparison import ComparedSystem as Compared
-from askalike.evaluation.comparison import Comparison
+from askalike.evaluation.comparison import ComparedSystem, Comparison
 from askalike.evaluation.measures import canonical_name
+from askalike.evaluation.significance import ALPHA
 from askalike.evaluation.tables import format_p
 from askalike.experiments.outcome import ExperimentResult, SystemResult
 
 BASELINE = "bm25"
-SIGNIFICANCE_LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class HeadlineValue:
-    """A system's mean by one measure. `sd` is over seeds; `letters` are of the systems that it beats."""
+    """A system's mean by one measure, with its interval. sd: over seeds. letters: of the systems that it beats."""
 
     mean: float
     sd: float | None
@@ -40,7 +39,7 @@ class HeadlineRow:
 
 @dataclass(frozen=True, slots=True)
 class PaperComparison:
-    """A paper's value beside ours; `baseline` says how ours compares with BM25, where that was tested."""
+    """A paper's value beside ours. baseline: how ours compares with BM25; "–" where that was not tested."""
 
     label: str
     measure: str
@@ -56,7 +55,7 @@ class PaperComparison:
 
 
 def headline_rows(outcome: ExperimentResult) -> list[HeadlineRow]:
-    """One row a system."""
+    """Return one row a system."""
     means = {m: [s.mean(m) for s in outcome.systems] for m in outcome.measures}
     return [
         HeadlineRow(
@@ -64,7 +63,7 @@ def headline_rows(outcome: ExperimentResult) -> list[HeadlineRow]:
             _system_letter(outcome, system.label),
             system.label,
             len(system.seed_results),
-            fmean(trial.seconds for trial in system.seed_results.values()),
+            fmean(result.seconds for result in system.seed_results.values()),
             [_headline_value(outcome, system, m, means[m][i] == max(means[m])) for m in outcome.measures],
         )
         for i, system in enumerate(outcome.systems)
@@ -72,13 +71,13 @@ def headline_rows(outcome: ExperimentResult) -> list[HeadlineRow]:
 
 
 def order_systems(outcome: ExperimentResult) -> list[int]:
-    """The systems' numbers, best first by the first measure."""
+    """Return the systems' numbers, best first by the first measure."""
     means = [s.mean(outcome.measures[0]) for s in outcome.systems]
     return sorted(range(len(means)), key=lambda i: (-means[i], i))
 
 
 def compare_with_paper(outcome: ExperimentResult) -> list[PaperComparison]:
-    """Every value that the paper gives of a system and a measure of this experiment."""
+    """Return every value that the paper gives of a system and a measure of this experiment."""
     systems = {system.label: system for system in outcome.systems}
     names = {canonical_name(measure): measure for measure in outcome.measures}
     return [
@@ -92,8 +91,8 @@ def compare_with_paper(outcome: ExperimentResult) -> list[PaperComparison]:
 
 def _paper_comparison(outcome: ExperimentResult, system: SystemResult, measure: str, paper: float) -> PaperComparison:
     baseline = next((s.label for s in outcome.systems if s.ranker == BASELINE), None)
-    said = _describe_baseline_test(outcome.comparisons.get(measure), system.label, baseline)
-    return PaperComparison(system.label, measure, paper, system.mean(measure), system.sd(measure), said)
+    test = _describe_baseline_test(outcome.comparisons.get(measure), system.label, baseline)
+    return PaperComparison(system.label, measure, paper, system.mean(measure), system.sd(measure), test)
 
 
 def _describe_baseline_test(comparison: Comparison | None, label: str, baseline: str | None) -> str:
@@ -101,7 +100,7 @@ def _describe_baseline_test(comparison: Comparison | None, label: str, baseline:
         return "–"
     pair = next(p for p in comparison.pairs if {p.first, p.second} == {label, baseline})
     difference = pair.difference if pair.first == label else -pair.difference
-    verdict = "not significant" if pair.p_holm >= SIGNIFICANCE_LEVEL else "better" if difference > 0 else "worse"
+    verdict = "not significant" if pair.p_holm >= ALPHA else "better" if difference > 0 else "worse"
     return f"{round(difference, 4) + 0.0:+.4f}, {verdict} (p {format_p(pair.p_holm)})"
 
 
@@ -116,10 +115,10 @@ def _system_letter(outcome: ExperimentResult, label: str) -> str:
     return compared.letter if compared else ""
 
 
-def _find_system(comparison: Comparison | None, label: str) -> Compared | None:
+def _find_system(comparison: Comparison | None, label: str) -> ComparedSystem | None:
     return next((s for s in comparison.systems if s.name == label), None) if comparison else None
 
 
 def format_settings(system: SystemResult) -> Mapping[str, str]:
-    """A system's settings as text, the tuned ones marked."""
+    """Return a system's settings as text, the tuned ones marked."""
     return {key: f"{value} (tuned)" if key in system.tuned else f"{value}" for key, value in system.settings.items()}

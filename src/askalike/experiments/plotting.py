@@ -1,0 +1,126 @@
+"""Matplotlib figures as SVG in one style, inside a page or as a file. The same data gives the same bytes."""
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from askalike.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+N_COLOURS = 8
+"""A ninth system has the first one's colour, with another dash and marker."""
+MAX_INSIDE_LEGEND, LEGEND_COLUMNS = 6, 3
+"""The number of systems that a legend within the axes names; the columns of a legend below them."""
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
+MARKERS = "os^Dv*P"
+
+INK, FAINT, GRID = "#fa0100", "#fa0101", "#fa0102"
+RIGHT, WRONG = "#fa0103", "#fa0104"
+_PAGE_VARIABLES = {INK: "--ink", FAINT: "--faint", GRID: "--line", RIGHT: "--right", WRONG: "--wrong"}
+"""Placeholder colours, which no figure has otherwise, and the variables of the page's style that they become."""
+_FILE_COLOURS: Mapping[str, str] = {
+    **dict.fromkeys((INK, FAINT), "#808080"), GRID: "#a0a0a0", RIGHT: "#009e73", WRONG: "#d55e00",
+    **{
+        f"#fa00{i:02x}": colour
+        for i, colour in enumerate(
+            ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7b6fd0")
+        )
+    },
+}  # fmt: skip
+"""What the placeholders become in a file: readable on white and on black, and told apart by the colour-blind (the
+first six colours are Okabe and Ito's)."""
+
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "askalike",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+}
+
+
+def system_colour(i: int) -> str:
+    """Return the placeholder of the i-th system's colour."""
+    return f"#fa00{i % N_COLOURS:02x}"
+
+
+@contextmanager
+def open_figure(width: float, height: float, rows: int = 1) -> Iterator[tuple["Figure", list["Axes"]]]:
+    """Yield a figure of `rows` axes, one below the other. Width and height are points (1/72 inch)."""
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(width / 72, height / 72), dpi=72, layout="constrained")
+        FigureCanvasSVG(figure)
+        yield figure, list(figure.subplots(rows, 1, squeeze=False)[:, 0])
+
+
+def add_legend(figure: "Figure", axes: "Axes", place: Literal["lower right", "upper left", "best"]) -> None:
+    """Name the systems: within the axes where they are few, else below them, which makes the figure higher."""
+    labels = axes.get_legend_handles_labels()[1]
+    if len(labels) <= MAX_INSIDE_LEGEND:
+        axes.legend(loc=place)
+        return
+    figure.set_figheight(figure.get_figheight() + 14 * ceil(len(labels) / LEGEND_COLUMNS) / 72)
+    figure.legend(loc="outside lower center", ncols=LEGEND_COLUMNS)
+
+
+def to_inline_svg(figure: "Figure", name: str, description: str) -> str:
+    """Return the figure as an `<svg>` element whose ids begin with `name`, with a description for screen readers.
+
+    Font and colours are those of the page.
+    """
+    svg = _render(figure)
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
+    svg = re.sub(r"#fa00(\d\d)", lambda m: f"var(--s{int(m[1], 16)})", svg)
+    for placeholder, variable in _PAGE_VARIABLES.items():
+        svg = svg.replace(placeholder, f"var({variable})")
+    view = re.search(r'viewBox="[^"]*"', svg)
+    opening = f'<svg {view[0] if view else ""} role="img" aria-label="{escape(description)}">'
+    return re.sub(r"<svg[^>]*>", lambda _: opening, svg, count=1)
+
+
+def write_svg(figure: "Figure", path: Path) -> None:
+    """Write the figure as a file of its own, readable on light and dark backgrounds. Raises OSError."""
+    svg = _render(figure)
+    for placeholder, colour in _FILE_COLOURS.items():
+        svg = svg.replace(placeholder, colour)
+    write_atomically(path, svg)
+
+
+def _render(figure: "Figure") -> str:
+    out = io.StringIO()
+    figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return out.getvalue()
