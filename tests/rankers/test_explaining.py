@@ -7,8 +7,7 @@ import pytest
 
 from askalike import rankers
 from askalike.encoders._traced import TracedText, VectorContributions
-from askalike.rankers._occlusion import explain_by_occlusion, similarity_matrix
-from askalike.rankers._windows import explain_by_traces
+from askalike.rankers._explanations import explain_by_occlusion, explain_by_traces, similarity_matrix
 from askalike.store.archive import Archive
 from askalike.types import Question, Span, VectorPart, Vectors
 

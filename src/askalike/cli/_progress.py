@@ -9,7 +9,7 @@ from askalike.store.tracking import ProgressTracker
 from askalike.types import Progress
 
 if TYPE_CHECKING:
-    from askalike.experiments.progress import OpenBar
+    from askalike.experiments.run import OpenBar
 
 
 @contextmanager

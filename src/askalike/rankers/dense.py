@@ -17,8 +17,8 @@ from askalike.encoders import Encoder
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
+from askalike.rankers._explanations import explain_by_vectors, read_words
 from askalike.rankers._indexed import IndexedRanker
-from askalike.rankers._pairs import explain_by_vectors, read_words
 from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher
 from askalike.store.view import View
 from askalike.types import Answer, Explanation, Progress, Question, TopDocs

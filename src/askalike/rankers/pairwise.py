@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingsError
-from askalike.rankers._occlusion import explain_by_occlusion
+from askalike.rankers._explanations import explain_by_occlusion
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher
 from askalike.store.view import View

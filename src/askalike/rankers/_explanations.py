@@ -1,0 +1,310 @@
+"""Explains the score of a query and a document by their words, as the model can tell: exactly, or by leaving words out.
+
+A vector that is a sum of word vectors makes the score a sum over the query's words. A network whose numbers each come
+from one window of words makes it a sum over windows. For every other model an explanation says what the score loses
+without each word.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from askalike.encoders import Encoder
+from askalike.encoders._traced import TracedText, VectorContributions
+from askalike.text.clean import plain_text
+from askalike.types import Answer, Contribution, Explanation, Question, Span, VectorPart, Vectors
+
+MIN_SUM = 1e-9
+"""A smaller sum of contributions is not scaled to the score."""
+MIN_WORD_SIMILARITY = 0.4
+"""The cosine from which two words are shown beside each other."""
+MAX_WORDS = 24
+"""How many words of a text are left out, one at a time."""
+MAX_SPANS = 5
+"""How many words or windows of a document are marked."""
+WORD = re.compile(r"\w[\w'’-]*")
+
+Floats = NDArray[np.float64]
+ScoreFunction = Callable[[Sequence[Question], Sequence[Question]], Floats]
+"""Scores of queries with documents, (queries, documents)."""
+
+
+@runtime_checkable
+class AdditiveEncoder(Protocol):
+    """An encoder whose vector of a text is the sum of its words' vectors."""
+
+    def text(self, text: Question | Answer) -> str:
+        """The plain text of a question or an answer that is encoded."""
+
+    def words(self, text: str) -> Sequence[Any]:
+        """The words of a plain text, with the start, end and vector of each."""
+
+
+@runtime_checkable
+class TracingEncoder(Protocol):
+    """An encoder that may know which window of a text makes each number of its vector."""
+
+    def trace(self, texts: Sequence[Question | Answer]) -> Sequence[TracedText] | None:
+        """The windows behind the vectors of each text; None where the encoder does not know them."""
+
+
+class Word(NamedTuple):
+    """A word and its place in a field."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedWords:
+    """The words of a text's fields with their vectors."""
+
+    words: Sequence[Word]
+    vectors: NDArray[np.float32]
+    """(words, dim): what each word adds to the text's vector."""
+    norms: NDArray[np.float32]
+    """(words,): the lengths of these vectors."""
+    casefolded: NDArray[np.object_]
+    """(words,): the words without case."""
+
+    def find_nearest(self, query_words: "EncodedWords") -> list[Word | None]:
+        """For each word of the query the most similar word; None where no word is similar enough.
+
+        The same word comes before all others.
+        """
+        norms = np.outer(query_words.norms, self.norms)
+        similarities = query_words.vectors @ self.vectors.T / np.where(norms > 0, norms, 1)
+        similarities += 2.0 * (query_words.casefolded[:, None] == self.casefolded)
+        best = similarities.argmax(axis=1).tolist()
+        rows = zip(best, similarities, strict=True)
+        return [self.words[n] if row[n] >= MIN_WORD_SIMILARITY else None for n, row in rows]
+
+
+WordReader = Callable[..., EncodedWords]
+"""`read_words`, or a cache of it."""
+
+
+def read_words(encoder: AdditiveEncoder, texts: tuple[tuple[str, str], ...]) -> EncodedWords:
+    """The words of (field, plain text), without the punctuation around them."""
+    words, vectors = [], []
+    for field, text in texts:
+        for word in encoder.words(text):
+            surface, start, end = text[word.start : word.end], word.start, word.end
+            if not surface.isalnum():
+                start += next((i for i, c in enumerate(surface) if c.isalnum()), 0)
+                end -= next((i for i, c in enumerate(reversed(surface)) if c.isalnum()), 0)
+            words.append(Word(text[start:end], Span(field, start, end)))
+            vectors.append(word.vector)
+    casefolded = np.array([word.text.casefold() for word in words], np.object_)
+    rows = np.array(vectors, np.float32)
+    norms = np.linalg.norm(rows, axis=1) if words else np.empty(0, np.float32)
+    return EncodedWords(words, rows, norms, casefolded)
+
+
+def explain_by_vectors(
+    encoder: Encoder, name: str, query: Question, fields: Mapping[str, Question], score: float, word_reader: WordReader
+) -> Explanation:
+    """What each word of the query adds to the score of a dense ranker.
+
+    fields: the document's fields, each as a text of its own. name: the ranker's, shown where no word can be.
+    """
+    whole = (Contribution(name, (), score),) if score else ()
+    if not isinstance(encoder, AdditiveEncoder):
+        return _explain_network(encoder, name, query, fields, score) if fields else Explanation(score, whole)
+    texts = {field: encoder.text(text) for field, text in fields.items()}
+    query_words = word_reader(encoder, (("query", encoder.text(query)),))
+    words = word_reader(encoder, tuple(texts.items()))
+    if not score or not query_words.words or not words.words:
+        return Explanation(score, whole, (), texts)
+    added = (query_words.vectors @ words.vectors.sum(axis=0)).astype(np.float64)
+    if abs(added.sum()) < MIN_SUM:
+        return Explanation(score, whole, (), texts)
+    shares = added * (score / added.sum())
+    nearest = words.find_nearest(query_words)
+    rows = [
+        Contribution(_pair_label(word.text, other.text), (other.span.field,), float(share))
+        if other
+        else Contribution(word.text, (), float(share))
+        for word, other, share in zip(query_words.words, nearest, shares, strict=True)
+    ]
+    spans = dict.fromkeys(other.span for other in nearest if other)
+    return Explanation(score, _by_score(rows), tuple(spans), texts)
+
+
+def _explain_network(
+    encoder: Encoder, name: str, query: Question, fields: Mapping[str, Question], score: float
+) -> Explanation:
+    title, body = next(iter(fields.values())), list(fields.values())[-1]
+    document = replace(title, body=body.body, markup=body.markup)
+    traces = encoder.trace([query, document]) if isinstance(encoder, TracingEncoder) else None
+    if traces:
+        plain = traces[1].text.split("\n", 1) if len(fields) > 1 else [traces[1].text]
+        return explain_by_traces(traces[0], traces[1], dict(zip(fields, plain, strict=False)), score)
+    scores = encoder_score_function(encoder)
+    explanation = explain_by_occlusion(scores, name, query, {0: document}, {0: score})[0]
+    if "rephrasing" not in fields:
+        return explanation
+    spans = tuple(replace(span, field="rephrasing") for span in explanation.spans)
+    return replace(explanation, spans=spans, text={"rephrasing": text for text in explanation.text.values()})
+
+
+def explain_by_traces(query: TracedText, document: TracedText, fields: Mapping[str, str], score: float) -> Explanation:
+    """What each window of the query adds to the score, beside the window of the document that it goes with most.
+
+    fields: the document's plain texts, which `document.text` has one after the other. The contributions add up to the
+    score: a cosine is a sum over columns, and each column of a part comes from one window.
+    """
+    added: dict[tuple[int, int], float] = defaultdict(float)
+    partners: dict[tuple[int, int], dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
+    for one, other in zip(query.parts, document.parts, strict=True):
+        for product, query_word, document_word in _column_products(one, other):
+            window = query.context_span(query_word, one.context)
+            added[window] += product
+            partners[window][document.context_span(document_word, other.context)] += product
+    total = sum(added.values())
+    if total <= 0:
+        return Explanation(score, (Contribution("the whole text", (), score),) if score else (), (), fields)
+    windows = sorted(added, key=lambda window: -added[window])
+    best = {window: max(partners[window], key=partners[window].__getitem__) for window in windows}
+    spans = {window: _field_span(best[window], fields) for window in windows}
+    rows = tuple(
+        Contribution(
+            _pair_label(query.text[slice(*window)], document.text[slice(*best[window])]),
+            (span.field,) if (span := spans[window]) else (),
+            added[window] * score / total,
+        )
+        for window in windows
+    )
+    marked = dict.fromkeys(span for window in windows[:MAX_SPANS] if added[window] > 0 and (span := spans[window]))
+    return Explanation(score, rows, tuple(marked), fields)
+
+
+def _column_products(one: VectorContributions, other: VectorContributions) -> Sequence[tuple[float, int, int]]:
+    """(product, word of the query, word of the document) of each pair of equal columns, weighted as the score is."""
+    norms = _norm(one) * _norm(other)
+    if not norms:
+        return []
+    by_column: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    for column, value, word in zip(other.columns.tolist(), other.values.tolist(), other.words.tolist(), strict=True):
+        if value:
+            by_column[column].append((value, word))
+    return [
+        (one.weight * value * other_value / norms, word, other_word)
+        for column, value, word in zip(one.columns.tolist(), one.values.tolist(), one.words.tolist(), strict=True)
+        if value
+        for other_value, other_word in by_column[column]
+    ]
+
+
+def _norm(part: VectorContributions) -> float:
+    sums = np.zeros(int(part.columns.max(initial=0)) + 1)
+    np.add.at(sums, part.columns, part.values)
+    return float(np.linalg.norm(sums))
+
+
+def _field_span(place: tuple[int, int], fields: Mapping[str, str]) -> Span | None:
+    """The span of a range of the fields' texts joined by line breaks; one over two fields ends with the first."""
+    start, end = place
+    for field, text in fields.items():
+        if start < len(text):
+            return Span(field, start, min(end, len(text)))
+        start, end = start - len(text) - 1, end - len(text) - 1
+    return None
+
+
+def explain_by_occlusion(
+    score_function: ScoreFunction,
+    name: str,
+    query: Question,
+    documents: Mapping[int, Question],
+    scores: Mapping[int, float],
+) -> dict[int, Explanation]:
+    """Docid → what the document's score loses without each word of the query; its own words that matter are marked.
+
+    documents: what is scored of each, by docid. scores: the score that each was retrieved with. Contributions do not
+    add up to it.
+    """
+    query_words, _ = _first_words(query)
+    shorter = [_remove_word(query, word) for word in query_words]
+    table = score_function([query, *shorter], list(documents.values()))
+    explanations = {}
+    for column, (docid, document) in enumerate(documents.items()):
+        words, texts = _first_words(document)
+        variants = [document, *(_remove_word(document, word) for word in words)]
+        lost = _losses(score_function([query], variants)[0])
+        spans = tuple(words[n].span for n in np.argsort(-lost, kind="stable")[:MAX_SPANS] if lost[n] > 0)
+        drops = _losses(table[:, column]).tolist()
+        rows = [Contribution(word.text, (), drop) for word, drop in zip(query_words, drops, strict=True)]
+        if not rows and scores[docid]:
+            rows = [Contribution(name, (), scores[docid])]
+        explanations[docid] = Explanation(scores[docid], _by_score(rows), spans, texts)
+    return explanations
+
+
+def encoder_score_function(encoder: Encoder) -> ScoreFunction:
+    """The scores of texts by an encoder's vectors."""
+
+    def score(queries: Sequence[Question], documents: Sequence[Question]) -> Floats:
+        return similarity_matrix(encoder.encode(queries, "query"), encoder.encode(documents, "document"))
+
+    return score
+
+
+def similarity_matrix(one: Vectors, other: Vectors) -> Floats:
+    """The scores of n texts with m others: the weighted sum over the parts, (n, m)."""
+    total = np.zeros((len(one), len(other)))
+    for a, b in zip(one.parts, other.parts, strict=True):
+        total = total + a.weight * _part_similarities(a, b)
+    return total
+
+
+def _part_similarities(one: VectorPart, other: VectorPart) -> Floats:
+    a, b = (_to_dense(part) for part in (one, other))
+    if one.metric == "euclidean":
+        return -np.asarray(np.linalg.norm(a[:, None] - b[None], axis=2))
+    if one.metric == "cosine":
+        a, b = (x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12) for x in (a, b))
+    return np.asarray(a @ b.T)
+
+
+def _to_dense(part: VectorPart) -> Floats:
+    values = part.values.toarray() if scipy.sparse.issparse(part.values) else part.values
+    return np.asarray(values, np.float64)
+
+
+def _losses(scores: Floats) -> Floats:
+    """What each later score lacks of the first."""
+    return np.asarray(scores[0] - scores[1:])
+
+
+def _first_words(text: Question) -> tuple[list[Word], dict[str, str]]:
+    """The first words of a text, and field → plain text."""
+    texts = {"title": plain_text(text.title, "text"), "body": plain_text(text.body, text.markup)}
+    texts = {field: plain for field, plain in texts.items() if plain}
+    words = [
+        Word(match[0], Span(field, match.start(), match.end()))
+        for field, plain in texts.items()
+        for match in WORD.finditer(plain)
+    ]
+    return words[:MAX_WORDS], texts
+
+
+def _remove_word(text: Question, word: Word) -> Question:
+    plain = _first_words(text)[1][word.span.field]
+    rest = f"{plain[: word.span.start]} {plain[word.span.end :]}".strip()
+    return replace(text, title=rest) if word.span.field == "title" else replace(text, body=rest, markup="text")
+
+
+def _by_score(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
+    return tuple(sorted(contributions, key=lambda c: -c.score))
+
+
+def _pair_label(query_text: str, document_text: str) -> str:
+    same = query_text.casefold() == document_text.casefold()
+    return query_text if same else f"{query_text} ≈ {document_text}"
