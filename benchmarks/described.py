@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-TEST = Path(__file__).parents[1] / "tests" / "service" / "test_described.py"
+TEST = Path(__file__).parents[1] / "tests" / "service" / "test_openapi.py"
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from _served import archive
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "service"))
 
-from killing import UNHURRIED, Killed
+from kill_cycles import UNLIMITED, KillCycles
 from serving import Service
 
 from askalike.readers import import_archive
@@ -30,7 +30,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "riverside.csv"
 def started(path: Path, seconds: list[float]) -> Service:
     """A service, and how long it took until it answered a search."""
     begun = time.perf_counter()
-    service = Service(path, options=UNHURRIED)
+    service = Service(path, options=UNLIMITED)
     assert service.get(f"/v1/{path.name}/similar?title=first").status == 200
     seconds.append(time.perf_counter() - begun)
     return service
@@ -39,11 +39,11 @@ def started(path: Path, seconds: list[float]) -> Service:
 def cycles(path: Path, count: int, seed: int) -> tuple[int, list[str], list[float]]:
     """How many writes were acknowledged in so many cycles, what is wrong with them, and each restart's seconds."""
     seconds: list[float] = []
-    killed, wrong, service = Killed(path.name, seed), [], started(path, [])
+    killed, wrong, service = KillCycles(path.name, seed), [], started(path, [])
     for n in range(count):
-        acknowledged = killed.cycle(service)
+        acknowledged = killed.run(service)
         service = started(path, seconds)
-        wrong += [*killed.lost(service, acknowledged), *killed.half(service)]
+        wrong += [*killed.find_lost(service, acknowledged), *killed.find_half_batches(service)]
         if (n + 1) % 20 == 0:
             print(f"{n + 1} cycles, {len(killed.acknowledged)} acknowledged, {len(wrong)} wrong", flush=True)
     service.end()

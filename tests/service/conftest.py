@@ -20,7 +20,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 
 @pytest.fixture(scope="session")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled archive, imported once; not to be changed."""
+    """The bundled archive, imported once; tests must not change it."""
     path = tmp_path_factory.mktemp("example") / "riverside"
     import_archive("table", [EXAMPLE], path)
     return path
@@ -36,24 +36,24 @@ def archive(example: Path, tmp_path: Path) -> Path:
 def service(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of a copy of the bundled archive, for all tests of a file."""
     copy = Path(shutil.copytree(example, tmp_path_factory.mktemp("served") / "riverside"))
-    served = Service(copy)
-    yield served
-    served.end()
+    service = Service(copy)
+    yield service
+    service.end()
 
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Service]]:
-    """Starts services that are ended after the test."""
+    """Start services that are ended after the test."""
     started: list[Service] = []
 
-    def start(*archives: Path, **given: tuple[str, ...]) -> Service:
-        started.append(Service(*archives, **given))
+    def start(*archives: Path, **arguments: tuple[str, ...]) -> Service:
+        started.append(Service(*archives, **arguments))
         return started[-1]
 
     yield start
-    for one in started:
-        if one.process.poll() is None:
-            one.end()
+    for service in started:
+        if service.process.poll() is None:
+            service.end()
 
 
 @pytest.fixture(scope="session")
@@ -63,6 +63,6 @@ def browser() -> Iterator[Any]:
     if not CHROMIUM:
         pytest.skip("needs Chromium: apt-get install chromium")
     with driver.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
+        chromium = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()

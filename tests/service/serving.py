@@ -1,4 +1,4 @@
-"""A service in processes of its own, asked over real HTTP."""
+"""A service in processes of its own, and requests to it over real HTTP."""
 
 import http.client
 import json
@@ -16,10 +16,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 SOURCE = Path(__file__).parents[2] / "src"
+RANKER = ("--ranker", "lm_jelinek_mercer")  # the default depends on what is installed
+PATIENCE_S = 120
+"""How long a test waits for something before it fails; no promise of the service."""
 
 
 @dataclass
-class Answer:
+class Response:
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -29,11 +32,9 @@ class Answer:
         return json.loads(self.body)
 
 
-RANKER = ("--ranker", "lm_jelinek_mercer")  # the default depends on what is installed
-
-
 class Service:
     def __init__(self, *archives: Path, options: tuple[str, ...] = (), ranker: tuple[str, ...] = RANKER) -> None:
+        self.archive_path = archives[0]
         command = [sys.executable, "-m", "askalike", "serve", *map(str, archives), *ranker, "--port", "0", *options]
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=os.environ | {"PYTHONPATH": SOURCE}
@@ -41,53 +42,53 @@ class Service:
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.url = urlsplit(until(self._address, 120))
+        self.url = urlsplit(wait_for(self._find_address))
 
     def _read(self) -> None:
         assert self.process.stderr
         with self.process.stderr as lines:
             self.lines.extend(iter(lines.readline, ""))
 
-    def _address(self) -> str | None:
+    def _find_address(self) -> str | None:
         if self.process.poll() is not None:
             raise AssertionError("".join(self.lines))
-        return next((found[0] for line in list(self.lines) if (found := re.search(r"http://\S+", line))), None)
+        return next((match[0] for line in list(self.lines) if (match := re.search(r"http://\S+", line))), None)
 
-    def ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
-        sent = dict(headers or {})
+    def send(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Response:
+        all_headers = dict(headers or {})
         if body is not None and not isinstance(body, bytes):
-            body, sent = json.dumps(body).encode(), {"content-type": "application/json"} | sent
+            body, all_headers = json.dumps(body).encode(), {"content-type": "application/json"} | all_headers
         connection = http.client.HTTPConnection(self.url.hostname or "", self.url.port, timeout=30)
         try:
-            connection.request(method, path, body, sent)
-            answer = connection.getresponse()
-            return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+            connection.request(method, path, body, all_headers)
+            response = connection.getresponse()
+            return Response(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
         finally:
             connection.close()
 
-    def get(self, path: str, **headers: str) -> Answer:
-        return self.ask("GET", path, headers=headers)
+    def get(self, path: str, **headers: str) -> Response:
+        return self.send("GET", path, headers=headers)
 
     def log(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in list(self.lines) if line.startswith("{")]
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(30)
+        exit_code = self.process.wait(30)
         self._reader.join(10)
-        return code
+        return exit_code
 
     def kill(self) -> None:
-        """kill -9 of all its processes, which have a session of their own."""
+        """Kill -9 all its processes, which have a session of their own."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(30)
         self._reader.join(10)
 
 
-def until(found: Callable[[], Any], seconds: float) -> Any:
-    """What `found` returns once that is something; an error where it is not within so many seconds."""
-    limit = time.monotonic() + seconds
-    while not (value := found()):
-        assert time.monotonic() < limit, f"not within {seconds} s"
+def wait_for(condition: Callable[[], Any]) -> Any:
+    """Return what the condition returns once that is true; fail where it never is."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"not true within {PATIENCE_S} s"
         time.sleep(0.02)
     return value

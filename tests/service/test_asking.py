@@ -1,4 +1,4 @@
-"""Settled questions: answered, judged, counted, kept for a while, and shown to moderators as gaps."""
+"""Settled questions: answered, judged, counted, logged for a while, and shown to moderators as gaps."""
 
 import re
 import subprocess
@@ -13,23 +13,23 @@ from askalike.store import Archive, keys
 V1 = "/v1/riverside"
 
 
-def feedback(service: Service, **given: Any) -> int:
-    asked = {"title": "Where may I park my boat?", "shown": ["r001", "r002"], "verdict": "none_of_these"}
-    return service.ask("POST", f"{V1}/feedback", asked | given).status
+def send_feedback(service: Service, **fields: Any) -> int:
+    feedback = {"title": "Where may I park my boat?", "shown": ["r001", "r002"], "verdict": "none_of_these"}
+    return service.send("POST", f"{V1}/feedback", feedback | fields).status
 
 
 def test_answers_with_the_nearest_stored_answer(service: Service) -> None:
-    given = service.ask("POST", f"{V1}/answer", {"title": "I have lost my library card"}).json
-    assert given["question"]["id"] == "r013"
-    assert given["question"]["confidence"] == "uncalibrated"
-    assert given["answer"]["question_id"] == "r013"
-    nothing = service.ask("POST", f"{V1}/answer", {"title": "xyzzy"}).json
+    answered = service.send("POST", f"{V1}/answer", {"title": "I have lost my library card"}).json
+    assert answered["question"]["id"] == "r013"
+    assert answered["question"]["confidence"] == "uncalibrated"
+    assert answered["answer"]["question_id"] == "r013"
+    nothing = service.send("POST", f"{V1}/answer", {"title": "xyzzy"}).json
     assert (nothing["answer"], nothing["question"], nothing["abstained"]) == (None, None, True)
-    assert service.ask("POST", f"{V1}/answer", {"title": ""}).status == 422
+    assert service.send("POST", f"{V1}/answer", {"title": ""}).status == 422
 
 
 @pytest.mark.parametrize(
-    ("given", "status"),
+    ("fields", "status"),
     [
         ({}, 204),
         ({"verdict": "accept", "chosen": "r002"}, 204),
@@ -39,36 +39,36 @@ def test_answers_with_the_nearest_stored_answer(service: Service) -> None:
         ({"verdict": "great"}, 422),
     ],
 )
-def test_feedback_says_of_what_it_is(service: Service, given: dict[str, Any], status: int) -> None:
-    assert feedback(service, **given) == status
+def test_feedback_names_its_question(service: Service, fields: dict[str, Any], status: int) -> None:
+    assert send_feedback(service, **fields) == status
 
 
-def test_gaps_are_what_was_asked_in_vain_and_can_be_purged(serve, archive) -> None:
+def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> None:
     served = serve(archive)
     for _ in range(2):
-        served.ask("POST", f"{V1}/answer", {"title": "Xyzzy?"})
-    served.ask("POST", f"{V1}/answer", {"title": "library card"})
-    feedback(served)
-    feedback(served, verdict="accept", chosen="r001", title="accepted")
+        served.send("POST", f"{V1}/answer", {"title": "Xyzzy?"})
+    served.send("POST", f"{V1}/answer", {"title": "library card"})
+    send_feedback(served)
+    send_feedback(served, verdict="accept", chosen="r001", title="accepted")
     served.get(f"{V1}/similar?title=typed")
     gaps = served.get(f"{V1}/gaps").json["gaps"]
     assert [(g["title"], g["times"]) for g in gaps] == [("Xyzzy?", 2), ("Where may I park my boat?", 1)]
     command = [sys.executable, "-m", "askalike", "purge", str(archive), "--days", "0"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stdout == "3 questions asked and 2 pieces of feedback deleted\n"
+    purged = subprocess.run(command, capture_output=True, text=True)
+    assert purged.stdout == "3 questions asked and 2 pieces of feedback deleted\n"
     assert served.get(f"{V1}/gaps").json["gaps"] == []
 
 
 def test_only_moderators_see_what_was_asked(serve, archive) -> None:
     with Archive.open(archive) as opened:
-        made = {scope: keys.create_key(opened, scope) for scope in keys.SCOPES}
+        keys_by_scope = {scope: keys.create_key(opened, scope) for scope in keys.SCOPES}
     served = serve(archive, options=("--option", "require_keys=true", "--option", "keep_days=0"))
-    headers = {scope: {"authorization": f"Bearer {key}"} for scope, key in made.items()}
-    assert served.ask("POST", f"{V1}/answer", {"title": "Xyzzy?"}, headers["read"]).status == 200
-    assert served.ask("GET", f"{V1}/gaps", headers=headers["write"]).status == 403
-    assert served.ask("GET", f"{V1}/gaps", headers=headers["moderate"]).json["gaps"] == []
+    headers = {scope: {"authorization": f"Bearer {key}"} for scope, key in keys_by_scope.items()}
+    assert served.send("POST", f"{V1}/answer", {"title": "Xyzzy?"}, headers["read"]).status == 200
+    assert served.send("GET", f"{V1}/gaps", headers=headers["write"]).status == 403
+    assert served.send("GET", f"{V1}/gaps", headers=headers["moderate"]).json["gaps"] == []
     assert served.get("/metrics").status == 401
-    assert served.ask("GET", "/metrics", headers=headers["read"]).status == 200
+    assert served.send("GET", "/metrics", headers=headers["read"]).status == 200
 
 
 def test_metrics_are_summed_over_workers(serve, archive) -> None:
@@ -76,7 +76,7 @@ def test_metrics_are_summed_over_workers(serve, archive) -> None:
     for _ in range(20):
         served.get(f"{V1}/similar?title=xyzzy")
     served.get(f"{V1}/similar?title=%3F%21")
-    feedback(served)
+    send_feedback(served)
     text = served.get("/metrics").body.decode()
     assert 'askalike_search_seconds_count{archive="riverside"} 21.0' in text
     assert 'askalike_abstained_total{archive="riverside"} 21.0' in text

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from serving import Service, until
+from serving import Service, wait_for
 
 from askalike.service.dropins.apache_answer import decode_text, encode_text, strip_appended_sections, to_similarity
 from askalike.service.dropins.discourse import slug_from_url, to_topic_id
@@ -17,18 +17,18 @@ COLLECTION = f"{PLUGIN}/api/v1/collections/answer_vector_embeddings"
 @pytest.mark.parametrize(
     "path", ["topics/similar_to", "topics/similar_to.json", "similar_topics", "similar_topics.json"]
 )
-def test_discourse_is_answered_as_by_itself(service: Service, path: str) -> None:
-    found = service.get(f"{V1}/{path}?title=I+lost+my+library+card&raw=It+was+in+my+coat&_=123").json
-    assert found["__rest_serializer"] == "1"
-    first, topic = found["similar_topics"][0], found["topics"][0]
+def test_discourse_is_answered_in_its_own_shape(service: Service, path: str) -> None:
+    response = service.get(f"{V1}/{path}?title=I+lost+my+library+card&raw=It+was+in+my+coat&_=123").json
+    assert response["__rest_serializer"] == "1"
+    first, topic = response["similar_topics"][0], response["topics"][0]
     assert first["id"] == first["topic_id"] == topic["id"] == "r013"
     assert first["url"] == "https://desk.example/q/r013"
     assert topic["title"].startswith("I have lost my library card")
     assert (topic["posts_count"], topic["archetype"], topic["closed"]) == (2, "regular", False)
-    assert len(found["similar_topics"]) == len(found["topics"]) == 5
+    assert len(response["similar_topics"]) == len(response["topics"]) == 5
 
 
-def test_discourse_gets_nothing_for_nothing_and_an_error_without_a_title(service: Service) -> None:
+def test_discourse_gets_no_topics_for_unknown_words_and_an_error_without_a_title(service: Service) -> None:
     assert service.get(f"{V1}/topics/similar_to?title=xyzzy").json["similar_topics"] == []
     assert service.get(f"{V1}/topics/similar_to").status == 422
 
@@ -36,72 +36,72 @@ def test_discourse_gets_nothing_for_nothing_and_an_error_without_a_title(service
 def test_a_discourse_topic_has_its_number_its_slug_and_no_markup_in_its_title(service: Service) -> None:
     url = "https://forum.example/t/how-to-fly/417"
     text = {"title": "How to <b>fly</b> a zeppelin", "url": url}
-    service.ask("PUT", f"{V1}/questions/417", text)
-    found = until(lambda: service.get(f"{V1}/topics/similar_to?title=zeppelin").json["topics"], 5)[0]
-    assert (found["id"], found["slug"]) == (417, "how-to-fly")
-    assert found["fancy_title"] == "How to &lt;b&gt;fly&lt;/b&gt; a zeppelin"
-    service.ask("DELETE", f"{V1}/questions/417")
+    service.send("PUT", f"{V1}/questions/417", text)
+    topic = wait_for(lambda: service.get(f"{V1}/topics/similar_to?title=zeppelin").json["topics"])[0]
+    assert (topic["id"], topic["slug"]) == (417, "how-to-fly")
+    assert topic["fancy_title"] == "How to &lt;b&gt;fly&lt;/b&gt; a zeppelin"
+    service.send("DELETE", f"{V1}/questions/417")
     assert [to_topic_id(id) for id in ("12", "x1", "²", "1" * 20)] == [12, "x1", "²", "1" * 20]
     assert [slug_from_url(url) for url in (None, "https://x.example/t/9", "javascript:x")] == ["-"] * 3
 
 
-def call(service: Service, path: str, body: Any) -> Any:
-    answer = service.ask("POST", path, body)
+def post(service: Service, path: str, body: Any) -> Any:
+    answer = service.send("POST", path, body)
     assert answer.status == 200, answer.body
     return answer.json
 
 
-def embedded(service: Service, text: str) -> list[float]:
+def embed(service: Service, text: str) -> list[float]:
     body = {"input": [text], "model": "any", "encoding_format": "float"}
-    return call(service, f"{PLUGIN}/v1/embeddings", body)["data"][0]["embedding"]
+    return post(service, f"{PLUGIN}/v1/embeddings", body)["data"][0]["embedding"]
 
 
 def put(service: Service, id: str, kind: str, title: str, content: str, metadata: dict[str, Any]) -> int:
     """UpdateContent."""
     meta = {"object_type": kind, "title": title, "metadata": json.dumps(metadata)}
-    body = {"ids": [id], "embeddings": [embedded(service, content)], "metadatas": [meta], "documents": [content]}
-    return service.ask("POST", f"{COLLECTION}/upsert", body).status
+    body = {"ids": [id], "embeddings": [embed(service, content)], "metadatas": [meta], "documents": [content]}
+    return service.send("POST", f"{COLLECTION}/upsert", body).status
 
 
-def search(service: Service, text: str, most: int = 10) -> Any:
+def search(service: Service, text: str, k: int = 10) -> Any:
     """SearchSimilar."""
-    body = {"query_embeddings": [embedded(service, text)], "n_results": most, "include": ["metadatas", "distances"]}
-    return call(service, f"{COLLECTION}/query", body)
+    body = {"query_embeddings": [embed(service, text)], "n_results": k, "include": ["metadatas", "distances"]}
+    return post(service, f"{COLLECTION}/query", body)
 
 
-def test_the_plug_in_of_apache_answer_finds_what_it_has_put_until_it_deletes_it(service: Service) -> None:
+def test_the_plug_in_of_apache_answer_finds_its_documents_until_it_deletes_them(service: Service) -> None:
     assert service.get(COLLECTION).json["id"] == "answer_vector_embeddings"
     body = {"name": "answer_vector_embeddings", "metadata": {"hnsw:space": "cosine"}}
-    assert call(service, f"{PLUGIN}/api/v1/collections", body)["id"] == "answer_vector_embeddings"
-    assert len(embedded(service, "dimension probe")) > 0
+    assert post(service, f"{PLUGIN}/api/v1/collections", body)["id"] == "answer_vector_embeddings"
+    assert len(embed(service, "dimension probe")) > 0
     title = "Do zeppelins moor here?"
     content = f"Question: {title}\nMine is <big>.\n\nAnswer: At the tower.\n\nComment on answer: Really?\n\nComment: 1"
     ids = {"question_id": "10", "answers": [{"answer_id": "20"}]}
     assert put(service, "10", "question", title, content, ids) == 200
-    said = f"Question: {title}\n\nAnswer: At the tower.\n\nComment: Really?"
-    assert put(service, "20", "answer", title, said, {"question_id": "10", "answer_id": "20"}) == 200
-    assert put(service, "21", "answer", "Other", said, {"question_id": "11", "answer_id": "21"}) == 409
+    document = f"Question: {title}\n\nAnswer: At the tower.\n\nComment: Really?"
+    assert put(service, "20", "answer", title, document, {"question_id": "10", "answer_id": "20"}) == 200
+    assert put(service, "21", "answer", "Other", document, {"question_id": "11", "answer_id": "21"}) == 409
     stored = service.get(f"{V1}/questions/10").json
     assert (stored["title"], stored["body"], stored["answers"][0]["body"]) == (title, "Mine is <big>.", "At the tower.")
-    found = until(lambda: (f := search(service, "zeppelins mooring")) and f["ids"] == [["10"]] and f, 5)
-    assert 0 <= found["distances"][0][0] < 2
-    meta = found["metadatas"][0][0]
+    results = wait_for(lambda: (f := search(service, "zeppelins mooring")) and f["ids"] == [["10"]] and f)
+    assert 0 <= results["distances"][0][0] < 2
+    meta = results["metadatas"][0][0]
     assert (meta["object_type"], json.loads(meta["metadata"])) == ("question", ids)
-    assert call(service, f"{COLLECTION}/delete", {"ids": ["20"]}) == ["20"]
-    assert call(service, f"{COLLECTION}/delete", {"ids": ["10", "nobody"]}) == ["10"]
-    until(lambda: search(service, "zeppelins mooring")["ids"] == [[]], 5)
+    assert post(service, f"{COLLECTION}/delete", {"ids": ["20"]}) == ["20"]
+    assert post(service, f"{COLLECTION}/delete", {"ids": ["10", "nobody"]}) == ["10"]
+    wait_for(lambda: search(service, "zeppelins mooring")["ids"] == [[]])
 
 
-def test_the_plug_in_asks_wrongly(service: Service) -> None:
+def test_wrong_requests_of_the_plug_in_are_refused(service: Service) -> None:
     for wrong in ([0.5], [-1], [300]):
-        assert service.ask("POST", f"{COLLECTION}/query", {"query_embeddings": [wrong]}).status == 422
+        assert service.send("POST", f"{COLLECTION}/query", {"query_embeddings": [wrong]}).status == 422
     meta = {"object_type": "answer", "title": "x", "metadata": "no json"}
     body = {"ids": ["1"], "metadatas": [meta], "documents": ["x"]}
-    assert service.ask("POST", f"{COLLECTION}/upsert", body).status == 422
-    assert service.ask("POST", f"{COLLECTION}/upsert", body | {"documents": []}).status == 422
+    assert service.send("POST", f"{COLLECTION}/upsert", body).status == 422
+    assert service.send("POST", f"{COLLECTION}/upsert", body | {"documents": []}).status == 422
 
 
-def test_a_text_is_spelled_and_read_again() -> None:
+def test_a_text_is_encoded_and_decoded_again() -> None:
     for text in ("", "How?", "Où est l’été 🎈", "x" * 5_000):
         assert decode_text(encode_text(text)) == text[:2_000]
     assert strip_appended_sections("a\n\nComment: b\n\nAnswer: c") == "a"

@@ -1,4 +1,4 @@
-"""Keys: who needs one, what it is good for, how it is kept, and how often it may be used."""
+"""Keys: who needs one, what it allows, how it is stored, and how often it may be used."""
 
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ REQUIRED = ("--option", "require_keys=true")
 SIMILAR, QUESTION = "/v1/riverside/similar?title=card", "/v1/riverside/questions/k1"
 
 
-def key(archive: Path, scope: str) -> dict[str, str]:
+def key_header(archive: Path, scope: str) -> dict[str, str]:
     with Archive.open(archive) as opened:
         return {"authorization": f"Bearer {keys.create_key(opened, scope)}"}
 
@@ -35,7 +35,7 @@ def guarded(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def closed(guarded: Path) -> Iterator[Service]:
     """A service that answers to keys alone."""
-    key(guarded, "read")
+    key_header(guarded, "read")
     service = Service(guarded, options=REQUIRED)
     yield service
     service.end()
@@ -45,66 +45,66 @@ def test_other_hosts_need_a_key(serve, archive) -> None:
     refused = cli("serve", archive, "--host", "0.0.0.0", "--port", "0")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert f"askalike keys create {archive}" in refused.stderr
-    reader = key(archive, "read")
+    reader = key_header(archive, "read")
     everywhere = serve(archive, options=("--host", "0.0.0.0"))
     everywhere.url = urlsplit(f"http://127.0.0.1:{everywhere.url.port}")
     assert everywhere.get(SIMILAR).status == 401
-    assert everywhere.ask("GET", SIMILAR, headers=reader).status == 200
+    assert everywhere.send("GET", SIMILAR, headers=reader).status == 200
 
 
 def test_scopes(closed: Service, guarded: Path) -> None:
-    reader, writer, moderator = (key(guarded, scope) for scope in keys.SCOPES)
+    reader, writer, moderator = (key_header(guarded, scope) for scope in keys.SCOPES)
     bare = closed.get(SIMILAR)
     assert (bare.status, bare.headers["www-authenticate"]) == (401, "Bearer")
     assert closed.get("/healthz").status == 200
-    for one in (reader, writer, moderator):
-        assert closed.ask("GET", SIMILAR, headers=one).status == 200
-    refused = closed.ask("PUT", QUESTION, {"title": "x"}, reader)
+    for header in (reader, writer, moderator):
+        assert closed.send("GET", SIMILAR, headers=header).status == 200
+    refused = closed.send("PUT", QUESTION, {"title": "x"}, reader)
     assert (refused.status, refused.json["detail"]) == (403, "this key may read; write is needed")
-    assert closed.ask("PUT", QUESTION, {"title": "x"}, writer).status == 201
-    assert closed.ask("DELETE", QUESTION, headers=moderator).status == 204
+    assert closed.send("PUT", QUESTION, {"title": "x"}, writer).status == 201
+    assert closed.send("DELETE", QUESTION, headers=moderator).status == 204
 
 
-def test_a_revoked_key_is_good_for_nothing(closed: Service, guarded: Path) -> None:
-    reader = key(guarded, "read")
-    assert closed.ask("GET", SIMILAR, headers=reader).status == 200
+def test_a_revoked_key_allows_nothing(closed: Service, guarded: Path) -> None:
+    reader = key_header(guarded, "read")
+    assert closed.send("GET", SIMILAR, headers=reader).status == 200
     id = reader["authorization"].split("_")[1]
     assert cli("keys", "revoke", guarded, id).stdout == f"{id} is revoked\n"
-    assert closed.ask("GET", SIMILAR, headers=reader).status == 401
+    assert closed.send("GET", SIMILAR, headers=reader).status == 401
     assert cli("keys", "revoke", guarded, id).returncode == 2
 
 
 @pytest.mark.parametrize("shown", ["", "x", "ask_", "ask_0123456789ab_" + "x" * 43, "ask_%s_" + "x" * 43, "é" * 60])
-def test_what_is_no_key(closed: Service, guarded: Path, shown: str) -> None:
-    id = key(guarded, "read")["authorization"].split("_")[1]
-    answer = closed.ask(
+def test_texts_that_are_not_keys(closed: Service, guarded: Path, shown: str) -> None:
+    id = key_header(guarded, "read")["authorization"].split("_")[1]
+    answer = closed.send(
         "GET", SIMILAR, headers={"authorization": f"Bearer {shown.replace('%s', id)}".encode("latin-1")}
     )
     assert answer.status == 401
 
 
-def test_a_key_of_one_archive_is_none_of_another(serve, example, archive, tmp_path) -> None:
+def test_a_key_of_one_archive_does_not_open_another(serve, example, archive, tmp_path) -> None:
     with Archive.create(tmp_path / "other") as other:
         keys.create_key(other, "read")
     both = serve(archive, tmp_path / "other")
-    assert both.ask("GET", "/v1/other/similar?title=x", headers=key(archive, "read")).status == 401
+    assert both.send("GET", "/v1/other/similar?title=x", headers=key_header(archive, "read")).status == 401
 
 
-def test_keys_are_made_listed_and_kept_hashed(archive: Path) -> None:
-    made = cli("keys", "create", archive, "--scope", "write", "--note", "the forum").stdout.strip()
+def test_keys_are_created_listed_and_stored_hashed(archive: Path) -> None:
+    key = cli("keys", "create", archive, "--scope", "write", "--note", "the forum").stdout.strip()
     listed = cli("keys", "list", archive).stdout
-    assert listed.split()[:2] == [made.split("_")[1], "write"]
+    assert listed.split()[:2] == [key.split("_")[1], "write"]
     assert listed.rstrip().endswith("in force  the forum")
-    secret = made.split("_", 2)[2]
+    secret = key.split("_", 2)[2]
     assert secret not in listed
     assert not any(secret.encode() in path.read_bytes() for path in archive.glob("archive.sqlite*"))
     assert cli("keys", "create", archive, "--scope", "root").returncode == 2
 
 
 def test_the_log_names_a_key_and_never_shows_it(serve, archive: Path) -> None:
-    reader = key(archive, "read")
+    reader = key_header(archive, "read")
     ended = serve(archive, options=REQUIRED)
-    ended.ask("GET", SIMILAR, headers=reader)
+    ended.send("GET", SIMILAR, headers=reader)
     ended.end()
     assert reader["authorization"].split("_")[1] in {line.get("key") for line in ended.log()}
     assert reader["authorization"].split("_", 2)[2] not in "".join(ended.lines)
@@ -118,7 +118,7 @@ def test_a_caller_is_slowed_down_over_all_workers(serve, archive) -> None:
     limited = slow.get(SIMILAR)
     assert (limited.status, 1 <= int(limited.headers["retry-after"]) <= 2) == (429, True)
     assert slow.get("/healthz").status == 200
-    assert slow.ask("GET", SIMILAR, headers=key(archive, "read")).status == 200
+    assert slow.send("GET", SIMILAR, headers=key_header(archive, "read")).status == 200
     time.sleep(2.1)
     assert slow.get(SIMILAR).status == 200
 

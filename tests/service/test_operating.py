@@ -1,4 +1,4 @@
-"""What an operator relies on: an end that loses nothing, processes that come back, and figures that tell the truth."""
+"""What an operator relies on: a shutdown that loses nothing, processes that restart, and true figures."""
 
 import fcntl
 import http.client
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from serving import Service, until
+from serving import Service, wait_for
 
 from askalike.store import Archive
 
@@ -23,7 +23,7 @@ def write_until_it_ends(service: Service, name: str, acknowledged: list[str]) ->
     while True:
         id = f"{name}-{n}"
         try:
-            status = service.ask("PUT", f"{V1}/questions/{id}", {"title": f"Does {id} survive?"}).status
+            status = service.send("PUT", f"{V1}/questions/{id}", {"title": f"Does {id} survive?"}).status
         except (OSError, http.client.HTTPException):
             return
         if status == 201:
@@ -31,7 +31,7 @@ def write_until_it_ends(service: Service, name: str, acknowledged: list[str]) ->
         n += 1
 
 
-def half_sent(service: Service, id: str) -> tuple[socket.socket, bytes]:
+def send_half(service: Service, id: str) -> tuple[socket.socket, bytes]:
     """A connection on which the first half of a write was sent, and the other half."""
     body = b'{"title": "Does what was begun end well?"}'
     head = f"PUT {V1}/questions/{id} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
@@ -41,14 +41,14 @@ def half_sent(service: Service, id: str) -> tuple[socket.socket, bytes]:
 
 
 @pytest.mark.parametrize("whole_group", [False, True])
-def test_sigterm_finishes_what_is_begun_and_loses_nothing(serve, archive: Path, whole_group: bool) -> None:
+def test_sigterm_finishes_requests_under_way_and_loses_nothing(serve, archive: Path, whole_group: bool) -> None:
     service = serve(archive, options=("--workers", "2"))
     acknowledged: list[str] = []
     writers = [threading.Thread(target=write_until_it_ends, args=(service, f"w{n}", acknowledged)) for n in range(4)]
     for writer in writers:
         writer.start()
-    connection, rest = half_sent(service, "slow")
-    until(lambda: len(acknowledged) > 20, 20)
+    connection, rest = send_half(service, "slow")
+    wait_for(lambda: len(acknowledged) > 20)
     if whole_group:
         os.killpg(service.process.pid, signal.SIGTERM)
     else:
@@ -65,54 +65,54 @@ def test_sigterm_finishes_what_is_begun_and_loses_nothing(serve, archive: Path, 
         assert len(opened.view().get_questions([*acknowledged, "slow"])) == len(acknowledged) + 1
 
 
-def test_a_process_that_dies_is_started_again(serve, archive: Path) -> None:
+def test_a_process_that_dies_is_restarted(serve, archive: Path) -> None:
     service = serve(archive)
-    for child in children(service):
+    for child in list_children(service):
         os.kill(child, signal.SIGKILL)
-    until(lambda: len([line for line in service.lines if "is started again" in line]) == 2, 10)
-    assert until(lambda: answers(service), 20)
-    assert service.ask("PUT", f"{V1}/questions/after", {"title": "Ostrich?"}).status == 201
-    until(lambda: service.get(f"{V1}/similar?title=ostrich").json["results"], 20)
+    wait_for(lambda: len([line for line in service.lines if "is started again" in line]) == 2)
+    assert wait_for(lambda: is_ready(service))
+    assert service.send("PUT", f"{V1}/questions/after", {"title": "Ostrich?"}).status == 201
+    wait_for(lambda: service.get(f"{V1}/similar?title=ostrich").json["results"])
 
 
-def answers(service: Service) -> bool:
+def is_ready(service: Service) -> bool:
     try:
         return service.get("/readyz").status == 200
     except (OSError, http.client.HTTPException):
         return False
 
 
-def test_readiness_and_metrics_tell_how_far_the_index_is(serve, archive: Path) -> None:
+def test_readiness_and_metrics_say_how_far_the_index_is(serve, archive: Path) -> None:
     service = serve(archive)
     with open(next(archive.glob("index/*/lock")), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # as another process that indexes
-        service.ask("PUT", f"{V1}/questions/late", {"title": "Ostrich?"})
+        service.send("PUT", f"{V1}/questions/late", {"title": "Ostrich?"})
         time.sleep(0.3)
         index = service.get("/readyz").json["index"]["riverside"]
         assert index["behind"] == 1
         assert index["lag_s"] >= 0.3
         assert 'askalike_index_behind{archive="riverside"} 1.0' in service.get("/metrics").body.decode()
-    until(lambda: service.get("/readyz").json["index"]["riverside"] == {"behind": 0, "lag_s": 0.0}, 5)
+    wait_for(lambda: service.get("/readyz").json["index"]["riverside"] == {"behind": 0, "lag_s": 0.0})
 
 
-def children(service: Service) -> list[int]:
+def list_children(service: Service) -> list[int]:
     listed = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children")
     return [int(child) for child in listed.read_text().split()]
 
 
-def test_on_a_full_disk_it_goes_on_answering_and_recovers(serve, archive: Path) -> None:
+def test_it_answers_on_a_full_disk_and_recovers(serve, archive: Path) -> None:
     service = serve(archive)
     questions = f"{V1}/questions"
-    assert service.ask("PUT", f"{questions}/before", {"title": "Ostrich before?"}).status == 201
-    until(lambda: service.get(f"{V1}/similar?title=ostrich").json["results"], 20)
-    limits = {child: resource.prlimit(child, resource.RLIMIT_FSIZE) for child in children(service)}
+    assert service.send("PUT", f"{questions}/before", {"title": "Ostrich before?"}).status == 201
+    wait_for(lambda: service.get(f"{V1}/similar?title=ostrich").json["results"])
+    limits = {child: resource.prlimit(child, resource.RLIMIT_FSIZE) for child in list_children(service)}
     for child, (_, hard) in limits.items():
         resource.prlimit(child, resource.RLIMIT_FSIZE, (0, hard))
-    refused = service.ask("PUT", f"{questions}/full", {"title": "Ostrich on a full disk?"})
+    refused = service.send("PUT", f"{questions}/full", {"title": "Ostrich on a full disk?"})
     assert (refused.status, refused.headers["retry-after"]) == (503, "1")
     assert service.get(f"{V1}/similar?title=ostrich").json["results"][0]["id"] == "before"
     for child, limit in limits.items():
         resource.prlimit(child, resource.RLIMIT_FSIZE, limit)
     assert service.get(f"{questions}/full").status == 404
-    assert service.ask("PUT", f"{questions}/full", {"title": "Ostrich on a full disk?"}).status == 201
-    until(lambda: len(service.get(f"{V1}/similar?title=ostrich").json["results"]) == 2, 20)
+    assert service.send("PUT", f"{questions}/full", {"title": "Ostrich on a full disk?"}).status == 201
+    wait_for(lambda: len(service.get(f"{V1}/similar?title=ostrich").json["results"]) == 2)

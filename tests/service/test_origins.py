@@ -1,4 +1,4 @@
-"""Other sites' pages: which may ask, with which keys, and what these are good for."""
+"""Other sites' pages: which are allowed, with which keys, and what these keys may do."""
 
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ SIMILAR, FEEDBACK = "/v1/riverside/similar", "/v1/riverside/feedback"
 ALLOWED = "access-control-allow-origin"
 
 
-def made(archive: Path, scope: str = "read", origin: str | None = None) -> str:
+def create_key(archive: Path, scope: str = "read", origin: str | None = None) -> str:
     with Archive.open(archive) as opened:
         return keys.create_key(opened, scope, origin=origin)
 
@@ -25,51 +25,51 @@ def made(archive: Path, scope: str = "read", origin: str | None = None) -> str:
 def closed(example: Path, tmp_path_factory: pytest.TempPathFactory):
     """A service where everybody needs a key, with one for everything and one for the pages of a site."""
     archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("origins") / "riverside"))
-    everything, public = made(archive, "moderate"), made(archive, origin=SITE)
+    everything, public = create_key(archive, "moderate"), create_key(archive, origin=SITE)
     served = Service(archive, options=("--option", "require_keys=true", "--allow-origin", "https://also.example"))
     yield served, everything, public
     served.end()
 
 
-def ask(served: Service, key: str, origin: str | None = None, path: str = f"{SIMILAR}?title=card"):
+def search(served: Service, key: str, origin: str | None = None, path: str = f"{SIMILAR}?title=card"):
     headers = {"authorization": f"Bearer {key}"} | ({"origin": origin} if origin else {})
-    return served.ask("GET", path, headers=headers)
+    return served.send("GET", path, headers=headers)
 
 
 def test_a_published_key_is_good_from_its_site_alone(closed) -> None:
     served, everything, public = closed
-    found = ask(served, public, SITE)
-    assert (found.status, found.headers[ALLOWED]) == (200, SITE)
-    assert [ask(served, public, origin).status for origin in (None, OTHER, "null", SITE + ".evil")] == [401] * 4
-    assert ask(served, everything).status == 200
+    response = search(served, public, SITE)
+    assert (response.status, response.headers[ALLOWED]) == (200, SITE)
+    assert [search(served, public, origin).status for origin in (None, OTHER, "null", SITE + ".evil")] == [401] * 4
+    assert search(served, everything).status == 200
 
 
 def test_a_published_key_is_for_searching_and_nothing_else(closed) -> None:
     served, _, public = closed
     headers = {"authorization": f"Bearer {public}", "origin": SITE}
-    assert served.ask("POST", SIMILAR, {"title": "card"}, headers).status == 200
-    refused = served.ask("POST", FEEDBACK, {"title": "x", "shown": [], "verdict": "none_of_these"}, headers)
+    assert served.send("POST", SIMILAR, {"title": "card"}, headers).status == 200
+    refused = served.send("POST", FEEDBACK, {"title": "x", "shown": [], "verdict": "none_of_these"}, headers)
     assert (refused.status, SITE in refused.json["detail"]) == (403, True)
     for path in ("duplicates", "gaps", "questions/r001", "links?question=r001"):
-        assert ask(served, public, SITE, f"/v1/riverside/{path}").status == 403
-    assert served.ask("PUT", "/v1/riverside/questions/x", {"title": "x"}, headers).status == 403
-    assert ask(served, public, SITE, "/metrics").status == 401
+        assert search(served, public, SITE, f"/v1/riverside/{path}").status == 403
+    assert served.send("PUT", "/v1/riverside/questions/x", {"title": "x"}, headers).status == 403
+    assert search(served, public, SITE, "/metrics").status == 401
 
 
 def preflight(served: Service, origin: str, method: str = "POST"):
-    asked = {"origin": origin, "access-control-request-method": method}
-    return served.ask(
-        "OPTIONS", SIMILAR, headers=asked | {"access-control-request-headers": "authorization,content-type"}
+    headers = {"origin": origin, "access-control-request-method": method}
+    return served.send(
+        "OPTIONS", SIMILAR, headers=headers | {"access-control-request-headers": "authorization,content-type"}
     )
 
 
-def test_browsers_are_told_who_may_ask(closed) -> None:
+def test_preflights_say_which_origins_are_allowed(closed) -> None:
     served, *_ = closed
     for origin in (SITE, "https://also.example"):
-        told = preflight(served, origin)
-        assert (told.status, told.headers[ALLOWED]) == (200, origin)
-        assert "authorization" in told.headers["access-control-allow-headers"].lower()
-        assert "access-control-allow-credentials" not in told.headers
+        response = preflight(served, origin)
+        assert (response.status, response.headers[ALLOWED]) == (200, origin)
+        assert "authorization" in response.headers["access-control-allow-headers"].lower()
+        assert "access-control-allow-credentials" not in response.headers
     assert ALLOWED not in preflight(served, OTHER).headers
     assert preflight(served, SITE, "DELETE").status == 400
     assert ALLOWED not in served.get(f"{SIMILAR}?title=card").headers
@@ -83,11 +83,11 @@ def test_a_revoked_key_allows_nothing_any_more(closed, tmp_path) -> None:
         assert not keys.has_key_for_origin(archive, SITE)
 
 
-def test_without_the_list_no_other_site_is_answered(service: Service) -> None:
+def test_no_other_site_is_allowed_by_default(service: Service) -> None:
     assert ALLOWED not in service.get(f"{SIMILAR}?title=card", origin=OTHER).headers
 
 
-def test_what_is_no_origin_and_what_may_not_be_published(archive) -> None:
+def test_wrong_origins_and_keys_that_must_not_be_published(archive) -> None:
     with Archive.open(archive) as opened:
         for wrong in ("forum.example", "https://forum.example/", "https://Forum.example", "*", "null", ""):
             with pytest.raises(SettingsError, match="is no origin"):

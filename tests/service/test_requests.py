@@ -1,4 +1,4 @@
-"""What holds for every request: ids, errors, limits, the log, and the API's description."""
+"""What all requests share: ids, errors, limits, the log, and the API's description."""
 
 import json
 import socket
@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from serving import Service, until
+from serving import Service, wait_for
 
 SIMILAR = "/v1/riverside/similar"
 
 
-def test_every_answer_has_an_id(service: Service) -> None:
+def test_every_response_has_an_id(service: Service) -> None:
     ids = {service.get(path).headers["x-request-id"] for path in ("/healthz", "/nowhere", f"{SIMILAR}?title=card")}
     assert len(ids) == 3
     assert service.get("/healthz", **{"x-request-id": "mine-1"}).headers["x-request-id"] == "mine-1"
@@ -21,7 +21,7 @@ def test_every_answer_has_an_id(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status", "said"),
+    ("method", "path", "status", "detail"),
     [
         ("GET", "/nowhere", 404, "Not Found"),
         ("GET", "/v1/nope/similar?title=x", 404, "there are: riverside"),
@@ -30,10 +30,10 @@ def test_every_answer_has_an_id(service: Service) -> None:
         ("DELETE", SIMILAR, 405, "Method Not Allowed"),
     ],
 )
-def test_what_is_not_there(service: Service, method: str, path: str, status: int, said: str) -> None:
-    answer = service.ask(method, path)
+def test_addresses_that_do_not_exist(service: Service, method: str, path: str, status: int, detail: str) -> None:
+    answer = service.send(method, path)
     assert (answer.status, answer.headers["content-type"]) == (status, "application/problem+json")
-    assert said in answer.json["detail"]
+    assert detail in answer.json["detail"]
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_what_is_not_there(service: Service, method: str, path: str, status: int
         (b"{}", {"content-type": "application/json", "content-length": "99999999"}, 413),
     ],
 )
-def test_bodies_that_are_not_taken(service: Service, body: bytes, headers: dict[str, str], status: int) -> None:
-    answer = service.ask("POST", SIMILAR, body, headers)
+def test_bodies_that_are_refused(service: Service, body: bytes, headers: dict[str, str], status: int) -> None:
+    answer = service.send("POST", SIMILAR, body, headers)
     assert (answer.status, answer.headers["content-type"]) == (status, "application/problem+json")
     assert answer.json["detail"]
 
@@ -65,38 +65,38 @@ def test_a_body_without_a_length_is_counted(service: Service) -> None:
         assert b" 413 " in connection.recv(100)
 
 
-def test_the_log_has_no_text_unless_it_is_wanted(serve, archive) -> None:
+def test_the_log_has_no_text_by_default(serve, archive) -> None:
     quiet = serve(archive)
     quiet.get(f"{SIMILAR}?title=secretword")
-    line = until(lambda: [x for x in quiet.log() if x.get("path") == SIMILAR], 5)[0]
+    line = wait_for(lambda: [x for x in quiet.log() if x.get("path") == SIMILAR])[0]
     assert (line["status"], line["archive"], line["found"]) == (200, "riverside", 0)
     assert "secretword" not in "".join(quiet.lines)
     quiet.end()
     open_one = serve(archive, options=("--option", "log_texts=true"))
     open_one.get(f"{SIMILAR}?title=secretword")
-    until(lambda: [x for x in open_one.log() if "secretword" in x.get("query", "")], 5)
+    wait_for(lambda: [x for x in open_one.log() if "secretword" in x.get("query", "")])
 
 
-def test_who_comes_too_many_is_turned_away(serve, archive) -> None:
+def test_requests_over_the_limit_are_turned_away(serve, archive) -> None:
     narrow = serve(archive, options=("--option", "max_waiting=1"))
     with ThreadPoolExecutor(16) as pool:
-        asked = {"title": "how long may I keep a book from the library", "k": 100}
-        answers = list(pool.map(lambda _: narrow.ask("POST", SIMILAR, asked), range(64)))
+        query = {"title": "how long may I keep a book from the library", "k": 100}
+        answers = list(pool.map(lambda _: narrow.send("POST", SIMILAR, query), range(64)))
     assert {a.status for a in answers} == {200, 503}
     assert all(a.headers["retry-after"] == "1" for a in answers if a.status == 503)
     assert narrow.get("/healthz").status == 200
 
 
-def test_what_takes_too_long_is_given_up(serve, archive) -> None:
+def test_a_slow_search_is_given_up(serve, archive) -> None:
     hasty = serve(archive, options=("--option", "timeout_s=0.001"))
-    answer = hasty.ask("POST", SIMILAR, {"title": "card", "body": "how long may I keep a book " * 3_000})
+    answer = hasty.send("POST", SIMILAR, {"title": "card", "body": "how long may I keep a book " * 3_000})
     assert (answer.status, answer.headers.get("retry-after")) == (503, "1")
 
 
 def test_the_api_describes_itself(service: Service) -> None:
-    described = service.get("/openapi.json").json
-    assert described["openapi"].startswith("3.")
-    similar = described["paths"]["/v1/{archive}/similar"]
+    description = service.get("/openapi.json").json
+    assert description["openapi"].startswith("3.")
+    similar = description["paths"]["/v1/{archive}/similar"]
     assert set(similar) == {"get", "post"}
     assert {"title", "body", "k", "tags", "before", "min_probability", "explain"} <= {
         p["name"] for p in similar["get"]["parameters"]
@@ -105,7 +105,7 @@ def test_the_api_describes_itself(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nowhere"], "not an archive"),
         (["{archive}", "--option", "timeout=1"], "timeout is not a setting"),
@@ -114,16 +114,16 @@ def test_the_api_describes_itself(service: Service) -> None:
         (["{archive}", "--ranker", "bm52"], "no ranker is called"),
     ],
 )
-def test_what_cannot_be_served_is_one_line(archive: Path, arguments: list[str], said: str) -> None:
+def test_an_error_at_the_start_is_one_line(archive: Path, arguments: list[str], message: str) -> None:
     command = [sys.executable, "-m", "askalike", "serve", *(a.format(archive=archive) for a in arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") <= 2
     assert "Traceback" not in done.stderr
 
 
-def test_without_its_extra_one_line_names_it(archive: Path) -> None:
+def test_a_missing_extra_is_named_in_one_line(archive: Path) -> None:
     hidden = "import sys; sys.modules['uvicorn'] = None; from askalike.cli import main; sys.argv = sys.argv[1:]; main()"
     done = subprocess.run([sys.executable, "-c", hidden, "askalike", "serve", archive], capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

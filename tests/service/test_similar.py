@@ -1,4 +1,4 @@
-"""`similar`: what it finds, what it says of it, and what it refuses."""
+"""`similar`: the questions that it finds, how it describes them, and the requests that it refuses."""
 
 from urllib.parse import quote
 
@@ -12,11 +12,11 @@ SIMILAR = "/v1/riverside/similar"
 STOLEN = "my bicycle was stolen, what now"
 
 
-def test_finds_what_the_library_finds(service: Service, example) -> None:
+def test_finds_the_same_as_the_library(service: Service, example) -> None:
     answer = service.get(f"{SIMILAR}?title={quote(STOLEN)}&k=3")
-    with askalike.load(example, "lm_jelinek_mercer") as served_archive:
-        found = served_archive.search(STOLEN, 3)
-    assert [(r["id"], r["score"]) for r in answer.json["results"]] == [(m.question.id, m.score) for m in found]
+    with askalike.load(example, "lm_jelinek_mercer") as engine:
+        hits = engine.search(STOLEN, 3)
+    assert [(r["id"], r["score"]) for r in answer.json["results"]] == [(hit.question.id, hit.score) for hit in hits]
     assert not answer.json["abstained"]
 
 
@@ -31,19 +31,19 @@ def test_a_result_says_how_sure_it_is_and_why(service: Service) -> None:
 
 
 def test_post_answers_as_get(service: Service) -> None:
-    got = service.get(f"{SIMILAR}?title=library+card&k=4&tags=card").json["results"]
-    asked = {"title": "library card", "k": 4, "tags": ["card"]}
-    assert service.ask("POST", SIMILAR, asked).json["results"] == got != []
-    assert all("card" in r["tags"] for r in got)
+    by_get = service.get(f"{SIMILAR}?title=library+card&k=4&tags=card").json["results"]
+    query = {"title": "library card", "k": 4, "tags": ["card"]}
+    assert service.send("POST", SIMILAR, query).json["results"] == by_get != []
+    assert all("card" in r["tags"] for r in by_get)
 
 
-def test_an_unfinished_word_and_a_date(service: Service) -> None:
-    found = service.get(f"{SIMILAR}?title=closed+on+publ&prefix=true&before=2024-01-01&k=1").json["results"]
-    assert [r["id"] for r in found] == ["r098"]
+def test_a_prefix_and_a_date_restrict_the_results(service: Service) -> None:
+    results = service.get(f"{SIMILAR}?title=closed+on+publ&prefix=true&before=2024-01-01&k=1").json["results"]
+    assert [r["id"] for r in results] == ["r098"]
 
 
 @pytest.mark.parametrize("text", ["", "xyzzy", "?!", "😀"])
-def test_abstains_where_nothing_is_alike(service: Service, text: str) -> None:
+def test_abstains_where_nothing_is_similar(service: Service, text: str) -> None:
     answer = service.get(f"{SIMILAR}?title={quote(text)}")
     assert (answer.status, answer.json["results"], answer.json["abstained"]) == (200, [], True)
 
@@ -68,12 +68,12 @@ def test_says_what_is_wrong_and_where(service: Service, query: str, where: str) 
     assert answer.json["request_id"] == answer.headers["x-request-id"]
 
 
-def test_no_probability_is_held_where_none_is_known(service: Service) -> None:
+def test_min_probability_is_refused_where_nothing_is_calibrated(service: Service) -> None:
     answer = service.get(f"{SIMILAR}?title=card&min_probability=0.5")
     assert (answer.status, "not calibrated" in answer.json["detail"]) == (422, True)
 
 
-def test_probabilities_and_the_least_of_them(serve, archive) -> None:
+def test_min_probability_leaves_out_less_probable_questions(serve, archive) -> None:
     with askalike.Archive.open(archive) as opened:
         calibrate(opened, askalike.build("lm_jelinek_mercer")).calibration.save(archive)
     service = serve(archive)
@@ -85,13 +85,17 @@ def test_probabilities_and_the_least_of_them(serve, archive) -> None:
 
 def test_several_archives_side_by_side(serve, archive, tmp_path) -> None:
     other = tmp_path / "eggs & co"
-    with askalike.Archive.create(other) as made:
-        made.upsert([askalike.Question("a", "How long do I boil an egg?", url="javascript:alert(1)")])
+    with askalike.Archive.create(other) as archive_of_eggs:
+        archive_of_eggs.upsert([askalike.Question("a", "How long do I boil an egg?", url="javascript:alert(1)")])
     both = serve(archive, other)
-    done = {"behind": 0, "lag_s": 0.0}
-    ready = {"status": "ready", "archives": ["riverside", "eggs & co"], "index": {"riverside": done, "eggs & co": done}}
+    up_to_date = {"behind": 0, "lag_s": 0.0}
+    ready = {
+        "status": "ready",
+        "archives": ["riverside", "eggs & co"],
+        "index": {"riverside": up_to_date, "eggs & co": up_to_date},
+    }
     assert both.get("/readyz").json == ready
-    found = both.get(f"/v1/{quote(other.name)}/similar?title=boil").json["results"]
-    assert [(r["id"], r["url"]) for r in found] == [("a", None)]
+    results = both.get(f"/v1/{quote(other.name)}/similar?title=boil").json["results"]
+    assert [(r["id"], r["url"]) for r in results] == [("a", None)]
     assert both.get(f"{SIMILAR}?title=boil").json["results"] == []
     assert both.end() == 0

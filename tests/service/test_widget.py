@@ -14,7 +14,7 @@ from askalike.service.routes.widget import load_script
 from askalike.store import Archive, keys
 from askalike.types import Question
 
-LARGEST = 5_000
+MAX_BYTES = 5_000
 HOSTILE = "Zeppelin <img src=x onerror=\"document.title='taken'\"> & <b>more</b>"
 PAGE = """<!doctype html><html lang="en" dir="{dir}"><meta charset="utf-8"><title>Ask</title>
 <meta name="color-scheme" content="light dark"><meta name="viewport" content="width=device-width">
@@ -25,9 +25,9 @@ PAGE = """<!doctype html><html lang="en" dir="{dir}"><meta charset="utf-8"><titl
  data-k="3"></script></html>"""
 
 
-def test_it_is_small_and_asks_nobody_else() -> None:
+def test_it_is_small_and_calls_no_other_host() -> None:
     script = load_script()
-    assert len(script) <= LARGEST
+    assert len(script) <= MAX_BYTES
     assert b"innerHTML" not in script
     assert b"//" not in script.replace(b"\\/\\/", b"")
 
@@ -62,9 +62,9 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    opened = Site()
-    yield opened
-    opened.end()
+    site = Site()
+    yield site
+    site.end()
 
 
 @pytest.fixture(scope="module")
@@ -80,30 +80,30 @@ def closed(example: Path, site: Site, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def visit(browser: Any, site: Site, closed: tuple[Service, str]) -> Iterator[Callable[..., Any]]:
-    """Opens the site's page. Afterwards: nothing was asked of other hosts, and nothing failed."""
+    """Open the site's page. Afterwards: no request went to other hosts, and no script failed."""
     served, key = closed
-    asked: list[str] = []
-    wrong: list[str] = []
+    urls: list[str] = []
+    errors: list[str] = []
     contexts = []
 
-    def opened(dir: str = "ltr", **options: Any) -> Any:
+    def visit_site(dir: str = "ltr", **options: Any) -> Any:
         site.page = PAGE.format(dir=dir, home=served.url.geturl(), key=key)
         contexts.append(browser.new_context(**options))
         page = contexts[-1].new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: urls.append(request.url))
+        page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(site.origin)
         return page
 
-    yield opened
+    yield visit_site
     for context in contexts:
         context.close()
     ours = (site.origin, served.url.geturl(), "data:")
-    assert [url for url in asked if not url.startswith(ours)] == []
-    assert wrong == []
+    assert [url for url in urls if not url.startswith(ours)] == []
+    assert errors == []
 
 
-def typed(page: Any, text: str) -> Any:
+def type_text(page: Any, text: str) -> Any:
     page.locator("#title").press_sequentially(text, delay=5)
     page.locator("[role=option]").first.wait_for()
     return page.locator("[role=option]")
@@ -113,7 +113,7 @@ def test_it_shows_what_is_similar_while_somebody_types(visit) -> None:
     page = visit()
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.method))
-    options = typed(page, "I lost my library ca")
+    options = type_text(page, "I lost my library ca")
     assert "lost my library card" in options.first.inner_text()
     assert 1 <= options.count() <= 3
     assert options.first.locator("b").count() >= 2
@@ -131,7 +131,7 @@ def test_it_shows_what_is_similar_while_somebody_types(visit) -> None:
 
 def test_the_keyboard_goes_through_it_and_escape_closes_it(visit) -> None:
     page = visit()
-    options = typed(page, "library card")
+    options = type_text(page, "library card")
     box = page.get_by_role("combobox")
     box.press("ArrowDown")
     box.press("ArrowDown")
@@ -149,9 +149,9 @@ def test_the_keyboard_goes_through_it_and_escape_closes_it(visit) -> None:
     assert page.title().startswith("https://desk.example/q/")
 
 
-def test_texts_of_the_archive_are_texts(visit) -> None:
+def test_texts_of_the_archive_are_never_markup(visit) -> None:
     page = visit()
-    options = typed(page, "zeppelin")
+    options = type_text(page, "zeppelin")
     assert HOSTILE in [text.split("\n")[0] for text in options.all_inner_texts()]
     options.filter(has_text="two").click()
     assert page.title() == "Ask"
@@ -163,22 +163,22 @@ def test_texts_of_the_archive_are_texts(visit) -> None:
     [{}, {"color_scheme": "dark"}, {"dir": "rtl"}, {"viewport": {"width": 360, "height": 640}}],
     ids=["light", "dark", "right to left", "phone"],
 )
-def test_everybody_can_use_it(visit, options) -> None:
+def test_it_is_accessible(visit, options) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
     page = visit(**options)
-    typed(page, "library card")
+    type_text(page, "library card")
     page.get_by_role("combobox").press("ArrowDown")
-    found = axe.Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    results = axe.Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
     style = "getComputedStyle(document.querySelector('[role=listbox]'))"
-    shown = page.evaluate(f"[{style}.backgroundColor, {style}.direction]")
+    background, direction = page.evaluate(f"[{style}.backgroundColor, {style}.direction]")
     dark = options.get("color_scheme") == "dark"
-    assert (sum(map(int, shown[0].strip("rgb()").split(","))) < 200) == dark
-    assert shown[1] == options.get("dir", "ltr")
+    assert (sum(map(int, background.strip("rgb()").split(","))) < 200) == dark
+    assert direction == options.get("dir", "ltr")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_it_is_fetched_once_and_then_remembered(closed) -> None:
+def test_it_is_cached_by_browsers(closed) -> None:
     served, _ = closed
     first = served.get("/widget.js")
     assert first.headers["content-type"] == "text/javascript; charset=utf-8"

@@ -1,4 +1,4 @@
-"""A service with something on every page, and a browser that visits it."""
+"""A service of an archive with something to show on every page, and a browser that visits it."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from serving import Service
 from askalike import Question, build
 from askalike.calibration.calibrate import calibrate
 from askalike.store import Archive
-from askalike.store import candidate_pairs as proposals
+from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.store.query_log import LoggedQuery, insert_feedback, log_query
 from askalike.types import Answer, Link
 
@@ -22,8 +22,8 @@ BODY = """<h2>What I did</h2><script>document.title='taken'</script><p onclick="
 </code></pre><img src="https://elsewhere.example/x.png" alt="a plan"><iframe src="https://elsewhere.example"></iframe>"""
 
 
-def filled(path: Path) -> None:
-    """Puts something on every page."""
+def fill_archive(path: Path) -> None:
+    """Add records, so that every page has something to show."""
     with Archive.open(path) as archive:
         archive.upsert(
             [
@@ -43,7 +43,7 @@ def filled(path: Path) -> None:
             ]
         )
         pairs = [("r013", "r001", 0.93), ("r003", "r004", 0.8), ("x/1", "r002", 0.7), ("r005", "r006", None)]
-        proposals.add_proposals(archive, [proposals.CandidatePair(q, o, p, 1.0, "lm") for q, o, p in pairs])
+        add_proposals(archive, [CandidatePair(q, o, p, 1.0, "lm") for q, o, p in pairs])
         for title in ("Do you lend out kayaks?", "Can I hire a kayak?", "Where may I park my boat?", HOSTILE):
             log_query(archive, LoggedQuery(title, "", [], "lm"), 90)
         insert_feedback(archive, LoggedQuery("kayak", "", ["r001"], "lm"), "none_of_these", None)
@@ -55,7 +55,7 @@ def filled(path: Path) -> None:
 def service(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of the bundled archive with something on every page, for all tests of this folder."""
     path = Path(shutil.copytree(example, tmp_path_factory.mktemp("pages") / "riverside"))
-    filled(path)
+    fill_archive(path)
     served = Service(path, options=("--option", "propose=0"))
     yield served
     served.end()
@@ -63,23 +63,25 @@ def service(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture
 def visit(browser: Any, service: Service) -> Iterator[Callable[..., Any]]:
-    """Opens pages of the service. Afterwards: no error on a console, and nothing asked of other hosts."""
+    """Open pages of the service. Afterwards: no error on a console, and no request to other hosts."""
     home = service.url.geturl()
-    wrong: list[str] = []
+    problems: list[str] = []
     contexts = []
 
-    def opened(path: str, **options: Any) -> Any:
+    def visit_page(path: str, **options: Any) -> Any:
         context = browser.new_context(base_url=home, **options)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(10_000)
-        page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda asked: None if asked.url.startswith(home) else wrong.append(asked.url))
+        page.on(
+            "console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: None if request.url.startswith(home) else problems.append(request.url))
         page.goto(path)
         return page
 
-    yield opened
+    yield visit_page
     for context in contexts:
         context.close()
-    assert wrong == []
+    assert problems == []

@@ -2,7 +2,7 @@
 
 import re
 
-from serving import until
+from serving import wait_for
 
 from askalike.store import Archive
 from conftest import HOSTILE
@@ -10,9 +10,8 @@ from conftest import HOSTILE
 ASK = "/a/riverside"
 
 
-def verdicts(service):
-    path = service.process.args[4]
-    with Archive.open(path) as archive:
+def read_feedback(service):
+    with Archive.open(service.archive_path) as archive:
         return archive._connection.execute("SELECT title, shown, chosen, verdict FROM feedback").fetchall()
 
 
@@ -39,7 +38,7 @@ def test_the_body_counts_too(visit) -> None:
     page.locator(".item", has_text="I have lost my library card").first.wait_for()
 
 
-def test_feedback_is_kept(visit, service) -> None:
+def test_feedback_is_stored(visit, service) -> None:
     page = visit(ASK)
     page.locator("#title").fill("I lost my card")
     page.get_by_role("button", name="This answers it: I have lost my library card").click()
@@ -48,9 +47,9 @@ def test_feedback_is_kept(visit, service) -> None:
     page.get_by_text("Noted: it is not the same.").wait_for()
     page.get_by_role("button", name="None of these is my question").click()
     page.get_by_text("Noted: what you look for is not here yet.").wait_for()
-    kept = [row for row in verdicts(service) if row[0] == "I lost my card"]
-    assert [(chosen, verdict) for _, _, chosen, verdict in kept][::2] == [("r013", "accept"), (None, "none_of_these")]
-    assert all("r013" in shown for _, shown, _, _ in kept)
+    rows = [row for row in read_feedback(service) if row[0] == "I lost my card"]
+    assert [(chosen, verdict) for _, _, chosen, verdict in rows][::2] == [("r013", "accept"), (None, "none_of_these")]
+    assert all("r013" in shown for _, shown, _, _ in rows)
     page.get_by_role("link", name="Read it in full").click()
     assert page.get_by_role("heading", level=1).inner_text() == "I have lost my library card. What should I do?"
 
@@ -63,7 +62,7 @@ def test_everything_works_without_javascript(visit, service) -> None:
     page.get_by_role("button", name="Not the same").first.click()
     assert page.get_by_text("Noted: it is not the same.").is_visible()
     assert page.get_by_label("Your question").input_value() == "somebody took my rented bicycle"
-    until(lambda: ("somebody took my rented bicycle", "reject") in [(r[0], r[3]) for r in verdicts(service)], 5)
+    wait_for(lambda: ("somebody took my rented bicycle", "reject") in [(r[0], r[3]) for r in read_feedback(service)])
     page.locator(".item a").first.click()
     assert "/questions/" in page.url
     assert page.get_by_role("heading", name="1 answer").is_visible()

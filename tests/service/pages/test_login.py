@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from serving import Answer, Service
+from serving import Response, Service
 
 from askalike.store import Archive, keys
 
@@ -18,7 +18,7 @@ PUBLIC = "https://ask.example"
 
 
 class Browser:
-    """Keeps cookies and the token of the last page, as a browser does."""
+    """Stores cookies and the token of the last page, as a browser does."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -26,25 +26,29 @@ class Browser:
         self.token = ""
         self.set_cookies: list[str] = []
 
-    def get(self, path: str) -> Answer:
-        return self._ask("GET", path)
+    def get(self, path: str) -> Response:
+        return self._send("GET", path)
 
-    def post(self, path: str, token: str | None = None, headers: dict[str, str] | None = None, **fields: str) -> Answer:
+    def post(
+        self, path: str, token: str | None = None, headers: dict[str, str] | None = None, **fields: str
+    ) -> Response:
         body = urlencode(fields | {"csrf": self.token if token is None else token}).encode()
         sent = {"content-type": "application/x-www-form-urlencoded"} | (headers or {})
-        return self._ask("POST", path, body, sent)
+        return self._send("POST", path, body, sent)
 
-    def _ask(self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> Answer:
+    def _send(
+        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> Response:
         cookie = {"cookie": "; ".join(f"{k}={v}" for k, v in self.cookies.items())} if self.cookies else {}
         connection = http.client.HTTPConnection(self.service.url.hostname or "", self.service.url.port, timeout=30)
         connection.request(method, path, body, {"accept": "text/html"} | cookie | (headers or {}))
-        got = connection.getresponse()
-        answer = Answer(got.status, {k.lower(): v for k, v in got.getheaders()}, got.read())
+        raw = connection.getresponse()
+        answer = Response(raw.status, {k.lower(): v for k, v in raw.getheaders()}, raw.read())
         connection.close()
-        self.set_cookies = got.headers.get_all("set-cookie") or []
+        self.set_cookies = raw.headers.get_all("set-cookie") or []
         self.cookies |= {k: morsel.value for one in self.set_cookies for k, morsel in SimpleCookie(one).items()}
-        found = re.search(rb'name="csrf" value="([0-9a-f]+)"|"x-csrf":"([0-9a-f]+)"', answer.body)
-        self.token = (found[1] or found[2]).decode() if found else self.token
+        match = re.search(rb'name="csrf" value="([0-9a-f]+)"|"x-csrf":"([0-9a-f]+)"', answer.body)
+        self.token = (match[1] or match[2]).decode() if match else self.token
         return answer
 
 
@@ -52,7 +56,7 @@ class Browser:
 def locked(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An archive that is served to people with keys."""
     path = Path(shutil.copytree(example, tmp_path_factory.mktemp("locked") / "riverside"))
-    made(path, "read")
+    create_key(path, "read")
     return path
 
 
@@ -63,17 +67,17 @@ def closed(locked: Path) -> Iterator[Service]:
     served.end()
 
 
-def made(locked: Path, scope: str) -> str:
-    with Archive.open(locked) as opened:
+def create_key(archive: Path, scope: str) -> str:
+    with Archive.open(archive) as opened:
         return keys.create_key(opened, scope)
 
 
-def logged_in(closed: Service, key: str) -> Browser:
-    person = Browser(closed)
-    person.get("/login")
-    answer = person.post("/login", key=key, next=ASK)
+def log_in(closed: Service, key: str) -> Browser:
+    user = Browser(closed)
+    user.get("/login")
+    answer = user.post("/login", key=key, next=ASK)
     assert (answer.status, answer.headers["location"]) == (303, ASK)
-    return person
+    return user
 
 
 def test_a_key_is_exchanged_for_a_session(closed, locked) -> None:
@@ -82,33 +86,33 @@ def test_a_key_is_exchanged_for_a_session(closed, locked) -> None:
     assert (refused.status, refused.headers["location"]) == (303, "/login?next=/a/riverside/queue")
     assert stranger.get("/").headers["location"] == "/login"
     stranger.get("/login")
-    wrong = stranger.post("/login", key="ask_0123456789ab_" + "x" * 43)
-    assert (wrong.status, b"not known here" in wrong.body) == (401, True)
-    person = logged_in(closed, made(locked, "moderate"))
+    refused = stranger.post("/login", key="ask_0123456789ab_" + "x" * 43)
+    assert (refused.status, b"not known here" in refused.body) == (401, True)
+    user = log_in(closed, create_key(locked, "moderate"))
     for path in ("/", ASK, QUEUE, "/a/riverside/gaps", "/a/riverside/quality", "/a/riverside/questions/r001"):
-        assert person.get(path).status == 200
-    assert person.get(QUEUE).headers["cache-control"] == "no-store"
-    session = next(value for name, value in person.cookies.items() if "session-" in name)
+        assert user.get(path).status == 200
+    assert user.get(QUEUE).headers["cache-control"] == "no-store"
+    session = next(value for name, value in user.cookies.items() if "session-" in name)
     with Archive.open(locked) as opened:
         assert session not in str(opened._connection.execute("SELECT hex(hash), key FROM sessions").fetchall())
     closed.get("/v1/riverside/similar?title=card", cookie=f"session={session}")
     assert session not in "".join(closed.lines)
 
 
-def test_what_a_session_may_do_is_what_its_key_may(closed, locked) -> None:
-    reader = logged_in(closed, made(locked, "read"))
+def test_a_session_has_the_scope_of_its_key(closed, locked) -> None:
+    reader = log_in(closed, create_key(locked, "read"))
     assert b"/a/riverside/queue" not in reader.get(ASK).body
     assert (reader.get(QUEUE).status, b"moderate is needed" in reader.get(QUEUE).body) == (403, True)
-    assert closed.ask("GET", "/v1/riverside/similar?title=x", headers={"cookie": "a=b"}).status == 401
+    assert closed.send("GET", "/v1/riverside/similar?title=x", headers={"cookie": "a=b"}).status == 401
 
 
 def test_a_session_ends_by_logging_out_and_with_its_key(closed, locked) -> None:
-    key = made(locked, "read")
-    first, second = logged_in(closed, key), logged_in(closed, key)
-    kept = dict(first.cookies)
+    key = create_key(locked, "read")
+    first, second = log_in(closed, key), log_in(closed, key)
+    cookies = dict(first.cookies)
     first.get(ASK)
     assert first.post("/logout").status == 303
-    first.cookies = kept
+    first.cookies = cookies
     assert first.get(ASK).status == 303
     assert second.get(ASK).status == 200
     with Archive.open(locked) as opened:
@@ -123,7 +127,7 @@ def test_people_log_in_and_out_in_a_browser(browser, closed, locked) -> None:
     page.get_by_label("Your key").fill("not a key")
     page.get_by_role("button", name="Log in").click()
     page.get_by_text("This key is not known here").wait_for()
-    page.get_by_label("Your key").fill(made(locked, "moderate"))
+    page.get_by_label("Your key").fill(create_key(locked, "moderate"))
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("heading", name="Do these ask the same?").wait_for()
     assert page.evaluate("document.cookie") == ""
@@ -137,12 +141,12 @@ def test_people_log_in_and_out_in_a_browser(browser, closed, locked) -> None:
 
 
 def test_behind_tls_cookies_go_to_our_pages_alone(serve, locked) -> None:
-    person = Browser(serve(locked, options=("--option", "require_keys=true", "--option", f"public_url={PUBLIC}")))
-    person.get("/login")
-    key = made(locked, "read")
-    assert person.post("/login", key=key, headers={"origin": "https://evil.example"}).status == 403
-    person.post("/login", key=key, headers={"origin": PUBLIC})
-    session, visitor = sorted(person.set_cookies)
+    user = Browser(serve(locked, options=("--option", "require_keys=true", "--option", f"public_url={PUBLIC}")))
+    user.get("/login")
+    key = create_key(locked, "read")
+    assert user.post("/login", key=key, headers={"origin": "https://evil.example"}).status == 403
+    user.post("/login", key=key, headers={"origin": PUBLIC})
+    session, visitor = sorted(user.set_cookies)
     assert session.startswith("__Host-session-")
     assert {"HttpOnly", "Secure", "Path=/", "SameSite=strict"} <= set(session.split("; "))
     assert {"HttpOnly", "Secure", "Path=/", "SameSite=lax"} <= set(visitor.split("; "))
@@ -150,43 +154,43 @@ def test_behind_tls_cookies_go_to_our_pages_alone(serve, locked) -> None:
 
 @pytest.mark.parametrize("next", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"])
 def test_a_login_leads_nowhere_else(closed, locked, next: str) -> None:
-    person = Browser(closed)
-    person.get("/login")
-    answer = person.post("/login", key=made(locked, "read"), next=next)
+    user = Browser(closed)
+    user.get("/login")
+    answer = user.post("/login", key=create_key(locked, "read"), next=next)
     assert answer.headers["location"] == "/"
 
 
-def test_a_key_that_pages_publish_opens_no_session(closed, locked) -> None:
+def test_a_published_key_opens_no_session(closed, locked) -> None:
     with Archive.open(locked) as opened:
         key = keys.create_key(opened, "read", origin="https://forum.example")
-    person = Browser(closed)
-    person.get("/login")
-    assert person.post("/login", key=key).status == 401
+    user = Browser(closed)
+    user.get("/login")
+    assert user.post("/login", key=key).status == 401
 
 
 def test_a_form_from_elsewhere_changes_nothing(service) -> None:
-    person = Browser(service)
-    person.get(QUEUE)
-    given = {"title": "From elsewhere", "shown": "r001", "accept": "r001"}
+    user = Browser(service)
+    user.get(QUEUE)
+    fields = {"title": "From elsewhere", "shown": "r001", "accept": "r001"}
     path = f"{ASK}/feedback"
-    assert person.post(path, token="", **given).status == 403
-    assert person.post(path, token="0" * 48, **given).status == 403
-    assert person.post(path, headers={"origin": "https://evil.example"}, **given).status == 403
-    assert person.post(path, headers={"origin": "null"}, **given).status == 403
-    assert person.post(path, headers={"origin": "http://["}, **given).status == 403
-    assert person.post(path, headers={"sec-fetch-site": "cross-site"}, **given).status == 403
-    assert Browser(service).post(path, token=person.token, **given).status == 403
-    for where in (QUEUE, "/a/riverside/gaps", "/logout", "/login"):
-        assert person.post(where, token="").status == 403
-    with Archive.open(service.process.args[4]) as archive:
-        told = "SELECT COUNT(*) FROM feedback WHERE title = 'From elsewhere'"
-        assert archive._connection.execute(told).fetchone() == (0,)
-        assert person.post(path, headers={"origin": service.url.geturl()}, **given).status == 303
-        assert archive._connection.execute(told).fetchone() == (1,)
+    assert user.post(path, token="", **fields).status == 403
+    assert user.post(path, token="0" * 48, **fields).status == 403
+    assert user.post(path, headers={"origin": "https://evil.example"}, **fields).status == 403
+    assert user.post(path, headers={"origin": "null"}, **fields).status == 403
+    assert user.post(path, headers={"origin": "http://["}, **fields).status == 403
+    assert user.post(path, headers={"sec-fetch-site": "cross-site"}, **fields).status == 403
+    assert Browser(service).post(path, token=user.token, **fields).status == 403
+    for address in (QUEUE, "/a/riverside/gaps", "/logout", "/login"):
+        assert user.post(address, token="").status == 403
+    with Archive.open(service.archive_path) as archive:
+        sql = "SELECT COUNT(*) FROM feedback WHERE title = 'From elsewhere'"
+        assert archive._connection.execute(sql).fetchone() == (0,)
+        assert user.post(path, headers={"origin": service.url.geturl()}, **fields).status == 303
+        assert archive._connection.execute(sql).fetchone() == (1,)
 
 
 @pytest.mark.parametrize("path", ["/", ASK, QUEUE, "/nowhere", "/a/nowhere", "/a/riverside/questions/nowhere"])
-def test_every_page_says_what_a_browser_may_do(service, path: str) -> None:
+def test_every_page_has_security_headers(service, path: str) -> None:
     answer = Browser(service).get(path)
     policy = answer.headers["content-security-policy"]
     assert {"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"} <= set(
@@ -212,20 +216,20 @@ def test_every_page_says_what_a_browser_may_do(service, path: str) -> None:
         ("/a/riverside/gaps", {"do": "write", "id": "x", "title": "", "answer": "a"}, 422),
     ],
 )
-def test_what_is_wrong_with_a_form_is_said(service, path: str, fields: dict[str, str], status: int) -> None:
-    person = Browser(service)
-    person.get(QUEUE)
-    answer = person.post(path, **fields)
+def test_a_page_says_what_is_wrong_with_a_form(service, path: str, fields: dict[str, str], status: int) -> None:
+    user = Browser(service)
+    user.get(QUEUE)
+    answer = user.post(path, **fields)
     assert (answer.status, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
-    part = person.post(path, headers={"hx-request": "true"}, **fields)
+    part = user.post(path, headers={"hx-request": "true"}, **fields)
     assert (part.status, b"<html" in part.body, b'role="alert"' in part.body) == (status, False, True)
     assert "content-security-policy" in part.headers
 
 
-def test_static_files_are_packaged_and_kept_by_browsers(service) -> None:
-    page = service.ask("GET", ASK, headers={"accept": "text/html"}).body.decode()
+def test_static_files_are_packaged_and_cached_by_browsers(service) -> None:
+    page = service.send("GET", ASK, headers={"accept": "text/html"}).body.decode()
     for path in re.findall(r'(?:src|href)="(/static/[^"]+)"', page):
-        answer = service.ask("GET", path, headers={"accept-encoding": "gzip"})
+        answer = service.send("GET", path, headers={"accept-encoding": "gzip"})
         assert (answer.status, answer.headers["content-encoding"]) == (200, "gzip")
         assert "immutable" in answer.headers["cache-control"]
     assert service.get("/static/..%2fassets.py").status == 404
@@ -244,9 +248,9 @@ def test_on_public_pages_a_visitor_searches_and_reads(public: Service) -> None:
     assert browser.get("/").status == 200
     page = browser.get(f"{ASK}?title=library+card")
     assert (page.status, b"Log in" in page.body, b"This answers it" in page.body) == (200, True, False)
-    found = browser.post(f"{ASK}/similar", title="library card")
-    assert (found.status, b"library card" in found.body.lower()) == (200, True)
-    link = re.search(rb'href="(/a/riverside/questions/[^"]+)"', found.body)
+    similar = browser.post(f"{ASK}/similar", title="library card")
+    assert (similar.status, b"library card" in similar.body.lower()) == (200, True)
+    link = re.search(rb'href="(/a/riverside/questions/[^"]+)"', similar.body)
     assert link is not None
     assert browser.get(link[1].decode()).status == 200
 
@@ -260,15 +264,15 @@ def test_on_public_pages_the_rest_needs_a_session(public: Service, path: str) ->
 def test_a_visitor_changes_nothing_and_has_no_api(public: Service) -> None:
     browser = Browser(public)
     browser.get(f"{ASK}?title=library+card")
-    said = browser.post(f"{ASK}/feedback", title="library card", none_of_these="1")
-    assert (said.status, said.headers["location"].split("?")[0]) == (303, "/login")
+    response = browser.post(f"{ASK}/feedback", title="library card", none_of_these="1")
+    assert (response.status, response.headers["location"].split("?")[0]) == (303, "/login")
     assert public.get("/v1/riverside/similar?title=library+card").status == 401
 
 
-def test_on_public_pages_who_logs_in_may_say_what_they_think(public: Service, locked: Path) -> None:
+def test_on_public_pages_people_give_feedback_once_they_are_logged_in(public: Service, locked: Path) -> None:
     browser = Browser(public)
     browser.get("/login")
-    browser.post("/login", key=made(locked, "read"), next=ASK)
+    browser.post("/login", key=create_key(locked, "read"), next=ASK)
     page = browser.get(f"{ASK}?title=library+card")
     assert (b"Log out" in page.body, b"This answers it" in page.body) == (True, True)
     assert browser.post(f"{ASK}/feedback", title="library card", none_of_these="1").status == 303

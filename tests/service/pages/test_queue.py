@@ -1,6 +1,6 @@
 """*Queue* and *Gaps* in a browser: by keyboard, by mouse, without JavaScript."""
 
-from serving import Service, until
+from serving import Service, wait_for
 
 from askalike.store import Archive
 from askalike.store.editing import get_links
@@ -8,12 +8,12 @@ from askalike.store.editing import get_links
 QUEUE, GAPS = "/a/riverside/queue", "/a/riverside/gaps"
 
 
-def archive_of(service: Service) -> Archive:
-    return Archive.open(service.process.args[4])
+def open_archive(service: Service) -> Archive:
+    return Archive.open(service.archive_path)
 
 
-def states(service: Service) -> list[str]:
-    with archive_of(service) as archive:
+def read_states(service: Service) -> list[str]:
+    with open_archive(service) as archive:
         return [state for (state,) in archive._connection.execute("SELECT state FROM proposals ORDER BY number")]
 
 
@@ -26,17 +26,17 @@ def test_the_queue_by_keyboard(visit, service) -> None:
     for key, state in (("a", "accepted"), ("r", "rejected"), ("s", "skipped")):
         page.keyboard.press(key)
         page.get_by_text(f"You {state}:").wait_for()
-    assert states(service) == ["accepted", "rejected", "skipped", "open"]
-    with archive_of(service) as archive:
+    assert read_states(service) == ["accepted", "rejected", "skipped", "open"]
+    with open_archive(service) as archive:
         assert "r001" in {link.target for link in get_links(archive, "r013")}
     for last in ("You rejected:", "You accepted:"):
         page.keyboard.press("u")
         page.get_by_text(last).wait_for()
     page.keyboard.press("u")
     page.locator(".undo").wait_for(state="detached")
-    assert states(service) == ["open"] * 4
+    assert read_states(service) == ["open"] * 4
     page.locator("h2", has_text=title).wait_for()
-    with archive_of(service) as archive:
+    with open_archive(service) as archive:
         assert "r001" not in {link.target for link in get_links(archive, "r013")}
 
 
@@ -45,7 +45,7 @@ def test_keys_can_be_switched_off_and_are_off_while_typing(visit, service) -> No
     page.get_by_label("Single keys decide").uncheck()
     page.keyboard.press("a")
     page.wait_for_timeout(200)
-    assert "accepted" not in states(service)
+    assert "accepted" not in read_states(service)
     page.reload()
     assert not page.get_by_label("Single keys decide").is_checked()
 
@@ -55,16 +55,16 @@ def test_the_queue_without_javascript(visit, service) -> None:
     page.get_by_role("button", name="Skip").click()
     assert page.get_by_text("You skipped:").is_visible()
     page.get_by_role("button", name="Undo").click()
-    assert set(states(service)) == {"open"}
+    assert set(read_states(service)) == {"open"}
 
 
-def test_a_decision_that_somebody_else_has_taken(visit, service) -> None:
+def test_a_pair_that_somebody_else_has_decided(visit, service) -> None:
     mine, theirs = visit(QUEUE), visit(QUEUE)
     theirs.get_by_role("button", name="They do not").click()
     theirs.get_by_text("You rejected:").wait_for()
     mine.get_by_role("button", name="They ask the same").click()
     mine.get_by_role("alert").filter(has_text="Somebody else").wait_for()
-    assert "accepted" not in states(service)
+    assert "accepted" not in read_states(service)
 
 
 def test_gaps_are_answered_or_ignored(visit, service) -> None:
@@ -76,7 +76,7 @@ def test_gaps_are_answered_or_ignored(visit, service) -> None:
     kayak.get_by_role("button", name="Write the entry").click()
     page.get_by_text("The entry is there").wait_for()
     similar = "/v1/riverside/similar?title=borrow+a+kayak&k=1"
-    until(lambda: service.get(similar).json["results"][0]["title"] == "Can I borrow a kayak?", 3)
+    wait_for(lambda: service.get(similar).json["results"][0]["title"] == "Can I borrow a kayak?")
     id = service.get(similar).json["results"][0]["id"]
     assert service.get(f"/v1/riverside/questions/{id}").json["answers"][0]["accepted"]
     boat = page.locator(".gap", has_text="park my boat")

@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from serving import Service, until
+from serving import Service, wait_for
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
@@ -16,74 +16,74 @@ V1 = "/v1/riverside"
 EAGER = ("--option", "propose=0.9")
 
 
-def put_up(archive, *pairs):
+def propose_pairs(archive, *pairs):
     with Archive.open(archive) as opened:
         add_proposals(
             opened, [CandidatePair(one, other, probability, 1.0, "bm25") for one, other, probability in pairs]
         )
 
 
-def again(archive, count=10):
-    """Questions of the archive, asked once more."""
+def repeat_questions(archive, count=10):
+    """Ask questions of the archive once more."""
     with Archive.open(archive) as opened:
-        asked = [q for _, q in opened.view().questions()][:count]
+        questions = [q for _, q in opened.view().questions()][:count]
         opened.upsert(
-            replace(q, id=f"again-{q.id}", title=f"{q.title} Thanks!", rephrasings=(), votes=0) for q in asked
+            replace(q, id=f"again-{q.id}", title=f"{q.title} Thanks!", rephrasings=(), votes=0) for q in questions
         )
 
 
-def waiting(served: Service, **query: object) -> list[tuple[str, str]]:
+def list_duplicates(served: Service, **query: object) -> list[tuple[str, str]]:
     text = "&".join(f"{name}={value}" for name, value in query.items())
-    found = served.get(f"{V1}/duplicates?{text}").json
-    return [(d["question"], d["other"]) for d in found["duplicates"]]
+    duplicates = served.get(f"{V1}/duplicates?{text}").json["duplicates"]
+    return [(d["question"], d["other"]) for d in duplicates]
 
 
 def test_the_service_finds_likely_duplicates_by_itself_and_in_new_questions(serve, archive) -> None:
-    again(archive)
+    repeat_questions(archive)
     served = serve(archive, options=EAGER)
-    until(lambda: ("again-r001", "r001") in waiting(served, limit=100), 30)
+    wait_for(lambda: ("again-r001", "r001") in list_duplicates(served, limit=100))
     first = served.get(f"{V1}/duplicates?limit=1").json["duplicates"][0]
     assert (first["state"], first["probability"], first["confidence"]) == ("open", None, "uncalibrated")
-    served.ask("PUT", f"{V1}/questions/new", {"title": "I have lost my library card. What should I do now?"})
-    until(lambda: any("new" in pair for pair in waiting(served, limit=100)), 30)
+    served.send("PUT", f"{V1}/questions/new", {"title": "I have lost my library card. What should I do now?"})
+    wait_for(lambda: any("new" in pair for pair in list_duplicates(served, limit=100)))
 
 
-def test_their_probabilities_where_the_ranker_is_calibrated(serve, archive) -> None:
-    again(archive)
+def test_likely_duplicates_have_probabilities_where_the_ranker_is_calibrated(serve, archive) -> None:
+    repeat_questions(archive)
     with Archive.open(archive) as opened:
         calibrate(opened, rankers.create("lm_jelinek_mercer")).calibration.save(archive)
     served = serve(archive, options=EAGER)
-    until(lambda: ("again-r001", "r001") in waiting(served, limit=100), 60)
-    told = [d["probability"] for d in served.get(f"{V1}/duplicates?limit=100").json["duplicates"]]
-    assert told == sorted(told, reverse=True)
-    assert 0.05 <= told[-1] <= told[0] <= 1
+    wait_for(lambda: ("again-r001", "r001") in list_duplicates(served, limit=100))
+    probabilities = [d["probability"] for d in served.get(f"{V1}/duplicates?limit=100").json["duplicates"]]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert 0.05 <= probabilities[-1] <= probabilities[0] <= 1
 
 
-def test_looking_for_duplicates_leaves_new_questions_visible_within_a_second(serve, archive) -> None:
+def test_new_questions_become_visible_while_it_looks_for_duplicates(serve, archive) -> None:
     with Archive.open(archive) as opened:
         texts = [q for _, q in opened.view().questions()]
         opened.upsert(Question(f"{n}-{q.id}", f"{q.title} {n}", q.body) for n in range(20) for q in texts)
     served = serve(archive, options=EAGER)
-    until(lambda: waiting(served, limit=1), 30)
+    wait_for(lambda: list_duplicates(served, limit=1))
     for n in range(5):
-        served.ask("PUT", f"{V1}/questions/w{n}", {"title": f"Zymurgy{n} for beginners"})
+        served.send("PUT", f"{V1}/questions/w{n}", {"title": f"Zymurgy{n} for beginners"})
         started = time.perf_counter()
-        until(lambda n=n: served.get(f"{V1}/similar?title=zymurgy{n}").json["results"], 1.5)
+        wait_for(lambda n=n: served.get(f"{V1}/similar?title=zymurgy{n}").json["results"])
         print(f"visible after {time.perf_counter() - started:.3f} s")
 
 
 def test_decisions_over_http(serve, archive) -> None:
-    put_up(archive, ("r001", "r100", 0.9), ("r002", "r101", 0.8), ("r003", "r102", None))
+    propose_pairs(archive, ("r001", "r100", 0.9), ("r002", "r101", 0.8), ("r003", "r102", None))
     served = serve(archive, options=("--option", "propose=0"))
-    assert waiting(served) == [("r001", "r100"), ("r002", "r101"), ("r003", "r102")]
+    assert list_duplicates(served) == [("r001", "r100"), ("r002", "r101"), ("r003", "r102")]
     page = served.get(f"{V1}/duplicates?limit=2").json
     assert (page["counts"]["open"], page["duplicates"][0]["confidence"]) == (3, "90%")
     assert page["duplicates"][0]["other_title"]
-    assert waiting(served, limit=2, after=page["next"]) == [("r003", "r102")]
+    assert list_duplicates(served, limit=2, after=page["next"]) == [("r003", "r102")]
     first, second, third = (d["id"] for d in served.get(f"{V1}/duplicates").json["duplicates"])
 
     def decide(id: int, decision: str) -> int:
-        return served.ask("POST", f"{V1}/duplicates/{id}/decision", {"decision": decision}).status
+        return served.send("POST", f"{V1}/duplicates/{id}/decision", {"decision": decision}).status
 
     def linked() -> bool:
         links = served.get(f"{V1}/links?question=r001&kind=duplicate").json["links"]
@@ -93,42 +93,45 @@ def test_decisions_over_http(serve, archive) -> None:
     assert decide(first, "reject") == 409
     assert (decide(first, "undo"), linked()) == (200, False)
     assert (decide(second, "reject"), decide(third, "skip")) == (200, 200)
-    assert (waiting(served), waiting(served, state="rejected")) == ([("r001", "r100")], [("r002", "r101")])
+    assert (list_duplicates(served), list_duplicates(served, state="rejected")) == (
+        [("r001", "r100")],
+        [("r002", "r101")],
+    )
     assert (decide(999, "accept"), decide(first, "close"), decide(first, "undo")) == (404, 422, 409)
     assert served.get(f"{V1}/duplicates?after=999").status == 404
 
 
-def test_who_decided_is_kept_and_only_moderators_may(serve, archive) -> None:
-    put_up(archive, ("r001", "r100", 0.9))
+def test_only_moderators_decide_and_each_decision_has_its_key(serve, archive) -> None:
+    propose_pairs(archive, ("r001", "r100", 0.9))
     with Archive.open(archive) as opened:
-        made = {scope: keys.create_key(opened, scope) for scope in keys.SCOPES}
+        keys_by_scope = {scope: keys.create_key(opened, scope) for scope in keys.SCOPES}
     served = serve(archive, options=("--option", "require_keys=true", "--option", "propose=0"))
-    headers = {scope: {"authorization": f"Bearer {key}"} for scope, key in made.items()}
+    headers = {scope: {"authorization": f"Bearer {key}"} for scope, key in keys_by_scope.items()}
     for path in (f"{V1}/duplicates", f"{V1}/gaps"):
-        assert served.ask("GET", path, headers=headers["write"]).status == 403
-    id = served.ask("GET", f"{V1}/duplicates", headers=headers["moderate"]).json["duplicates"][0]["id"]
+        assert served.send("GET", path, headers=headers["write"]).status == 403
+    id = served.send("GET", f"{V1}/duplicates", headers=headers["moderate"]).json["duplicates"][0]["id"]
     path, body = f"{V1}/duplicates/{id}/decision", {"decision": "accept"}
-    assert served.ask("POST", path, body, headers["write"]).status == 403
-    assert served.ask("POST", path, body, headers["moderate"]).json["by"] == made["moderate"].split("_")[1]
+    assert served.send("POST", path, body, headers["write"]).status == 403
+    assert served.send("POST", path, body, headers["moderate"]).json["by"] == keys_by_scope["moderate"].split("_")[1]
 
 
 def test_a_gap_that_is_ignored_stays_so_until_it_is_restored(serve, archive) -> None:
     served = serve(archive)
     for title in ("Where do zeppelins moor?", "zeppelins mooring", "Xyzzy?"):
-        judged = {"title": title, "shown": [], "verdict": "none_of_these"}
-        assert served.ask("POST", f"{V1}/feedback", judged).status == 204
+        feedback = {"title": title, "shown": [], "verdict": "none_of_these"}
+        assert served.send("POST", f"{V1}/feedback", feedback).status == 204
     zeppelins, xyzzy = served.get(f"{V1}/gaps").json["gaps"]
     assert (zeppelins["times"], zeppelins["why"], len(zeppelins["examples"])) == (2, {"none_of_these": 2}, 2)
-    assert served.ask("POST", f"{V1}/gaps/{zeppelins['id']}/ignore").status == 204
-    served.ask("POST", f"{V1}/feedback", {"title": "mooring my zeppelin", "shown": [], "verdict": "posted_anyway"})
+    assert served.send("POST", f"{V1}/gaps/{zeppelins['id']}/ignore").status == 204
+    served.send("POST", f"{V1}/feedback", {"title": "mooring my zeppelin", "shown": [], "verdict": "posted_anyway"})
     assert [g["title"] for g in served.get(f"{V1}/gaps").json["gaps"]] == [xyzzy["title"]]
     (ignored,) = served.get(f"{V1}/gaps?ignored=true").json["gaps"]
     assert ignored["times"] == 3
-    assert served.ask("POST", f"{V1}/gaps/{ignored['id']}/restore").status == 204
+    assert served.send("POST", f"{V1}/gaps/{ignored['id']}/restore").status == 204
     assert served.get(f"{V1}/gaps?limit=1").json["total"] == 2
-    assert served.ask("POST", f"{V1}/gaps/nothing/ignore").status == 404
+    assert served.send("POST", f"{V1}/gaps/nothing/ignore").status == 404
 
 
 @pytest.mark.parametrize("bad", ["limit=0", "state=closed", "after=-1", "limit=x"])
-def test_what_is_asked_wrongly_is_told(service: Service, bad: str) -> None:
+def test_a_wrong_query_is_refused(service: Service, bad: str) -> None:
     assert service.get(f"{V1}/duplicates?{bad}").status == 422

@@ -25,8 +25,8 @@ EXAMPLES = int(os.environ.get("ASKALIKE_EXAMPLES", 6))  # benchmarks/described.p
 
 
 @pytest.fixture(scope="module")
-def asking(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """How to ask a service whose archive is calibrated and needs a key."""
+def client(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The arguments of requests to a service whose archive is calibrated and needs a key."""
     archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("described") / "riverside"))
     with askalike.Archive.open(archive) as opened:
         calibrate(opened, askalike.build("lm_jelinek_mercer")).calibration.save(archive)
@@ -50,11 +50,11 @@ schema = schemathesis.openapi.from_dict(create_app(ServiceSettings(archives=(Pat
     max_examples=EXAMPLES, derandomize=True, deadline=None, database=None, phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
-def test_the_service_keeps_to_its_description(case: Any, asking: dict[str, Any]) -> None:
+def test_the_service_keeps_to_its_description(case: Any, client: dict[str, Any]) -> None:
     if "archive" in case.path_parameters:
         case.path_parameters["archive"] = "riverside"
     if isinstance(case.body, dict) and isinstance(case.body.get("shown"), list) and case.body.get("chosen"):
         case.body["shown"] = [*case.body["shown"][:99], case.body["chosen"]]  # which no schema can say
     # numbers in quotes are taken for numbers
     lax = [schemathesis.checks.negative_data_rejection] if case.body is not core.NOT_SET else []
-    case.call_and_validate(**asking, excluded_checks=lax)
+    case.call_and_validate(**client, excluded_checks=lax)

@@ -25,17 +25,17 @@ from askalike.types import Contribution, Explanation, Span
         ("nothing", set(), "nothing"),
     ],
 )
-def test_marked(text: str, words: set[str], expected: str) -> None:
+def test_words_are_highlighted(text: str, words: set[str], expected: str) -> None:
     assert highlight(text, words) == expected
 
 
 def test_differences_are_marked() -> None:
-    found = highlight_differences("Hire a <bike> today", extract_words("hire a car"), {"bike"})
-    assert found == 'Hire a &lt;<mark>bike</mark>&gt; <em class="only">today</em>'
+    html = highlight_differences("Hire a <bike> today", extract_words("hire a car"), {"bike"})
+    assert html == 'Hire a &lt;<mark>bike</mark>&gt; <em class="only">today</em>'
 
 
 @given(st.text(), st.sets(st.text(max_size=5), max_size=5))
-def test_marks_change_no_text(text: str, words: set[str]) -> None:
+def test_highlighting_changes_no_text(text: str, words: set[str]) -> None:
     for html in (highlight(text, words), highlight_differences(text, words)):
         assert html.striptags().split() == type(html)(html.__class__.escape(text)).striptags().split()
 
@@ -80,17 +80,17 @@ def test_no_html_runs(text: str) -> None:
         )
 
 
-def test_why_in_words() -> None:
+def test_an_explanation_is_summarised_in_words() -> None:
     rows = (
         Contribution("bicycle ≈ bike", ("title",), 2.0),
         Contribution("my", ("title",), 0.4),
         Contribution("now", (), 0.1),
     )
-    reason = Explanation(2.5, rows, (Span("title", 2, 6),), {"title": "A Bike"}, {"bm25": 1.0, "static": 1.5})
-    told = summarise_explanation(reason)
-    assert [(w.text, w.strength) for w in told.words] == [("bicycle ≈ bike", 4)]
-    assert told.parts == [("meaning", 0.6), ("shared words", 0.4)]
-    assert told.matched == {"bike"}
+    explanation = Explanation(2.5, rows, (Span("title", 2, 6),), {"title": "A Bike"}, {"bm25": 1.0, "static": 1.5})
+    summary = summarise_explanation(explanation)
+    assert [(w.text, w.strength) for w in summary.words] == [("bicycle ≈ bike", 4)]
+    assert summary.parts == [("meaning", 0.6), ("shared words", 0.4)]
+    assert summary.matched == {"bike"}
     assert summarise_explanation(None).words == []
 
 

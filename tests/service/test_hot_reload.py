@@ -1,0 +1,103 @@
+"""Another ranker is deployed while people search: nobody gets an error, and soon everybody gets the new one."""
+
+import threading
+import time
+from collections import Counter
+
+from serving import Service, wait_for
+
+from askalike import rankers
+from askalike.calibration.calibrate import calibrate
+from askalike.store import Archive, deployments
+
+SIMILAR = "/v1/riverside/similar?title=lost+my+library+card"
+LEXICAL = "lm_jelinek_mercer"
+OTHER = {"tokenizer": "ptb"}
+"""With these settings it has an index of its own."""
+
+
+def deploy(archive, ranker, settings=None):
+    with Archive.open(archive) as opened:
+        return deployments.serve_ranker(opened, ranker, settings or {}, "a test")
+
+
+def model(served: Service) -> str:
+    return str(served.get(SIMILAR).json["model"])
+
+
+class Load:
+    """Threads that search without a pause."""
+
+    def __init__(self, served: Service, n_threads: int = 4) -> None:
+        self.answers: Counter[tuple[int, str]] = Counter()
+        self._served, self._stop = served, threading.Event()
+        self._threads = [threading.Thread(target=self._ask) for _ in range(n_threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def _ask(self) -> None:
+        while not self._stop.is_set():
+            answer = self._served.get(SIMILAR)
+            self.answers[answer.status, answer.json.get("model", "")] += 1
+
+    def end(self) -> Counter[tuple[int, str]]:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        return self.answers
+
+
+def test_rankers_are_deployed_and_withdrawn_without_an_error(serve, archive) -> None:
+    deploy(archive, LEXICAL)
+    served = serve(archive, ranker=(), options=("--workers", "2", "--option", "requests_per_s=0"))
+    assert model(served) == LEXICAL
+    load = Load(served)
+    time.sleep(0.5)
+    deploy(archive, "bm25", OTHER)
+    wait_for(lambda: {model(served) for _ in range(8)} == {"bm25"})
+    with Archive.open(archive) as opened:
+        assert (deployments.ready_ranker(opened) or deployments.get_served_ranker(opened)).ranker == "bm25"
+        deployments.withdraw_ranker(opened)
+    wait_for(lambda: {model(served) for _ in range(8)} == {LEXICAL})
+    answers = load.end()
+    print(answers)
+    assert {status for status, _ in answers} == {200}
+    assert {name for _, name in answers} == {LEXICAL, "bm25"}
+
+
+def test_a_new_ranker_finds_what_was_written_meanwhile(serve, archive) -> None:
+    deploy(archive, LEXICAL)
+    served = serve(archive, ranker=())
+    deploy(archive, "bm25", OTHER)
+    for n in range(20):
+        served.send("PUT", f"/v1/riverside/questions/w{n}", {"title": f"Zymurgy{n} for beginners"})
+        time.sleep(0.1)
+    wait_for(lambda: model(served) == "bm25")
+    for n in range(20):
+        wait_for(lambda n=n: served.get(f"/v1/riverside/similar?title=zymurgy{n}").json["results"])
+
+
+def test_a_service_started_with_a_ranker_stays_with_it_and_says_so(serve, archive) -> None:
+    served = serve(archive)
+    deploy(archive, "bm25")
+    lines = wait_for(lambda: [line for line in served.lines if "was put into service" in line])
+    assert f"--ranker {LEXICAL} and stays with it" in lines[0]
+    assert model(served) == LEXICAL
+
+
+def test_a_ranker_that_cannot_be_built_leaves_the_old_one(serve, archive) -> None:
+    deploy(archive, LEXICAL)
+    served = serve(archive, ranker=())
+    deploy(archive, "gone")
+    wait_for(lambda: any("no ranker is called 'gone'" in line for line in served.lines))
+    assert model(served) == LEXICAL
+    served.send("PUT", "/v1/riverside/questions/w", {"title": "Zymurgy for beginners"})
+    wait_for(lambda: served.get("/v1/riverside/similar?title=zymurgy").json["results"])
+
+
+def test_a_new_calibration_is_used(serve, archive) -> None:
+    served = serve(archive)
+    assert served.get(SIMILAR).json["results"][0]["probability"] is None
+    with Archive.open(archive) as opened:
+        calibrate(opened, rankers.create(LEXICAL)).calibration.save(archive)
+    wait_for(lambda: (served.get(SIMILAR).json["results"] or [{}])[0].get("probability"))
