@@ -4,12 +4,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import settings
 
 import askalike
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
+
+settings.register_profile("without deadlines", deadline=None)  # a busy machine fails no test
+settings.load_profile("without deadlines")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -28,6 +28,7 @@ from askalike.types import EvaluationQuery, Filter, Judgement, Question
 from calibration.riverside import DEFAULT_RANKER, riverside
 
 QUERY = "how long may I keep a book?"
+HYBRID_SETTINGS = {"parts": f"{DEFAULT_RANKER},static"}
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,16 @@ def report(directory):
         report = calibrate(archive, rankers.create(DEFAULT_RANKER), precision=0.9)
         report.calibration.save(directory)
         return report
+
+
+@pytest.fixture(scope="module")
+def hybrid_calibration(directory):
+    """The calibration of a hybrid, saved in the archive."""
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    with Archive.open(directory) as archive:
+        calibration = calibrate(archive, rankers.create("hybrid", HYBRID_SETTINGS), prevalence=0.5).calibration
+        calibration.save(directory)
+        return calibration
 
 
 def test_probabilities_are_reliable_and_have_skill(report):
@@ -94,9 +105,11 @@ def test_deterministic(report, directory):
     assert again.calibration == report.calibration
 
 
-@pytest.mark.usefixtures("report")
-def test_probabilities_do_not_depend_on_k_and_never_rise(directory):
-    with LocalEngine.open(directory, DEFAULT_RANKER) as local:
+@pytest.mark.parametrize("ranker_fixture", ["report", "hybrid_calibration"])
+def test_probabilities_do_not_depend_on_k_and_never_rise(directory, ranker_fixture, request):
+    request.getfixturevalue(ranker_fixture)
+    name, settings = (DEFAULT_RANKER, {}) if ranker_fixture == "report" else ("hybrid", HYBRID_SETTINGS)
+    with LocalEngine.open(directory, name, settings) as local:
         whole = [(m.question.id, m.probability) for m in local.search(QUERY, 40, min_probability=0)]
         assert len(whole) == 40
         assert all(0 <= p <= 1 for _, p in whole)
@@ -218,7 +231,7 @@ def test_a_damaged_file_is_one_line(report, tmp_path):
 
 
 def test_the_file_is_plain_text_with_the_keys_of_its_format(report, directory):
-    [path] = (directory / "calibration").glob("*.json")
+    [path] = (directory / "calibration").glob(f"{DEFAULT_RANKER}-*.json")
     values = json.loads(path.read_text())
     assert values["ranker"] == report.calibration.ranker
     assert set(values) == {
@@ -301,13 +314,12 @@ def test_abstention_on_off_topic_queries(report, directory, tmp_path):
     assert 0 < curve.threshold.probability <= 1
 
 
-def test_a_query_less_similar_to_its_hit_than_all_others_has_no_duplicate(directory):
-    """A hybrid's best hit has nearly the same score whatever is asked; how alike its vectors are has not."""
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
+def test_a_query_less_similar_to_its_hit_than_all_others_has_no_duplicate(directory, hybrid_calibration):
+    """The best hit of a hybrid has nearly the same score for every query, but not the same similarity."""
+    calibration = hybrid_calibration
     off_topic = ["best pizza in Rome", "why is the sky blue", "compile a kernel module"]
     with Archive.open(directory) as archive:
-        ranker = rankers.create("hybrid", {"parts": "lm_jelinek_mercer,static"})
-        calibration = calibrate(archive, ranker, prevalence=0.5).calibration
+        ranker = rankers.create("hybrid", HYBRID_SETTINGS)
         queries = {f"x{n}": Question(f"x{n}", title) for n, title in enumerate(off_topic)}
         rows = list(rank_with_features(rankers.open_current(ranker, archive.view()), queries))
     first = [features for _, hits, features in rows if hits]

@@ -66,20 +66,20 @@ class CalibrationSample:
 class QueryHits:
     """A query's first CALIBRATION_DEPTH hits, best first, their scores, (hits,), and similarities, (hits,) or None."""
 
-    query_id: str
+    query: Question
     documents: Sequence[Question]
     scores: Floats
     similarities: Floats | None
 
-    def compute_features(self, feature_extractor: HitFeatureExtractor, queries: Mapping[str, Question]) -> Floats:
+    def compute_features(self, extractor: HitFeatureExtractor) -> Floats:
         """Return the features of all hits, (hits, columns)."""
-        return feature_extractor.extract(queries[self.query_id], self.scores, self.documents, self.similarities)
+        return extractor.extract(self.query, self.scores, self.documents, self.similarities)
 
     def select(self, positions: Sequence[int]) -> "QueryHits":
         """Return the hits in these positions, as if no others had been retrieved."""
         similarities = None if self.similarities is None else self.similarities[positions]
         documents = [self.documents[position] for position in positions]
-        return QueryHits(self.query_id, documents, self.scores[positions], similarities)
+        return QueryHits(self.query, documents, self.scores[positions], similarities)
 
 
 def draw_sample(
@@ -165,9 +165,9 @@ def rank_with_features(searcher: Searcher, queries: Mapping[str, Question]) -> I
 
     At most BATCH_SIZE queries are ranked at a time.
     """
-    features = HitFeatureExtractor(searcher.view.language)
-    for one in rank_queries(searcher, queries):
-        yield one.query_id, [hit.id for hit in one.documents], one.compute_features(features, queries)
+    extractor = HitFeatureExtractor(searcher.view.language)
+    for hits in rank_queries(searcher, queries):
+        yield hits.query.id, [hit.id for hit in hits.documents], hits.compute_features(extractor)
 
 
 def rank_queries(searcher: Searcher, queries: Mapping[str, Question]) -> Iterator[QueryHits]:
@@ -185,12 +185,12 @@ def retrieve_hits(searcher: Searcher, queries: Mapping[str, Question]) -> Search
 
 def load_hits(session: SearchSession) -> Iterator[QueryHits]:
     """Yield the hits of each query with their texts, but for those that have just been deleted."""
-    for row, (query_id, top) in enumerate(zip(session.query_ids, session.topdocs, strict=True)):
+    for row, (resolved, top) in enumerate(zip(session.queries, session.topdocs, strict=True)):
         docids = top.docids.tolist()
         present = [position for position, docid in enumerate(docids) if docid in session.texts]
         similarities = None if session.similarities is None else session.similarities[row][present]
         documents = [session.texts[docids[position]] for position in present]
-        yield QueryHits(query_id, documents, top.scores[present], similarities)
+        yield QueryHits(resolved.query, documents, top.scores[present], similarities)
 
 
 def _collect_labelled_hits(
@@ -200,15 +200,15 @@ def _collect_labelled_hits(
     first: list[tuple[Floats, bool, int]] = []
     later: list[tuple[Floats, bool, int]] = []
     first_wrong: list[tuple[Floats, bool, int]] = []
-    features = HitFeatureExtractor(searcher.view.language)
+    extractor = HitFeatureExtractor(searcher.view.language)
     for index, hits in enumerate(rank_queries(searcher, queries)):
-        relevant = [split.qrels[hits.query_id].get(hit.id, 0) > 0 for hit in hits.documents]
-        rows = list(zip(hits.compute_features(features, queries), relevant, [index] * len(relevant), strict=True))
+        relevant = [split.qrels[hits.query.id].get(hit.id, 0) > 0 for hit in hits.documents]
+        rows = list(zip(hits.compute_features(extractor), relevant, [index] * len(relevant), strict=True))
         first += rows[:1]
         later += rows[1:]
         wrong = [position for position, is_relevant in enumerate(relevant) if not is_relevant]
         if wrong:
-            first_wrong.append((hits.select(wrong).compute_features(features, queries)[0], False, index))
+            first_wrong.append((hits.select(wrong).compute_features(extractor)[0], False, index))
     return _stack_rows(first), _stack_rows(later), _stack_rows(first_wrong)
 
 

@@ -46,13 +46,13 @@ def find_neighbours(
     header = {"change": view.change, "calibration": calibration.model_dump(mode="json")}
     lines = _read_finished_lines(path, header)
     searcher = open_current(ranker, view)
-    features, n = HitFeatureExtractor(view.language), len(view)
+    extractor, n = HitFeatureExtractor(view.language), len(view)
     try:
         path.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)), encoding="utf-8")
         with open(path, "a", encoding="utf-8") as file:
             batches = _read_batches(view, lines[-1][0] if lines else 0, calibration.has_bodies)
             for batch, session in _prefetch(lambda batch: retrieve_hits(searcher, batch.queries), batches):
-                lines.append([batch.last_docid, *_find_links(calibration, features, batch, load_hits(session))])
+                lines.append([batch.last_docid, *_find_links(calibration, extractor, load_hits(session))])
                 file.write(json.dumps(lines[-1]) + "\n")
                 file.flush()
                 if progress:
@@ -107,14 +107,14 @@ def _prefetch(function: Callable[[A], B], items: Iterable[A]) -> Iterator[tuple[
 
 
 def _find_links(
-    calibration: Calibration, feature_extractor: HitFeatureExtractor, batch: _Batch, hits: Iterable[QueryHits]
+    calibration: Calibration, extractor: HitFeatureExtractor, hits: Iterable[QueryHits]
 ) -> tuple[list[tuple[str, str, float]], list[float]]:
     """Return the links of at least MIN_PROBABILITY as `combine_links` takes them, and each first hit's probability."""
     probable: list[tuple[str, str, float]] = []
     first: list[float] = []
     for one in hits:
         ids = [hit.id for hit in one.documents]
-        links = link_hits(calibration, one.query_id, ids, one.compute_features(feature_extractor, batch.queries))
+        links = link_hits(calibration, one.query.id, ids, one.compute_features(extractor))
         first += [link.probability for link in links[:1]]
         probable += [link[:3] for link in links if link.probability >= MIN_PROBABILITY]
     return probable, first
