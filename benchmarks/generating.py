@@ -15,7 +15,7 @@ import time
 import torch
 
 from askalike.encoders._recipe import Recipe
-from askalike.nn._beam import BeamSearchOptions, beam_search
+from askalike.nn import BeamSearchOptions, beam_search
 from askalike.nn._decoder import END
 from askalike.nn.dssm import DssmNetwork
 

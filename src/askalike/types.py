@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Markup = Literal["text", "html"]
 LinkKind = Literal["duplicate", "related"]
+
+RESERVED: Final = 2
+"""Token ids below this stand for no word: 0 for padding, 1 for the unknown word."""
 
 Progress = Callable[[int, int], None]
 """Called while work goes on, with the number of rows done and the number of all rows."""

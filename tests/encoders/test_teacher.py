@@ -17,7 +17,7 @@ from askalike.encoders._regression import RIDGE_PENALTY, fit_piece_vectors
 from askalike.encoders._teacher import collect_distillation_data, concatenate_parts, encode_targets
 from askalike.errors import SettingsError
 from askalike.experiments import training
-from askalike.nn._network import Network
+from askalike.nn import Network
 from askalike.text.features._ragged import RaggedArray
 from askalike.training.settings import TeacherSettings
 from askalike.training.teaching import DistillationLoss

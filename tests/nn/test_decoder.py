@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from askalike.nn._beam import BeamSearchOptions, beam_search
+from askalike.nn import BeamSearchOptions, beam_search, flatten_sentences
 from askalike.nn._decoder import END, Decoder
-from askalike.nn._two_towers import flatten_sentences
 
 SIZE, DIM, LATENT, HIDDEN = 9, 4, 3, 16
 
@@ -23,7 +22,7 @@ def made():
 
 def next_words(decoder, words, vector, text):
     """The probabilities of the word after a text, worked out from the parts."""
-    state = decoder.start(vector[None])
+    state = decoder.initial_state(vector[None])
     output, _ = decoder.lstm(words(torch.tensor([[END, *text]])), state)
     return decoder.softmax.log_prob(output[:, -1])[0][decoder.label]
 
@@ -34,7 +33,7 @@ def by_hand(decoder, words, vector, text):
 
 def test_the_likelihood_of_a_text_is_the_product_of_its_words(made):
     decoder, words = made
-    decoder.count(torch.tensor([5, 0, 9, 1, 2, 8, 3, 3, 7]))
+    decoder.set_word_counts(torch.tensor([5, 0, 9, 1, 2, 8, 3, 3, 7]))
     texts, vectors = [[2, 5, 8], [3], []], torch.randn(3, LATENT, dtype=torch.double)
     ids = torch.tensor([[2, 5, 8], [3, 7, 7], [1, 1, 1]])  # what is masked does not count
     mask = torch.tensor([[True] * 3, [True, False, False], [False] * 3])
@@ -54,7 +53,7 @@ def test_all_texts_of_a_length_have_a_probability_of_one(made):
 def test_labels_fall_by_frequency(made):
     decoder, _ = made
     counts = torch.tensor([5, 0, 9, 1, 2, 8, 3, 3, 7])
-    decoder.count(counts)
+    decoder.set_word_counts(counts)
     assert decoder.word.tolist() == [2, 5, 8, 0, 6, 7, 4, 3, 1]  # ties by number
     by_label = counts[decoder.word]
     assert (by_label[:-1] >= by_label[1:]).all()
@@ -63,7 +62,7 @@ def test_labels_fall_by_frequency(made):
 
 def test_frequent_words_are_in_the_softmax_s_first_group(made):
     decoder, _ = made
-    decoder.count(torch.arange(SIZE))
+    decoder.set_word_counts(torch.arange(SIZE))
     frequent = torch.arange(SIZE)[-decoder.softmax.cutoffs[0] :]
     assert (decoder.label[frequent] < decoder.softmax.cutoffs[0]).all()
 
@@ -71,10 +70,12 @@ def test_frequent_words_are_in_the_softmax_s_first_group(made):
 def test_one_step_is_the_same_as_reading_the_whole_beginning(made):
     decoder, words = made
     vector, state = torch.randn(LATENT, dtype=torch.double), None
-    state = decoder.start(vector[None])
+    state = decoder.initial_state(vector[None])
     for at, word in enumerate([END, 4, 2]):
         states, state = decoder.step(words, torch.tensor([word]), state)
-        torch.testing.assert_close(decoder.next_words(states)[0], next_words(decoder, words, vector, [4, 2][:at]))
+        torch.testing.assert_close(
+            decoder.next_word_log_probabilities(states)[0], next_words(decoder, words, vector, [4, 2][:at])
+        )
 
 
 def test_a_beam_as_wide_as_all_texts_finds_the_best_one(made):
@@ -132,14 +133,14 @@ def test_the_likeliest_words_are_those_of_all_words(made):
     decoder, _ = made
     for seed in range(20):
         torch.manual_seed(seed)
-        decoder.count(torch.randperm(SIZE))
+        decoder.set_word_counts(torch.randperm(SIZE))
         states = torch.randn(3, HIDDEN, dtype=torch.double) * (1 + seed)
         totals = -torch.rand(3, dtype=torch.double) * 4
         banned = [[0, 5], [], [int(n) for n in torch.randperm(SIZE)[:3]]]
-        sums = decoder.next_words(states) + totals[:, None]
+        sums = decoder.next_word_log_probabilities(states) + totals[:, None]
         for text, numbers in enumerate(banned):
             sums[text, numbers] = -torch.inf
         values, places = sums.flatten().topk(8)
-        found = decoder.likeliest(states, totals, banned, 8)
+        found = decoder.find_best_continuations(states, totals, banned, 8)
         torch.testing.assert_close(found.sums, values)
-        assert (found.texts * SIZE + found.words).tolist() == places.tolist()
+        assert (found.hypotheses * SIZE + found.words).tolist() == places.tolist()

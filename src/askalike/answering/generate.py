@@ -16,8 +16,7 @@ from askalike.answering.words import fill_unknown_words, join_words
 from askalike.config import Settings
 from askalike.encoders.neural import NeuralEncoder, TrainedNetwork
 from askalike.errors import SettingsError
-from askalike.nn._beam import BeamSearchOptions, beam_search
-from askalike.nn._two_towers import TwoTowerNetwork, flatten_sentences
+from askalike.nn import BeamSearchOptions, TwoTowerNetwork, beam_search, flatten_sentences
 from askalike.text.features.words import WordFeatures
 from askalike.text.vocabulary import UNKNOWN
 from askalike.types import Answer, Question

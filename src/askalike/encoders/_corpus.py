@@ -25,8 +25,7 @@ from askalike.errors import InputError, NotFittedError, SettingsError, TrainingE
 from askalike.store.view import View
 from askalike.text.features._features import Text
 from askalike.text.features.words import WordFeatures, WordSettings
-from askalike.text.vocabulary import RESERVED
-from askalike.types import VectorPart, Vectors
+from askalike.types import RESERVED, VectorPart, Vectors
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]

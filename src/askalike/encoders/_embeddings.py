@@ -13,7 +13,7 @@ from askalike.config import Settings
 from askalike.errors import InputError, SettingsError, TrainingError
 from askalike.text.bpe import Bpe
 from askalike.text.packaged import find_packaged_vectors
-from askalike.text.vocabulary import RESERVED
+from askalike.types import RESERVED
 
 Array = NDArray[np.float32]
 

@@ -26,7 +26,7 @@ from askalike.encoders._teacher import collect_distillation_data, encode_targets
 from askalike.encoders._teacher import load_teacher as teacher_of
 from askalike.encoders.static import StaticEncoder
 from askalike.errors import SettingsError
-from askalike.nn._network import Network
+from askalike.nn import Network
 from askalike.store.view import View
 from askalike.text.features._features import Text, TextFeatures
 from askalike.text.features._ragged import RaggedArray

@@ -19,7 +19,7 @@ from askalike.encoders._learning import create_network, load_features_class, tra
 from askalike.encoders._recipe import Recipe, list_recipes
 from askalike.encoders._traced import TracedText, VectorContributions
 from askalike.errors import InputError, NotFittedError, SettingsError
-from askalike.nn._network import Network, TokenTrace
+from askalike.nn import Network, TokenTrace
 from askalike.store.view import View
 from askalike.text.features._features import Text, TextFeatures
 from askalike.training.checkpoint import load_weights

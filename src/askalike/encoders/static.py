@@ -32,8 +32,7 @@ from askalike.text.bpe import Bpe
 from askalike.text.features.pieces import TOKENIZER_FILE, LookupSettings, PieceFeatures, PieceSettings
 from askalike.text.packaged import PACKAGE, find_packaged_vectors
 from askalike.text.pieces import sum_weighted_rows
-from askalike.text.vocabulary import RESERVED
-from askalike.types import Answer, Question, VectorPart, Vectors
+from askalike.types import RESERVED, Answer, Question, VectorPart, Vectors
 
 WEIGHTS_FILE = "static.safetensors"
 DEFAULT_MIN_SCORE = 0.35  # cosine of packaged vectors: on small desks, questions about something else stay below it

@@ -1,4 +1,4 @@
-"""Writes a text from a vector: an LSTM over words, and a softmax that spends little on rare ones."""
+"""Generates a text from a vector: an LSTM over words, and a softmax that spends little on rare ones."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,15 +8,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 END = 0
-"""What follows the last word, and stands before the first: the number of padding, which is no word."""
+"""The id before the first word and after the last one: that of padding, which is no word."""
 DIV_VALUE = 4.0
-"""Each group of rarer words is told apart by so many times fewer numbers than the group before (Grave et al. 2017)."""
+"""The projection of each group of rarer words is this many times smaller than the one before (Grave et al. 2017)."""
 
 State = tuple[Tensor, Tensor]
 
 
 class Continuations(NamedTuple):
-    """The best continuations: their sums of logarithms, which text each continues, and the number of its next word."""
+    """The best continuations: log-probabilities, the hypotheses that they continue, and the ids of their next words."""
 
     sums: Tensor
     hypotheses: Tensor
@@ -24,10 +24,10 @@ class Continuations(NamedTuple):
 
 
 class Decoder(nn.Module):
-    """P(text | vector), a word at a time (Sutskever et al. 2014): the vector is the LSTM's first state.
+    """P(text | vector), a word at a time (Sutskever et al. 2014): the vector gives the LSTM's first state.
 
-    Words are numbers of a vocabulary. The softmax is adaptive: it wants labels by falling frequency, which `count`
-    gives them; until then numbers are labels.
+    Words are ids of a vocabulary. The softmax is adaptive and needs labels by falling frequency, which
+    `set_word_counts` assigns; until then ids are labels.
     """
 
     label: Tensor
@@ -44,66 +44,66 @@ class Decoder(nn.Module):
         self.register_buffer("word", torch.arange(vocabulary_size))
 
     def set_word_counts(self, counts: Tensor) -> None:
-        """Labels by falling frequency, ties by number. counts: (size,), how often each number is to be written."""
+        """Assign labels by falling frequency, ties by id. counts: (size,), how often each id is to be written."""
         order = torch.argsort(counts, descending=True, stable=True)
         self.word.copy_(order)
         self.label.copy_(torch.argsort(order))
 
     def initial_state(self, vectors: Tensor) -> State:
-        """vectors (batch, latent) to the state before the first word, (1, batch, hidden) twice."""
+        """Return the state before the first word: vectors (batch, latent) to (1, batch, hidden) twice."""
         hidden, cell = self.begin(vectors).tanh().chunk(2, -1)
         return hidden[None].contiguous(), cell[None].contiguous()
 
     def log_likelihood(
         self, word_embedding: nn.Embedding, vectors: Tensor, ids: Tensor, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The log-likelihood of each text with its end, given the true words before (teacher forcing), and its length.
+        """Return each text's log-likelihood with its end, given the true words before (teacher forcing), and length.
 
         vectors: (batch, latent). ids, mask: (batch, tokens), True = real token. Returns (batch,) twice.
         """
         ids = ids.where(mask, END)
         after = functional.pad(ids, (0, 1), value=END)
         before = functional.pad(ids, (1, 0), value=END)
-        counted = functional.pad(mask, (1, 0), value=True)  # as many as words, and the end
+        counted = functional.pad(mask, (1, 0), value=True)  # the words and the end
         states = self.lstm(word_embedding(before), self.initial_state(vectors))[0]
-        found = self.softmax(states[counted], self.label[after[counted]]).output
+        likelihoods = self.softmax(states[counted], self.label[after[counted]]).output
         lengths = counted.sum(1)
         rows = torch.arange(len(ids), device=ids.device).repeat_interleave(lengths)
-        return found.new_zeros(len(ids)).index_add(0, rows, found), lengths
+        return likelihoods.new_zeros(len(ids)).index_add(0, rows, likelihoods), lengths
 
     def step(self, word_embedding: nn.Embedding, last_words: Tensor, state: State) -> tuple[Tensor, State]:
-        """Reads one word more: last (batch,), numbers. Returns what the next is told from, (batch, hidden)."""
+        """Read one more word, last_words (batch,); return the output for the next, (batch, hidden), and the state."""
         states, state = self.lstm(word_embedding(last_words[:, None]), state)
         return states[:, 0], state
 
     def next_word_log_probabilities(self, states: Tensor) -> Tensor:
-        """The logarithms of the probabilities of the next word, by number: (batch, hidden) to (batch, size)."""
+        """Return the log-probabilities of the next word by id: (batch, hidden) to (batch, size)."""
         return self.softmax.log_prob(states)[:, self.label]
 
     def find_best_continuations(
         self, states: Tensor, totals: Tensor, banned: Sequence[Sequence[int]], count: int
     ) -> Continuations:
-        """The best continuations of some texts: `count` of all, by the texts' totals and the next word together.
+        """Return the `count` best continuations of all texts, by the log-probability of text and next word, best first.
 
-        states: (texts, hidden). totals: (texts,), the logarithms so far. banned: of each text the numbers that may not
-        follow. Returns sums, texts and numbers of the next word, the best first. No word of a group is likelier than
-        its group, so that groups of rare words which cannot be among the best are never looked into.
+        states: (texts, hidden). totals: (texts,), the log-probabilities so far. banned: the ids that may not follow
+        each text. No word of a group is likelier than its group, so groups of rare words that cannot be among the best
+        are never examined.
         """
         head = self.softmax.head(states).log_softmax(1) + totals[:, None]
         frequent = self.softmax.shortlist_size
         forbidden = [self.label[list(numbers)] for numbers in banned]
         best = self._merge_continuations(None, head[:, :frequent], 0, forbidden, count)
         for group, tail in enumerate(self.softmax.tail):
-            own = head[:, frequent + group]
-            if len(best.sums) < count or own.max() > best.sums[-1]:
-                rare = tail(states).log_softmax(1) + own[:, None]
+            group_sums = head[:, frequent + group]
+            if len(best.sums) < count or group_sums.max() > best.sums[-1]:
+                rare = tail(states).log_softmax(1) + group_sums[:, None]
                 best = self._merge_continuations(best, rare, self.softmax.cutoffs[group], forbidden, count)
         return best._replace(words=self.word[best.words])
 
     def _merge_continuations(
         self, best: Continuations | None, sums: Tensor, first: int, forbidden: Sequence[Tensor], count: int
     ) -> Continuations:
-        """The best of those known and of a group whose labels begin at `first`, sums (texts, group); words by label."""
+        """Return the best of `best` and of a group whose labels start at `first`; sums: (texts, group)."""
         for text, labels in enumerate(forbidden):
             inside = labels[(labels >= first) & (labels < first + sums.shape[1])]
             sums[text, inside - first] = -torch.inf
@@ -118,5 +118,5 @@ class Decoder(nn.Module):
 
 
 def _usable_cutoffs(cutoffs: Sequence[int], vocabulary_size: int) -> list[int]:
-    """The bounds of frequency groups that a vocabulary of this size has."""
+    """Return the bounds of frequency groups that lie within a vocabulary of this size."""
     return sorted({c for c in cutoffs if 0 < c < vocabulary_size}) or [max(vocabulary_size // 2, 1)]

@@ -4,39 +4,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.errors import SettingsError
-from askalike.nn._network import RESERVED, TokenTrace
-
-
-def make_embedding(vocabulary_size: int, dim: int) -> nn.Embedding:
-    """Random word vectors (normal, deviation 0.1); padding's is 0 and stays so."""
-    table = nn.Embedding(vocabulary_size, dim, padding_idx=0)
-    nn.init.normal_(table.weight, std=0.1)
-    with torch.no_grad():
-        table.weight[0] = 0
-    return table
-
-
-def copy_pretrained_vectors(table: nn.Embedding, vectors: Tensor | None) -> None:
-    """Puts pre-trained vectors (size, dim) in; a row that is not finite keeps its random one."""
-    if vectors is None:
-        return
-    if vectors.shape != table.weight.shape:
-        raise SettingsError(
-            f"pre-trained vectors have {vectors.shape[1]} numbers, network.dim is {table.embedding_dim}; "
-            f"set network.dim={vectors.shape[1]}"
-        )
-    with torch.no_grad():
-        given = vectors.isfinite().all(1)
-        given[0] = False
-        table.weight[given] = vectors[given].to(table.weight)
+from askalike.nn._network import TokenTrace, make_embedding
+from askalike.types import RESERVED
 
 
 class WindowMax(nn.Module):
     """tanh of the max over word windows (dos Santos et al. 2015, eq. 2).
 
     W1 z is the sum over the window's places of one matrix per place times one word's vector. So each distinct word
-    of a batch is multiplied once, however often it occurs, and the windows are sums of rows looked up.
+    of a batch is multiplied once, however often it occurs, and the windows are sums of rows that are looked up.
     """
 
     def __init__(self, vocabulary_size: int, dim: int, window: int, units: int) -> None:
@@ -49,19 +25,19 @@ class WindowMax(nn.Module):
         nn.init.uniform_(self.weight, -bound, bound)
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """ids, mask (batch, tokens) to (batch, units); zeros for a text without words."""
+        """Encode ids, mask (batch, tokens) as (batch, units); zeros for a text without words."""
         highest = self._windows(ids, mask).max(1).values
         return highest.masked_fill(~mask.any(1, keepdim=True), 0).tanh()
 
     def trace(self, ids: Tensor, mask: Tensor) -> TokenTrace:
-        """Each unit with its value and the middle of the window that it is of, (batch, units): see Network.trace."""
+        """Return each unit with its value and the middle of its window, (batch, units): see Network.trace."""
         highest, middle = self._windows(ids, mask).max(1)
         values = highest.masked_fill(~mask.any(1, keepdim=True), 0).tanh()
         columns = torch.arange(self.units, device=values.device).expand_as(values)
         return TokenTrace(columns, values, middle, self.window // 2)
 
     def _windows(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """W1 z + b of each window, (batch, tokens, units); -inf where its middle is padding."""
+        """Return W1 z + b of each window, (batch, tokens, units); −inf where its middle is padding."""
         tokens, side = ids.shape[1], self.window // 2
         words, places = torch.unique(functional.pad(ids.where(mask, 0), (side, side)), return_inverse=True)
         products = (self.words(words) @ self.weight).view(len(words), self.window, self.units)
@@ -79,11 +55,11 @@ class WeightedBag(nn.Module):
         self.t = nn.Parameter(torch.ones(vocabulary_size), requires_grad=trained)
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """ids, mask (batch, tokens) to (batch, distinct words of the batch). An unknown word counts nothing."""
+        """Encode ids, mask (batch, tokens) as (batch, distinct words of the batch). An unknown word has weight 0."""
         return self._bags(ids, mask)[1]
 
     def sparse_bags(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """The same as a sparse tensor, a column for each word of the vocabulary: (batch, size)."""
+        """Encode the same as a sparse tensor with a column for each word of the vocabulary: (batch, size)."""
         words, bags = self._bags(ids, mask)
         row, column = bags.nonzero(as_tuple=True)
         places, values = torch.stack((row, words[column])), bags[row, column]
@@ -91,7 +67,7 @@ class WeightedBag(nn.Module):
         return torch.sparse_coo_tensor(places, values, shape, is_coalesced=True, check_invariants=False)
 
     def trace(self, ids: Tensor, mask: Tensor) -> TokenTrace:
-        """Each token's word with its weight, (batch, tokens): see Network.trace."""
+        """Return each token's word with its weight, (batch, tokens): see Network.trace."""
         known = (mask & (ids >= RESERVED)).to(self.t)
         return TokenTrace(ids, self.t[ids] * known, torch.arange(ids.shape[1], device=ids.device).expand_as(ids))
 

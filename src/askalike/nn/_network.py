@@ -1,29 +1,31 @@
-"""What every network is."""
+"""The base of every network: texts to vectors, and vectors to scores."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from askalike.config import Settings
-from askalike.nn._metrics import score_matrix, score_pairs
+from askalike.errors import SettingsError
 from askalike.types import Metric
 
-RESERVED: Final = 2
-"""Numbers below this are no words: 0 is padding, 1 the unknown word."""
+MIN_SQUARED_DISTANCE = 1e-12
+"""The least squared distance that a root is taken of, so that the gradient of equal vectors is 0."""
 
 Batch = Mapping[str, Tensor]
-"""Texts as its features made them, by name, the batch first; and `document` (batch,), True for an answer."""
+"""Texts as their features encode them, by name, the batch first; and `document` (batch,), True for an answer."""
 
 PartVectors = tuple[Tensor, ...]
 """One tensor (batch, dim) for each part."""
 
 
 class TokenTrace(NamedTuple):
-    """Of one part of a batch's vectors: columns, what is added to them, and the token that adds it; each (batch, n).
+    """For one part of a batch's vectors: columns, what is added to them, and the token that adds it; each (batch, n).
 
-    `side`: so many tokens on either side of it have a part in that.
+    context_size: the number of tokens on either side of it that contribute to the addition.
     """
 
     columns: Tensor
@@ -33,19 +35,21 @@ class TokenTrace(NamedTuple):
 
 
 class Network(nn.Module):
-    """Turns texts into vectors of one or more parts; two texts' score is the weighted sum of their parts' scores.
+    """Encodes texts as vectors of one or more parts; two texts' score is the weighted sum of their parts' scores.
 
     A network is one file in this folder. It takes its settings and the number of its features' tokens, draws its
-    parameters from torch's generator, and writes `forward`; the rest has defaults.
+    parameters from torch's generator, and defines `forward`; the rest has defaults.
     """
 
     Settings: ClassVar[type[Settings]] = Settings
     features: ClassVar[str] = "words"
-    """The kind of features that it reads."""
+    """The kind of features that it reads (text/features)."""
     metrics: tuple[Metric, ...] = ("cosine",)
     """How the vectors of each part are compared."""
     encoder_name: ClassVar[str] = "neural"
     """The encoder that opens it once it is trained."""
+    vector_dim: int = 0
+    """The dimension of a text's vector, where it has one part; 0 where there are several."""
 
     def __init__(self, settings: Any, vocabulary_size: int) -> None:
         super().__init__()
@@ -54,64 +58,117 @@ class Network(nn.Module):
 
     @staticmethod
     def feature_settings(settings: Any) -> Mapping[str, Any]:
-        """What its features must know of its settings, as settings of theirs."""
+        """Return the settings of its features that follow from its own."""
         return {}
 
     @property
-    def vector_dim(self) -> int:
-        """Numbers in a text's vector, where it has one part; 0 where there are several."""
-        return 0
-
-    @property
     def indexable(self) -> bool:
-        """Whether vectors alone give the score; else a pair must be seen together, and only candidates are ranked."""
+        """Whether vectors alone give the score; otherwise pairs are scored together, and only candidates ranked."""
         return True
 
     @property
     def generates_answers(self) -> bool:
-        """Whether it learns to write answers, too."""
+        """Whether it also learns to write answers."""
         return False
 
     def set_word_counts(self, counts: Tensor) -> None:
-        """Takes how often each number is in the answers to be written, (size,), before training; only if it writes."""
+        """Take the count of each token in the answers to be written, (size,), before training; only if it writes."""
 
     def auxiliary_loss(
         self, batch: Batch, vectors: PartVectors, query_rows: Tensor, positive_rows: Tensor
     ) -> Tensor | None:
-        """What it learns beside the scores: a loss of each pair (n,), added to that of the scores; None for nothing.
+        """Return a loss of each pair, (n,), which is added to that of the scores; None for none.
 
-        query, positive: (n,), the pairs' rows among the texts of the batch and their vectors.
+        query_rows, positive_rows: (n,), the pairs' rows among the texts of the batch and their vectors.
         """
         return None
 
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
-        """Takes over what is known before training: pre-trained vectors (size, dim), and words' rarity (size,)."""
+        """Start with pre-trained vectors (size, dim), if there are any, and the tokens' idf (size,)."""
 
     def forward(self, batch: Batch) -> PartVectors:
-        """The vectors of a batch of texts. Only those of one call are comparable: columns may be the batch's own."""
+        """Return the vectors of a batch. Only those of one call are comparable: columns may be the batch's own."""
         raise NotImplementedError
 
     def encode(self, batch: Batch) -> PartVectors:
-        """The vectors of a batch as they are kept, comparable with those of any other call.
+        """Return the vectors of a batch as they are stored, comparable with those of any other call.
 
         A part may be a sparse tensor (coalesced).
         """
         return self(batch)  # type: ignore[no-any-return]
 
     def trace(self, batch: Batch) -> tuple[TokenTrace, ...] | None:
-        """Which token makes each number of the vectors, part by part; None where no number is any one token's."""
+        """Return which token contributes each number of the vectors, part by part; None where no single token does."""
         return None
 
     def part_weights(self) -> Tensor:
-        """The weight of each part, (parts,)."""
+        """Return the weight of each part, (parts,)."""
         return torch.ones(len(self.metrics), device=next(self.parameters()).device)
 
     def score_pairs(self, left: PartVectors, right: PartVectors) -> Tensor:
-        """Scores of texts side by side: parts (…, dim), which may broadcast, to (…)."""
-        scores = [score_pairs(m, x, y) for m, x, y in zip(self.metrics, left, right, strict=True)]
+        """Return the scores of texts pair by pair: parts (…, dim), which may broadcast, to (…)."""
+        scores = [_score_pairs(m, x, y) for m, x, y in zip(self.metrics, left, right, strict=True)]
         return torch.stack(scores, -1) @ self.part_weights().to(scores[0])
 
     def score_matrix(self, left: PartVectors, right: PartVectors) -> Tensor:
-        """Scores of each with each: parts (n, dim) and (m, dim) to (n, m)."""
-        scores = [score_matrix(m, x, y) for m, x, y in zip(self.metrics, left, right, strict=True)]
+        """Return the scores of each text with each: parts (n, dim) and (m, dim) to (n, m)."""
+        scores = [_score_matrix(m, x, y) for m, x, y in zip(self.metrics, left, right, strict=True)]
         return torch.stack(scores, -1) @ self.part_weights().to(scores[0])
+
+
+class WordVectorNetwork(Network):
+    """A network over word vectors, which start as pre-trained ones where there are any."""
+
+    @property
+    @abstractmethod
+    def word_embedding(self) -> nn.Embedding:
+        """The word vectors: (size, dim)."""
+
+    def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
+        """Start with the pre-trained word vectors."""
+        copy_pretrained_vectors(self.word_embedding, vectors)
+
+
+def make_embedding(vocabulary_size: int, dim: int) -> nn.Embedding:
+    """Return random word vectors (normal, standard deviation 0.1); that of padding is 0 and is not trained."""
+    table = nn.Embedding(vocabulary_size, dim, padding_idx=0)
+    nn.init.normal_(table.weight, std=0.1)
+    with torch.no_grad():
+        table.weight[0] = 0
+    return table
+
+
+def copy_pretrained_vectors(table: nn.Embedding, vectors: Tensor | None) -> None:
+    """Copy pre-trained vectors (size, dim) into a table; a row that is not finite keeps its random vector.
+
+    Raises SettingsError where they have another dimension.
+    """
+    if vectors is None:
+        return
+    if vectors.shape != table.weight.shape:
+        raise SettingsError(
+            f"pre-trained vectors have {vectors.shape[1]} numbers, network.dim is {table.embedding_dim}; "
+            f"set network.dim={vectors.shape[1]}"
+        )
+    with torch.no_grad():
+        pretrained = vectors.isfinite().all(1)
+        pretrained[0] = False
+        table.weight[pretrained] = vectors[pretrained].to(table.weight)
+
+
+def _score_pairs(metric: Metric, left: Tensor, right: Tensor) -> Tensor:
+    """Return the scores of vectors pair by pair: (…, dim) each, which may broadcast, to (…). Zero has cosine 0."""
+    if metric == "cosine":
+        return functional.cosine_similarity(left, right, dim=-1)
+    if metric == "dot":
+        return (left * right).sum(-1)
+    return -(left - right).square().sum(-1).clamp_min(MIN_SQUARED_DISTANCE).sqrt()
+
+
+def _score_matrix(metric: Metric, left: Tensor, right: Tensor) -> Tensor:
+    """Return the scores of each vector with each: (n, dim) and (m, dim) to (n, m)."""
+    if metric == "euclidean":
+        return -torch.cdist(left, right)
+    if metric == "cosine":
+        left, right = functional.normalize(left, dim=-1, eps=1e-8), functional.normalize(right, dim=-1, eps=1e-8)
+    return left @ right.T

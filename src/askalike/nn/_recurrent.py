@@ -1,4 +1,4 @@
-"""LSTMs over padded texts, and the ways to make one vector of their hidden states."""
+"""LSTMs over padded texts, and the poolings of their hidden states."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.nn._layers import make_embedding
+from askalike.nn._network import make_embedding
 
 Pooling = Literal["last", "max", "mean", "mean_max"]
 
@@ -20,7 +20,7 @@ class LstmLayer(nn.Module):
         self.lstm = nn.LSTM(dim, hidden, batch_first=True)
 
     def forward(self, steps: Tensor) -> Tensor:
-        """steps (batch, steps, dim) to the hidden state after each (batch, steps, hidden)."""
+        """Return the hidden state after each step: (batch, steps, dim) to (batch, steps, hidden)."""
         return self.lstm(steps)[0]  # type: ignore[no-any-return]
 
 
@@ -34,16 +34,28 @@ class WordLstm(nn.Module):
         self.dropout = dropout
 
     def forward(self, ids: Tensor) -> Tensor:
-        """ids (batch, tokens) to the hidden state after each word (batch, tokens, hidden)."""
+        """Return the hidden state after each word: ids (batch, tokens) to (batch, tokens, hidden)."""
         return self.recurrent(functional.dropout(self.words(ids), self.dropout, self.training))  # type: ignore[no-any-return]
 
 
 def pool_states(pooling: Pooling, states: Tensor, mask: Tensor) -> Tensor:
-    """One vector of states (batch, steps, hidden): (batch, hidden), or (batch, 2 · hidden) for mean_max.
+    """Pool states (batch, steps, hidden) to one vector: (batch, hidden), or (batch, 2 · hidden) for mean_max.
 
-    mask: (batch, steps), True = real step. Zeros for a text without one.
+    mask: (batch, steps), True = real step. A text without one gets zeros.
     """
     return POOLINGS[pooling](states, mask).masked_fill(~mask.any(1, keepdim=True), 0)
+
+
+def pool_sentences(reader: nn.Module, over: LstmLayer, words: Tensor, mask: Tensor) -> Tensor:
+    """Return the last state of an LSTM over sentences, each being the last state of `reader` over its words.
+
+    words: (batch, sentences, tokens, …), what `reader` reads. mask: (batch, sentences, tokens), True = real token.
+    Returns (batch, hidden). No LSTM reads padding.
+    """
+    present = mask.any(2)
+    sentences = pool_states("last", reader(words[present]), mask[present])
+    steps = sentences.new_zeros(*present.shape, sentences.shape[1]).masked_scatter(present[:, :, None], sentences)
+    return pool_states("last", over(steps), present)
 
 
 def _pool_last(states: Tensor, mask: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""BOW-CNN (dos Santos et al. 2015): a weighted bag of words beside the CNN, their cosines weighed by learned β."""
+"""BOW-CNN (dos Santos et al. 2015): a weighted bag of words and the CNN, their cosines weighted by learned β."""
 
 from typing import ClassVar, Literal
 
@@ -7,8 +7,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from askalike.config import Settings
-from askalike.nn._layers import WeightedBag, WindowMax, copy_pretrained_vectors
-from askalike.nn._network import Batch, Network, PartVectors, TokenTrace
+from askalike.nn._layers import WeightedBag, WindowMax
+from askalike.nn._network import Batch, PartVectors, TokenTrace, WordVectorNetwork
 from askalike.nn.cnn import CnnNetworkSettings
 from askalike.types import Metric
 
@@ -21,7 +21,7 @@ class BowCnnNetworkSettings(CnnNetworkSettings):
     train_weights: bool = Field(True, description="whether t is learned")
 
 
-class BowCnnNetwork(Network):
+class BowCnnNetwork(WordVectorNetwork):
     """s(q1, q2) = β1 · cosine of the bags of words + β2 · cosine of the convolutional vectors."""
 
     Settings: ClassVar[type[Settings]] = BowCnnNetworkSettings
@@ -33,28 +33,33 @@ class BowCnnNetwork(Network):
         self.convolution = WindowMax(vocabulary_size, settings.dim, settings.window, settings.units)
         self.beta = nn.Parameter(torch.ones(2))
 
+    @property
+    def word_embedding(self) -> nn.Embedding:
+        """See WordVectorNetwork.word_embedding."""
+        return self.convolution.words
+
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
-        """Word vectors begin as the pre-trained ones, the words' weights as their idf or as ones."""
-        copy_pretrained_vectors(self.convolution.words, vectors)
+        """Start with the pre-trained word vectors, and with the words' idf or ones as their weights."""
+        super().initialise(vectors, idf)
         if self.settings.weights == "idf":
             with torch.no_grad():
                 self.bag.t.copy_(idf)
 
     def forward(self, batch: Batch) -> PartVectors:
-        """ids, mask (batch, tokens) to two parts: (batch, distinct words of the batch) and (batch, units)."""
+        """Encode ids, mask (batch, tokens) as two parts: (batch, distinct words of the batch) and (batch, units)."""
         ids, mask = batch["ids"], batch["mask"]
         return self.bag(ids, mask), self.convolution(ids, mask)
 
     def encode(self, batch: Batch) -> PartVectors:
-        """The bags as a sparse tensor with a column for each word, (batch, size); the other part as it is."""
+        """Encode bags as a sparse tensor with a column for each word, (batch, size); the other part as `forward`."""
         ids, mask = batch["ids"], batch["mask"]
         return self.bag.sparse_bags(ids, mask), self.convolution(ids, mask)
 
     def trace(self, batch: Batch) -> tuple[TokenTrace, ...]:
-        """A word of the bag is each of its tokens'; each unit is the window's where it is largest."""
+        """See Network.trace. Tokens add their words' weights; a unit comes from the window in which it is largest."""
         ids, mask = batch["ids"], batch["mask"]
         return self.bag.trace(ids, mask), self.convolution.trace(ids, mask)
 
     def part_weights(self) -> Tensor:
-        """β, (2,)."""
+        """Return β, (2,)."""
         return self.beta

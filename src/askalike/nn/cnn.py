@@ -3,11 +3,11 @@
 from typing import ClassVar
 
 from pydantic import Field, field_validator
-from torch import Tensor
+from torch import nn
 
 from askalike.config import Settings
-from askalike.nn._layers import WindowMax, copy_pretrained_vectors
-from askalike.nn._network import Batch, Network, PartVectors, TokenTrace
+from askalike.nn._layers import WindowMax
+from askalike.nn._network import Batch, PartVectors, TokenTrace, WordVectorNetwork
 
 
 class CnnNetworkSettings(Settings):
@@ -25,28 +25,25 @@ class CnnNetworkSettings(Settings):
         return window
 
 
-class CnnNetwork(Network):
+class CnnNetwork(WordVectorNetwork):
     """s(q1, q2) is the cosine of the two questions' convolutional vectors."""
 
     Settings: ClassVar[type[Settings]] = CnnNetworkSettings
 
     def __init__(self, settings: CnnNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
+        self.vector_dim = settings.units
         self.convolution = WindowMax(vocabulary_size, settings.dim, settings.window, settings.units)
 
     @property
-    def vector_dim(self) -> int:
-        """Numbers in a question's vector."""
-        return int(self.settings.units)
-
-    def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
-        """Word vectors begin as the pre-trained ones."""
-        copy_pretrained_vectors(self.convolution.words, vectors)
+    def word_embedding(self) -> nn.Embedding:
+        """See WordVectorNetwork.word_embedding."""
+        return self.convolution.words
 
     def forward(self, batch: Batch) -> PartVectors:
-        """ids, mask (batch, tokens) to one part (batch, units)."""
+        """Encode ids, mask (batch, tokens) as one part (batch, units)."""
         return (self.convolution(batch["ids"], batch["mask"]),)
 
     def trace(self, batch: Batch) -> tuple[TokenTrace, ...]:
-        """Each unit is the window's where it is largest."""
+        """See Network.trace. Each unit comes from the window in which it is largest."""
         return (self.convolution.trace(batch["ids"], batch["mask"]),)

@@ -14,7 +14,7 @@ class LastStateTower(nn.Module):
         self.recurrent = LstmLayer(dim, hidden)
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
-        """words (batch, tokens, dim), mask (batch, tokens) to (batch, hidden)."""
+        """Encode words (batch, tokens, dim), mask (batch, tokens) as (batch, hidden)."""
         return pool_states("last", self.recurrent(words), mask)
 
 
@@ -22,5 +22,5 @@ class DssmNetwork(TwoTowerNetwork):
     """LSTM towers over words: the last state, and dense layers."""
 
     def make_tower(self) -> nn.Module:
-        """See TwoTowers.tower."""
+        """See TwoTowerNetwork.make_tower."""
         return LastStateTower(self.settings.dim, self.settings.hidden)

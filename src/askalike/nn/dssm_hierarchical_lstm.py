@@ -1,10 +1,10 @@
-"""The DSSM with hierarchical towers: an LSTM over words for each sentence, an LSTM over sentences."""
+"""The DSSM with hierarchical towers: an LSTM over the words of each sentence, and an LSTM over sentences."""
 
 from typing import ClassVar
 
 from torch import Tensor, nn
 
-from askalike.nn._recurrent import LstmLayer, pool_states
+from askalike.nn._recurrent import LstmLayer, pool_sentences
 from askalike.nn._two_towers import TwoTowerNetwork
 
 
@@ -17,18 +17,15 @@ class SentenceTower(nn.Module):
         self.over = LstmLayer(hidden, hidden)
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
-        """words (batch, sentences, tokens, dim), mask (batch, sentences, tokens) to (batch, hidden)."""
-        there = mask.any(2)
-        sentences = pool_states("last", self.recurrent(words[there]), mask[there])
-        steps = sentences.new_zeros(*there.shape, sentences.shape[1]).masked_scatter(there[:, :, None], sentences)
-        return pool_states("last", self.over(steps), there)
+        """Encode words (batch, sentences, tokens, dim), mask (batch, sentences, tokens) as (batch, hidden)."""
+        return pool_sentences(self.recurrent, self.over, words, mask)
 
 
 class DssmHierarchicalLstmNetwork(TwoTowerNetwork):
-    """Towers for long answers."""
+    """Hierarchical towers, for long answers."""
 
     features: ClassVar[str] = "sentences"
 
     def make_tower(self) -> nn.Module:
-        """See TwoTowers.tower."""
+        """See TwoTowerNetwork.make_tower."""
         return SentenceTower(self.settings.dim, self.settings.hidden)

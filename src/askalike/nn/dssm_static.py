@@ -1,4 +1,4 @@
-"""The DSSM with a weighted sum of word vectors for a tower: learned and read many times faster than an LSTM."""
+"""The DSSM with weighted means of word vectors as towers: many times faster than LSTMs."""
 
 from torch import Tensor, nn
 
@@ -6,7 +6,7 @@ from askalike.nn._two_towers import TwoTowerNetwork
 
 
 class MeanTower(nn.Module):
-    """The mean of words' vectors, each with a weight that is told from the vector, and a dense layer."""
+    """The mean of word vectors, each with a weight computed from the vector, and a dense layer."""
 
     def __init__(self, dim: int, hidden: int) -> None:
         super().__init__()
@@ -14,15 +14,15 @@ class MeanTower(nn.Module):
         self.dense = nn.Linear(dim, hidden)
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
-        """words (batch, tokens, dim), mask (batch, tokens) to (batch, hidden)."""
+        """Encode words (batch, tokens, dim), mask (batch, tokens) as (batch, hidden)."""
         weights = self.weight(words)[..., 0].sigmoid() * mask
         mean = (weights[:, :, None] * words).sum(1) / weights.sum(1, keepdim=True).clamp_min(1e-6)
         return self.dense(mean).tanh()  # type: ignore[no-any-return]
 
 
 class DssmStaticNetwork(TwoTowerNetwork):
-    """Towers without order."""
+    """Towers that ignore the order of words."""
 
     def make_tower(self) -> nn.Module:
-        """See TwoTowers.tower."""
+        """See TwoTowerNetwork.make_tower."""
         return MeanTower(self.settings.dim, self.settings.hidden)

@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.config import Settings
-from askalike.nn._layers import copy_pretrained_vectors
-from askalike.nn._network import Batch, Network, PartVectors
+from askalike.nn._network import Batch, PartVectors, WordVectorNetwork
 from askalike.nn._recurrent import Pooling, WordLstm, pool_states
 
 
@@ -26,13 +25,14 @@ class LstmNetworkSettings(Settings):
     dropout: float = Field(0.3, ge=0, lt=1, description="of word vectors, while it learns")
 
 
-class LstmNetwork(Network):
+class LstmNetwork(WordVectorNetwork):
     """Scores are log odds that two texts belong together: w · cosine + b, or the pair classifier's."""
 
     Settings: ClassVar[type[Settings]] = LstmNetworkSettings
 
     def __init__(self, settings: LstmNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
+        self.vector_dim = settings.hidden * (2 if settings.pooling == "mean_max" else 1)
         self.reader = WordLstm(vocabulary_size, settings.dim, settings.hidden, settings.dropout)
         if settings.head == "pair":
             self.first, self.second = nn.Linear(4 * self.vector_dim, settings.dense), nn.Linear(settings.dense, 1)
@@ -40,37 +40,33 @@ class LstmNetwork(Network):
             self.log_scale, self.bias = nn.Parameter(torch.tensor([1.5])), nn.Parameter(torch.tensor(-2.0))
 
     @property
-    def vector_dim(self) -> int:
-        """Numbers in a text's vector."""
-        return int(self.settings.hidden) * (2 if self.settings.pooling == "mean_max" else 1)
-
-    @property
     def indexable(self) -> bool:
-        """Whether vectors alone give the score."""
+        """See Network.indexable."""
         return bool(self.settings.head == "cosine")
 
-    def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
-        """Word vectors begin as the pre-trained ones."""
-        copy_pretrained_vectors(self.reader.words, vectors)
+    @property
+    def word_embedding(self) -> nn.Embedding:
+        """See WordVectorNetwork.word_embedding."""
+        return self.reader.words
 
     def forward(self, batch: Batch) -> PartVectors:
-        """ids, mask (batch, tokens) to one part (batch, width)."""
+        """Encode ids, mask (batch, tokens) as one part (batch, vector_dim)."""
         return (pool_states(self.settings.pooling, self.reader(batch["ids"]), batch["mask"]),)
 
     def part_weights(self) -> Tensor:
-        """w, above 0, (1,); of the pair classifier 1."""
+        """Return w, above 0, (1,); 1 for the pair classifier."""
         return self.log_scale.exp() if self.indexable else super().part_weights()
 
     def score_pairs(self, left: PartVectors, right: PartVectors) -> Tensor:
-        """Scores of texts side by side: (…, width), which may broadcast, to (…)."""
+        """Return the scores of texts pair by pair: (…, vector_dim), which may broadcast, to (…)."""
         if self.indexable:
             return super().score_pairs(left, right) + self.bias
         u, v = torch.broadcast_tensors(left[0], right[0])  # type: ignore[no-untyped-call]
-        both = torch.cat((u, v, (u - v).abs(), u * v), -1)
-        return self.second(functional.relu(self.first(both)))[..., 0]  # type: ignore[no-any-return]
+        features = torch.cat((u, v, (u - v).abs(), u * v), -1)
+        return self.second(functional.relu(self.first(features)))[..., 0]  # type: ignore[no-any-return]
 
     def score_matrix(self, left: PartVectors, right: PartVectors) -> Tensor:
-        """Scores of each with each: (n, width) and (m, width) to (n, m)."""
+        """Return the scores of each text with each: (n, vector_dim) and (m, vector_dim) to (n, m)."""
         if self.indexable:
             return super().score_matrix(left, right) + self.bias
         return self.score_pairs(tuple(p[:, None] for p in left), tuple(p[None] for p in right))

@@ -8,8 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from askalike.config import Settings
-from askalike.nn._layers import make_embedding
-from askalike.nn._network import Batch, Network, PartVectors
+from askalike.nn._network import Batch, Network, PartVectors, make_embedding
 
 
 class ScqaNetworkSettings(Settings):
@@ -30,7 +29,7 @@ class ScqaNetworkSettings(Settings):
 
     @property
     def output_length(self) -> int:
-        """How many numbers each filter of the last convolution gives."""
+        """The length of what each filter of the last convolution returns."""
         size = self.dim
         for _ in self.filters:
             size = ((size + 2 * (self.kernel // 2) - self.kernel) // self.stride + 1) // self.pool
@@ -38,13 +37,14 @@ class ScqaNetworkSettings(Settings):
 
 
 class ScqaNetwork(Network):
-    """A dense layer over a binary vector of trigrams, convolution → max-pool → ReLU some times, a dense layer."""
+    """A dense layer over a binary vector of trigrams, convolution → max-pool → ReLU several times, a dense layer."""
 
     Settings: ClassVar[type[Settings]] = ScqaNetworkSettings
     features: ClassVar[str] = "trigrams"
 
     def __init__(self, settings: ScqaNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
+        self.vector_dim = settings.units
         self.first = make_embedding(vocabulary_size, settings.dim)  # the matrix of a dense layer whose input is 0 or 1
         self.bias = nn.Parameter(self.first.weight.new_zeros(settings.dim))
         channels = (1, *settings.filters)
@@ -53,13 +53,8 @@ class ScqaNetwork(Network):
         self.convolutions = nn.ModuleList(nn.Conv1d(i, o, kernel, stride, kernel // 2) for i, o in pairs)
         self.last = nn.Linear(settings.filters[-1] * settings.output_length, settings.units)
 
-    @property
-    def vector_dim(self) -> int:
-        """Numbers in a text's vector."""
-        return int(self.settings.units)
-
     def forward(self, batch: Batch) -> PartVectors:
-        """ids, mask (batch, distinct trigrams) to one part (batch, units); zeros for a text without a trigram."""
+        """Encode ids, mask (batch, distinct trigrams) as one part (batch, units); zeros for a text without trigrams."""
         ids, mask = batch["ids"], batch["mask"]
         signal = (self.first(ids.where(mask, 0)).sum(1) + self.bias)[:, None]
         for convolution in self.convolutions:

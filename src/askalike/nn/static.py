@@ -1,4 +1,4 @@
-"""A weighted sum of learned vectors of pieces: subwords, hashed words and pairs of words. Numpy alone serves it."""
+"""A weighted sum of learned vectors of pieces: subwords, hashed words and pairs of words. Serving needs no torch."""
 
 from typing import ClassVar, Literal
 
@@ -8,15 +8,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.config import Settings
-from askalike.nn._layers import copy_pretrained_vectors, make_embedding
-from askalike.nn._network import Batch, Network, PartVectors
+from askalike.nn._network import Batch, Network, PartVectors, copy_pretrained_vectors, make_embedding
 
 RANDOM_ROW_SCALE = 0.1
-"""Rows that no vector is given for begin this much shorter than those that have one."""
+"""Rows without a pre-trained vector start this much shorter than those with one."""
 
 
 class StaticNetworkSettings(Settings):
-    """Size, and the start of the pieces' weights."""
+    """Size, and the initial weights of the pieces."""
 
     dim: int = Field(256, ge=1, description="numbers in a piece's vector, and in a text's")
     piece_weights: Literal["idf", "ones"] = Field("ones", description="what each piece's weight begins as")
@@ -32,16 +31,12 @@ class StaticNetwork(Network):
 
     def __init__(self, settings: StaticNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
+        self.vector_dim = settings.dim
         self.pieces = make_embedding(vocabulary_size, settings.dim)
         self.weight = nn.Parameter(torch.ones(vocabulary_size))
 
-    @property
-    def vector_dim(self) -> int:
-        """Numbers in a text's vector."""
-        return int(self.settings.dim)
-
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
-        """Pieces begin as the given vectors, the others as short random ones."""
+        """Start with the pre-trained vectors, and with short random ones for the other pieces."""
         with torch.no_grad():
             if self.settings.piece_weights == "idf":
                 self.weight.copy_(idf)
@@ -49,7 +44,7 @@ class StaticNetwork(Network):
                 self._copy_vectors(vectors)
 
     def forward(self, batch: Batch) -> PartVectors:
-        """ids, mask (batch, tokens) to one part (batch, dim)."""
+        """Encode ids, mask (batch, tokens) as one part (batch, dim)."""
         ids, mask = batch["ids"], batch["mask"]
         flat, ends = ids[mask], mask.sum(1).cumsum(0)
         weights = functional.dropout(self.weight[flat], self.settings.dropout, self.training)
@@ -62,7 +57,7 @@ class StaticNetwork(Network):
         )
 
     def _copy_vectors(self, vectors: Tensor) -> None:
-        given = vectors.isfinite().all(1)
-        length = vectors[given].std()
+        pretrained = vectors.isfinite().all(1)
+        length = vectors[pretrained].std()
         self.pieces.weight.mul_(RANDOM_ROW_SCALE * length / self.pieces.weight.std())
         copy_pretrained_vectors(self.pieces, vectors)

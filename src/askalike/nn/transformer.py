@@ -12,13 +12,13 @@ from askalike.packages import find_model
 
 
 class TransformerNetworkSettings(Settings):
-    """Where it begins."""
+    """The model to start with."""
 
     base: str = Field("", description="the model to begin with: a folder, or an installed package that carries one")
 
 
 class TransformerNetwork(Network):
-    """The model's own vector of a text, pooled as the model has it; scores are cosines."""
+    """The model's own vector of a text, with the model's pooling; scores are cosines."""
 
     Settings: ClassVar[type[Settings]] = TransformerNetworkSettings
     features: ClassVar[str] = "wordpieces"
@@ -27,27 +27,26 @@ class TransformerNetwork(Network):
     def __init__(self, settings: TransformerNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
         self.model = load_sentence_transformer(find_model(settings.base, "network.base"), "cpu")
+        older: Any = self.model.get_sentence_embedding_dimension
+        self.vector_dim = int(getattr(self.model, "get_embedding_dimension", older)())
 
     @staticmethod
     def feature_settings(settings: Any) -> dict[str, Any]:
-        """The tokenizer is the base's own."""
+        """Return the base as the owner of the tokenizer."""
         return {"pieces_of": settings.base}
 
-    @property
-    def vector_dim(self) -> int:
-        """Numbers in a text's vector."""
-        older: Any = self.model.get_sentence_embedding_dimension
-        return int(getattr(self.model, "get_embedding_dimension", older)())
-
     def forward(self, batch: Batch) -> PartVectors:
-        """ids, mask (batch, pieces) to one part (batch, width); zeros for a text without a word."""
+        """Encode ids, mask (batch, pieces) as one part (batch, vector_dim); zeros for a text without a word."""
         ids, mask = batch["ids"], batch["mask"]
-        found = self.model({"input_ids": ids, "attention_mask": mask.long()})["sentence_embedding"]
-        return (found.masked_fill(~mask.any(1, keepdim=True), 0),)
+        vectors = self.model({"input_ids": ids, "attention_mask": mask.long()})["sentence_embedding"]
+        return (vectors.masked_fill(~mask.any(1, keepdim=True), 0),)
 
 
 def load_sentence_transformer(folder: Path, device: str | None) -> Any:
-    """The sentence-transformers model in a folder, read without a bar for its files. Raises SettingsError."""
+    """Load the sentence-transformers model in a folder, without a progress bar.
+
+    Raises SettingsError where sentence-transformers is not installed.
+    """
     try:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging

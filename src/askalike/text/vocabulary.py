@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import InputError
+from askalike.types import RESERVED
 
 PADDING: Final = 0
 UNKNOWN: Final = 1
-RESERVED: Final = 2
-"""Words are numbered from here; below are padding and the word that is not known."""
 
 
 class Vocabulary:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.evaluation.evaluate import evaluate
-from askalike.nn._network import Network
+from askalike.nn import Network
 from askalike.text.features._features import FeatureRows
 from askalike.training.encoding import encode_rows, score_pairs
 from askalike.types import Qrels, Run, VectorPart, Vectors

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from askalike.nn._network import Network, TokenTrace
+from askalike.nn import Network, TokenTrace
 from askalike.text.features._features import FeatureRows
 from askalike.types import VectorPart, Vectors
 

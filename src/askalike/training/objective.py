@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from askalike.nn._network import Batch, Network, PartVectors
+from askalike.nn import Batch, Network, PartVectors
 from askalike.training.examples import Examples, Indices
 from askalike.training.losses._loss import Loss, Scores
 from askalike.training.settings import NegativesSettings, TeacherSettings

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.nn._network import Network, PartVectors
+from askalike.nn import Network, PartVectors
 from askalike.training.settings import TeacherSettings
 
 

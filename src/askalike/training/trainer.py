@@ -16,7 +16,7 @@ from torch.multiprocessing.spawn import ProcessRaisedException
 from torch.optim import Optimizer
 
 from askalike.errors import TrainingError
-from askalike.nn._network import Network
+from askalike.nn import Network
 from askalike.training import checkpoint
 from askalike.training.batches import make_batches
 from askalike.training.checkpoint import BEST_WEIGHTS_FILE, Epoch

@@ -19,8 +19,7 @@ from askalike.text.features._features import Text
 from askalike.text.features._ragged import RaggedArray
 from askalike.text.packaged import find_packaged_vectors
 from askalike.text.pieces import WORD, PieceLookup, RowCounts
-from askalike.text.vocabulary import RESERVED
-from askalike.types import Answer, Markup
+from askalike.types import RESERVED, Answer, Markup
 
 TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from askalike.text.features._features import Text, TextSettings, extract_text, make_analyzer
 from askalike.text.features._ragged import RaggedArray
-from askalike.text.vocabulary import RESERVED
 from askalike.text.words import Tokenizer
+from askalike.types import RESERVED
 
 
 class TrigramSettings(TextSettings):
