@@ -1,6 +1,6 @@
 # Everything below sets up what it needs in .venv by itself; PYTHON=… names the Python to make it with.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test test-long lint docs bench clean
 .NOTPARALLEL:
 
 BIN := .venv/bin
@@ -9,14 +9,18 @@ BENCHMARKS ?=
 TESTS ?=
 
 help: ## print this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 8
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
 
 demo: .venv/.askalike ## import, index, search and measure the bundled example archive
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: .venv/.test ## run the tests; TESTS="tests/text -k stems" runs some
 	@tools/get-chromium
-	$(BIN)/python -m pytest -n 3 --dist worksteal $(TESTS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not long" $(TESTS)
+
+test-long: .venv/.test ## run the property tests with many random examples, and the tests that take minutes
+	@tools/get-chromium
+	TEST_LONG=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m "long or hypothesis" $(TESTS)
 
 lint: .venv/.test .venv/.lint ## check style and types
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 import askalike
+import random_examples  # noqa: F401 (how many examples property tests draw)
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.store.archive import Archive

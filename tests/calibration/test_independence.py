@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.calibration.calibration import ArchiveState, Calibration
 from askalike.calibration.curves import IsotonicCurve, LogisticCurve, ProductCurve, fit_typicality, shift_prior
 from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, HitFeatureExtractor
 from askalike.types import Question
+from random_examples import examples
 
 COLUMNS = SIMILARITY_COLUMN + 1
 WORDS = ("egg", "boil", "rice", "pan", "water", "salt", "tea")
@@ -70,7 +71,7 @@ def random_titles(rng, n):
     return [" ".join(rng.choice(WORDS, rng.integers(0, 6))) for _ in range(n)]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 10**9), st.integers(1, 40), st.booleans())
 def test_features_and_probabilities_of_the_first_hits_do_not_depend_on_how_many_follow(seed, n, has_similarities):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike import encoders
@@ -14,6 +14,7 @@ from askalike.text.bpe import Bpe
 from askalike.text.packaged import PACKAGE, find_packaged_vectors
 from askalike.text.pieces import PieceLookup, RowCounts
 from askalike.types import Answer, Question
+from random_examples import examples
 
 VOCABULARY = ["▁", "▁b", "a", "b", "c", "ab", "▁ab", *(f"<0x{byte:02X}>" for byte in range(256))]
 MERGES = ["a b", "▁ ab", "▁ b"]
@@ -47,7 +48,7 @@ def model(folder, tokenizer, dim=3, **values):
     return vectors.astype(np.float32), weights.astype(np.float32)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.text(max_size=30) | st.lists(st.sampled_from(["How", "égg", "boil,", "x86_64", "茶水", "l'œuf"])).map(" ".join)
 )

@@ -2,11 +2,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.evaluation import resampling
 from askalike.evaluation.resampling import bootstrap_means, percentile_interval, sign_flip_p
+from random_examples import examples
 
 DRAWS = 20_000
 
@@ -17,7 +18,7 @@ def exact_p(differences: np.ndarray) -> float:
     return float((np.abs(signs @ differences) >= abs(differences.sum()) - 1e-9).mean())
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(st.sampled_from([-1.0, -0.5, -0.1, 0.0, 0.1, 0.3, 0.5, 1.0]), min_size=1, max_size=9))
 def test_sign_flips_agree_with_full_enumeration(differences: list[float]) -> None:
     column = np.array(differences)

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example, settings
+from hypothesis import example
 from hypothesis import given as given_records
 from hypothesis import strategies as st
 
@@ -17,6 +17,7 @@ from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.content import content_hash
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
+from random_examples import examples
 
 FULL = Question(
     "1", "How, \"exactly\"?", "<p>a\nb\r\nc</p>", "html", ("eggs", "c|d"), "food", "en", "2020-01-01T00:00:00",
@@ -316,7 +317,7 @@ RECORDS = st.lists(
 @pytest.mark.parametrize("format", READERS)
 @given_records(RECORDS)
 @example([Question("1", "?", "a\rb", tags=("",), rephrasings=("[", " x|", "")), Link('a"\t', "b\n", "related")])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_whatever_an_archive_holds_comes_back(format, records):
     with tempfile.TemporaryDirectory() as folder, Archive.create(Path(folder) / "first") as archive:
         archive.upsert([Question("q", "There is one."), *records])

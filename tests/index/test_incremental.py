@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from brute import ALL, Brute, assert_agrees, fresh, score, search
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from askalike.index.lexical import builder as build
 from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
+from random_examples import examples
 
 WORDS = ["a", "ab", "aba", "b", "ba", "é", "日", "z"]
 NUMBERS = st.integers(1, 14)
@@ -38,7 +39,7 @@ queries = st.lists(
 )
 filters = st.none() | st.sets(NUMBERS)
 given_changes = given(changes, layouts, queries, filters, st.sampled_from([1, 2, 3, 100]))
-moderate = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+moderate = examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +95,7 @@ def test_incremental_equals_rebuilt_and_the_definition(steps, layout, asked, all
         assert_true(index.searcher, Brute(documents, *layout), asked, k, allowed)
 
 
-@settings(moderate, max_examples=20)
+@examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given_changes
 def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
     monkeypatch, steps, layout, asked, allowed, k
@@ -106,7 +107,7 @@ def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
         assert_equal(index.searcher, fresh(documents, *layout), asked, k, allowed)
 
 
-@settings(moderate, max_examples=30)
+@examples(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given_changes
 def test_explanations_add_up(steps, layout, asked, allowed, k):
     with tempfile.TemporaryDirectory() as folder:
@@ -121,7 +122,7 @@ def test_explanations_add_up(steps, layout, asked, allowed, k):
                     assert len({t for t, _ in row.scores}) == len(row.scores)
 
 
-@settings(moderate, max_examples=40)
+@examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(NUMBERS, phrasings, min_size=1), queries, layouts)
 def test_neither_k_nor_the_batch_changes_a_result(documents, asked, layout):
     searcher = fresh(documents, *layout)
@@ -134,7 +135,7 @@ def test_neither_k_nor_the_batch_changes_a_result(documents, asked, layout):
                 assert alone.scores.tolist() == whole.scores[:k].tolist()
 
 
-@settings(moderate, max_examples=40)
+@examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(NUMBERS, phrasings, min_size=1), queries, layouts)
 def test_search_and_score_agree(documents, asked, layout):
     searcher = fresh(documents, *layout)
@@ -144,7 +145,7 @@ def test_search_and_score_agree(documents, asked, layout):
         assert all(f.scores.tolist() == s.tolist() for f, s in zip(found, scored, strict=True))
 
 
-@settings(moderate, max_examples=60)
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(NUMBERS, phrasings, min_size=1), NUMBERS, terms, queries, layouts)
 def test_a_rephrasing_never_lowers_a_score(documents, number, text, asked, layout):
     documents.setdefault(number, [(0, [])])

@@ -1,7 +1,7 @@
 """The flat term dictionary against Python's own sorted list."""
 
 from brute import fresh
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.index.lexical.completions import MAX_COMPLETIONS
@@ -10,7 +10,6 @@ from askalike.index.lexical.terms import find_prefix_range, find_terms, pack_ter
 words = st.text("abé日\U0001f600", min_size=1, max_size=4)
 
 
-@settings(deadline=None)
 @given(st.sets(words), st.lists(words))
 def test_finds_what_is_there(held, wanted):
     order = sorted(held)
@@ -20,7 +19,6 @@ def test_finds_what_is_there(held, wanted):
     assert find_terms(*dictionary, wanted).tolist() == expected
 
 
-@settings(deadline=None)
 @given(st.sets(words), words)
 def test_completions_are_those_that_begin_so(held, prefix):
     order = sorted(held)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -19,6 +19,7 @@ from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
 from askalike.types import VectorPart, Vectors
+from random_examples import examples
 
 DIM = 5
 NUMBERS = st.integers(0, 12)
@@ -31,7 +32,7 @@ queries = st.lists(st.tuples(rows, st.sampled_from([-1, 0, 3]), st.sampled_from(
 METRICS = [("cosine",), ("dot",), ("euclidean",), ("cosine", "dot"), ("dot", "euclidean", "cosine")]
 layouts = st.tuples(st.sampled_from(METRICS), st.sampled_from(["f16", "int8", "f32"]), st.booleans())
 allowed_numbers = st.none() | st.sets(NUMBERS).map(lambda s: np.array(sorted(s), np.int64))
-moderate = settings(max_examples=60, deadline=None)
+moderate = examples(60)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import askalike
@@ -16,6 +16,7 @@ from askalike.store import Archive
 from askalike.store.clusters import Clusters
 from askalike.store.labels import read_labels
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question, TrainingPair
+from random_examples import examples
 
 
 @pytest.fixture
@@ -162,7 +163,7 @@ def revealed(archive: Archive, hidden: list[str]) -> list[TrainingPair]:
 NUMBERS = st.integers(0, 19).map(str)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(
     st.lists(st.tuples(NUMBERS, NUMBERS, st.sampled_from(["duplicate", "related"])), min_size=20, max_size=50),
     st.lists(st.tuples(st.sampled_from(["train", "test"]), NUMBERS, NUMBERS), max_size=10),

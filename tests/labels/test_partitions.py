@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from askalike.errors import ArchiveError, SettingsError
@@ -17,6 +17,7 @@ from askalike.store import Archive
 from askalike.store.clusters import Clusters, connected_components
 from askalike.store.labels import read_labels
 from askalike.types import EvaluationQuery, Judgement, Link, Question
+from random_examples import examples
 
 
 @pytest.fixture
@@ -246,7 +247,7 @@ def test_insertion_order_does_not_matter(archive, tmp_path):
             assert load_split(archive, name).qrels == load_split(other, name).qrels
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 25), st.integers(0, 25)), min_size=25, max_size=40), st.integers(0, 3))
 def test_archives_of_any_links(tmp_path_factory, links, seed):
     with Archive.create(tmp_path_factory.mktemp("property") / "archive") as archive:

@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike import rankers, registry
 from askalike.store import Archive
 from askalike.types import Answer, Filter, Question
+from random_examples import examples
 
 WORDS = ["egg", "eggs", "boil", "boiling", "water", "salt", "café", "茶水", "how", "?!"]
 DATES = [None, "2020-01-01", "2021-01-01", "2022-01-01"]
@@ -46,7 +47,7 @@ asked = st.dictionaries(
 filters = st.none() | st.builds(
     Filter, st.sampled_from([(), ("x",), ("x", "y")]), st.sampled_from(DATES), st.sampled_from(DATES)
 )
-moderate = settings(max_examples=25, deadline=None)
+moderate = examples(25)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.errors import ArchiveError
 from askalike.store import Archive
 from askalike.store.migrations import MIGRATIONS
 from askalike.types import Answer, Filter, Link, Question
+from random_examples import examples
 
 FORKED = multiprocessing.get_context("fork")
 TAGS = ["x", "y", "é"]
@@ -56,7 +57,7 @@ def applied(archive, records, gone, held):
     held[Link] = {key: link for key, link in held[Link].items() if not gone & {link.source, link.target}}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(steps)
 def test_holds_what_a_dictionary_would(changes):
     held = {Question: {}, Answer: {}, Link: {}}
@@ -83,7 +84,7 @@ def test_holds_what_a_dictionary_would(changes):
             }
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(steps, steps, st.sampled_from(DATES))
 def test_changes_lead_from_any_state_to_the_present_one(early, late, before):
     """What an index does: take off the deleted, put on the changed."""
@@ -102,7 +103,7 @@ def test_changes_lead_from_any_state_to_the_present_one(early, late, before):
             assert not changed.keys() & gone
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(questions), st.sets(st.sampled_from(TAGS)), st.sampled_from(DATES), st.sampled_from(DATES))
 def test_a_filter_means_what_it_says(records, tags, after, before):
     with new_archive() as archive:
