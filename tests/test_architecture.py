@@ -1,6 +1,7 @@
-"""Holds the import table: who may import whom, where torch may be, and what lexical search goes without."""
+"""Holds the import table: who may import whom, where torch and SQL may be, and what lexical search goes without."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,8 @@ ALLOWED = {  # inside functions, of extras
     "encoders/topics.py": {"gensim"},
     "encoders/_embeddings.py": {"gensim"},
 }
+
+SQL = re.compile(r"\bSELECT\s.*\sFROM\b|\bINSERT\s.*\bINTO\b|\bUPDATE\s.*\sSET\b|\bDELETE\s+FROM\b|\bPRAGMA\b", re.S)
 
 FILES = sorted(p.relative_to(SOURCE).as_posix() for p in SOURCE.rglob("*.py"))
 LOADED = """
@@ -132,6 +135,16 @@ def test_the_test_sees_every_kind_of_import(monkeypatch, tmp_path):
     )
     monkeypatch.setattr(sys.modules[__name__], "SOURCE", tmp_path)
     assert parts_imported("text/x.py") == {"rankers", "cli", "store", "engines"}
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if not file.startswith("store/")])
+def test_sql_stays_in_the_store(file):
+    assert "sqlite3" not in imports(file)
+    for node in ast.walk(ast.parse((SOURCE / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute):
+            assert node.attr not in ("connection", "_connection"), f"line {node.lineno} uses an archive's connection"
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+            assert not SQL.search(ast.unparse(node)), f"line {node.lineno} has SQL in it"
 
 
 @pytest.mark.parametrize("heavy", ["torch", "sklearn", "matplotlib", "pandas", "ir_measures", "statsmodels", "rich"])

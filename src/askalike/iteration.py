@@ -1,8 +1,8 @@
-"""Helpers for iterables."""
+"""Iterables in chunks, and iterables whose progress is shown."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -12,3 +12,15 @@ def chunks(items: Iterable[T], size: int = 1_000) -> Iterator[list[T]]:
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
+
+
+class ProgressTracker(Protocol):
+    """Passes items through and shows the progress, as `rich.progress.Progress.track` does."""
+
+    def __call__(self, sequence: Iterable[T], /, *, total: int, description: str) -> Iterable[T]:
+        """Return the same items."""
+
+
+def skip_tracking(sequence: Iterable[T], /, *, total: int, description: str) -> Iterable[T]:
+    """Return the items without showing anything: the ProgressTracker for nobody watching."""
+    return sequence

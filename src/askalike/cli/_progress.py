@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from askalike.store.tracking import ProgressTracker
+from askalike.iteration import ProgressTracker
 from askalike.types import Progress
 
 if TYPE_CHECKING:

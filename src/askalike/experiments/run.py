@@ -24,10 +24,10 @@ from askalike.experiments.task import RankingTask
 from askalike.experiments.trials import TrialEvaluator
 from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
+from askalike.iteration import ProgressTracker, T
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import splits_to_hold_out
 from askalike.store.archive import Archive
-from askalike.store.tracking import ProgressTracker, T
 from askalike.types import Progress
 
 OpenBar = Callable[[str], AbstractContextManager[Progress | None]]

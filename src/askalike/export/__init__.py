@@ -1,1 +1,1 @@
-"""An archive as files that other tools read: BEIR, CSV, TREC."""
+"""An archive as files that other tools read: BEIR and CSV."""

@@ -1,4 +1,4 @@
-"""The archive as a BEIR folder, with the answers, links and candidates that BEIR has no place for beside it."""
+"""The archive as a BEIR folder, with further files for answers, links and candidates, which BEIR has no place for."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -11,35 +11,34 @@ from askalike.export.rows import (
     write_jsonl,
     write_table,
 )
+from askalike.iteration import ProgressTracker
 from askalike.labels.splits import DocumentKind, load_split
 from askalike.store.archive import Archive
 from askalike.store.labels import imported_splits
 from askalike.store.tables import JUDGEMENT_COLUMNS, extra_judgement_rows, read_links
-from askalike.store.tracking import ProgressTracker
 from askalike.types import Answer, Question
 
 FILE_PREFIXES: dict[DocumentKind, str] = {"questions": "", "answers": "answer-"}
-"""Files of judged answers carry this before their names: BEIR's own are those of the questions."""
+"""What the names of files about judged answers begin with; BEIR's own names are those about questions."""
 
 
 def write_beir(archive: Archive, folder: Path, track: ProgressTracker) -> dict[str, int]:
-    """Writes these files and returns how many rows each has.
+    """Write these files; return the number of rows of each.
 
-    `corpus.jsonl` holds the questions as `{"_id", "title", "text", "metadata"}` and `answers.jsonl` the answers as
-    `{"_id", "question_id", "text", "metadata"}`, text as it was imported; metadata are the fields that have a value.
-    `links.tsv` has source, target, kind and created_at. For each given split `queries-SPLIT.jsonl`,
-    `qrels/SPLIT.tsv` and, where candidates were offered, `candidates-SPLIT.jsonl` (`{"_id", "candidates"}`);
-    `queries.jsonl` has the queries of all splits. Where answers are judged: `answer-qrels`, `answer-candidates`.
-    `judgements.tsv` repeats in full what qrels have no place for: candidates with their positions, those not judged,
-    judged answers, and judgements of queries that are not there.
+    `corpus.jsonl` has the questions as `{"_id", "title", "text", "metadata"}` and `answers.jsonl` the answers as
+    `{"_id", "question_id", "text", "metadata"}`, texts as imported; metadata has all other fields with a value.
+    `links.tsv` has source, target, kind and created_at. Each imported split has `queries-SPLIT.jsonl`,
+    `qrels/SPLIT.tsv` and, with candidates, `candidates-SPLIT.jsonl` (`{"_id", "candidates"}`). `queries.jsonl` has the
+    queries of all splits. Judged answers are in `answer-qrels` and `answer-candidates`. `judgements.tsv` repeats in full
+    what qrels have no place for: see `extra_judgement_rows`.
     """
     view, answers = archive.view(), archive.view("answers")
-    asked = track(view.questions(), total=len(view), description="questions")
-    said = track(answers.answers(), total=len(answers), description="answers")
+    questions = (question for _, question in track(view.questions(), total=len(view), description="questions"))
+    all_answers = (answer for _, answer in track(answers.answers(), total=len(answers), description="answers"))
     links = ((link.source, link.target, link.kind, link.created_at) for link in read_links(archive))
     rows = {
-        "corpus.jsonl": write_jsonl(folder / "corpus.jsonl", (question_record(q) for _, q in asked)),
-        "answers.jsonl": write_jsonl(folder / "answers.jsonl", (answer_record(a) for _, a in said)),
+        "corpus.jsonl": write_jsonl(folder / "corpus.jsonl", map(question_record, questions)),
+        "answers.jsonl": write_jsonl(folder / "answers.jsonl", map(answer_record, all_answers)),
         "links.tsv": write_table(
             folder / "links.tsv", ("source", "target", "kind", "created_at"), links, delimiter="\t"
         ),
@@ -48,13 +47,13 @@ def write_beir(archive: Archive, folder: Path, track: ProgressTracker) -> dict[s
 
 
 def question_record(question: Question) -> dict[str, Any]:
-    """A line of corpus.jsonl."""
+    """Return a line of corpus.jsonl."""
     record = {"_id": question.id, "title": question.title, "text": question.body}
     return _with_metadata(record, nondefault_fields(question, "id", "title", "body"))
 
 
 def query_record(query: Question) -> dict[str, Any]:
-    """A line of queries.jsonl: the whole text, as BEIR has it, and its two parts beside it where there are two."""
+    """Return a line of queries.jsonl: the whole text, as in BEIR; title and body are in the metadata if it has both."""
     text = f"{query.title}\n\n{query.body}" if query.body else query.title
     return _with_metadata(
         {"_id": query.id, "text": text}, nondefault_fields(query, "id", *(() if query.body else ("title",)))
@@ -62,7 +61,7 @@ def query_record(query: Question) -> dict[str, Any]:
 
 
 def answer_record(answer: Answer) -> dict[str, Any]:
-    """A line of answers.jsonl."""
+    """Return a line of answers.jsonl."""
     record = {"_id": answer.id, "question_id": answer.question_id, "text": answer.body}
     return _with_metadata(record, nondefault_fields(answer, "id", "question_id", "body"))
 
@@ -76,11 +75,11 @@ def _write_splits(archive: Archive, folder: Path) -> dict[str, int]:
     queries: dict[str, Question] = {}
     for name in imported_splits(archive):
         path = f"queries-{check_split_file_name(name)}.jsonl"
-        own = load_split(archive, name).queries
-        rows[path] = write_jsonl(folder / path, map(query_record, own.values()))
-        queries = {**queries, **own}
-        for of in FILE_PREFIXES:
-            rows |= _write_judgements(archive, folder, name, of)
+        split_queries = load_split(archive, name).queries
+        rows[path] = write_jsonl(folder / path, map(query_record, split_queries.values()))
+        queries |= split_queries
+        for kind in FILE_PREFIXES:
+            rows |= _write_judgements(archive, folder, name, kind)
     if queries:
         rows["queries.jsonl"] = write_jsonl(folder / "queries.jsonl", map(query_record, queries.values()))
     return rows

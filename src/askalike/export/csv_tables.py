@@ -1,4 +1,4 @@
-"""The archive as CSV tables: `questions.csv` with the columns that the `table` reader knows, the rest beside it."""
+"""The archive as CSV tables: `questions.csv` with the columns of the `table` reader, and other tables for the rest."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.export.rows import write_table
-from askalike.iteration import chunks
+from askalike.iteration import ProgressTracker, chunks
 from askalike.store.archive import Archive
 from askalike.store.statistics import summarise_archive
 from askalike.store.tables import (
@@ -20,26 +20,24 @@ from askalike.store.tables import (
     query_rows,
     read_links,
 )
-from askalike.store.tracking import ProgressTracker
 from askalike.types import Question
 
 TITLE_COLUMN, REPHRASINGS_COLUMN = "question", "alternates"
-"""The columns of the title and of the rephrasings, as people call them; all others are called as the fields are."""
+"""The columns of the title and of the rephrasings; all other columns are named as the fields."""
 QUESTIONS_HEADER = (
-    "id", TITLE_COLUMN, "body", "answer", "category", "tags", "language", REPHRASINGS_COLUMN, "duplicate_of", "created_at",
-    "closed_at", "url", "author", "license", "votes", "markup", "accepted_answer_id",
+    "id", TITLE_COLUMN, "body", "answer", "category", "tags", "language", REPHRASINGS_COLUMN, "duplicate_of",
+    "created_at", "closed_at", "url", "author", "license", "votes", "markup", "accepted_answer_id",
 )  # fmt: skip
 LINKS_HEADER = ("source", "target", "kind", "created_at")
 VALUE_SEPARATOR = "|"
 
 
 def write_csv(archive: Archive, folder: Path, track: ProgressTracker, *, spreadsheet: bool = False) -> dict[str, int]:
-    """Writes these files and returns how many rows each has; cells hold exactly what the archive does.
+    """Write these files; return the number of rows of each. Cells have exactly the values of the archive.
 
-    `questions.csv` (one row a question, its answers in the column `answer`), `answers.csv` (every answer),
-    `links.csv`, and where evaluation sets were imported `queries.csv` and `judgements.csv`. Several values in a cell
-    (tags, alternates, duplicate_of) are divided by `|`; where one contains that,
-    and for several answers, the cell is a JSON list.
+    `questions.csv` (one row for each question, its answers in the column `answer`), `answers.csv`, `links.csv`, and
+    where evaluation sets were imported `queries.csv` and `judgements.csv`. Several values in a cell (tags, alternates,
+    duplicate_of) are separated by `|`. Where a value contains `|`, and for several answers, the cell is a JSON list.
     """
     table = partial(write_table, spreadsheet=spreadsheet)
     total = len(archive.view("answers"))
@@ -59,26 +57,27 @@ def write_csv(archive: Archive, folder: Path, track: ProgressTracker, *, spreads
 
 
 def write_spreadsheets(archive: Archive, folder: Path, track: ProgressTracker) -> dict[str, int]:
-    """The same files made safe to open in a spreadsheet: see `write_table`. Not for importing again."""
+    """Write the same files, safe to open in a spreadsheet (see `write_table`) but not exact enough to import again."""
     return write_csv(archive, folder, track, spreadsheet=True)
 
 
 def join_cell(values: Sequence[str]) -> str:
-    """Several values divided by `|`, or a JSON list where a reader could take that apart in another way."""
-    dividers = VALUE_SEPARATOR if len(values) > 1 else VALUE_SEPARATOR + ",;"
-    plain = all(v and v == v.strip() and v[0] != "[" and not any(d in v for d in dividers) for v in values)
-    return VALUE_SEPARATOR.join(values) if plain else json.dumps(values, ensure_ascii=False)
+    """Join values with `|`, or as a JSON list where a reader could split the cell in another way."""
+    separators = VALUE_SEPARATOR if len(values) > 1 else VALUE_SEPARATOR + ",;"
+    is_plain = all(v and v == v.strip() and v[0] != "[" and not any(s in v for s in separators) for v in values)
+    return VALUE_SEPARATOR.join(values) if is_plain else json.dumps(values, ensure_ascii=False)
 
 
 def parse_cell(cell: str) -> tuple[str, ...]:
-    """The inverse of `in_one_cell`. Raises ValueError for a list that is not JSON."""
+    """Split a cell that `join_cell` made. Raises ValueError for a list that is not JSON."""
     return tuple(json.loads(cell)) if cell.startswith("[") else tuple(cell.split(VALUE_SEPARATOR)) if cell else ()
 
 
 def join_answers_cell(bodies: Sequence[str]) -> str:
-    """The answer as it is; a JSON list where there are several, or where it looks like one."""
-    plain = len(bodies) == 1 and not bodies[0].lstrip().startswith("[")
-    return bodies[0] if plain else json.dumps(bodies, ensure_ascii=False) if bodies else ""
+    """Return the answer as it is, or a JSON list where there are several or where it looks like a list."""
+    if len(bodies) == 1 and not bodies[0].lstrip().startswith("["):
+        return bodies[0]
+    return json.dumps(bodies, ensure_ascii=False) if bodies else ""
 
 
 def _question_rows(archive: Archive, track: ProgressTracker) -> Iterator[tuple[Any, ...]]:
@@ -92,10 +91,10 @@ def _question_rows(archive: Archive, track: ProgressTracker) -> Iterator[tuple[A
             yield _question_row(q, join_answers_cell(bodies), originals.get(q.id, []))
 
 
-def _question_row(question: Question, answer: str, duplicate_of: Sequence[str]) -> tuple[Any, ...]:
-    """The cells of QUESTIONS."""
+def _question_row(q: Question, answer: str, duplicate_of: Sequence[str]) -> tuple[Any, ...]:
+    """Return the cells of QUESTIONS_HEADER."""
     return (
-        question.id, question.title, question.body, answer, question.category, join_cell(question.tags), question.language, join_cell(question.rephrasings),
-        join_cell(duplicate_of), question.created_at, question.closed_at, question.url, question.author, question.license, question.votes, question.markup,
-        question.accepted_answer_id,
+        q.id, q.title, q.body, answer, q.category, join_cell(q.tags), q.language, join_cell(q.rephrasings),
+        join_cell(duplicate_of), q.created_at, q.closed_at, q.url, q.author, q.license, q.votes, q.markup,
+        q.accepted_answer_id,
     )  # fmt: skip

@@ -1,7 +1,6 @@
-"""Gives everything in an archive back as files that other tools read, written whole or not at all."""
+"""Exports everything in an archive to files that other tools read, completely or not at all."""
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,9 +8,10 @@ from pathlib import Path
 from askalike.errors import ArchiveError, SettingsError
 from askalike.export.beir import write_beir
 from askalike.export.csv_tables import write_csv, write_spreadsheets
+from askalike.files import replace_folder
+from askalike.iteration import ProgressTracker, skip_tracking
 from askalike.store.archive import Archive
 from askalike.store.database import read_transaction, storage_errors
-from askalike.store.tracking import ProgressTracker, skip_tracking
 
 MANIFEST_FILE = "export.json"
 
@@ -20,22 +20,22 @@ EXPORT_FORMATS: Mapping[str, Callable[[Archive, Path, ProgressTracker], Mapping[
     "csv": write_csv,
     "spreadsheet": write_spreadsheets,
 }
-"""Each writes its files into a folder that is there and returns how many rows each file has."""
+"""Format → a function that writes its files into an existing folder and returns the number of rows of each file."""
 
 
 def export_archive(
     archive: Archive, format: str, out: str | Path, *, force: bool = False, track: ProgressTracker = skip_tracking
 ) -> Mapping[str, int]:
-    """Writes the archive as it is at this moment into the new folder `out`; returns the rows of each file.
+    """Write the archive as it is at this moment into the new folder `out`; return the number of rows of each file.
 
-    With `force` an earlier export there is replaced. Raises SettingsError for an unknown format, ArchiveError where
-    `out` is taken or cannot be written; then nothing is left behind.
+    With `force` an earlier export is replaced. Raises SettingsError for an unknown format. Raises ArchiveError where
+    `out` exists or cannot be written; nothing is left behind then.
     """
     out = Path(out)
     if format not in EXPORT_FORMATS:
         raise SettingsError(f"no export format is called {format!r}; there are: {', '.join(EXPORT_FORMATS)}")
     _refuse_to_overwrite(out, force)
-    with storage_errors(archive.path), _replace_folder_atomically(out) as folder, read_transaction(archive):
+    with storage_errors(archive.path), _new_export(out) as folder, read_transaction(archive):
         rows = EXPORT_FORMATS[format](archive, folder, track)
         manifest = {"format": format, "archive": dict(archive.meta), "rows": dict(rows)}
         (folder / MANIFEST_FILE).write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
@@ -52,17 +52,13 @@ def _refuse_to_overwrite(out: Path, force: bool) -> None:
 
 
 @contextmanager
-def _replace_folder_atomically(out: Path) -> Iterator[Path]:
-    """A folder beside `out` that takes its place when the block ends well, and is removed when it does not."""
+def _new_export(out: Path) -> Iterator[Path]:
+    """Yield a folder that takes the place of `out` when the block ends without an error. Raises ArchiveError."""
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as scratch:
-            new = Path(scratch) / "new"
-            new.mkdir()
-            yield new
-            if out.exists():
-                out.rename(Path(scratch) / "old")
-            new.rename(out)
+        with replace_folder(out) as folder:
+            yield folder
+    except BlockingIOError:
+        raise ArchiveError(f"{out}: another process is exporting to it; wait until it has finished") from None
     except OSError as error:
         where = error.filename or out
         raise ArchiveError(f"{where}: cannot be written ({error.strerror}); nothing was exported") from None

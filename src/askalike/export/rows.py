@@ -1,4 +1,4 @@
-"""What the export formats share: files whose rows are counted, and streams of what an archive holds."""
+"""Helpers of the export formats: files whose rows are counted, and the values of records."""
 
 import csv
 import json
@@ -11,11 +11,11 @@ from askalike.errors import ArchiveError
 from askalike.types import Answer, Question
 
 FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
-"""What a cell begins with that a spreadsheet runs as a formula."""
+"""A spreadsheet runs a cell that begins with one of these as a formula."""
 
 
 def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
-    """One JSON object a line; returns how many."""
+    """Write one JSON object per line; return the number of lines."""
     n = 0
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for record in records:
@@ -27,11 +27,10 @@ def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
 def write_table(
     path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]], *, delimiter: str = ",", spreadsheet: bool = False
 ) -> int:
-    """A CSV or TSV file with a header; None is an empty cell. Returns how many rows there are without the header.
+    """Write a CSV or TSV file with a header; return the number of rows without it. None is an empty cell.
 
-    Rows with a carriage return are quoted: the csv module itself would write what it refuses to read.
-    For a spreadsheet the file opens with a byte order mark, and an apostrophe stands before a cell that it would take
-    for a formula.
+    Rows with a carriage return are quoted: the csv module would otherwise write what it refuses to read.
+    spreadsheet: begin the file with a byte order mark, and a cell that would be run as a formula with an apostrophe.
     """
     n = 0
     path.parent.mkdir(exist_ok=True)
@@ -47,18 +46,18 @@ def write_table(
 
 
 def escape_formula(cell: Any) -> Any:
-    """The cell, with an apostrophe before it where a spreadsheet would run it."""
+    """Return the cell, with an apostrophe before it if a spreadsheet would run it."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_PREFIXES) else cell
 
 
 def nondefault_fields(record: Question | Answer, *excluded: str) -> dict[str, Any]:
-    """The fields of a record that are not at their default, but for those named."""
+    """Return the fields of a record that differ from their default, without the excluded ones."""
     values = {f.name: (getattr(record, f.name), f.default) for f in fields(record) if f.name not in excluded}
     return {name: value for name, (value, default) in values.items() if default is MISSING or value != default}
 
 
 def check_split_file_name(split: str) -> str:
-    """The split's name where it can be part of a file's name. Raises ArchiveError where it cannot."""
+    """Return the split's name. Raises ArchiveError if it cannot be part of a file's name."""
     if not split.replace("-", "").replace("_", "").replace(".", "").isalnum() or split.startswith("."):
         raise ArchiveError(f"split {split!r}: cannot name a file; expected letters, digits, '-', '_' and '.'")
     return split

@@ -1,1 +1,1 @@
-"""What `askalike check` looks for in an archive, one function a check, and its statistics."""
+"""The checks of `askalike check`, one function each, and the statistics of `askalike info`."""

@@ -1,7 +1,7 @@
 """Checks for boilerplate: the same opening of many titles, the same eight words in many bodies.
 
-Text that a form put there makes unlike questions look alike. Hashes of n-grams are counted first; only those that
-many questions share are looked up again as text.
+Text of a form or template makes different questions look similar. The hashes of n-grams are counted first; only n-grams
+that many questions share are then read as text.
 """
 
 import math
@@ -21,103 +21,108 @@ from askalike.text.clean import strip_banner
 OPENING_WORDS = 5
 NGRAM_WORDS = 8
 MAX_BODY_WORDS = 1_000
-"""Words of a body that are looked at."""
+"""The words of a body after these are not read."""
 MIN_MARK_SHARE = 0.01
 MIN_BODY_SHARE = 0.01
 MIN_OPENING_SHARE = 0.03
-"""A template is shared by at least this part of the questions (people do ask "what is the difference between"), and
-by no fewer than FEWEST."""
+"""The share of questions from which on a mark, a run of words in bodies, or an opening of titles is a template. It is
+larger for openings, because people do ask "what is the difference between" without a form."""
 MIN_QUESTIONS = 5
+"""A template is in at least this many questions."""
 
 MARK_PATTERN = re.compile(r"\s*(\[[^\]]{1,40}\]|\([^)]{1,40}\)|[^\W\d][\w ./-]{0,30}?(?::| [-–—|])(?=\s))")
 WORD_PATTERN = re.compile(r"\w+")
 
 TextReader = Callable[[], Iterable[tuple[str, str]]]
-"""Reads the ids and texts anew each time it is called."""
+"""Returns ids and texts; every call reads them anew."""
 
 
-def title_marks(subject: CheckContext) -> Finding:
-    """Titles that open with a mark many others have too: `[Bug]`, `(solved)`, `Request:`, `News -`."""
+def title_marks(context: CheckContext) -> Finding:
+    """Find titles that open with a mark many others have too: `[Bug]`, `(solved)`, `Request:`, `News -`."""
     meaning = "A mark in front of a title makes unlike questions look alike; take it off, or make it a tag."
-    return _find_title_templates(subject, "title_marks", extract_mark, MIN_MARK_SHARE, meaning)
+    return _find_title_templates(context, "title_marks", extract_mark, MIN_MARK_SHARE, meaning)
 
 
-def title_openings(subject: CheckContext) -> Finding:
-    """Titles whose first five words many others have too, so many that a form rather than a habit wrote them."""
+def title_openings(context: CheckContext) -> Finding:
+    """Find titles whose first five words so many others have that a form rather than a habit wrote them."""
     meaning = "Titles of one pattern differ only in what follows; keep that, and make the pattern a category."
-    return _find_title_templates(subject, "title_openings", extract_opening, MIN_OPENING_SHARE, meaning)
+    return _find_title_templates(context, "title_openings", extract_opening, MIN_OPENING_SHARE, meaning)
 
 
-def body_templates(subject: CheckContext) -> Finding:
-    """Bodies with a run of eight words that many others have too, in a sample of at most 20,000 questions.
+def body_templates(context: CheckContext) -> Finding:
+    """Find bodies with a run of eight words that many others have too, in a sample of at most 20,000 questions.
 
-    Label-leak banners are not counted here: they have a check of their own.
+    Banners that leak labels are left out: they have a check of their own.
     """
-    n = min(SAMPLE_SIZE, len(subject.view))
+    n = min(SAMPLE_SIZE, len(context.view))
 
     def bodies() -> Iterator[tuple[str, str]]:
-        for question in subject.track(sample_questions(subject.view), total=n, description="body templates"):
+        for question in context.track(sample_questions(context.view), total=n, description="body templates"):
             body, _ = strip_banner(question.body, question.markup)
-            yield question.id, subject.analyzer.plain_text(body, question.markup)
+            yield question.id, context.analyzer.plain_text(body, question.markup)
 
     meaning = "A form's or signature's text makes unlike questions look alike; remove it, or rank by title."
     count, examples, details = find_templates(bodies, word_ngrams, _min_count(MIN_BODY_SHARE, n))
-    of = "questions" if len(subject.view) <= SAMPLE_SIZE else "sampled questions"
+    of = "questions" if len(context.view) <= SAMPLE_SIZE else "sampled questions"
     return Finding("body_templates", count, n, of, meaning, examples, details)
 
 
 def extract_mark(title: str) -> list[str]:
-    """The mark that a title opens with, if there is one."""
-    found = MARK_PATTERN.match(title)
-    return [found[1].casefold()] if found else []
+    """Return the mark that a title opens with, if there is one."""
+    match = MARK_PATTERN.match(title)
+    return [match[1].casefold()] if match else []
 
 
 def extract_opening(title: str) -> list[str]:
-    """The first five words of a title, if others follow."""
+    """Return the first five words of a title, if others follow."""
     words = WORD_PATTERN.findall(title.casefold())
     return [" ".join(words[:OPENING_WORDS])] if len(words) > OPENING_WORDS else []
 
 
 def word_ngrams(body: str) -> list[str]:
-    """Every eight consecutive words of a body, one by one."""
+    """Return every run of eight consecutive words of a body."""
     words = [match[0] for match in islice(WORD_PATTERN.finditer(body.casefold()), MAX_BODY_WORDS)]
     return [" ".join(words[i : i + NGRAM_WORDS]) for i in range(len(words) - NGRAM_WORDS + 1)]
 
 
 def merge_ngrams(ngrams: Sequence[str | None]) -> list[str]:
-    """Consecutive eights that were kept, put together: `[a b, b c, None, d e]` is `[a b c, d e]` (with pairs)."""
-    found: list[str] = []
-    for before, gram in zip([None, *ngrams], ngrams, strict=False):
-        if gram and before:
-            found[-1] += " " + gram.rpartition(" ")[2]
+    """Join overlapping n-grams; None stands for a dropped one. Bigrams: `[a b, b c, None, d e]` → `[a b c, d e]`."""
+    merged: list[str] = []
+    for previous, gram in zip([None, *ngrams], ngrams, strict=False):
+        if gram and previous:
+            merged[-1] += " " + gram.rpartition(" ")[2]
         elif gram:
-            found.append(gram)
-    return found
+            merged.append(gram)
+    return merged
 
 
 def find_templates(
     read_texts: TextReader, extract_ngrams: Callable[[str], list[str]], min_count: int
 ) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
-    """How many texts have a gram that `least` texts have, the ids of the first five, and the commonest templates."""
-    often = _frequent_ngrams(read_texts, extract_ngrams, min_count)
-    counted = Counter[str]()
+    """Find the texts with an n-gram that at least `min_count` texts have.
 
-    def having() -> Iterator[str]:
-        for id, text in read_texts() if often else ():
-            if found := set(merge_ngrams([gram if hash(gram) in often else None for gram in extract_ngrams(text)])):
-                counted.update(found)
+    Returns their number, the first five ids, and the most frequent templates.
+    """
+    frequent = _frequent_ngrams(read_texts, extract_ngrams, min_count)
+    counts = Counter[str]()
+
+    def ids_with_template() -> Iterator[str]:
+        for id, text in read_texts() if frequent else ():
+            ngrams = [gram if hash(gram) in frequent else None for gram in extract_ngrams(text)]
+            if templates := set(merge_ngrams(ngrams)):
+                counts.update(templates)
                 yield id
 
-    return *count_with_examples(having()), _describe_templates(counted)
+    return *count_with_examples(ids_with_template()), _describe_templates(counts)
 
 
 def _find_title_templates(
-    subject: CheckContext, name: str, extract_ngrams: Callable[[str], list[str]], min_share: float, meaning: str
+    context: CheckContext, name: str, extract_ngrams: Callable[[str], list[str]], min_share: float, meaning: str
 ) -> Finding:
-    n = len(subject.view)
+    n = len(context.view)
 
     def titles() -> Iterator[tuple[str, str]]:
-        return ((id, title) for _, id, title in subject.titles(name.replace("_", " ")))
+        return ((id, title) for _, id, title in context.titles(name.replace("_", " ")))
 
     count, examples, details = find_templates(titles, extract_ngrams, _min_count(min_share, n))
     return Finding(name, count, n, "questions", meaning, examples, details)
@@ -128,7 +133,7 @@ def _min_count(min_share: float, n: int) -> int:
 
 
 def _frequent_ngrams(read_texts: TextReader, extract_ngrams: Callable[[str], list[str]], min_count: int) -> set[int]:
-    """The hashes of the grams that at least so many texts have. Holds 8 bytes for each gram of each text."""
+    """Return the hashes of the n-grams in at least `min_count` texts; holds 8 bytes for each n-gram of each text."""
     hashes = array("q")
     for _, text in read_texts():
         hashes.extend({hash(gram) for gram in extract_ngrams(text)})
@@ -137,9 +142,9 @@ def _frequent_ngrams(read_texts: TextReader, extract_ngrams: Callable[[str], lis
 
 
 def _describe_templates(counts: Counter[str]) -> tuple[str, ...]:
-    """The commonest templates with their counts, without those that are a part of one before."""
-    kept: list[str] = []
+    """Return the most frequent templates with their counts, without those that contain, or are in, an earlier one."""
+    described: list[str] = []
     for template in sorted(counts, key=lambda t: (-counts[t], -len(t), t)):
-        if len(kept) < MAX_EXAMPLES and not any(template in other or other in template for other in kept):
-            kept.append(template)
-    return tuple(f"{counts[t]:,} times: {shorten(t, 100, placeholder=' …')}" for t in kept)
+        if len(described) < MAX_EXAMPLES and not any(template in other or other in template for other in described):
+            described.append(template)
+    return tuple(f"{counts[t]:,} times: {shorten(t, 100, placeholder=' …')}" for t in described)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from askalike.iteration import ProgressTracker, skip_tracking
 from askalike.store.archive import Archive
-from askalike.store.tracking import ProgressTracker, skip_tracking
 from askalike.store.view import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.types import Question

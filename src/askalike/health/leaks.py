@@ -1,4 +1,4 @@
-"""Checks for leaks: what lets a ranker know the answers that it is measured by."""
+"""Checks for leaks: what lets a ranker know the labels that it is measured by."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,37 +17,37 @@ from askalike.store.statistics import count_links
 from askalike.types import Answer, Question, Split
 
 NEAR_DUPLICATE_JACCARD = 0.8
-"""Two texts are nearly the same where this part of all their different terms is in both (Jaccard)."""
+"""Two texts are near duplicates from this Jaccard similarity of their sets of terms on."""
 MIN_QUOTED_WORDS = 5
-"""A title of fewer words may stand in its answer by chance."""
+"""A title of fewer words may be in its answer by chance."""
 
 
 def same_text_across_splits(context: CheckContext) -> Finding:
-    """Queries of a split not for training whose text a query or relevant question of another split nearly has.
+    """Find queries of evaluated splits with a near duplicate among the queries and relevant questions of another split.
 
-    Nothing is estimated: see Nearby. Holds the terms of those queries, and streams all other texts past them.
+    The search is exact (see NearDuplicateIndex). The terms of the queries are in memory; all other texts are streamed.
     """
     near: dict[tuple[str, str], str] = {}
-    asked = 0
+    total = 0
     for splits in _split_groups(context):
         queries = NearDuplicateIndex()
         for name in filter(_is_evaluated, splits):
             for id, query in _load_split(context, name).queries.items():
                 queries.add(name, id, _question_terms(context, query))
-        asked += len(queries)
+        total += len(queries)
         for name in splits if len(queries) else ():
             for id, text in _split_texts(context, name):
-                for own, query_id in queries.find_near_duplicates(name, _question_terms(context, text)):
-                    near.setdefault((own, query_id), f"{query_id} ({own}) ~ {id} ({name})")
+                for split, query_id in queries.find_near_duplicates(name, _question_terms(context, text)):
+                    near.setdefault((split, query_id), f"{query_id} ({split}) ~ {id} ({name})")
     count, examples = count_with_examples(near.values())
     meaning = "What is learned from one split is asked in another; cut by cluster, or take these texts out of one."
-    return Finding("same_text_across_splits", count, asked, "queries of dev, test and folds", meaning, examples)
+    return Finding("same_text_across_splits", count, total, "queries of dev, test and folds", meaning, examples)
 
 
 def clusters_across_splits(context: CheckContext) -> Finding:
-    """Queries of a split not for training whose duplicate cluster another split beside it knows of, too.
+    """Find queries of evaluated splits whose duplicate cluster is in another split, too.
 
-    A chain of links is enough: the test query's original may be the duplicate of what a training pair has.
+    A chain of links is enough: the original of a test query may be the duplicate of a question in a training pair.
     """
     clusters = context.view.clusters()
     leaking: list[str] = []
@@ -67,7 +67,7 @@ def clusters_across_splits(context: CheckContext) -> Finding:
 
 
 def related_duplicates(context: CheckContext) -> Finding:
-    """Duplicate links whose two ends a related link joins as well."""
+    """Find duplicate links whose two ends a related link joins as well."""
     clusters = context.view.clusters()
     inside = sum(
         clusters.cluster_of(link.source) == clusters.cluster_of(link.target) for link in context.view.links("related")
@@ -80,7 +80,7 @@ def related_duplicates(context: CheckContext) -> Finding:
 
 
 def answers_quoting_questions(context: CheckContext) -> Finding:
-    """Answers that hold their question's title, or eight words of its text in a row; of a sample of at most 20,000."""
+    """Find answers with their question's title, or eight words of its body in a row, in a sample of at most 20,000."""
     total = len(context.archive.view("answers"))
     n = min(SAMPLE_SIZE, total)
     sampled = context.track(sample_answers(context.view), total=n, description="answers quoting questions")
@@ -91,14 +91,17 @@ def answers_quoting_questions(context: CheckContext) -> Finding:
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """The part of all terms of two texts that both have."""
-    both = len(one & other)
-    return both / max(len(one) + len(other) - both, 1)
+    """Return the share of all terms of two texts that both have."""
+    shared = len(one & other)
+    return shared / max(len(one) + len(other) - shared, 1)
 
 
 @dataclass(slots=True)
 class NearDuplicateIndex:
-    """Finds those of its texts that are nearly a given one: such texts share a term among the rarest few of each."""
+    """Finds the near duplicates of a text exactly: two near duplicates share one of the few rarest terms of each.
+
+    See `_rarest_terms` (prefix filtering, Chaudhuri et al. 2006).
+    """
 
     texts: list[tuple[str, str, frozenset[str]]] = field(default_factory=list)
     frequencies: Counter[str] = field(default_factory=Counter)
@@ -108,33 +111,33 @@ class NearDuplicateIndex:
         return len(self.texts)
 
     def add(self, split: str, id: str, terms: frozenset[str]) -> None:
-        """Takes a text, by its terms; all before the first search."""
+        """Add a text by its terms. All texts are added before the first search."""
         self.texts.append((split, id, terms))
         self.frequencies.update(terms)
 
     def find_near_duplicates(self, split: str, terms: frozenset[str]) -> Iterator[tuple[str, str]]:
-        """The split and id of each text of another split that is nearly this one."""
+        """Yield split and id of each near duplicate in another split."""
         if not self.postings:
-            for number, (_, _, own) in enumerate(self.texts):
-                for term in self._rarest_terms(own):
+            for number, (_, _, text_terms) in enumerate(self.texts):
+                for term in self._rarest_terms(text_terms):
                     self.postings[term].append(number)
         for number in {number for term in self._rarest_terms(terms) for number in self.postings.get(term, ())}:
-            other, id, own = self.texts[number]
-            if other != split and jaccard(own, terms) >= NEAR_DUPLICATE_JACCARD:
-                yield other, id
+            other_split, id, text_terms = self.texts[number]
+            if other_split != split and jaccard(text_terms, terms) >= NEAR_DUPLICATE_JACCARD:
+                yield other_split, id
 
     def _rarest_terms(self, terms: frozenset[str]) -> list[str]:
-        """So many of the rarest terms that a text without any of them cannot share NEARLY of all."""
-        few = len(terms) - ceil(NEAR_DUPLICATE_JACCARD * len(terms)) + 1
-        return sorted(terms, key=lambda term: (self.frequencies[term], term))[:few] if terms else []
+        """Return so many of the rarest terms that a text without any of them cannot be a near duplicate."""
+        n = len(terms) - ceil(NEAR_DUPLICATE_JACCARD * len(terms)) + 1
+        return sorted(terms, key=lambda term: (self.frequencies[term], term))[:n] if terms else []
 
 
 def _split_groups(context: CheckContext) -> list[list[str]]:
-    """Splits that stand beside each other: the given ones, and the parts of each partition."""
-    sets: Mapping[str, list[str]] = defaultdict(list)
+    """Return the groups of splits that belong together: the imported splits, and the parts of each partition."""
+    partitions: Mapping[str, list[str]] = defaultdict(list)
     for name, part in partition_parts(context.view).items():
-        sets[part.partition].append(name)
-    return [splits for splits in (imported_splits(context.view), *sets.values()) if len(splits) > 1]
+        partitions[part.partition].append(name)
+    return [splits for splits in (imported_splits(context.view), *partitions.values()) if len(splits) > 1]
 
 
 def _is_evaluated(split: str) -> bool:
@@ -146,11 +149,11 @@ def _load_split(context: CheckContext, name: str) -> Split:
 
 
 def _split_texts(context: CheckContext, name: str) -> Iterator[tuple[str, Question]]:
-    """The ids and texts that a split knows of: its queries, then what else is relevant to them."""
-    own = _load_split(context, name)
-    yield from own.queries.items()
-    relevant = {id for judged in own.qrels.values() for id, relevance in judged.items() if relevance > 0}
-    for chunk in chunks(sorted(relevant - own.queries.keys())):
+    """Yield ids and texts of a split: its queries, then the questions relevant to them."""
+    split = _load_split(context, name)
+    yield from split.queries.items()
+    relevant = {id for judged in split.qrels.values() for id, relevance in judged.items() if relevance > 0}
+    for chunk in chunks(sorted(relevant - split.queries.keys())):
         yield from context.view.get_questions(chunk).items()
 
 
@@ -159,20 +162,21 @@ def _question_terms(context: CheckContext, question: Question) -> frozenset[str]
 
 
 def _quoting_answer_ids(context: CheckContext, answers: Iterable[Answer]) -> Iterator[str]:
-    """The ids of the answers that quote their question."""
+    """Yield the ids of the answers that quote their question."""
     for chunk in chunks(answers):
         questions = context.view.get_questions({answer.question_id for answer in chunk})
-        known = ((answer, questions[answer.question_id]) for answer in chunk if answer.question_id in questions)
-        yield from (answer.id for answer, question in known if _quotes_question(context, answer, question))
+        pairs = ((answer, questions[answer.question_id]) for answer in chunk if answer.question_id in questions)
+        yield from (answer.id for answer, question in pairs if _quotes_question(context, answer, question))
 
 
 def _quotes_question(context: CheckContext, answer: Answer, question: Question) -> bool:
-    said = context.analyzer.plain_text(answer.body, answer.markup)
-    title = " ".join(WORD_PATTERN.findall(question.title.casefold()))
-    if (
-        title.count(" ") + 1 >= MIN_QUOTED_WORDS
-        and f" {title} " in f" {' '.join(WORD_PATTERN.findall(said.casefold()))} "
-    ):
+    answer_text = context.analyzer.plain_text(answer.body, answer.markup)
+    title = _join_words(question.title)
+    if title.count(" ") + 1 >= MIN_QUOTED_WORDS and f" {title} " in f" {_join_words(answer_text)} ":
         return True
-    asked = context.analyzer.plain_text(question.body, question.markup)
-    return not set(word_ngrams(asked)).isdisjoint(word_ngrams(said))
+    body = context.analyzer.plain_text(question.body, question.markup)
+    return not set(word_ngrams(body)).isdisjoint(word_ngrams(answer_text))
+
+
+def _join_words(text: str) -> str:
+    return " ".join(WORD_PATTERN.findall(text.casefold()))

@@ -64,7 +64,7 @@ class ArchiveStatistics:
 
 
 def compute_statistics(archive: Archive, analyzer: Analyzer | None = None) -> ArchiveStatistics:
-    """Compute all statistics. Lengths are measured on a seeded sample of at most 20,000 questions and as many answers."""
+    """Compute all statistics; lengths are those of a seeded sample of at most 20,000 questions and as many answers."""
     analyzer = analyzer or Analyzer(AnalyzerSettings())
     view = archive.view()
     first_date, last_date = statistics.date_range(view)

@@ -1,4 +1,4 @@
-"""The archive: questions, answers and links in one SQLite file, and what rankers may see of them."""
+"""The archive, one SQLite file: its records, and all else that is kept with it. The only SQL of the package."""
 
 from askalike.store.archive import Archive
 from askalike.store.view import View

@@ -1,4 +1,4 @@
-"""An archive is a directory: `archive.sqlite` is the only truth, `index/` and `models/` follow it."""
+"""An archive is a directory: `archive.sqlite` holds all data; `index/` and `models/` are derived from it."""
 
 import json
 import sqlite3
@@ -16,7 +16,7 @@ from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 
 class Archive:
-    """A Q&A archive on disk. Many readers and one writer at a time, in any number of processes (SQLite, WAL)."""
+    """A Q&A archive on disk, for many readers and one writer at a time, in any number of processes (SQLite, WAL)."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -24,17 +24,18 @@ class Archive:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """An archive that is there. Raises ArchiveError where the directory is none."""
+        """Open an existing archive. Raises ArchiveError where the directory is no archive."""
         path = Path(path)
         if not (path / DATABASE_FILE).is_file():
             raise ArchiveError(
-                f"{path}: not an archive (no {DATABASE_FILE} in it); make one with: askalike import READER PATH -o {path}"
+                f"{path}: not an archive (no {DATABASE_FILE} in it); make one with: "
+                f"askalike import READER PATH -o {path}"
             )
         return cls(path, connect(path))
 
     @classmethod
     def create(cls, path: str | Path) -> Self:
-        """The archive at `path`, made if it is not there. An existing one is opened as it is."""
+        """Create an archive, or open the existing one. Raises ArchiveError where `path` holds something else."""
         path = Path(path)
         if path.exists() and not path.is_dir():
             raise ArchiveError(f"{path}: is a file; expected a directory, or a new name, for the archive")
@@ -47,7 +48,7 @@ class Archive:
         return cls(path, connect(path))
 
     def close(self) -> None:
-        """Closes the database. The archive must not be used afterwards."""
+        """Close the database. The archive must not be used afterwards."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -65,11 +66,10 @@ class Archive:
         held_out_splits: Sequence[str] = (),
         excluded_ids: Iterable[str] = (),
     ) -> View:
-        """What a ranker may see: the questions (or answers), of before a date or of one group if one is given.
+        """Return what a ranker may see: the questions (or answers) created before a date, or of one group.
 
-        A ranker that learns is given a view with the splits `hidden` which it will be measured on, and without the
-        questions `withheld` (ids) that it will be asked.
-        Raises ArchiveError where one of them is not there.
+        A ranker that learns gets a view with the splits held out that it will be measured on, and with the ids excluded
+        of the questions that will be its queries. Raises ArchiveError for a held-out split that does not exist.
         """
         if absent := [name for name in held_out_splits if not split_exists(self, name)]:
             raise ArchiveError(f"{self.path}: no split {', '.join(map(repr, absent))} to hide; see: askalike info")
@@ -83,31 +83,31 @@ class Archive:
 
     @contextmanager
     def open_writer(self, import_number: int | None = None) -> Iterator[ArchiveWriter]:
-        """A writer that commits in batches; what it was given is on disk once the block ends without an error."""
+        """Yield a writer that commits in batches; all its records are on disk once the block ends without an error."""
         writer = ArchiveWriter(self._connection, import_number)
         with storage_errors(self.path):
             yield writer
             writer.flush()
 
     def upsert(self, records: Iterable[Question | Answer | Link | EvaluationQuery | Judgement]) -> int:
-        """Adds records, or replaces those with the same id. Returns the number of the last change."""
+        """Add records, replacing those with the same id; return the number of the last change."""
         with self.open_writer() as writer:
             for record in records:
                 writer.put(record)
         return self.view().change
 
     def delete(self, ids: Iterable[str]) -> int:
-        """Deletes questions with their answers and links; returns how many there were."""
+        """Delete questions with their answers and links; return how many existed."""
         with storage_errors(self.path):
             return ArchiveWriter(self._connection).delete(list(ids))
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """What is known of the archive as a whole: name, language, licence, source."""
+        """Facts about the whole archive by name: name, language, license, source and others."""
         return self.view().meta
 
     def set_meta(self, **values: Any) -> None:
-        """Keeps facts about the archive as a whole; any JSON value."""
+        """Store facts about the whole archive; each value is any JSON value."""
         rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
         with storage_errors(self.path):
             self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)

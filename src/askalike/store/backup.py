@@ -1,11 +1,9 @@
-"""An archive in one file, made while it is in use: everything that cannot be made again, which an index can.
+"""Backups of an archive in one file, made while the archive is in use; indexes are left out, as they can be rebuilt.
 
-A backup is a plain tar: `backup.json`, which says what it is and the SHA-256 of every file, then `archive.sqlite` as
-one transaction saw it, and the archive's other files (models, calibrations). It comes into being under another name and
-is renamed once it is on the disk; so is what is restored from it.
+A backup is a plain tar: `backup.json` with the SHA-256 of every file, `archive.sqlite` as of one transaction, and the
+archive's other files (models, calibrations). Backups, and restored archives, are renamed into place once on disk.
 """
 
-import fcntl
 import hashlib
 import io
 import json
@@ -21,7 +19,7 @@ from typing import Any
 
 from askalike.clock import now
 from askalike.errors import ArchiveError
-from askalike.files import fsync_path
+from askalike.files import PARTIAL_SUFFIX, fsync_folder, fsync_path, scratch_folder
 from askalike.store.archive import Archive
 from askalike.store.content import content_hash
 from askalike.store.database import DATABASE_FILE, storage_errors
@@ -30,14 +28,14 @@ from askalike.store.migrations import MIGRATIONS
 FORMAT_VERSION = 1
 MANIFEST_FILE = "backup.json"
 EXCLUDED_FOLDERS = ("index",)
-"""What can be made again."""
+"""Folders that can be rebuilt."""
 MAX_MANIFEST_BYTES = 16 << 20
 COPY_CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """What a backup says of itself. content: the archive's content hash; files: name → SHA-256."""
+    """The description of a backup. content: the archive's content hash; files: file name → SHA-256."""
 
     format: int
     made_at: str
@@ -48,102 +46,100 @@ class BackupManifest:
 
 
 def backup(directory: Path, file: Path) -> BackupManifest:
-    """Saves the archive in a directory into a file, which must not be there yet; others may go on writing meanwhile.
+    """Save the archive in a directory to a new file; other processes may go on writing the archive.
 
-    Needs room for twice the backup while it is made. Raises ArchiveError.
+    Temporarily twice the size of the backup is needed on disk. Raises ArchiveError.
     """
     if file.exists():
         raise ArchiveError(f"{file}: is there already; choose another name, or remove it first")
     if directory.resolve() in file.resolve().parents:
         raise ArchiveError(f"{file}: lies in the archive that it is to save; choose another place")
-    with Archive.open(directory) as archive, _scratch_folder(file) as new, storage_errors(file):
-        content, packed = new / "content", new / "packed"
+    with Archive.open(directory) as archive, _scratch_folder(file) as scratch, storage_errors(file):
+        content, packed = scratch / "content", scratch / "packed"
         shutil.copytree(directory, content, ignore=_ignore_rebuildable(directory))
         with closing(sqlite3.connect(content / DATABASE_FILE)) as copy:
-            archive._connection.backup(copy)  # one transaction's state; it keeps no writer waiting
-        about = _build_manifest(content)
-        _pack(packed, about, content)
+            archive._connection.backup(copy)  # the state of one transaction; no writer waits
+        manifest = _build_manifest(content)
+        _pack(packed, manifest, content)
         fsync_path(packed)
         os.replace(packed, file)
         fsync_path(file.parent)
-    return about
+    return manifest
 
 
 def restore(file: Path, directory: Path) -> BackupManifest:
-    """Makes the archive that a backup holds, in a new or empty directory, once every byte of it is checked.
+    """Restore the archive in a backup to a new or empty directory, after every byte is checked.
 
-    Raises ArchiveError where the file is no backup or damaged, and where the directory holds anything.
+    Raises ArchiveError where the file is no backup or damaged, and where the directory is not empty.
     """
     if not file.is_file():
         raise ArchiveError(f"{file}: is no file; expected one made by: askalike backup")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise ArchiveError(f"{directory}: is there already; a backup is restored into a new or empty directory")
-    with _scratch_folder(directory) as new, storage_errors(directory):
-        content = new / "content"
-        about = _unpack(file, content)
-        _verify_content(content, about, file)
-        for path in (*content.rglob("*"), content):
-            fsync_path(path)
+    with _scratch_folder(directory) as scratch, storage_errors(directory):
+        content = scratch / "content"
+        manifest = _unpack(file, content)
+        _verify_content(content, manifest, file)
+        fsync_folder(content)
         os.replace(content, directory)
         fsync_path(directory.parent)
-    return about
+    return manifest
 
 
 def _ignore_rebuildable(directory: Path) -> Callable[[Any, list[str]], set[str]]:
-    """What `copytree` is to leave out: the database, which is copied apart, and what is made again or being made."""
+    """Return a filter for `copytree` that leaves out the database, indexes, and files that are being written."""
 
-    def named(folder: Any, names: list[str]) -> set[str]:
-        top = Path(folder) == directory
-        return {
-            n for n in names if n.endswith(".new") or (top and (n in EXCLUDED_FOLDERS or n.startswith(DATABASE_FILE)))
-        }
+    def ignored_names(folder: Any, names: list[str]) -> set[str]:
+        ignored = {name for name in names if name.endswith(PARTIAL_SUFFIX)}
+        if Path(folder) == directory:
+            ignored |= {name for name in names if name in EXCLUDED_FOLDERS or name.startswith(DATABASE_FILE)}
+        return ignored
 
-    return named
+    return ignored_names
 
 
 def _build_manifest(content: Path) -> BackupManifest:
     with Archive.open(content) as archive:
-        schema, questions, held = len(MIGRATIONS), len(archive.view()), content_hash(archive)
+        schema, questions, content_id = len(MIGRATIONS), len(archive.view()), content_hash(archive)
     sums = {
         path.relative_to(content).as_posix(): _file_sha256(path)
         for path in sorted(content.rglob("*"))
         if path.is_file()
     }
-    return BackupManifest(FORMAT_VERSION, now(), questions, schema, held, sums)
+    return BackupManifest(FORMAT_VERSION, now(), questions, schema, content_id, sums)
 
 
 def _pack(tar_path: Path, manifest: BackupManifest, content: Path) -> None:
-    said = json.dumps(asdict(manifest), indent=1, ensure_ascii=False).encode()
+    text = json.dumps(asdict(manifest), indent=1, ensure_ascii=False).encode()
     with tarfile.open(tar_path, "w", format=tarfile.PAX_FORMAT) as tar:
         first = tarfile.TarInfo(MANIFEST_FILE)
-        first.size = len(said)
-        tar.addfile(first, io.BytesIO(said))
+        first.size = len(text)
+        tar.addfile(first, io.BytesIO(text))
         for name in manifest.files:
             tar.add(content / name, name)
 
 
 def _unpack(file: Path, content: Path) -> BackupManifest:
-    """What the backup says of itself; its files, each with the sum that it should have, are in `content` then."""
+    """Unpack a backup into `content`, checking the SHA-256 of each file; return its manifest."""
     try:
         with tarfile.open(file, "r:") as tar:
-            about = _read_manifest(tar, file)
+            manifest = _read_manifest(tar, file)
             for member in tar:
                 if member.name != MANIFEST_FILE:
-                    _extract_member(tar, member, content, about, file)
+                    _extract_member(tar, member, content, manifest, file)
     except (tarfile.TarError, EOFError):
         raise ArchiveError(f"{file}: is no backup, or was cut short; take another one") from None
-    if missing := [name for name in about.files if not (content / name).is_file()]:
+    if missing := [name for name in manifest.files if not (content / name).is_file()]:
         raise ArchiveError(f"{file}: {missing[0]} is missing in it; take another backup")
-    return about
+    return manifest
 
 
 def _read_manifest(tar: tarfile.TarFile, file: Path) -> BackupManifest:
     first = tar.next()
-    given = (
-        tar.extractfile(first) if first and first.name == MANIFEST_FILE and first.size <= MAX_MANIFEST_BYTES else None
-    )
+    is_manifest = first is not None and first.name == MANIFEST_FILE and first.size <= MAX_MANIFEST_BYTES
+    stream = tar.extractfile(first) if first and is_manifest else None
     try:
-        values = json.loads(given.read()) if given else {}
+        values = json.loads(stream.read()) if stream else {}
         if values["format"] == FORMAT_VERSION:
             return BackupManifest(**values)
     except (ValueError, TypeError, KeyError):
@@ -167,7 +163,7 @@ def _extract_member(
 
 
 def _verify_content(content: Path, manifest: BackupManifest, file: Path) -> None:
-    """Opens the archive, which brings an older schema up to date, and compares what it holds with what was saved."""
+    """Open the archive, which brings an older schema up to date, and compare its content hash with the manifest's."""
     with Archive.open(content) as archive:
         if manifest.schema == len(MIGRATIONS) and content_hash(archive) != manifest.content:
             raise ArchiveError(f"{file}: holds other data than was saved (content hash); take another backup")
@@ -175,37 +171,15 @@ def _verify_content(content: Path, manifest: BackupManifest, file: Path) -> None
 
 @contextmanager
 def _scratch_folder(path: Path) -> Iterator[Path]:
-    """An empty folder beside `path`, for one process at a time; what one that was killed left there is removed."""
-    new = path.with_name(f"{path.name}.new")
+    """Yield an empty folder beside `path`, for one process at a time. Raises ArchiveError."""
     try:
-        with _lock_folder(new):
-            try:
-                _clear_folder(new)
-                yield new
-            finally:
-                shutil.rmtree(new, ignore_errors=True)
+        with scratch_folder(path) as scratch:
+            yield scratch
     except BlockingIOError:
-        raise ArchiveError(f"{new}: another process is at work there; wait until it has finished") from None
+        raise ArchiveError(f"{path}: another process is writing it; wait until it has finished") from None
     except OSError as error:
-        why = error.strerror or error
-        raise ArchiveError(f"{path}: cannot be written ({why}); free some space or choose another place") from None
-
-
-@contextmanager
-def _lock_folder(folder: Path) -> Iterator[None]:
-    """Makes a folder and holds its lock. Raises BlockingIOError where another process does."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(lock)
-
-
-def _clear_folder(folder: Path) -> None:
-    for entry in folder.iterdir():
-        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        reason = error.strerror or error
+        raise ArchiveError(f"{path}: cannot be written ({reason}); free some space or choose another place") from None
 
 
 def _file_sha256(path: Path) -> str:

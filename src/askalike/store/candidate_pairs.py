@@ -1,4 +1,4 @@
-"""Pairs of questions that may ask the same, for a person to decide: nothing here is ever closed by itself."""
+"""Pairs of questions that may be duplicates, proposed for a person to decide; none is ever decided automatically."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -35,16 +35,16 @@ LINKED_SQL = """EXISTS (
         SELECT l.source FROM same JOIN links l ON l.target = same.id AND l.kind = 'duplicate'
     ) SELECT 1 FROM same WHERE id = {other}
 )"""
-"""Whether duplicate links, or chains of them, join two questions already."""
+"""A condition: duplicate links, or chains of them, already join two questions."""
 
 
 class AlreadyDecidedError(ArchiveError):
-    """Somebody has decided a proposal already, or a question of it has gone; or there is nothing to take back."""
+    """A proposal was decided already or a question of it was deleted; or there is no decision to undo."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidatePair:
-    """`question` may be a duplicate of `other`: how probable that is (None: uncalibrated), and who says so."""
+    """`question` may be a duplicate of `other`, with a probability (None if uncalibrated) and score by `model`."""
 
     question: str
     other: str
@@ -55,7 +55,7 @@ class CandidatePair:
 
 @dataclass(frozen=True, slots=True)
 class PairProposal:
-    """A pair that was found, and what was decided of it, by whom and when; times are ISO 8601 in UTC."""
+    """A proposed pair, and what was decided on it, by whom and when; times are ISO 8601 in UTC."""
 
     id: int
     question: str
@@ -70,10 +70,10 @@ class PairProposal:
 
 
 def add_proposals(archive: Archive, pairs: Iterable[CandidatePair]) -> int:
-    """Puts pairs up for a decision; returns how many are new.
+    """Propose pairs for a decision; return how many are new.
 
-    A pair is one, whichever way round. One that was decided stays decided; one that is open takes the newest figures.
-    Left out are questions that duplicate links join already, directly or by a chain, and what is not there.
+    (a, b) and (b, a) are the same pair. A decided pair stays decided; an open one takes the new probability and score.
+    Pairs that duplicate links already join, directly or by a chain, and pairs with a deleted question are left out.
     """
     sql = (
         "INSERT INTO proposals (question, other, probability, score, model, found_at) "
@@ -91,7 +91,7 @@ def add_proposals(archive: Archive, pairs: Iterable[CandidatePair]) -> int:
 
 
 def drop_open_proposals(archive: Archive, *, max_open: int | None = None, found_before: str | None = None) -> int:
-    """Drops open proposals: those beyond the `most` most certain ones, or last found before a moment; how many."""
+    """Delete the open proposals beyond the `max_open` most certain ones, or found before a time; return how many."""
     beyond = (
         f"SELECT p.number FROM proposals p WHERE p.state = 'open' ORDER BY {CERTAINTY_ORDER_SQL} LIMIT -1 OFFSET ?2"
     )
@@ -101,33 +101,33 @@ def drop_open_proposals(archive: Archive, *, max_open: int | None = None, found_
 
 
 def pending_proposals(archive: Archive, limit: int = 1) -> list[PairProposal]:
-    """What waits for a decision: the most certain first, and what was skipped at the end, the longest ago first."""
-    first = list_proposals(archive, "open", limit)
-    return first + list_proposals(archive, "skipped", limit - len(first)) if len(first) < limit else first
+    """Return open proposals, the most certain first, then skipped ones, the longest ago first."""
+    proposals = list_proposals(archive, "open", limit)
+    if len(proposals) < limit:
+        proposals += list_proposals(archive, "skipped", limit - len(proposals))
+    return proposals
 
 
 def list_proposals(
     archive: Archive, state: ProposalState, limit: int = 50, after_id: int | None = None
 ) -> list[PairProposal]:
-    """The proposals in a state: open ones by certainty, skipped ones by when they were, decided ones the latest first.
+    """Return proposals in a state: open ones by certainty, skipped ones oldest first, decided ones latest first.
 
-    `after`: the id of the last one that was seen. What waits is left out where a question has gone, or where duplicate
-    links have joined both.
+    after_id: the id of the last proposal that the caller has seen. Open and skipped proposals are left out where a
+    question was deleted, or where duplicate links join both questions by now.
     """
     where, values = _after_clause(archive, state, after_id)
     order = {"open": CERTAINTY_ORDER_SQL, "skipped": "p.decided_at, p.number"}.get(
         state, "p.decided_at DESC, p.number DESC"
     )
-    waits = f" AND {BOTH_EXIST_SQL} AND NOT {LINKED_SQL.format(one='p.question', other='p.other')}"
-    sql = (
-        f"SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.state = ?1{where}{waits if state in ('open', 'skipped') else ''} "
-        f"ORDER BY {order} LIMIT ?2"
-    )
+    if state in ("open", "skipped"):
+        where += f" AND {BOTH_EXIST_SQL} AND NOT {LINKED_SQL.format(one='p.question', other='p.other')}"
+    sql = f"SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.state = ?1{where} ORDER BY {order} LIMIT ?2"
     return [PairProposal(*row) for row in archive._connection.execute(sql, (state, limit, *values))]
 
 
 def get_proposal(archive: Archive, id: int) -> PairProposal:
-    """A proposal. Raises MissingError where there is none."""
+    """Return a proposal. Raises MissingRecordError where there is none with that id."""
     row = archive._connection.execute(
         f"SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.number = ?", (id,)
     ).fetchone()
@@ -137,13 +137,13 @@ def get_proposal(archive: Archive, id: int) -> PairProposal:
 
 
 def count_by_state(archive: Archive) -> dict[ProposalState, int]:
-    """How many there are in each state, those included that have settled themselves."""
-    found = dict(archive._connection.execute("SELECT state, COUNT(*) FROM proposals GROUP BY state"))
-    return {state: found.get(state, 0) for state in PROPOSAL_STATES}
+    """Return the number of proposals in each state, including those that need no decision any more."""
+    counts = dict(archive._connection.execute("SELECT state, COUNT(*) FROM proposals GROUP BY state"))
+    return {state: counts.get(state, 0) for state in PROPOSAL_STATES}
 
 
 def latest_decision(archive: Archive, decided_by: str | None = None) -> PairProposal | None:
-    """The proposal decided last, by one person where `by` names them: what `undo` would take back."""
+    """Return the proposal decided last, by anyone or by one person; `undo_decision` would reopen it."""
     sql = (
         f"SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.state != 'open' AND (p.by = ?1 OR ?1 IS NULL) "
         "ORDER BY p.decided_at DESC, p.number DESC LIMIT 1"
@@ -153,9 +153,10 @@ def latest_decision(archive: Archive, decided_by: str | None = None) -> PairProp
 
 
 def decide_proposal(archive: Archive, id: int, decision: ProposalDecision, decided_by: str = "") -> PairProposal:
-    """Accepts, rejects or skips what waits. Accepting adds the duplicate link; both are on disk after, or neither.
+    """Accept, reject or skip an open or skipped proposal. Accepting adds the duplicate link in the same transaction.
 
-    Raises DecidedError where it is decided already, or a question of it has gone; MissingError where there is none.
+    Raises AlreadyDecidedError where it was decided or a question of it was deleted, MissingRecordError where there is
+    no such proposal.
     """
     sql = (
         "UPDATE proposals AS p SET state = ?2, decided_at = ?3, by = ?4, linked = 0 WHERE number = ?1 "
@@ -174,9 +175,9 @@ def decide_proposal(archive: Archive, id: int, decision: ProposalDecision, decid
 
 
 def undo_decision(archive: Archive, id: int) -> PairProposal:
-    """Takes a decision back, and the link that it added: the proposal is open again.
+    """Undo a decision and delete the link that it added: the proposal is open again.
 
-    Raises DecidedError where nothing was decided, MissingError where there is none.
+    Raises AlreadyDecidedError where it is open, MissingRecordError where there is no such proposal.
     """
     sql = (
         "UPDATE proposals SET state = 'open', decided_at = NULL, by = NULL, linked = 0 "
@@ -198,7 +199,7 @@ def _duplicate_link(archive: Archive, id: int) -> Link:
 
 
 def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) -> tuple[str, tuple[Any, ...]]:
-    """The condition for what comes after a proposal in its state's order, with its values from the third on."""
+    """Return the condition for proposals after one in the order of its state, and the values of ?3 and on."""
     if after_id is None:
         return "", ()
     last = get_proposal(archive, after_id)

@@ -18,7 +18,7 @@ class Clusters:
     """
 
     name_by_text: Mapping[str, str]
-    """Text id → name of its cluster, which is the smallest id in it. A text without an entry is a cluster of its own."""
+    """Text id → its cluster's name, the smallest id in it. A text without an entry is a cluster of its own."""
     held_out: frozenset[str] = frozenset()
     """The names of the clusters with a text in a held-out split."""
 

@@ -88,7 +88,7 @@ def training_pairs_from_feedback(database: Database, before: str | None = None) 
 
 
 def held_out_feedback_split(archive: Archive) -> Split:
-    """Return the held-out queries with the questions relevant to them; queries without one in the archive are left out."""
+    """Return the held-out queries with the questions relevant to them; queries without such a question are left out."""
     queries: dict[str, Question] = {}
     qrels: dict[str, dict[str, int]] = {}
     pairs = [pair for pair, held_out in _mark_held_out(judged_pairs(archive)) if held_out and pair.relevant]

@@ -1,7 +1,7 @@
-"""Imports what a reader yields into an archive, and counts what the archive holds then.
+"""Imports the records of a reader into an archive.
 
-A `kill -9` at any moment leaves a valid archive: what was committed stays, `imports.finished_at` stays NULL, and the
-same import again completes it.
+A `kill -9` at any moment leaves a valid archive: committed records stay, `imports.finished_at` stays NULL, and
+repeating the import completes it.
 """
 
 import json
@@ -34,14 +34,14 @@ class RecordSource(Protocol):
 
 @contextmanager
 def open_for_import(directory: Path) -> Iterator[Archive]:
-    """The archive there, made if need be; one that was made and then holds no question is removed again."""
-    before = set(directory.iterdir()) if directory.is_dir() else None
+    """Yield the archive in a directory, created if missing; after an error a new and empty archive is removed."""
+    existing = set(directory.iterdir()) if directory.is_dir() else None
     try:
         with Archive.create(directory) as archive:
             yield archive
     except BaseException:
-        if directory.is_dir() and directory / DATABASE_FILE not in (before or ()) and not _has_questions(directory):
-            _remove_created_files(directory, before)
+        if directory.is_dir() and directory / DATABASE_FILE not in (existing or ()) and not _has_questions(directory):
+            _remove_created_files(directory, existing)
         raise
 
 
@@ -55,10 +55,10 @@ def import_records(
     language: str | None = None,
     strict: bool = False,
 ) -> ArchiveSummary:
-    """Writes a reader's records into the archive, those that cannot be taken into `rejected.jsonl` beside it.
+    """Write a reader's records into the archive, and rejected rows into `rejected.jsonl` in its directory.
 
-    Raises InputError where a file cannot be read on (what came before is kept), where there was no question at all, and
-    under `strict` at the first rejected row; ArchiveError where the archive cannot be written.
+    Raises InputError where the rest of a file cannot be read (the records before it are stored), where there is no
+    question at all, and with `strict` at the first rejected row; ArchiveError where the archive cannot be written.
     """
     with _RejectLog(archive.path / REJECTS_FILE) as rejects:
         importer = _Importer(archive, reader, paths, source, rejects, strict)
@@ -73,7 +73,7 @@ def import_records(
 
 
 class _Importer:
-    """One import: writes records, keeps what is rejected, and closes its row in `imports`."""
+    """One import: writes records, logs rejected rows, and completes its row in the table `imports`."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class _Importer:
         self._number = self._start_import()
 
     def write_all(self, records: Iterable[LocatedRecord]) -> None:
-        """Writes every record; on an error of the input what came before it is written, too."""
+        """Write all records; after an error in the input those before it are written, too."""
         with self._archive.open_writer(self._number) as writer:
             writer.on_repeat = self._reject_repeat
             try:
@@ -107,7 +107,7 @@ class _Importer:
             except InputError as error:
                 writer.flush()
                 self._finish_import(finished=False)
-                raise self._error_with_kept_count(error) from None
+                raise self._error_with_stored_count(error) from None
         self._refuse_if_empty()
         self._store_facts()
         self._finish_import(finished=True)
@@ -146,17 +146,21 @@ class _Importer:
             return
         self._finish_import(finished=False)
         first = self._rejects.first
-        why = f"all {self._rejects.count} rows were rejected, line {first.line}: {first.reason}" if first else ""
-        raise InputError(f"{self._paths}: no question in it; {why or f'is it what the reader {self._reader} expects?'}")
+        reason = f"is it what the reader {self._reader} expects?"
+        if first:
+            reason = f"all {self._rejects.count} rows were rejected, line {first.line}: {first.reason}"
+        raise InputError(f"{self._paths}: no question in it; {reason}")
 
-    def _error_with_kept_count(self, error: InputError) -> InputError:
-        kept = fetch_int(self._archive, "SELECT COUNT(*) FROM questions WHERE import = ?", self._number)
-        return InputError(f"{error}; the {kept} questions before it are kept" if kept else str(error))
+    def _error_with_stored_count(self, error: InputError) -> InputError:
+        count = fetch_int(self._archive, "SELECT COUNT(*) FROM questions WHERE import = ?", self._number)
+        return InputError(f"{error}; the {count} questions before it are kept" if count else str(error))
 
     def _store_facts(self) -> None:
-        known = {name: value for name, value in self._source.facts.items() if value and name != "language"}
-        new = {**known, "reader": self._reader, "source": self._paths}
-        self._archive.set_meta(**{**new, **{k: v for k, v in self._archive.meta.items() if k in new}})
+        """Store the reader's facts; those that the archive has already stay as they are."""
+        facts = {name: value for name, value in self._source.facts.items() if value and name != "language"}
+        facts |= {"reader": self._reader, "source": self._paths}
+        existing = self._archive.meta
+        self._archive.set_meta(**{name: value for name, value in facts.items() if name not in existing})
 
     def _start_import(self) -> int:
         sql = "INSERT INTO imports (reader, source, started_at) VALUES (?, ?, ?)"
@@ -173,7 +177,7 @@ class _Importer:
 
 
 class _RejectLog:
-    """`rejected.jsonl`: file, line, reason and row of what an import could not take; not there if there is nothing."""
+    """The file `rejected.jsonl`: file, line, reason and text of each rejected row; absent where no row was rejected."""
 
     def __init__(self, path: Path) -> None:
         self.count = 0
@@ -190,7 +194,7 @@ class _RejectLog:
             self._run_checked(self._file.close)
 
     def add(self, rejected: RejectedRow) -> None:
-        """Writes one row. Raises ArchiveError where the disk is full."""
+        """Write one row. Raises ArchiveError where the disk is full."""
         self.count += 1
         self.first = self.first or rejected
         fields = {"file": rejected.path, "line": rejected.line, "reason": rejected.reason, "row": rejected.row}
@@ -220,11 +224,9 @@ def _has_questions(directory: Path) -> bool:
 
 
 def _remove_created_files(directory: Path, existing: Collection[Path] | None) -> None:
-    """Removes what an import made in a directory; `before` is what was in it, None where it was not there."""
-    for path in (
-        directory / name for name in (DATABASE_FILE, f"{DATABASE_FILE}-wal", f"{DATABASE_FILE}-shm", REJECTS_FILE)
-    ):
-        if path not in (existing or ()):
-            path.unlink(missing_ok=True)
+    """Remove the files of an import; `existing` are those of before, None where the directory did not exist."""
+    for name in (DATABASE_FILE, f"{DATABASE_FILE}-wal", f"{DATABASE_FILE}-shm", REJECTS_FILE):
+        if directory / name not in (existing or ()):
+            (directory / name).unlink(missing_ok=True)
     if existing is None:
         directory.rmdir()

@@ -1,4 +1,4 @@
-"""Decides the language of an archive from its first texts, or, where it has several, that of each question."""
+"""The language of an archive, detected from its first texts, or of each question in an archive of several languages."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Any
 
 from askalike.errors import InputError
 from askalike.store.archive import Archive
+from askalike.store.database import fetch_int
 from askalike.text.clean import plain_text
 from askalike.text.language import detect_language
 from askalike.types import Answer, EvaluationQuery, LocatedRecord, Place, Question
@@ -21,11 +22,11 @@ LocatedText = tuple[TextRecord, Place]
 
 
 class LanguageAssigner:
-    """Gives questions and queries a language of their own where the archive's does not hold for them.
+    """Assigns a language to each question and query that is not in the archive's language.
 
-    The archive's language is `given`, or the reader's fact, or what at least 90 % of the first 300 texts are in. An
-    archive of several languages has none; its questions have. One that holds questions already keeps its own. Where the
-    reader knows the archive's `languages`, nothing is detected: what has no language is in none that is known.
+    The archive's language is the declared one, else the reader's fact `language`, else the one of at least 90 % of the
+    first 300 texts. An archive of several languages has none, and each question has its own. An archive with questions
+    keeps its language. With the reader's fact `languages` nothing is detected, and a question may have no language.
     """
 
     def __init__(self, archive: Archive, facts: Mapping[str, Any], declared: str | None) -> None:
@@ -38,34 +39,34 @@ class LanguageAssigner:
         self._candidate_languages: Sequence[str] | None = None
 
     def assign_languages(self, records: Iterable[LocatedRecord]) -> Iterator[LocatedRecord]:
-        """The records with their languages. An InputError of the reader is raised after what came before it."""
+        """Yield the records with their languages; an InputError of the reader is raised after the records before it."""
         sample: list[LocatedText] = []
-        decided = False
-        trouble: InputError | None = None
+        is_decided = False
+        input_error: InputError | None = None
         try:
             for record, place in records:
                 if not isinstance(record, TextRecord):
                     yield record, place
-                elif decided:
+                elif is_decided:
                     yield self._assign_language((record, place))
                 else:
                     sample.append((record, place))
-                    decided = self._decide_if_ready(sample)
-                    yield from map(self._assign_language, sample if decided else ())
+                    is_decided = self._decide_if_ready(sample)
+                    yield from map(self._assign_language, sample if is_decided else ())
         except InputError as error:
-            trouble = error
-        if not decided:
+            input_error = error
+        if not is_decided:
             self._decide(sample)
             yield from map(self._assign_language, sample)
-        if trouble:
-            raise trouble
+        if input_error:
+            raise input_error
 
     def store_languages(self) -> None:
-        """After an import: stores the languages of a mixed archive, or the one given if it holds for every question."""
+        """Store, after an import, the languages of a mixed archive, or the declared one if all questions have it."""
         if self._seen_languages:
             self._archive.set_meta(languages=sorted(self._seen_languages))
-        others = "SELECT EXISTS (SELECT 1 FROM questions WHERE language IS NOT ?)"
-        if self._declared and not self._archive._connection.execute(others, (self._declared,)).fetchone()[0]:
+        other_language = "SELECT EXISTS (SELECT 1 FROM questions WHERE language IS NOT ?)"
+        if self._declared and not fetch_int(self._archive, other_language, self._declared):
             self._archive.set_meta(language=self._declared)
 
     def _decide_if_ready(self, sample: Sequence[LocatedText]) -> bool:
@@ -78,8 +79,8 @@ class LanguageAssigner:
         return bool(self._declared or self._facts.get("language") or "languages" in self._facts)
 
     def _decide(self, sample: Sequence[LocatedText]) -> None:
-        heard = () if self._is_declared() else sample
-        votes = Counter(filter(None, (_detect_language(text, None) for text, _ in heard)))
+        texts = () if self._is_declared() else sample
+        votes = Counter(filter(None, (_language_of(text, None) for text, _ in texts)))
         self._main_language = self._declared or self._facts.get("language") or _majority_language(votes)
         self._candidate_languages = (
             tuple(x for x, n in votes.items() if n >= MIN_LANGUAGE_SHARE * votes.total()) or None
@@ -98,7 +99,7 @@ class LanguageAssigner:
                 filter(None, (*self._facts["languages"], self._main_language, self._archive_language))
             )
         else:
-            language = language or _detect_language(record, self._candidate_languages)
+            language = language or _language_of(record, self._candidate_languages)
             self._seen_languages.update(filter(None, (language, self._archive_language)))
         return _replace_language(record, language), place
 
@@ -108,14 +109,16 @@ def _majority_language(votes: Counter[str]) -> str | None:
     return top[0][0] if top and top[0][1] >= MIN_MAJORITY * votes.total() else None
 
 
-def _detect_language(record: TextRecord, candidates: Sequence[str] | None) -> str | None:
-    """The language that a text has, else the one it is detected to be in."""
+def detect_text_language(text: Question | Answer, candidates: Sequence[str] | None) -> str | None:
+    """Detect the language of a text from its title and the beginning of its body; None where it is not clear."""
+    title = f"{text.title} " if isinstance(text, Question) else ""
+    return detect_language(f"{title}{plain_text(text.body[:MAX_TEXT_CHARS], text.markup)}", candidates)
+
+
+def _language_of(record: TextRecord, candidates: Sequence[str] | None) -> str | None:
+    """Return the language that a record has, or else is detected to have."""
     text = record.question if isinstance(record, EvaluationQuery) else record
-    if isinstance(text, Answer):
-        return detect_language(plain_text(text.body[:MAX_TEXT_CHARS], text.markup), candidates)
-    return text.language or detect_language(
-        f"{text.title} {plain_text(text.body[:MAX_TEXT_CHARS], text.markup)}", candidates
-    )
+    return getattr(text, "language", None) or detect_text_language(text, candidates)
 
 
 def _declared_language(record: Question | EvaluationQuery) -> str | None:

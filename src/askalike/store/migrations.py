@@ -1,6 +1,6 @@
-"""The archive's SQL schema as numbered migrations: `PRAGMA user_version` counts those that were applied.
+"""The archive's SQL schema as numbered migrations; `PRAGMA user_version` is the number of those applied.
 
-Add a migration at the end; never edit one that was released.
+Add a migration at the end; never edit a released one.
 """
 
 import sqlite3
@@ -113,22 +113,24 @@ MIGRATIONS = (
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Brings the schema up to date, each migration in a transaction of its own; two processes may do so at once.
+    """Apply the missing migrations, each in a transaction of its own; two processes may do so at the same time.
 
     Raises ArchiveError where a newer askalike wrote the archive.
     """
-    done = _schema_version(connection)
-    if done > len(MIGRATIONS):
+    version = _schema_version(connection)
+    if version > len(MIGRATIONS):
         raise ArchiveError(
-            f"{path}: written by a newer askalike (schema {done}; this one knows {len(MIGRATIONS)}); upgrade askalike"
+            f"{path}: written by a newer askalike (schema {version}; this one knows {len(MIGRATIONS)}); "
+            "upgrade askalike"
         )
-    while (done := _schema_version(connection)) < len(MIGRATIONS):
+    while (version := _schema_version(connection)) < len(MIGRATIONS):
+        migration = f"BEGIN IMMEDIATE; {MIGRATIONS[version]}; PRAGMA user_version = {version + 1}; COMMIT"
         try:
-            connection.executescript(f"BEGIN IMMEDIATE; {MIGRATIONS[done]}; PRAGMA user_version = {done + 1}; COMMIT")
+            connection.executescript(migration)
         except sqlite3.OperationalError:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            if _schema_version(connection) == done:
+            if _schema_version(connection) == version:  # no other process applied it
                 raise
 
 

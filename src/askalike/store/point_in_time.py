@@ -1,4 +1,4 @@
-"""An archive that grows as another one did: at any moment it holds what the other held then."""
+"""A copy of an archive as it was at a point in time, which can move forward."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,15 +12,15 @@ DATED_TABLES = {"questions": QUESTION_COLUMNS, "answers": ANSWER_COLUMNS}
 
 
 class PointInTimeArchive:
-    """A copy of an archive, empty at first, that lets in what was created before a date, each with its own number.
+    """A copy of an archive with the questions, answers and links created before a date; it is empty at first.
 
-    A ranker follows it as it follows any archive: it applies what has changed. What has no date never comes in. Texts,
-    tags and votes are today's: an archive keeps no earlier ones.
+    Rows have the docids of the source archive. A ranker applies the changes as it does in any archive. Rows without a
+    date are never copied. Texts, tags and votes are today's, because an archive has no earlier versions of them.
     """
 
     def __init__(self, source: Archive, folder: Path) -> None:
         self.archive = Archive.create(folder)
-        self.archive._connection.execute("PRAGMA synchronous = OFF")  # nothing here outlives the process
+        self.archive._connection.execute("PRAGMA synchronous = OFF")
         self.archive.set_meta(**source.meta)
         self._source = source._connection
         self._date = ""
@@ -32,7 +32,7 @@ class PointInTimeArchive:
         self.archive.close()
 
     def advance_to(self, date: str) -> None:
-        """Lets in all that was created strictly before a date, which must not be earlier than the last one."""
+        """Copy all that was created strictly before a date, which must not be earlier than the last one."""
         connection = self.archive._connection
         with change_transaction(connection) as change:
             for table, columns in DATED_TABLES.items():
@@ -47,6 +47,6 @@ class PointInTimeArchive:
     def _rows_since_last_date(
         self, table: str, columns: Sequence[str], date: str, change: int
     ) -> Iterable[tuple[Any, ...]]:
-        """The rows created from the last date on and before this one."""
+        """Return the rows created from the last date on and before this one."""
         sql = f"SELECT {', '.join(columns)} FROM {table} WHERE created_at >= ?2 AND created_at < ?3 AND ?1 IS NOT NULL"
         return self._source.execute(sql, (change, self._date, date))

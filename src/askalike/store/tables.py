@@ -52,8 +52,8 @@ def judgement_rows(database: Database) -> TableRows:
 def extra_judgement_rows(database: Database) -> TableRows:
     """Yield JUDGEMENT_COLUMNS of the judgements that BEIR's qrels have no place for.
 
-    These are candidates with their positions, candidates without a judgement, judged answers, and judgements whose query
-    does not exist.
+    These are candidates with their positions, candidates without a judgement, judged answers, and judgements whose
+    query does not exist.
     """
     yield from database._connection.execute(f"""
         SELECT {", ".join(JUDGEMENT_COLUMNS)} FROM judgements AS j

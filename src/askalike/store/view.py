@@ -1,4 +1,4 @@
-"""All that a ranker may see of an archive: texts, and the links inside the view."""
+"""What a ranker may see of an archive: texts, and the links between them."""
 
 import json
 import sqlite3
@@ -26,15 +26,14 @@ ANSWER_SQL = (
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The questions (or answers) of an archive: those created before a date, or of one group, if one is given.
+    """The questions (or answers) of an archive, restricted to those created before a date, or to those of one group.
 
-    A group is one of several data sets in an archive (CQADupStack's forums): its ids begin with `GROUP/`.
+    Every row has a docid, assigned once and never reused; rows are returned, and ties are broken, in docid order.
 
-    Every row has a number, given once and never reused: rows are handed out, and ties are broken, in its order.
-
-    A view may hide splits: its texts are all there, but no link that touches a duplicate cluster which a hidden split
-    knows of. That is the view to learn from. Of questions that it withholds nothing is learned, not even that a title
-    goes with its body: what asks them later is as new as it will be.
+    before: ISO date; only rows and links created earlier are in the view. group: the name of one of several data sets
+    in the archive (a forum of CQADupStack), whose ids begin with `GROUP/`.
+    held_out_splits: splits to measure on. The view has all texts, but no link that touches a cluster of such a split.
+    excluded_ids: questions that will be queries. Training uses nothing of them, not even a title with its body.
     """
 
     _connection: sqlite3.Connection
@@ -52,7 +51,7 @@ class View:
 
     @property
     def labels_version(self) -> tuple[int, int]:
-        """How many links there are, and the number of the last import: another pair where more is known."""
+        """The number of links and the number of the last import, which change when labels are added."""
         sql = "SELECT (SELECT COUNT(*) FROM links), (SELECT COALESCE(MAX(number), 0) FROM imports)"
         links, imports = self._connection.execute(sql).fetchone()
         return int(links), int(imports)
@@ -70,7 +69,7 @@ class View:
         return self._connection.execute(sql, (self.before,)).fetchone()[0]  # type: ignore[no-any-return]
 
     def change_date(self, change: int) -> str | None:
-        """Return the time of a change (ISO 8601, UTC), which tells archives apart; None where there was no such change."""
+        """Return the time of a change (ISO 8601, UTC), which differs between archives; None if it never happened."""
         row = self._connection.execute("SELECT made_at FROM changes WHERE number = ?", (change,)).fetchone()
         return row[0] if row else None
 
@@ -82,16 +81,16 @@ class View:
 
     @property
     def language(self) -> str | None:
-        """The language of the whole archive where it has one."""
+        """The language of the whole archive; None where it has several or an unknown one."""
         return self._meta_value("language")  # type: ignore[no-any-return]
 
     @property
     def languages(self) -> Sequence[str]:
-        """The languages of an archive that has several."""
+        """The languages of an archive with several; empty for any other."""
         return self._meta_value("languages") or ()
 
     def count_changed(self, since: int = 0) -> int:
-        """How many rows were added or changed after change `since`."""
+        """Return how many rows of the view were added or changed after change `since`."""
         where, values = self._where_clause(since)
         return int(self._connection.execute(f"SELECT COUNT(*) FROM {self.kind}{where}", values).fetchone()[0])
 
@@ -99,7 +98,7 @@ class View:
         return self.count_changed()
 
     def questions(self, since: int = 0) -> Iterator[tuple[int, Question]]:
-        """Numbers and questions changed after change `since`, by rising number. Holds a few at a time."""
+        """Yield docid and question of those changed after change `since`, by docid; a few are in memory at a time."""
         for row in self._stream_rows(QUESTION_SQL, since):
             yield row[0], question_from_row(row)
 
@@ -118,12 +117,12 @@ class View:
             yield question_from_row(row)
 
     def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
-        """Numbers and answers changed after change `since`, by rising number. Holds a few at a time."""
+        """Yield docid and answer of those changed after change `since`, by docid; a few are in memory at a time."""
         for row in self._stream_rows(ANSWER_SQL, since, "a."):
             yield row[0], answer_from_row(row)
 
     def deleted_docids(self, since: int = 0) -> list[int]:
-        """Numbers of the rows that have left the view after change `since`: deleted, or no longer before its date."""
+        """Return the docids that left the view after change `since`: deleted, or no longer created before its date."""
         sql = (
             "SELECT number FROM deletions WHERE of = ?1 AND change > ?2 UNION "
             f"SELECT number FROM {self.kind} WHERE change > ?2 AND (created_at < ?3) IS NOT TRUE AND ?3 IS NOT NULL"
@@ -131,12 +130,12 @@ class View:
         return [n for (n,) in self._connection.execute(sql, (self.kind, since, self.before))]
 
     def ids(self, docids: Iterable[int]) -> dict[int, str]:
-        """The id of each number that is there."""
+        """Map each docid that exists to its id."""
         sql = f"SELECT number, id FROM {self.kind} WHERE number IN (SELECT value FROM json_each(?))"
         return dict(self._select_in_chunks(sql, [int(n) for n in docids]))
 
     def docids(self, ids: Iterable[str]) -> dict[str, int]:
-        """The number of each id that is there."""
+        """Map each id that exists to its docid."""
         sql = f"SELECT id, number FROM {self.kind} WHERE id IN (SELECT value FROM json_each(?))"
         return dict(self._select_in_chunks(sql, list(ids)))
 
@@ -157,28 +156,28 @@ class View:
 
     @property
     def has_votes(self) -> bool:
-        """Whether anything has been voted for."""
+        """Whether any row of the archive has a positive number of votes."""
         return self._exists(f"{self.kind} WHERE votes > 0")
 
     def votes(self, docids: Iterable[int]) -> dict[int, int]:
-        """The votes of each number that is there, where they are not 0."""
+        """Map each docid that exists to its votes, where these are not 0."""
         sql = f"SELECT number, votes FROM {self.kind} WHERE votes != 0 AND number IN (SELECT value FROM json_each(?))"
         return dict(self._select_in_chunks(sql, [int(n) for n in docids]))
 
     def docids_of_answers(self, question_docids: Iterable[int]) -> dict[int, list[int]]:
-        """The number of each question → those of its answers: the accepted one first, then by votes."""
+        """Map each question's docid to those of its answers: the accepted one first, then by votes."""
         sql = (
             "SELECT q.number, a.number FROM questions q JOIN answers a ON a.question_id = q.id "
             "WHERE q.number IN (SELECT value FROM json_each(?)) "
             "ORDER BY q.accepted_answer_id IS NOT a.id, COALESCE(a.votes, 0) DESC, a.number"
         )
-        found: dict[int, list[int]] = {}
+        answers: dict[int, list[int]] = {}
         for question, answer in self._select_in_chunks(sql, [int(n) for n in question_docids]):
-            found.setdefault(question, []).append(answer)
-        return found
+            answers.setdefault(question, []).append(answer)
+        return answers
 
     def docids_of_questions(self, answer_docids: Iterable[int]) -> dict[int, int]:
-        """The number of each answer → that of its question, where that is there."""
+        """Map each answer's docid to that of its question, where the question exists."""
         sql = (
             "SELECT a.number, q.number FROM answers a JOIN questions q ON q.id = a.question_id "
             "WHERE a.number IN (SELECT value FROM json_each(?))"
@@ -186,7 +185,7 @@ class View:
         return dict(self._select_in_chunks(sql, [int(n) for n in answer_docids]))
 
     def get_questions(self, ids: Iterable[str]) -> dict[str, Question]:
-        """The questions with these ids, as far as they are in the view."""
+        """Return the questions in the view with these ids, by id."""
         clauses, values = self._conditions()
         where = " AND ".join(["id IN (SELECT value FROM json_each(?))", *clauses])
         return {
@@ -203,26 +202,26 @@ class View:
         return {row[0]: question_from_row(row) for row in rows}
 
     def get_answers(self, ids: Iterable[str]) -> dict[str, Answer]:
-        """The answers with these ids, as far as they are there."""
+        """Return the answers of the archive with these ids, by id."""
         sql = f"{ANSWER_SQL} WHERE a.id IN (SELECT value FROM json_each(?))"
         return {row[1]: answer_from_row(row) for row in self._select_in_chunks(sql, list(ids))}
 
     def get_answers_to(self, question_ids: Iterable[str]) -> dict[str, list[Answer]]:
-        """The answers to each of these questions: the accepted one first, then by votes, then as they came."""
+        """Map each question id to its answers: the accepted one first, then by votes, then by docid."""
         sql = f"{ANSWER_SQL} WHERE a.question_id IN (SELECT value FROM json_each(?))"
-        found: dict[str, list[Answer]] = {id: [] for id in question_ids}
-        for row in self._select_in_chunks(sql, list(found)):
-            found[row[2]].append(answer_from_row(row))
-        for answers in found.values():
+        answers_to: dict[str, list[Answer]] = {id: [] for id in question_ids}
+        for row in self._select_in_chunks(sql, list(answers_to)):
+            answers_to[row[2]].append(answer_from_row(row))
+        for answers in answers_to.values():
             answers.sort(key=lambda a: (not a.accepted, -(a.votes or 0)))
-        return found
+        return answers_to
 
     def clusters(self) -> Clusters:
-        """The duplicate clusters of the whole archive, those that hidden splits know of among them; read anew."""
+        """Read the duplicate clusters of the whole archive, with those of the held-out splits marked."""
         return Clusters.read(self, self.held_out_splits)
 
     def links(self, kind: LinkKind = "duplicate") -> Iterator[Link]:
-        """The links of one kind that are in the view with both their ends, ordered by these; none that is hidden."""
+        """Yield the links of a kind with both ends in the view, by the docids of these; none of a held-out cluster."""
         ends = [self._conditions(prefix) for prefix in ("s.", "t.")]
         where = " AND ".join(["l.kind = ?", *(clause for clauses, _ in ends for clause in clauses)])
         values = [kind, *(value for _, values in ends for value in values)]
@@ -247,7 +246,7 @@ class View:
         return list(self._connection.execute(sql, (json.dumps(list(ids)),)))
 
     def groups_sharing(self, attribute: Literal["tag", "category"]) -> Iterator[tuple[str, list[str]]]:
-        """Each tag, or category, with the ids of the questions in the view that have it, in their order."""
+        """Yield each tag (or category) with the ids of its questions in the view, by docid."""
         clauses, values = self._conditions("q.")
         where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
         name = {"tag": "t.tag", "category": "q.category"}[attribute]
@@ -259,7 +258,7 @@ class View:
                 yield key, [id for _, id in own]
 
     def filtered_docids(self, filter: Filter) -> NDArray[np.int64]:
-        """The numbers of the questions that satisfy a filter, or of the answers to them, rising."""
+        """Return the docids of the questions that satisfy a filter, or of the answers to them, ascending (int64)."""
         values: list[Any] = []
         sql = "SELECT q.number FROM questions q WHERE 1"
         if self.kind == "answers":
@@ -289,7 +288,7 @@ class View:
         return (f" WHERE {' AND '.join(where)}" if where else "", values)
 
     def _conditions(self, prefix: str = "") -> tuple[list[str], list[Any]]:
-        """The conditions that a row in the view satisfies, with their values."""
+        """Return the conditions that a row of the view satisfies, with their values."""
         where: list[str] = []
         values: list[Any] = []
         if self.before:
@@ -324,20 +323,20 @@ class CommittedView(View):
 
 
 def _escape_surrogates(text: str) -> str:
-    """As SQLite takes it: a lone surrogate, which no stored text has, is spelled out."""
+    """Spell out lone surrogates, which SQLite refuses and no stored text has."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def question_from_row(row: Sequence[Any]) -> Question:
-    """A question from a row of QUESTION_SQL."""
-    rephrasings = tuple(json.loads(row[15])) if row[15] != "[]" else ()
+    """Return the question in a row of QUESTION_SQL."""
+    rephrasings = decode_strings(row[15])
     return Question(
-        row[1], row[2], row[3], row[4], decode_strings(row[5]), row[6], row[7], row[8], row[9], row[10], row[11], row[12],
-        row[13], row[14], rephrasings,
+        row[1], row[2], row[3], row[4], decode_strings(row[5]), row[6], row[7], row[8], row[9], row[10], row[11],
+        row[12], row[13], row[14], rephrasings,
     )  # fmt: skip
 
 
 def answer_from_row(row: Sequence[Any]) -> Answer:
-    """An answer from a row of ANSWER_SQL."""
+    """Return the answer in a row of ANSWER_SQL."""
     id, question_id, body, markup, created_at, author, url, license, votes, label, accepted = row[1:]
     return Answer(id, question_id, body, markup, bool(accepted), created_at, author, url, license, votes, label)

@@ -1,4 +1,4 @@
-"""Writes records into the archive in batches, each one transaction with a change number of its own."""
+"""Writes records in batches, each in one transaction with a change number of its own."""
 
 import json
 import sqlite3
@@ -21,8 +21,8 @@ ANSWER_COLUMNS = ("question_id", "body", "markup", "created_at", "author", "url"
 class ArchiveWriter:
     """Buffers records and commits them batch by batch.
 
-    With an import number, a question or answer whose id that same import has written before is not written again:
-    `on_repeat` is called with it instead.
+    An import writes the first record of each id: for every later one of the same import `on_repeat` is called. Outside
+    an import the last record of an id is written.
     """
 
     def __init__(self, connection: sqlite3.Connection, import_number: int | None = None) -> None:
@@ -33,14 +33,14 @@ class ArchiveWriter:
         self.on_repeat: Callable[[Question | Answer], None] = lambda record: None
 
     def put(self, record: Question | Answer | Link | EvaluationQuery | Judgement) -> None:
-        """Takes a record; it is on disk after the next flush, which comes by itself every 5,000 records."""
+        """Buffer a record. It is on disk after the next flush, at the latest after BATCH_SIZE records."""
         self._buffers[type(record)].append(record)
         self._buffered += 1
         if self._buffered >= BATCH_SIZE:
             self.flush()
 
     def flush(self) -> None:
-        """Commits what was buffered, all of it or, after an error, none of it."""
+        """Commit the buffered records, or none of them after an error."""
         if not self._buffered:
             return
         with change_transaction(self._connection) as change:
@@ -52,7 +52,7 @@ class ArchiveWriter:
         self._buffered = 0
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Deletes questions, and with them their answers, links and tags; returns how many there were."""
+        """Delete questions with their answers, links and tags; return how many existed."""
         wanted = json.dumps(ids)
         with change_transaction(self._connection) as change:
             questions = self._select_docids("questions", "id", wanted)
@@ -107,24 +107,24 @@ class ArchiveWriter:
         row_of: Callable[[Any], tuple[Any, ...]],
         change: int,
     ) -> Iterator[tuple[Any, int]]:
-        """Inserts new records and updates known ones, then yields each with its number."""
-        kept = {r.id: r for r in self._drop_repeats(records, existing)}
+        """Insert new records and update existing ones, then yield each with its docid."""
+        by_id = {r.id: r for r in self._drop_repeats(records, existing)}
         top = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
-        new = [r for r in kept.values() if r.id not in existing]
-        numbers = {r.id: n for n, r in enumerate(new, (top[0] if top else 0) + 1)}
-        inserts = [(numbers[r.id], r.id, *row_of(r), self._import_number, change) for r in new]
+        new = [r for r in by_id.values() if r.id not in existing]
+        docids = {r.id: n for n, r in enumerate(new, (top[0] if top else 0) + 1)}
+        inserts = [(docids[r.id], r.id, *row_of(r), self._import_number, change) for r in new]
         self._connection.executemany(insert_sql(table, columns), inserts)
         updates = [
             (*(row := row_of(r)), *row, change, self._import_number, existing[r.id][0])
-            for r in kept.values()
+            for r in by_id.values()
             if r.id in existing
         ]
         self._connection.executemany(update_sql(table, columns), updates)
-        for record in kept.values():
-            yield record, numbers[record.id] if record.id in numbers else existing[record.id][0]
+        for record in by_id.values():
+            yield record, docids[record.id] if record.id in docids else existing[record.id][0]
 
     def _drop_repeats(self, records: Sequence[Any], existing: dict[str, tuple[Any, ...]]) -> Iterator[Any]:
-        """Within an import the first record of an id counts; outside one the last does."""
+        """Yield the records; within an import those whose id it has not written before."""
         if self._import_number is None:
             yield from records
             return
@@ -138,13 +138,16 @@ class ArchiveWriter:
 
 
 def insert_sql(table: str, columns: Sequence[str]) -> str:
-    """`INSERT` with the number and the id before the columns, the import and the change after them."""
+    """Return the INSERT of a row: docid and id, then the columns, then the numbers of the import and the change."""
     names = ("number", "id", *columns, "import", "change")
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 
 
 def update_sql(table: str, columns: Sequence[str]) -> str:
-    """`UPDATE` that moves the change number only where a column really changes (the columns' values come twice)."""
+    """Return an UPDATE that moves the change number only where a column really changes.
+
+    Its values are those of the columns twice, then the change, the import and the docid.
+    """
     holes = ", ".join("?" * len(columns))
     assigned = ", ".join(f"{c} = ?" for c in columns)
     same = f"({', '.join(columns)}) IS ({holes})"
@@ -154,7 +157,7 @@ def update_sql(table: str, columns: Sequence[str]) -> str:
 
 
 def question_row(q: Question) -> tuple[Any, ...]:
-    """The values of QUESTION_COLUMNS."""
+    """Return the values of QUESTION_COLUMNS."""
     return (
         q.title, q.body, q.markup, encode_strings(q.tags), q.category, q.language, q.created_at, q.closed_at, q.author,
         q.url, q.license, q.votes, q.accepted_answer_id, encode_strings(q.rephrasings),
@@ -162,21 +165,21 @@ def question_row(q: Question) -> tuple[Any, ...]:
 
 
 def answer_row(a: Answer) -> tuple[Any, ...]:
-    """The values of ANSWER_COLUMNS."""
+    """Return the values of ANSWER_COLUMNS."""
     return (a.question_id, a.body, a.markup, a.created_at, a.author, a.url, a.license, a.votes, a.label)
 
 
 def query_row(q: EvaluationQuery) -> tuple[Any, ...]:
-    """The values of the table `queries`."""
+    """Return a row of the table `queries`."""
     x = q.question
     return (q.split, x.id, x.title, x.body, x.markup, x.language, x.category, x.created_at)
 
 
 def encode_strings(tags: Sequence[str]) -> str:
-    """Tags, or rephrasings, as one JSON text."""
+    """Return tags, or rephrasings, as one JSON text."""
     return encode_json(tags) if tags else "[]"
 
 
 def decode_strings(text: str) -> tuple[str, ...]:
-    """The inverse of `join_tags`."""
+    """Return the tags, or rephrasings, in a text that `encode_strings` made."""
     return tuple(json.loads(text)) if text != "[]" else ()
