@@ -30,7 +30,9 @@ LAYERS = (
 """Imports go to lower layers only; members of one layer do not import each other."""
 
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
-LONG_FILES = {"index/lexical/maxscore.py": "the search kernel is one compiled loop; numba inlines what it calls from one file"}
+LONG_FILES = {
+    "index/lexical/maxscore.py": "the search kernel is one compiled loop; numba inlines what it calls from one file"
+}
 MAX_LINES = 400
 FACADE = "__init__"
 """The package itself names its public parts; nobody inside imports from it."""

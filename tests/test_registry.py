@@ -30,8 +30,7 @@ def add_package(tmp_path, monkeypatch):
 
 
 def every_name() -> list[tuple[str, str]]:
-    entries = [(kind, name) for kind in registry.KINDS for name in registry.builtin_names(kind)]
-    return [entry for entry in entries if entry != ("engine", "precedents")]  # a helper of the engines
+    return [(kind, name) for kind in registry.KINDS for name in registry.builtin_names(kind)]
 
 
 @pytest.mark.parametrize(("kind", "name"), every_name())

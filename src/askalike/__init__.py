@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from askalike.answering.reply import Reply
     from askalike.calibration.calibrate import CalibrationReport, calibrate, measure_abstention
     from askalike.calibration.samples import load_off_topic_queries
-    from askalike.config import Settings
+    from askalike.config import Settings, validate_settings
     from askalike.encoders import Encoder
+    from askalike.engines import Engine, SearchRequest, SearchResult
     from askalike.engines.local import LocalEngine
     from askalike.errors import ArchiveError, AskalikeError, InputError, NotFittedError, SettingsError, TrainingError
     from askalike.evaluation.evaluate import evaluate
@@ -44,9 +45,10 @@ if TYPE_CHECKING:
     from askalike.moderation.dedupe import dedupe
     from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
     from askalike.moderation.tags import evaluate_suggestions, suggest_tags
-    from askalike.rankers import Ranker, delete_indexes
+    from askalike.nn._network import Network as Network
+    from askalike.rankers import Ranker, ResolvedQuery, Searcher, delete_indexes
     from askalike.rankers import create as build
-    from askalike.readers import SourceFiles, import_archive, read_candidates, read_queries
+    from askalike.readers import Reader, SourceFiles, import_archive, parse_rows, read_candidates, read_queries, reject
     from askalike.replay.replay import replay as replay_archive
     from askalike.retriever import Retriever
     from askalike.service.processes.supervisor import supervise as serve
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from askalike.store.query_log import delete_older_than as purge_query_log
     from askalike.store.view import View
     from askalike.text.analyzer import Analyzer, AnalyzerSettings
+    from askalike.training.losses._loss import Loss as Loss
     from askalike.tuning.promotion import promote
     from askalike.tuning.run import TuningResult
     from askalike.tuning.run import tune_archive as tune
@@ -75,6 +78,7 @@ if TYPE_CHECKING:
         Link,
         LocatedRecord,
         Place,
+        Progress,
         Qrels,
         Question,
         Record,
@@ -83,6 +87,7 @@ if TYPE_CHECKING:
         SearchHit,
         Span,
         Split,
+        TopDocs,
         TrainingPair,
         VectorPart,
         Vectors,
@@ -93,20 +98,24 @@ __version__ = "0.1.0"
 # fmt: off
 __all__ = [
     "Analyzer", "AnalyzerSettings", "Answer", "Archive", "ArchiveError", "AskalikeError", "CalibrationReport",
-    "Collection", "Contribution", "Encoder", "Evaluation", "EvaluationQuery", "ExperimentResult", "Explanation",
-    "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine", "LocatedRecord", "NotFittedError", "Place", "Qrels",
-    "Question", "Ranker", "Record", "RejectedRow", "Reply", "Retriever", "Run", "SearchHit", "ServiceSettings", "Settings",
-    "SettingsError", "Similarity", "SourceFiles", "Span", "Split", "TrainingError", "TrainingPair", "TuningResult",
-    "VectorPart", "Vectors", "View", "backup", "build", "calibrate", "compare", "compare_runs",
-    "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",
-    "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker", "evaluate_suggestions", "experiment",
-    "export_archive", "export_feedback", "find_gaps", "get_gap", "ignore_gap", "import_archive", "lexical_grids",
-    "list_keys", "list_models", "load", "load_off_topic_queries", "load_recipe", "load_split", "measure_abstention",
-    "promote", "purge_query_log", "read_candidates", "read_qrels", "read_queries", "read_run", "replay_archive",
-    "restore", "restore_gap", "revoke_key", "run_checks", "serve", "splits_to_hold_out", "suggest_tags", "train",
-    "training_pairs", "tune", "withdraw_ranker", "write_run",
+    "Collection", "Contribution", "Encoder", "Engine", "Evaluation", "EvaluationQuery", "ExperimentResult",
+    "Explanation", "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine", "LocatedRecord",
+    "NotFittedError", "Place", "Progress", "Qrels", "Question", "Ranker", "Reader", "Record", "RejectedRow",
+    "Reply", "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher",
+    "ServiceSettings", "Settings", "SettingsError", "Similarity", "SourceFiles", "Span", "Split", "TopDocs",
+    "TrainingError", "TrainingPair", "TuningResult", "VectorPart", "Vectors", "View", "backup", "build",
+    "calibrate", "compare", "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition",
+    "dedupe", "delete_indexes", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
+    "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_gaps", "get_gap", "ignore_gap",
+    "import_archive", "lexical_grids", "list_keys", "list_models", "load", "load_off_topic_queries", "load_recipe",
+    "load_split", "measure_abstention", "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels",
+    "read_queries", "read_run", "reject", "replay_archive", "restore", "restore_gap", "revoke_key", "run_checks",
+    "serve", "splits_to_hold_out", "suggest_tags", "train", "training_pairs", "tune", "validate_settings",
+    "withdraw_ranker", "write_run",
 ]
 # fmt: on
+_NEURAL = ("Loss", "Network")
+"""Names that need the extra `neural`, which `from askalike import *` leaves out."""
 
 
 def load(path: "str | Path", ranker: str | None = None, **settings: Any) -> "LocalEngine":
@@ -149,14 +158,15 @@ def _lazy_imports() -> "Mapping[str, tuple[str, str]]":
     source = __spec__.loader.get_source(__name__)  # type: ignore[union-attr]
     block = next(node for node in ast.parse(source).body if isinstance(node, ast.If))
     imports = (node for node in block.body if isinstance(node, ast.ImportFrom))
-    return {a.asname or a.name: (str(node.module), a.name) for node in imports for a in node.names}
+    ours = (node for node in imports if node.module and node.module.startswith("askalike."))
+    return {a.asname or a.name: (str(node.module), a.name) for node in ours for a in node.names}
 
 
 if not TYPE_CHECKING:  # else a type checker would believe in any name
 
     def __getattr__(name: str) -> Any:
         """Return a public name, imported now and remembered."""
-        if name not in __all__:
+        if name not in __all__ and name not in _NEURAL:
             raise AttributeError(f"module 'askalike' has no attribute {name!r}")
         module, attribute = _lazy_imports()[name]
         value = globals()[name] = getattr(importlib.import_module(module), attribute)
@@ -164,4 +174,4 @@ if not TYPE_CHECKING:  # else a type checker would believe in any name
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_NEURAL})

@@ -39,11 +39,11 @@ KINDS = {
     "reader": Kind("askalike.readers", "askalike.readers", "Reader", ("read",)),
     "similarity": Kind("askalike.similarities", "askalike.similarities", "Similarity", ("score",)),
     "encoder": Kind("askalike.encoders", "askalike.encoders", "Encoder", ("from_settings", "open", "fit", "encode")),
-    "ranker": Kind("askalike.rankers", "askalike.rankers", "Ranker", ("build",)),
+    "ranker": Kind("askalike.rankers", "askalike.rankers", "Ranker", ("from_settings", "build", "open")),
     "features": Kind("askalike.text.features", "askalike.features", "Features", ("load", "save", "encode")),
     "loss": Kind("askalike.training.losses", "askalike.losses", "Loss", ("__call__",)),
     "network": Kind("askalike.nn", "askalike.networks", "Network", ("forward",)),
-    "engine": Kind("askalike.engines", "askalike.engines", "Engine", ("search",)),
+    "engine": Kind("askalike.engines", "askalike.engines", "Engine", ("search_batch", "close")),
 }
 
 

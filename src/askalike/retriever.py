@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, cast
 
 from askalike import rankers
-from askalike.engines import SearchRequest
+from askalike.engines import SearchRequest, SearchResult
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
 from askalike.store.archive import Archive
 from askalike.store.languages import LanguageAssigner
-from askalike.types import Place, Question, SearchHit
+from askalike.types import Place, Question
 
 
 class Retriever:
@@ -40,18 +40,15 @@ class Retriever:
         self._engine = LocalEngine(archive, rankers.create(ranker, settings, archive))
         self._engine.searcher()  # so that the first search does not wait for the index
 
-    def search(self, text: str, k: int = 5) -> Sequence[SearchHit]:
-        """Return the k documents most similar to a text, best first; none where nothing is like it."""
-        return self._open_engine().search(text, k)
+    def search(self, text: str, k: int = 5) -> SearchResult:
+        """Return the k documents most similar to a text, best first; none where nothing is similar."""
+        return self.search_many([text], k)[0]
 
-    def search_many(self, texts: Iterable[str], k: int = 5) -> list[Sequence[SearchHit]]:
-        """Return what `search` returns for each of the texts, in their order."""
-        return [*self._open_engine().search_batch([SearchRequest(text, k=k) for text in texts])]
-
-    def _open_engine(self) -> LocalEngine:
+    def search_many(self, texts: Iterable[str], k: int = 5) -> list[SearchResult]:
+        """Return what `search` returns for each of the texts, in their order. They are searched for together."""
         if not self._finalizer.alive:
             raise ArchiveError("this Retriever is closed; make a new one")
-        return self._engine
+        return self._engine.search_batch([SearchRequest(text, k=k) for text in texts])
 
     def __len__(self) -> int:
         return len(self._engine.archive.view())

@@ -74,7 +74,7 @@ def names() -> tuple[str, ...]:
     """
     hidden = (*INTERNAL, *PART_ONLY, *ANSWER_RANKERS)
     others = (name for name in registry.names("ranker") if name not in hidden)
-    return (*registry.names("similarity"), *PRETRAINED_ENCODERS, *others)
+    return (*registry.names("similarity"), *PRETRAINED_ENCODERS, *_foreign_encoders(), *others)
 
 
 def trained_model_names(archive: Path | str) -> tuple[str, ...]:
@@ -114,11 +114,19 @@ def create(
 
 def _ranker_class_name(name: str) -> str | None:
     """The registered ranker that makes the one of that name; None where none does."""
-    if name in registry.names("similarity"):
-        return "lexical"
     if name in (*PRETRAINED_ENCODERS, *CORPUS_ENCODERS, *list_recipes()):
         return "dense"
-    return name if name in registry.names("ranker") and name not in INTERNAL else None
+    kind = registry.find_kind(name, ("similarity", "ranker", "encoder"))
+    if kind == "encoder":
+        return "dense" if name in _foreign_encoders() else None
+    if kind == "ranker":
+        return name if name not in INTERNAL else None
+    return "lexical" if kind else None
+
+
+def _foreign_encoders() -> tuple[str, ...]:
+    """The encoders of other packages, each of which is dense ranking by its name."""
+    return tuple(name for name in registry.names("encoder") if name not in registry.builtin_names("encoder"))
 
 
 def _open_trained(folder: Path, values: Mapping[str, Any]) -> Ranker:

@@ -51,7 +51,7 @@ class DenseRanker(IndexedRanker[VectorIndex]):
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
         """See Ranker.from_settings; the name is an encoder's or a recipe's, the values its settings or the index's."""
         ours, others = _split_settings(values)
-        if name in registry.names("encoder"):
+        if registry.find_kind(name, ("encoder",)):
             encoder = encoders.build(name, others)
         else:  # a recipe; what is searched is what is learned from, too
             fields = {"features.fields": values["fields"]} if "fields" in values else {}

@@ -1,0 +1,1 @@
+"""A similarity, a reader and a ranker that askalike finds by their entry points."""
