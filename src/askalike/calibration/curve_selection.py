@@ -1,4 +1,4 @@
-"""Which curves are fitted: those of least log loss on clusters that they were not fitted on."""
+"""The choice of curves by cross-validated log loss; no curve is measured on clusters that it was fitted on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -118,7 +118,7 @@ def _select_curves(sample: CalibrationSample, query_mask: Bools, fold_count: int
 
 
 def _fit_answerable_curve(first_hits: LabelledHits, first_wrong_hits: LabelledHits) -> Curve:
-    """Fit the curve that tells first hits of queries with a duplicate from first hits if there were none.
+    """Fit the curve that separates first hits of queries with a duplicate from first hits where there is none.
 
     The queries of both belong to the archive's topics. A query whose first hit is less similar to it than nearly all of
     theirs does not, so the probability is multiplied by how usual the similarity is, where the ranker has one.

@@ -80,19 +80,19 @@ CurveFitter = Callable[[Floats, Bools], Curve]
 
 
 def logistic_fitter(columns: Sequence[int]) -> Callable[[Floats, Bools], LogisticCurve]:
-    """Fits a logistic curve over these columns."""
-    return lambda features, right: _fit_logistic(features, right, tuple(columns))
+    """Return a function that fits a logistic curve over some columns of features, (n, columns), to labels, (n,)."""
+    return lambda features, labels: _fit_logistic(features, labels, tuple(columns))
 
 
 def isotonic_fitter(column: int) -> CurveFitter:
-    """Fits a rising curve over one column."""
-    return lambda features, right: _fit_isotonic(features[:, column], right, column)
+    """Return a function that fits an isotonic curve over one column of features, (n, columns), to labels, (n,)."""
+    return lambda features, labels: _fit_isotonic(features[:, column], labels, column)
 
 
 def fit_typicality(features: Floats, column: int) -> IsotonicCurve:
-    """How usual a row's value is: 1 where RARE of these rows have no greater one, less where still fewer have.
+    """Return the curve of the share of these rows with a smaller value, divided by RARE_SHARE and at most 1.
 
-    One row more, as Laplace counts, keeps it above 0 for what is less than anything seen.
+    One row is added below all others (Laplace), so that the curve is above 0 for a value smaller than any seen.
     """
     values, counts = np.unique(features[:, column], return_counts=True)
     share = (np.cumsum(counts) - counts + 1) / (len(features) + 1) / RARE_SHARE
@@ -105,12 +105,12 @@ def fit_typicality(features: Floats, column: int) -> IsotonicCurve:
 
 
 def _fit_logistic(features: Floats, labels: Bools, columns: tuple[int, ...]) -> LogisticCurve:
-    own = features[:, list(columns)]
-    low, high = np.percentile(own, CLIP_PERCENTILES, axis=0)
-    seen = np.clip(own, low, high)
-    centre, spread = seen.mean(axis=0), seen.std(axis=0)
+    selected = features[:, list(columns)]
+    low, high = np.percentile(selected, CLIP_PERCENTILES, axis=0)
+    clipped = np.clip(selected, low, high)
+    centre, spread = clipped.mean(axis=0), clipped.std(axis=0)
     spread[spread < 1e-12] = 1.0
-    solution = _minimise_log_loss((seen - centre) / spread, _platt_targets(labels))
+    solution = _minimise_log_loss((clipped - centre) / spread, _platt_targets(labels))
     weights = solution[1:] / spread
     return LogisticCurve(
         columns=columns,
@@ -122,14 +122,14 @@ def _fit_logistic(features: Floats, labels: Bools, columns: tuple[int, ...]) -> 
 
 
 def _platt_targets(labels: Bools) -> Floats:
-    """Platt's targets: not 0 and 1 but what one more row of each kind would leave of them."""
+    """Return Platt's targets, (n,): 1 and 0 moved inwards as by one more row of each label."""
     n = int(labels.sum())
     return np.where(labels, (n + 1) / (n + 2), 1 / (len(labels) - n + 2))
 
 
 def _minimise_log_loss(features: Floats, targets: Floats) -> Floats:
-    """The intercept and weights of least log loss plus the weights' ridge."""
-    from scipy.optimize import minimize  # slow to import, and most who import this file fit nothing
+    """Return the intercept and weights, (1 + columns,), that minimise log loss plus ridge penalty."""
+    from scipy.optimize import minimize  # slow to import, and a search fits nothing
 
     design = np.column_stack([np.ones(len(features)), features])
     ridge = np.array([0.0, *[RIDGE_PENALTY] * features.shape[1]])
@@ -144,15 +144,15 @@ def _minimise_log_loss(features: Floats, targets: Floats) -> Floats:
 
 
 def _fit_isotonic(scores: Floats, labels: Bools, column: int) -> IsotonicCurve:
-    """Rows of one score count together. Probabilities keep away from 0 and 1 by what one more row could change."""
+    """Fit to the mean label of each score. Probabilities stay 1 / (n + 2) away from 0 and 1."""
     from scipy.optimize import isotonic_regression
 
-    values, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    share = np.bincount(place, labels) / counts
+    values, index, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    share = np.bincount(index, labels) / counts
     fitted = isotonic_regression(share, weights=counts).x
     edge = 1 / (len(scores) + 2)
-    turns = np.diff(fitted) != 0
-    knots = np.append(turns, True) | np.insert(turns, 0, True)  # the ends of level stretches say it all
+    rises = np.diff(fitted) != 0
+    knots = np.append(rises, True) | np.insert(rises, 0, True)  # the two ends of each level stretch
     return IsotonicCurve(
         columns=(column,),
         scores=tuple(values[knots].tolist()),
@@ -170,7 +170,7 @@ def shift_prior(probabilities: Floats, base_rate: float, target_prevalence: floa
 
 
 def shift_balanced_prior(probabilities: Floats, prevalence: float) -> Floats:
-    """As `shift_prior` for probabilities fitted where half was right; prevalence may be 1."""
+    """Return probabilities fitted where half is right as they are at a prevalence in (0, 1]; see `shift_prior`."""
     return np.ones_like(probabilities) if prevalence == 1 else shift_prior(probabilities, 0.5, prevalence)
 
 

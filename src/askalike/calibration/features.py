@@ -24,7 +24,7 @@ SIMILARITY_COLUMN = len(FEATURES)
 """The column after FEATURES: the similarity of query and hit by Ranker.similarities; NaN where the ranker has none."""
 CALIBRATION_DEPTH = 10
 TITLE_CACHE_SIZE = 10_000
-"""The number of titles whose words are kept in memory."""
+"""The number of titles whose words are cached."""
 
 
 class HitFeatureExtractor:
@@ -70,11 +70,11 @@ class HitFeatureExtractor:
 
 def _margins(scores: Floats, n: int) -> tuple[Floats, Floats]:
     """Return `margin` and `mean_margin` of the first n scores, (n,) each; the score itself where there is one only."""
-    own, first = scores[:n], scores[:CALIBRATION_DEPTH]
+    hit_scores, first = scores[:n], scores[:CALIBRATION_DEPTH]
     if len(scores) < 2:
-        return own, own
+        return hit_scores, hit_scores
     best_other = np.full(n, first[0])
     best_other[:1] = first[1]
     counted = np.arange(n) < len(first)
-    mean_of_others = (math.fsum(first.tolist()) - np.where(counted, own, 0.0)) / (len(first) - counted)
-    return own - best_other, own - mean_of_others
+    mean_of_others = (math.fsum(first.tolist()) - np.where(counted, hit_scores, 0.0)) / (len(first) - counted)
+    return hit_scores - best_other, hit_scores - mean_of_others
