@@ -70,7 +70,7 @@ def archive_of(folder: Path, pairs: int) -> Any:
 def encoder_of(name: str, folder: Path) -> Any:
     """The encoder of that name with random weights, over an archive's vocabulary."""
     from askalike import encoders
-    from askalike.encoders._recipe import CORPUS_ENCODERS
+    from askalike.encoders.recipes import CORPUS_ENCODERS
     from askalike.experiments import training
 
     if name == "pretrained":
@@ -115,7 +115,7 @@ def _seconds(encoder: Any, texts: list[Any], threads: int) -> float:
 
 def learning(name: str, threads: int, pairs: int) -> dict[str, float]:
     """Training examples a second of the second epoch; negatives that a recipe draws are part of their pair."""
-    from askalike.encoders._learning import train_recipe
+    from askalike.encoders.learning.training_run import train_recipe
     from askalike.experiments import training
 
     _use(threads)

@@ -14,7 +14,7 @@ import time
 
 import torch
 
-from askalike.encoders._recipe import Recipe
+from askalike.encoders.recipes import Recipe
 from askalike.nn import BeamSearchOptions, beam_search
 from askalike.nn._decoder import END
 from askalike.nn.dssm import DssmNetwork

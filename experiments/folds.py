@@ -12,8 +12,8 @@ from pathlib import Path
 
 from askalike import encoders, rankers
 from askalike.config import parse_assignments
-from askalike.encoders._learning import train_recipe
-from askalike.encoders._recipe import Recipe
+from askalike.encoders.learning.training_run import train_recipe
+from askalike.encoders.recipes import Recipe
 from askalike.evaluation.trec import write_run
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import load_split

@@ -37,12 +37,12 @@ MAX_LINES = 400
 FACADE = "__init__"
 """The package itself names its public parts; nobody inside imports from it."""
 
-TORCH = ("nn/", "training/", "encoders/neural.py", "encoders/_learning.py", "answering/generate.py")
+TORCH = ("nn/", "training/", "encoders/neural.py", "encoders/learning/training_run.py", "answering/generate.py")
 ALLOWED = {  # inside functions, of extras
     "encoders/pretrained.py": {"sentence_transformers", "torch"},
     "encoders/doc2vec.py": {"gensim"},
     "encoders/topics.py": {"gensim"},
-    "encoders/_embeddings.py": {"gensim"},
+    "encoders/learning/word_vectors.py": {"gensim"},
 }
 
 SQL = re.compile(r"\bSELECT\s.*\sFROM\b|\bINSERT\s.*\bINTO\b|\bUPDATE\s.*\sSET\b|\bDELETE\s+FROM\b|\bPRAGMA\b", re.S)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from askalike.moderation.dedupe import dedupe
     from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
     from askalike.moderation.tags import evaluate_suggestions, suggest_tags
-    from askalike.nn._network import Network as Network
+    from askalike.nn import Network as Network
     from askalike.rankers import Ranker, ResolvedQuery, Searcher, delete_indexes
     from askalike.rankers import create as build
     from askalike.readers import Reader, SourceFiles, import_archive, parse_rows, read_candidates, read_queries, reject
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from askalike.store.query_log import delete_older_than as purge_query_log
     from askalike.store.view import View
     from askalike.text.analyzer import Analyzer, AnalyzerSettings
-    from askalike.training.losses._loss import Loss as Loss
+    from askalike.training.loss import Loss as Loss
     from askalike.tuning.promotion import promote
     from askalike.tuning.run import TuningResult
     from askalike.tuning.run import tune_archive as tune

@@ -13,6 +13,8 @@ LinkKind = Literal["duplicate", "related"]
 RESERVED: Final = 2
 """Token ids below this stand for no word: 0 for padding, 1 for the unknown word."""
 
+LogCallback = Callable[[str], None]
+"""Takes a line about what is being done."""
 Progress = Callable[[int, int], None]
 """Called while work goes on, with the number of rows done and the number of all rows."""
 

@@ -28,7 +28,7 @@ def desk(tmp_path_factory):
 @pytest.fixture(scope="module")
 def writing(desk, tmp_path_factory):
     pytest.importorskip("torch", reason="needs the extra neural")
-    from askalike.encoders._recipe import Recipe
+    from askalike.encoders.recipes import Recipe
     from askalike.experiments import training
 
     path = Path(shutil.copytree(desk, tmp_path_factory.mktemp("writing") / "riverside"))

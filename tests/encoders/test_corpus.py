@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from askalike import encoders, rankers
-from askalike.encoders._recipe import CORPUS_ENCODERS
+from askalike.encoders.recipes import CORPUS_ENCODERS
 from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
 from askalike.experiments import training
 from askalike.types import Question
@@ -26,7 +26,7 @@ def folder(request, archive):
 
 
 def test_it_is_kept_as_text_and_arrays(folder):
-    arrays = {f"{name}.npy" for name in encoders.open_encoder(folder).arrays}
+    arrays = {f"{name}.npy" for name in encoders.open_encoder(folder).array_names}
     assert {f.name for f in folder.iterdir()} == {"model.toml", "vocabulary.txt", "README.md"} | arrays
     assert "CC0 (72 questions)" in (folder / "README.md").read_text()
 
@@ -77,13 +77,13 @@ def test_inference_is_that_of_word2vec(archive):
     """gensim's own, where every word is looked at, gives vectors that point the same way."""
     from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
-    own = encoders.build("doc2vec", SMALL["doc2vec"]).fit(archive.view())
-    texts = [own.words.words(q) for _, q in archive.view().questions()]
+    encoder = encoders.build("doc2vec", SMALL["doc2vec"]).fit(archive.view())
+    texts = [encoder.words.split_words(q) for _, q in archive.view().questions()]
     tagged = [TaggedDocument(text, [n]) for n, text in enumerate(texts)]
     model = Doc2Vec(
         tagged, dm=0, dbow_words=1, vector_size=24, window=15, sample=0, epochs=60, min_count=1, workers=1, seed=1
     )
     theirs = np.array([model.infer_vector(text) for text in texts])
-    ours = values(own, [q for _, q in archive.view().questions()])
+    ours = values(encoder, [q for _, q in archive.view().questions()])
     cosines = (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
     assert np.mean(cosines) > 0.8

@@ -1,6 +1,6 @@
 """What a recipe learns from: judged negatives."""
 
-from askalike.encoders._data import read_irrelevant_judgements
+from askalike.encoders.learning.pair_data import read_irrelevant_judgements
 from askalike.store.archive import Archive
 from askalike.store.feedback import is_held_out
 from askalike.store.query_log import LoggedQuery, insert_feedback

@@ -14,13 +14,12 @@ import torch
 from tests.encoders.conftest import THINGS
 
 from askalike import rankers
-from askalike.answering.generate import WritingSettings, distinct_n
-from askalike.answering.generate import open_generator as opened_writer
+from askalike.answering.generate import WritingSettings, distinct_n, open_generator
 from askalike.answering.words import fill_unknown_words, join_words
 from askalike.encoders import open_encoder
-from askalike.encoders._learning import train_recipe
-from askalike.encoders._recipe import Recipe
+from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.neural import NeuralEncoder
+from askalike.encoders.recipes import Recipe
 from askalike.engines.local import LocalEngine
 from askalike.errors import SettingsError
 from askalike.experiments import training
@@ -80,7 +79,7 @@ def test_the_generator_learns_with_it_and_shares_the_questions_tower(archive, to
     recipe = Recipe.read(tower, WRITER | {"network.writes": True, "training.epochs": 25, "patience": 99})
     epochs = train_recipe(archive.view(), recipe, archive.path / "models/mine")
     assert epochs[-1].loss < epochs[0].loss - 1
-    generator = opened_writer(archive.path / "models/mine")
+    generator = open_generator(archive.path / "models/mine")
     known = [(pair.query, pair.positive) for pair in training_pairs(archive.view(), ["question_answer"])]
     assert 1 < generator.perplexity(known) < len(generator.features.tokens)
     assert generator.write(Question("?", "how do I cook rice"))
@@ -88,7 +87,7 @@ def test_the_generator_learns_with_it_and_shares_the_questions_tower(archive, to
 
 def test_its_labels_fall_by_frequency_in_the_answers(archive):
     folder = training.train(archive, Recipe.read("dssm_writer", WRITER), "mine")
-    generator = opened_writer(folder)
+    generator = open_generator(folder)
     order = [generator.features.tokens[n] for n in generator.network.decoder.word[:6].tolist()]
     assert set(order[:2]) == {"the", "."}  # both twice in each answer
     assert "" in order  # the end, once
@@ -98,9 +97,9 @@ def test_without_a_generator_nothing_is_added_to_the_loss(archive):
     recipe = Recipe.read("dssm", TINY)
     assert not recipe.network.writes
     folder = training.train(archive, recipe, "plain")
-    assert not any("decoder" in name for name in open_encoder(folder).known.network.state_dict())
+    assert not any("decoder" in name for name in open_encoder(folder).trained_network.network.state_dict())
     with pytest.raises(SettingsError, match="plain: this model does not write answers"):
-        opened_writer(folder)
+        open_generator(folder)
 
 
 def test_the_generator_s_loss_is_its_weight_times_the_loss_of_a_word(archive):
@@ -123,7 +122,7 @@ def test_the_generator_s_loss_is_its_weight_times_the_loss_of_a_word(archive):
 
 
 def test_what_it_does_not_know_is_copied_and_marked(archive):
-    generator = opened_writer(training.train(archive, Recipe.read("dssm_writer", WRITER), "mine"))
+    generator = open_generator(training.train(archive, Recipe.read("dssm_writer", WRITER), "mine"))
     assert generator.write(Question("?", "???")) == generator.write(Question("?", "zzz yyy")) == ""
     assert fill_unknown_words(["put", None, "and", None], ["tofu"]) == ["put", "⟨tofu⟩", "and", "⟨…⟩"]
     assert join_words(["it", "'s", "(", "so", ")", ",", "is", "n't", "it", "?"]) == "it's (so), isn't it?"
@@ -165,11 +164,11 @@ import torch
 torch.set_num_threads(1)
 from tests.encoders.test_dssm import WRITER
 from askalike.store.archive import Archive
-from askalike.encoders._learning import learn
-from askalike.encoders._recipe import Recipe
+from askalike.encoders.learning.training_run import train_recipe
+from askalike.encoders.recipes import Recipe
 with Archive.open(sys.argv[1]) as archive:
     recipe = Recipe.read("dssm_writer", WRITER | {"training.epochs": 40, "patience": 99})
-    learn(archive.view(), recipe, Path(sys.argv[2]))
+    train_recipe(archive.view(), recipe, Path(sys.argv[2]))
 """
 
 
@@ -203,7 +202,7 @@ def test_in_russian(tmp_path):
         made.upsert(Question(f"{n}", f"Как приготовить {x}?", language="ru") for n, x in enumerate(food))
         made.upsert(Answer(f"о{n}", f"{n}", f"Возьмите {x} и варите на огне.") for n, x in enumerate(food))
         training.train(made, Recipe.read("dssm_writer", WRITER | {"training.epochs": 25, "patience": 99}), "writer")
-        generator = opened_writer(made.path / "models/writer")
+        generator = open_generator(made.path / "models/writer")
         assert generator.write(Question("?", "Как приготовить рис?")).startswith("возьмите")
         ranker = rankers.open_current(rankers.create("writer", {}, made.path), made.view(kind="answers"))
         assert len(ranker.rank({"?": Question("?", "Как приготовить рис?")}, 3)["?"]) == 3
@@ -211,9 +210,9 @@ def test_in_russian(tmp_path):
 
 def test_held_out_answers_are_not_learned_from(archive):
     create_partition(archive, "cluster", source_split="answers", name="p")
-    said = []
-    training.train(archive, Recipe.read("dssm", TINY), "mine", log=said.append)
-    learned = int(said[0].split()[0])
+    lines = []
+    training.train(archive, Recipe.read("dssm", TINY), "mine", log=lines.append)
+    learned = int(lines[0].split()[0])
     assert learned < 16  # of 18, without two for dev, two for test, and some to choose the epoch
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from askalike.encoders._embeddings import EmbeddingSettings, initialise_vectors, read_vectors
+from askalike.encoders.learning.word_vectors import initialise_vectors, read_vectors
+from askalike.encoders.recipes import EmbeddingSettings
 from askalike.errors import InputError, SettingsError, TrainingError
 
 TOKENS = ("", "", "egg", "Rice", "new york", "water")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from askalike.encoders._memory import VectorCache
+from askalike.encoders import VectorCache
 from askalike.errors import ArchiveError
 
 

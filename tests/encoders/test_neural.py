@@ -6,9 +6,9 @@ from tests.encoders.conftest import TINY
 
 from askalike import rankers
 from askalike.encoders import open_encoder
-from askalike.encoders._learning import train_recipe
-from askalike.encoders._recipe import Recipe
+from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.neural import NeuralEncoder
+from askalike.encoders.recipes import Recipe
 from askalike.errors import ArchiveError, InputError, NotFittedError, SettingsError, TrainingError
 from askalike.experiments import training
 from askalike.types import Question
@@ -29,11 +29,11 @@ TEXTS = [
 
 @pytest.mark.parametrize("network", ["cnn", "bow_cnn"])
 def test_what_is_trained_is_opened_and_ranks_by_its_name(archive, network):
-    said = []
+    lines = []
     recipe = Recipe.read(network, TINY)
-    folder = training.train(archive, recipe, "mine", log=said.append)
-    assert said[0] == "45 training pairs, 4 dev queries over 72 documents" or said[0].endswith("over 72 documents")
-    assert "begin as skip-gram on the archive's own text" in said[1]
+    folder = training.train(archive, recipe, "mine", log=lines.append)
+    assert lines[0] == "45 training pairs, 4 dev queries over 72 documents" or lines[0].endswith("over 72 documents")
+    assert "begin as skip-gram on the archive's own text" in lines[1]
     assert {f.name for f in folder.iterdir()} == {"model.toml", "weights.safetensors", "vocabulary.txt", "README.md"}
     assert [f.name for f in folder.parent.iterdir()] == ["mine"]
     first, second = (open_encoder(folder) for _ in range(2))
@@ -46,10 +46,10 @@ def test_what_is_trained_is_opened_and_ranks_by_its_name(archive, network):
     for left, alone in zip(parts(first, TEXTS), parts(first, TEXTS[:1]), strict=True):
         np.testing.assert_allclose(left[:1], alone, rtol=1e-5, atol=1e-6)
 
-    ranker = rankers.open_current(rankers.create("mine", {}, archive.path), archive.view())
-    hits = ranker.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
+    searcher = rankers.open_current(rankers.create("mine", {}, archive.path), archive.view())
+    hits = searcher.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
     assert hits[0].id.startswith("rice")
-    reason = ranker.explain_ids(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
+    reason = searcher.explain_ids(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
     assert reason.score == pytest.approx(hits[0].score, abs=1e-3)
     assert sum(c.score for c in reason.contributions) == pytest.approx(reason.score)
     assert any("rice" in c.word for c in reason.contributions[:2])
@@ -81,10 +81,10 @@ def test_every_signal_teaches(archive, signals):
 
 
 def test_negatives_are_mined_from_a_ranker(archive):
-    said = []
+    lines = []
     values = TINY | {"training.epochs": 1, "random": 0, "mined": 2, "from_rank": 1, "to_rank": 20, "ranker": "bm25"}
-    training.train(archive, Recipe.read("cnn", values), "mine", log=said.append)
-    assert any(line.startswith("mined negatives: ") for line in said)
+    training.train(archive, Recipe.read("cnn", values), "mine", log=lines.append)
+    assert any(line.startswith("mined negatives: ") for line in lines)
 
 
 def test_a_named_dev_split_is_not_learned_from(archive):
@@ -116,9 +116,9 @@ def test_interrupted_it_goes_on(archive):
     train_recipe(view, recipe, folder / "whole")
     with pytest.raises(Enough):
         train_recipe(view, recipe, folder / "cut", on_progress=stop)
-    said = []
-    train_recipe(view, recipe, folder / "cut", log=said.append)
-    assert "going on after epoch 1" in said
+    lines = []
+    train_recipe(view, recipe, folder / "cut", log=lines.append)
+    assert "going on after epoch 1" in lines
     assert (folder / "cut/weights.safetensors").read_bytes() == (folder / "whole/weights.safetensors").read_bytes()
 
 
@@ -139,9 +139,10 @@ def test_every_network_is_trained_kept_and_served(archive, network):
     if network == "scqa":
         values = {k: v for k, v in values.items() if k not in ("min_texts",)} | {"dim": 32, "start": "random"}
     ranker = rankers.create(training.train(archive, Recipe.read(network, values), "mine").name, {}, archive.path)
-    hits = rankers.open_current(ranker, archive.view()).rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
+    searcher = rankers.open_current(ranker, archive.view())
+    hits = searcher.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
     assert len(hits) == 3
-    reason = ranker.explain_ids(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
+    reason = searcher.explain_ids(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
     assert {c.word for c in reason.contributions} == {"how", "do", "I", "cook", "rice"}
     assert all(reason.text[s.field][s.start : s.end].isalpha() for s in reason.spans)
 
@@ -149,17 +150,17 @@ def test_every_network_is_trained_kept_and_served(archive, network):
 def test_a_classifier_of_pairs_ranks_candidates_and_what_is_proposed(archive):
     values = {k: v for k, v in TINY.items() if k != "units"} | {"head": "pair", "training.epochs": 2}
     training.train(archive, Recipe.read("lstm", values), "mine")
-    ranker, view = rankers.create("mine", {}, archive.path), archive.view()
-    asked = {"q": Question("q", "how do I cook rice")}
-    ranker.build(view)
+    view = archive.view()
+    searcher = rankers.open_current(rankers.create("mine", {}, archive.path), view)
+    queries = {"q": Question("q", "how do I cook rice")}
     pools = {"q": ["rice1", "egg0", "gone", "soup2"]}
-    hits = ranker.rank(asked, 5, candidates=pools)["q"]
+    hits = searcher.rank(queries, 5, candidates=pools)["q"]
     assert sorted(h.id for h in hits) == ["egg0", "rice1", "soup2"]
-    assert ranker.explain_ids(asked["q"], ["egg0"])["egg0"].score == pytest.approx(
+    assert searcher.explain_ids(queries["q"], ["egg0"])["egg0"].score == pytest.approx(
         next(h.score for h in hits if h.id == "egg0"), abs=1e-5
     )
-    assert {c.word for c in ranker.explain_ids(asked["q"], ["egg0"])["egg0"].contributions} >= {"cook", "rice"}
+    assert {c.word for c in searcher.explain_ids(queries["q"], ["egg0"])["egg0"].contributions} >= {"cook", "rice"}
     with pytest.raises(SettingsError, match="mine compares pairs and ranks candidates only"):
-        ranker.rank(asked, 5)
+        searcher.rank(queries, 5)
     cascade = rankers.open_current(rankers.create("cascade", {"parts": "bm25,mine", "depth": 7}, archive.path), view)
-    assert len(cascade.rank(asked, 50)["q"]) == 7
+    assert len(cascade.rank(queries, 50)["q"]) == 7

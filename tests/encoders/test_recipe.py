@@ -3,7 +3,7 @@ import tomllib
 import pytest
 
 from askalike import registry
-from askalike.encoders._recipe import TABLE_NAMES, Recipe, _load_settings_classes, format_toml, list_recipes
+from askalike.encoders.recipes import TABLE_NAMES, Recipe, _load_settings_classes, format_toml, list_recipes
 from askalike.errors import InputError, SettingsError
 
 

@@ -10,17 +10,22 @@ import torch
 from tests.encoders.conftest import TINY
 
 from askalike import encoders, rankers, registry
-from askalike.encoders._learning import create_network, load_features_class, train_recipe
-from askalike.encoders._lessons import generate_teacher_texts
-from askalike.encoders._recipe import Recipe
-from askalike.encoders._regression import RIDGE_PENALTY, fit_piece_vectors
-from askalike.encoders._teacher import collect_distillation_data, concatenate_parts, encode_targets
+from askalike.encoders.learning.augmentation import generate_teacher_texts
+from askalike.encoders.learning.distillation import (
+    RIDGE_PENALTY,
+    collect_distillation_data,
+    concatenate_parts,
+    encode_targets,
+    fit_piece_vectors,
+)
+from askalike.encoders.learning.training_run import create_network, load_features_class, train_recipe
+from askalike.encoders.recipes import Recipe
 from askalike.errors import SettingsError
 from askalike.experiments import training
 from askalike.nn import Network
 from askalike.text.features._ragged import RaggedArray
+from askalike.training.objective import DistillationLoss
 from askalike.training.settings import TeacherSettings
-from askalike.training.teaching import DistillationLoss
 from askalike.types import Question, VectorPart, Vectors
 
 STATIC = {k: v for k, v in TINY.items() if k not in ("units", "min_texts", "random")} | {
@@ -31,7 +36,7 @@ import sys
 from askalike import encoders
 from askalike.types import Question
 from pathlib import Path
-vectors = encoders.opened(Path(sys.argv[1])).encode([Question("q", "how do I cook rice")], "query")
+vectors = encoders.open_encoder(Path(sys.argv[1])).encode([Question("q", "how do I cook rice")], "query")
 print(vectors.parts[0].values.tolist())
 print("torch" in sys.modules)
 """
@@ -68,7 +73,7 @@ def test_the_network_and_the_served_encoder_give_the_same(archive, tmp_path):
     (expected,) = network({name: torch.from_numpy(array) for name, array in arrays.items()})
     tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
     tensors["pieces.weight"] = tensors["pieces.weight"].astype(np.float16)
-    table = encoders.static.Static.keep(tmp_path, recipe, known, tensors)["static"]
+    table = encoders.static.StaticEncoder.save_model(tmp_path, recipe, known, tensors)["static"]
     lines = "\n".join(f"{k} = {str(v).lower() if isinstance(v, bool) else repr(v)}" for k, v in table.items())
     (tmp_path / "model.toml").write_text(f'encoder = "static"\n[static]\n{lines}\n')
     served = encoders.open_encoder(tmp_path).encode(texts, "query").parts[0].values
@@ -79,10 +84,10 @@ def test_the_network_and_the_served_encoder_give_the_same(archive, tmp_path):
 @pytest.mark.parametrize("start", [{}, {"start": "teacher", "optimizer": "lazy_adam", "recombined": 1, "alone": True}])
 def test_another_encoder_teaches(archive, start):
     training.train(archive, Recipe.read("cnn", TINY | {"training.epochs": 6}), "teacher")
-    said = []
+    lines = []
     values = STATIC | {"teacher.encoder": "teacher", "training.epochs": 25, "held_out": 10, "dim": 12, **start}
-    folder = training.train(archive, Recipe.read("distil", values), "mine", log=said.append)
-    assert said[0].endswith("7 dev queries over 65 documents")
+    folder = training.train(archive, Recipe.read("distil", values), "mine", log=lines.append)
+    assert lines[0].endswith("7 dev queries over 65 documents")
     teacher, pupil = (encoders.open_encoder(f) for f in (folder.with_name("teacher"), folder))
     texts = [q for _, q in archive.view().questions()]
     vectors = [concatenate_parts(e.encode(texts, "document")) for e in (teacher, pupil)]
@@ -148,10 +153,10 @@ def test_a_start_needs_its_teacher(archive):
 
 def test_what_was_taught_learns_on_from_pairs(archive):
     before = training.train(archive, Recipe.read("static", STATIC), "first")
-    said = []
+    lines = []
     values = STATIC | {"start": str(before), "learning_rate": 1e-9, "training.epochs": 1}
-    after = training.train(archive, Recipe.read("static", values), "second", log=said.append)
-    assert "all begins as in first" in said
+    after = training.train(archive, Recipe.read("static", values), "second", log=lines.append)
+    assert "all begins as in first" in lines
     text = [Question("q", "how do I cook rice")]
     first, second = (encoders.open_encoder(f).encode(text, "query").parts[0].values for f in (before, after))
     np.testing.assert_allclose(first, second, atol=1e-3)
@@ -187,9 +192,9 @@ def test_teaching_by_hand():
     """Vectors that are the teacher's cost nothing; turned the other way round only the cosine costs."""
 
     class Wide(Network):
-        width = 4
+        vector_dim = 4
 
-        def weights(self):
+        def part_weights(self):
             return torch.ones(1)
 
     network, teaching = Wide(None, 0), DistillationLoss(TeacherSettings(cosine=2))

@@ -8,8 +8,8 @@ from torch.nn import functional
 
 from askalike.config import validate_settings
 from askalike.errors import SettingsError
+from askalike.nn import copy_pretrained_vectors
 from askalike.nn._layers import WeightedBag, WindowMax
-from askalike.nn._network import copy_pretrained_vectors
 from askalike.nn.bow_cnn import BowCnnNetwork, BowCnnNetworkSettings
 from askalike.nn.cnn import CnnNetwork, CnnNetworkSettings
 

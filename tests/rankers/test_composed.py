@@ -170,15 +170,15 @@ def test_contributions_of_all_parts_add_up(archive):
 
 
 def test_models_go_by_their_names(tmp_path):
-    pytest.importorskip("safetensors")
-    from askalike.encoders.static import StaticEncoderSettings, save
+    safetensors = pytest.importorskip("safetensors.numpy")
 
     def model(name):
         folder = tmp_path / "models" / name
         folder.mkdir(parents=True)
         (folder / "model.toml").write_text('encoder = "static"\n[static]\nwords = 50\n', encoding="utf-8")
         vectors = np.random.default_rng(3).standard_normal((50, 8)).astype(np.float32)
-        save(folder, StaticEncoderSettings(words=50), vectors, np.ones(50), tmp_path)
+        tensors = {"vectors": vectors, "weights": np.ones(50, np.float32)}
+        safetensors.save_file(tensors, folder / "static.safetensors")
 
     with Archive.create(tmp_path) as archive:
         model("mine")

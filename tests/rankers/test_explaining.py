@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.encoders._traced import TracedText, VectorContributions
+from askalike.encoders import TracedText, VectorContributions
 from askalike.rankers._explanations import explain_by_occlusion, explain_by_traces, similarity_matrix
 from askalike.store.archive import Archive
 from askalike.types import Question, Span, VectorPart, Vectors

@@ -31,7 +31,7 @@ def test_a_mode_that_the_archive_cannot_do_is_refused(service: Service, mode: st
 
 def test_generated_text_is_labelled(serve, archive: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs the extra neural")
-    from askalike.encoders._recipe import Recipe
+    from askalike.encoders.recipes import Recipe
     from askalike.experiments import training
 
     tiny = {

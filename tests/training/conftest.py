@@ -46,23 +46,30 @@ def job_of(pairs, directory, network="cnn", negatives=None, report=None, loss="l
     settings = {"epochs": 3, "batch_size": 8, "accelerator": "cpu", "measure": "RR", "patience": 9} | settings
     texts = collect_texts(pairs)
     words = WordFeatures.from_texts(WordSettings(min_texts=1), texts.texts)
-    chance = draw_negatives(texts, negatives.random, 1) if negatives.random else np.zeros((len(pairs), 0), np.int64)
+    drawn = draw_negatives(texts, negatives.random, 1) if negatives.random else np.zeros((len(pairs), 0), np.int64)
     names = [text.id for text in texts.texts]
     examples = Examples(
-        words.encode(texts.texts), texts.is_answer, texts.query, texts.positive, texts.pair_clusters, chance, names
+        words.encode(texts.texts), texts.is_answer, texts.query, texts.positive, texts.pair_clusters, drawn, names
     )
-    asked = [question(t, 1) for t in THINGS]
+    queries = [question(t, 1) for t in THINGS]
     documents = [question(t, 0) for t in THINGS]
     dev = DevSet(
-        words.encode([*asked, *documents]), [q.id for q in asked], [q.id for q in documents], False,
+        words.encode([*queries, *documents]), [q.id for q in queries], [q.id for q in documents], False,
         {f"{t}1": {f"{t}0": 1} for t in THINGS},
     )  # fmt: skip
-    kind = registry.load("network", network)
+    network_class = registry.load("network", network)
     with torch.random.fork_rng():
         torch.manual_seed(7)
-        built = kind(kind.Settings(dim=8, units=12), len(words.tokens))
-    built.start(None, torch.from_numpy(words.idf))
-    trained = TrainingSettings(**settings)
+        built = network_class(network_class.Settings(dim=8, units=12), len(words.tokens))
+    built.initialise(None, torch.from_numpy(words.idf))
     return TrainingJob(
-        built, registry.load("loss", loss)(), negatives, trained, examples, dev, directory, "one", report
+        built,
+        registry.load("loss", loss)(),
+        negatives,
+        TrainingSettings(**settings),
+        examples,
+        dev,
+        directory,
+        "one",
+        report,
     )

@@ -10,29 +10,29 @@ from askalike.training.examples import Examples
 def examples_of(lengths, clusters):
     n = len(clusters)
     rows = RaggedArray.from_rows([range(length) for length in lengths])
-    two = np.arange(n)
-    return Examples(rows, np.zeros(n, bool), two, two, np.array(clusters), np.zeros((n, 0), np.int64), [])
+    numbers = np.arange(n)
+    return Examples(rows, np.zeros(n, bool), numbers, numbers, np.array(clusters), np.zeros((n, 0), np.int64), [])
 
 
-some = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), min_size=1, max_size=60)
+ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), min_size=1, max_size=60)
 
 
-@given(some, st.integers(1, 9), st.booleans())
+@given(ROWS, st.integers(1, 9), st.booleans())
 def test_every_pair_once_and_clusters_apart(rows, size, apart):
     lengths, clusters = zip(*rows, strict=True)
-    made = make_batches(examples_of(lengths, clusters), size, 1, 1, separate_clusters=apart)
-    pairs = np.concatenate(made)
+    batches = make_batches(examples_of(lengths, clusters), size, 1, 1, separate_clusters=apart)
+    pairs = np.concatenate(batches)
     assert len(set(pairs.tolist())) == len(pairs)
-    assert all(0 < len(batch) <= size for batch in made)
+    assert all(0 < len(batch) <= size for batch in batches)
     if apart:
-        assert all(len({clusters[p] for p in batch}) == len(batch) for batch in made)
+        assert all(len({clusters[p] for p in batch}) == len(batch) for batch in batches)
     else:
         assert sorted(pairs.tolist()) == list(range(len(rows)))
 
 
 def test_apart_leaves_out_only_what_does_not_fit():
-    made = make_batches(examples_of([1] * 12, [0] * 6 + list(range(1, 7))), 3, 1, 1, separate_clusters=True)
-    assert sum(map(len, made)) >= 10  # four batches take one pair each of the cluster that has six
+    batches = make_batches(examples_of([1] * 12, [0] * 6 + list(range(1, 7))), 3, 1, 1, separate_clusters=True)
+    assert sum(map(len, batches)) >= 10  # four batches take one pair each of the cluster that has six
 
 
 def test_the_seed_and_the_epoch_decide():
@@ -47,5 +47,5 @@ def test_the_seed_and_the_epoch_decide():
 
 
 def test_a_batch_has_texts_of_like_lengths():
-    made = make_batches(examples_of(list(range(50)) * 2, list(range(100))), 10, 1, 1)
-    assert max(np.ptp(batch % 50) for batch in made) <= 5
+    batches = make_batches(examples_of(list(range(50)) * 2, list(range(100))), 10, 1, 1)
+    assert max(np.ptp(batch % 50) for batch in batches) <= 5

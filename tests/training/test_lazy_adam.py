@@ -9,27 +9,27 @@ from askalike.training.lazy_adam import LazyAdam
 from askalike.training.settings import TrainingSettings
 
 
-def trained(sparse, optimizer, batches):
+def train(sparse, optimizer, batches):
     torch.manual_seed(3)
     table, layer = nn.Embedding(6, 4, sparse=sparse), nn.Linear(4, 1)
-    made = optimizer([*table.parameters(), *layer.parameters()], lr=0.05)
+    adam = optimizer([*table.parameters(), *layer.parameters()], lr=0.05)
     for rows in batches:
-        made.zero_grad()
+        adam.zero_grad()
         layer(table(torch.tensor(rows))).square().sum().backward()
-        made.step()
+        adam.step()
     return table.weight.detach(), layer.weight.detach()
 
 
 @pytest.mark.parametrize("sparse", [True, False])
 def test_it_is_adam_where_every_row_is_touched(sparse):
     batches = [[0, 1, 2, 3, 4, 5, 0], [5, 4, 3, 2, 1, 0]] * 5
-    for ours, theirs in zip(trained(sparse, LazyAdam, batches), trained(False, torch.optim.Adam, batches), strict=True):
+    for ours, theirs in zip(train(sparse, LazyAdam, batches), train(False, torch.optim.Adam, batches), strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-5)
 
 
 def test_rows_that_do_not_occur_stay_as_they_are():
-    before = trained(True, LazyAdam, [])[0]
-    after = trained(True, LazyAdam, [[0, 1], [1]])[0]
+    before = train(True, LazyAdam, [])[0]
+    after = train(True, LazyAdam, [[0, 1], [1]])[0]
     torch.testing.assert_close(before[2:], after[2:], atol=0, rtol=0)
     assert not torch.equal(before[:2], after[:2])
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from askalike import registry
-from askalike.training.losses._loss import Scores
+from askalike.training.loss import Scores
 from askalike.training.losses.contrastive import ContrastiveLoss
 from askalike.training.losses.cross_entropy import CrossEntropyLoss
 from askalike.training.losses.logistic_ranking import LogisticRankingLoss

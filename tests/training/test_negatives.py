@@ -33,11 +33,11 @@ def test_drawn_ones_are_of_other_clusters_and_of_the_positives_kind():
     answered = TrainingPair(Question("q", "q"), Answer("r", "q", "r"), "q", "made")
     other = TrainingPair(Question("p", "p"), Answer("s", "p", "s"), "p", "made")
     texts = collect_texts([*PAIRS, answered, other], OTHERS)
-    found = draw_negatives(texts, 20, 1)
-    assert (texts.clusters[found] != texts.pair_clusters[:, None]).all()
-    assert (texts.is_answer[found] == texts.is_answer[texts.positive][:, None]).all()
-    assert found.tolist() == draw_negatives(texts, 20, 1).tolist()
-    assert found.tolist() != draw_negatives(texts, 20, 2).tolist()
+    negatives = draw_negatives(texts, 20, 1)
+    assert (texts.clusters[negatives] != texts.pair_clusters[:, None]).all()
+    assert (texts.is_answer[negatives] == texts.is_answer[texts.positive][:, None]).all()
+    assert negatives.tolist() == draw_negatives(texts, 20, 1).tolist()
+    assert negatives.tolist() != draw_negatives(texts, 20, 2).tolist()
 
 
 def test_where_every_text_is_of_one_cluster_nothing_is_drawn():
@@ -48,14 +48,14 @@ def test_mined_ones_pass_every_guard_and_are_audited():
     names = ["b1", "a3", "zzz", "a2", "x", "b2", "y"]
     run = Run.from_hits({"a1": [Hit(name, score) for name, score in zip(names, (10, 9, 8, 7, 6.9, 5, 4), strict=True)]})
     texts = collect_texts(PAIRS, OTHERS)
-    found, audit = mine_negatives(texts, run, NegativesSettings(mined=2, from_rank=1, below=0.95))
-    assert [texts.texts[n].id for n in found[0]] == ["b2", "y"]  # x has more than 0.95 of a2's score
-    assert (found[1:] == -1).all()
-    assert str(audit) == (
+    negatives, report = mine_negatives(texts, run, NegativesSettings(mined=2, from_rank=1, below=0.95))
+    assert [texts.texts[n].id for n in negatives[0]] == ["b2", "y"]  # x has more than 0.95 of a2's score
+    assert (negatives[1:] == -1).all()
+    assert str(report) == (
         "mined negatives: 2 for 3 pairs (2 pairs without); left out: 1 by rank, 2 of the same cluster, "
         "1 too much like the positive, 1 not among the training texts"
     )
-    assert np.issubdtype(found.dtype, np.int64)
+    assert np.issubdtype(negatives.dtype, np.int64)
 
 
 @pytest.mark.parametrize("wrong", [{}, {"mined": 1, "from_rank": 5, "to_rank": 5}])

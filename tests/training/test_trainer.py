@@ -88,8 +88,8 @@ import torch
 torch.set_num_threads(1)
 from tests.training.conftest import THINGS, WAYS, job_of, question
 from askalike.training.trainer import train
-from askalike.types import Pair
-pairs = [Pair(question(t, 0), question(t, way), t, "made") for t in THINGS for way in range(1, len(WAYS))]
+from askalike.types import TrainingPair
+pairs = [TrainingPair(question(t, 0), question(t, way), t, "made") for t in THINGS for way in range(1, len(WAYS))]
 train(job_of(pairs, Path(sys.argv[1]), epochs=40, optimizer="adam"))
 """
 
@@ -169,13 +169,13 @@ def test_pairs_of_one_cluster_are_no_negatives_of_each_other(pairs, tmp_path):
     assert all(objective(make_training_batch(job.examples, np.array([0, 5, 9]))) > 0)
 
 
-def told(progress):
+def report(progress):
     print(progress.epoch, file=sys.stderr)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_two_processes_train_together(pairs, tmp_path):
-    job = job_of(pairs, tmp_path, devices=2, report=told, batch_size=6, optimizer="adam", learning_rate=0.01)
+    job = job_of(pairs, tmp_path, devices=2, report=report, batch_size=6, optimizer="adam", learning_rate=0.01)
     epochs = train(job)
     assert epochs[-1].loss < epochs[0].loss
     assert job.dev.evaluate(job.network, "RR") == find_best_epoch(epochs).value

@@ -4,7 +4,6 @@ import tomllib
 from pathlib import Path
 
 from askalike.encoders import MODEL_FILE
-from askalike.encoders._provenance import find_change_date
 from askalike.errors import InputError, SettingsError
 from askalike.store.view import View
 
@@ -34,7 +33,7 @@ def require_same_archive(view: View, folder: Path) -> None:
     """Raises SettingsError for a model that was trained on another archive: it would write of what this one lacks."""
     trained = tomllib.loads((folder / MODEL_FILE).read_text(encoding="utf-8")).get("trained", {})
     change, then = trained.get("change", 0), trained.get("made_at")
-    if change > view.change or (then is not None and find_change_date(view, change) != then):
+    if change > view.change or (then is not None and (view.change_date(change) or "") != then):
         raise SettingsError(f"{folder}: this model was trained on another archive; train one on this: askalike train")
 
 

@@ -1,8 +1,12 @@
-"""What every encoder does."""
+"""What every encoder does, and how it may explain its vectors."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from askalike.store.view import View
 from askalike.types import Answer, Question, Vectors
@@ -11,29 +15,60 @@ Role = Literal["query", "document"]
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors whose scores say how alike they are.
+    """Turns texts into vectors whose scores say how similar the texts are.
 
-    A text's vectors depend on that text alone, not on the others it is encoded with.
+    A text's vectors depend on that text alone, not on the others that are encoded with it.
     """
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
-        """The built-in encoder with these settings. Raises SettingsError for what is not known or not installed."""
+        """Return an encoder with these settings. Raises SettingsError for what is unknown or not installed."""
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
-        """The trained encoder in a folder of `models/`. Raises InputError for what cannot be read."""
+        """Open the trained encoder in a folder of `models/`. Raises InputError for what cannot be read."""
 
     @property
     def fingerprint(self) -> str:
-        """Of everything that decides about vectors: an index refuses those of another one."""
+        """A digest of everything that decides about vectors; an index refuses vectors with another fingerprint."""
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The settings that may be chosen when it is used, the defaults too."""
+        """The settings that may be chosen when the encoder is used, defaults included."""
 
     def fit(self, view: View) -> Self:
-        """Learns from the view's texts. An encoder that has nothing to learn returns itself at once."""
+        """Learn from the view's texts and return the fitted encoder, which is itself if there is nothing to learn."""
 
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
-        """The vectors of n texts: one row each, in every part. A text without a word gets zeros."""
+        """Return the vectors of n texts: n rows in every part. A text without a word gets zeros."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorContributions:
+    """What the words of one text add to one part of its vectors; the part is the sum of these n contributions."""
+
+    columns: NDArray[np.int64]
+    """(n,), the component of the vector that is added to."""
+    values: NDArray[np.float32]
+    """(n,), what is added."""
+    words: NDArray[np.int64]
+    """(n,), the number of the word that adds it."""
+    context: int
+    """So many words on either side have a share in the contribution."""
+    weight: float
+    """The part's weight in a score of cosines."""
+
+
+@dataclass(frozen=True, slots=True)
+class TracedText:
+    """A plain text with its words and what they contribute to its vectors."""
+
+    text: str
+    spans: Sequence[tuple[int, int]]
+    """Where each word begins and ends in the text."""
+    parts: tuple[VectorContributions, ...]
+
+    def context_span(self, word: int, context: int) -> tuple[int, int]:
+        """Return where a word with its context begins and ends."""
+        last = min(word + context, len(self.spans) - 1)
+        return self.spans[max(word - context, 0)][0], self.spans[last][1]

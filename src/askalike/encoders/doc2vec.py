@@ -1,4 +1,4 @@
-"""Doc2Vec (Le and Mikolov 2014): PV-DBOW, with word vectors learned beside (Lau and Baldwin 2016)."""
+"""Doc2Vec (Le and Mikolov 2014): PV-DBOW, with word vectors trained along with it (Lau and Baldwin 2016)."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -8,7 +8,7 @@ from numba import njit
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.encoders._corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
+from askalike.encoders.learning.corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
 from askalike.text.features.words import WordFeatures
 
 LEARNING_RATES = (0.025, 0.0001)
@@ -28,9 +28,9 @@ class Doc2vecEncoderSettings(CorpusEncoderSettings):
 
 
 class Doc2vecEncoder(CorpusEncoder):
-    """A text's vector is the one that best predicts its words against noise; every text's is worked out alike.
+    """A text's vector is the one that best predicts its words against noise words, inferred for stored texts, too.
 
-    Kept are the words' output vectors, (dim, tokens), and how often each word occurs: what inference needs.
+    The trained arrays are the words' output vectors, (dim, tokens), and how often each word occurs, (tokens,).
     """
 
     Settings: ClassVar[type[CorpusEncoderSettings]] = Doc2vecEncoderSettings
@@ -38,19 +38,20 @@ class Doc2vecEncoder(CorpusEncoder):
     settings: Doc2vecEncoderSettings
 
     def train_arrays(self, texts: TokenisedTexts, words: WordFeatures) -> Arrays:
-        """By gensim with one worker: the same texts and seed give the same vectors."""
+        """See CorpusEncoder.train_arrays. gensim has one worker, so that the vectors can be reproduced."""
         from gensim.models import doc2vec
 
         class Tagged:
             def __iter__(self) -> Iterator[doc2vec.TaggedDocument]:
                 return (doc2vec.TaggedDocument(text, [number]) for number, text in enumerate(texts()))
 
-        own = self.settings
+        settings = self.settings
         model = doc2vec.Doc2Vec(
-            Tagged(), dm=0, dbow_words=1, vector_size=own.dim, window=own.context, sample=own.sample,
-            negative=own.noise, epochs=own.passes, min_count=1, workers=1, seed=own.seed,
+            Tagged(), dm=0, dbow_words=1, vector_size=settings.dim, window=settings.context,
+            sample=settings.sample, negative=settings.noise, epochs=settings.passes, min_count=1, workers=1,
+            seed=settings.seed,
         )  # fmt: skip
-        outputs, counts = np.zeros((own.dim, len(words.tokens)), np.float32), np.zeros(len(words.tokens), np.int64)
+        outputs, counts = np.zeros((settings.dim, len(words.tokens)), np.float32), np.zeros(len(words.tokens), np.int64)
         for token, row in model.wv.key_to_index.items():
             number = words.vocabulary.ids[token]
             outputs[:, number] = model.syn1neg[row]
@@ -58,23 +59,18 @@ class Doc2vecEncoder(CorpusEncoder):
         return {"outputs": outputs, "counts": counts}
 
     def infer_vectors(self, values: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Each text begins at zero and is moved by its words, `passes` times; its chance comes from its words alone."""
-        own, counts = self.settings, self.trained_arrays["counts"].astype(np.float64)
-        drawn = np.cumsum(counts**NOISE_POWER)
+        """See CorpusEncoder.infer_vectors. Vectors start at zero; random numbers depend on the text's words alone."""
+        settings, counts = self.settings, self.trained_arrays["counts"].astype(np.float64)
+        cumulative = np.cumsum(counts**NOISE_POWER)
         outputs = np.ascontiguousarray(self.trained_arrays["outputs"].T)
+        keep_probabilities = _compute_keep_probabilities(counts, settings.sample)
         return _infer(
-            values,
-            starts,
-            outputs,
-            drawn / drawn[-1],
-            _compute_keep_probabilities(counts, own.sample),
-            own.noise,
-            own.passes,
+            values, starts, outputs, cumulative / cumulative[-1], keep_probabilities, settings.noise, settings.passes
         )
 
 
 def _compute_keep_probabilities(counts: Array, sample: float) -> NDArray[np.float64]:
-    """The chance of each word to be looked at, as word2vec has it."""
+    """Return the probability of each word to be used in a pass, as in word2vec, (tokens,)."""
     if not sample:
         return np.ones(len(counts))
     limit = sample * counts.sum()
@@ -85,11 +81,11 @@ def _compute_keep_probabilities(counts: Array, sample: float) -> NDArray[np.floa
 def _infer(
     values: Array, starts: Array, outputs: Array, noise_cdf: Array, keep_probabilities: Array, noise: int, passes: int
 ) -> NDArray[np.float32]:
-    """PV-DBOW's step for the text's vector alone: towards its words' outputs, away from noise words' outputs."""
-    found = np.zeros((len(starts) - 1, outputs.shape[1]), np.float32)
+    """Move each text's vector towards its words' outputs and away from noise words' outputs, as PV-DBOW does."""
+    vectors = np.zeros((len(starts) - 1, outputs.shape[1]), np.float32)
     move = np.zeros(outputs.shape[1], np.float32)
     for text in range(len(starts) - 1):
-        vector = found[text]
+        vector = vectors[text]
         chance = np.uint64(1)
         for i in range(starts[text], starts[text + 1]):
             chance = _next_random(chance ^ np.uint64(values[i]))
@@ -115,16 +111,16 @@ def _infer(
                         move[j] += step * outputs[word, j]
                 for j in range(len(vector)):
                     vector[j] += move[j]
-    return found
+    return vectors
 
 
 @njit(cache=True)
 def _next_random(state: np.uint64) -> np.uint64:
-    """One step of a linear congruential generator (Knuth's MMIX)."""
+    """Return the next state of a linear congruential generator (Knuth's MMIX)."""
     return state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
 
 
 @njit(cache=True)
 def _to_uniform(state: np.uint64) -> float:
-    """A number in [0, 1) of the state's upper bits."""
+    """Return a number in [0, 1) made of the state's upper bits."""
     return np.float64(state >> np.uint64(11)) / 9007199254740992.0

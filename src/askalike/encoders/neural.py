@@ -1,4 +1,4 @@
-"""Encodes texts with a trained network. Torch is imported with this file, and nowhere above it."""
+"""Encodes texts with a trained network. Torch is imported with this file."""
 
 import hashlib
 import json
@@ -14,10 +14,9 @@ from safetensors.numpy import save_file
 
 from askalike import encoders
 from askalike.config import Settings, validate_settings
-from askalike.encoders import MODEL_FILE
-from askalike.encoders._learning import create_network, load_features_class, train_recipe
-from askalike.encoders._recipe import Recipe, list_recipes
-from askalike.encoders._traced import TracedText, VectorContributions
+from askalike.encoders import MODEL_FILE, Role, TracedText, VectorContributions
+from askalike.encoders.learning.training_run import create_network, load_features_class, train_recipe
+from askalike.encoders.recipes import Recipe, list_recipes
 from askalike.errors import InputError, NotFittedError, SettingsError
 from askalike.nn import Network, TokenTrace
 from askalike.store.view import View
@@ -37,16 +36,17 @@ class NeuralEncoderSettings(Settings):
 
 @dataclass(frozen=True, slots=True)
 class TrainedNetwork:
-    """What a trained encoder is made of."""
+    """A trained network with the features that it reads."""
 
     features: TextFeatures
     network: Network
     fingerprint: str
     trained_until: str | None
+    """The date of the newest text or link in the training data."""
 
 
 class NeuralEncoder:
-    """A network with the features that it reads."""
+    """Encodes texts with a network; untrained, it is a recipe to train one."""
 
     Settings = NeuralEncoderSettings
 
@@ -62,93 +62,88 @@ class NeuralEncoder:
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
-        """An untrained encoder by a recipe: `recipe` is its name or a file, the rest are the recipe's settings."""
-        rest = {key: value for key, value in values.items() if key != "recipe"}
+        """Return an untrained encoder: `recipe` is a recipe's name or file, the other values are settings of it."""
+        settings = {key: value for key, value in values.items() if key != "recipe"}
         if not isinstance(name := values.get("recipe"), str):
             raise SettingsError(f"neural: expected recipe, one of {', '.join(list_recipes())}, or a file")
-        return cls(Recipe.read(name, rest))
+        return cls(Recipe.read(name, settings))
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
-        """The trained encoder in a folder of `models/`. Raises InputError for what cannot be read."""
+        """Open the trained encoder in a folder of `models/`. Raises InputError for what cannot be read."""
         try:
             text = (folder / MODEL_FILE).read_text(encoding="utf-8")
-            described = tomllib.loads(text)
+            model = tomllib.loads(text)
         except (OSError, ValueError) as error:
             raise InputError(f"{folder / MODEL_FILE}: not a model's description ({error})") from None
-        tables = {name: rows for name, rows in described.items() if isinstance(rows, dict) and name != "trained"}
+        tables = {name: rows for name, rows in model.items() if isinstance(rows, dict) and name != "trained"}
         recipe = Recipe.from_tables(tables)
         settings = validate_settings(NeuralEncoderSettings, values, str(folder.name))
         features = load_features_class(recipe).load(recipe.features, folder)
         network = create_network(recipe, len(features.tokens))
         load_weights(network, folder / WEIGHTS_FILE)
         digest = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes() + text.encode()).hexdigest()
-        return cls(
-            recipe,
-            settings,
-            TrainedNetwork(
-                features, network.to(settings.device), digest, described.get("trained", {}).get("knows_until")
-            ),
-        )
+        trained_until = model.get("trained", {}).get("knows_until")
+        return cls(recipe, settings, TrainedNetwork(features, network.to(settings.device), digest, trained_until))
 
     @staticmethod
     def save_model(
         folder: Path, recipe: Recipe, features: TextFeatures, tensors: Mapping[str, NDArray[Any]]
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Writes what `opened` reads, but model.toml; returns what that has beside the recipe."""
+        """Write what `open` reads except model.toml; return the tables that this has in addition to the recipe's."""
         features.save(folder)
         save_file(dict(tensors), folder / WEIGHTS_FILE)
         return {}
 
     @property
     def trained_network(self) -> TrainedNetwork | None:
-        """What it is made of, once it is trained."""
+        """The network and its features; None if untrained."""
         return self._trained_network
 
     @property
     def can_write_answers(self) -> bool:
-        """Whether it has learned to write answers, too."""
+        """Whether the network also writes answers."""
         return self._trained_network is not None and self._trained_network.network.generates_answers
 
     @property
     def indexable(self) -> bool:
-        """Whether vectors alone give the score; else `score` does, pair by pair."""
+        """Whether vectors alone give the score; otherwise `score` does, pair by pair."""
         return self._trained_network is None or self._trained_network.network.indexable
 
     def score(self, query: Text, documents: Sequence[Text]) -> NDArray[np.float32]:
-        """The network's score of each document for the query, (n,)."""
-        known = self._require_trained()
-        texts = known.features.encode([query, *documents])
-        vectors = encode_rows(known.network, texts, _mark_answers([query, *documents]))
-        scores = score_pairs(known.network, vectors, np.zeros(1, np.int64), np.arange(1, len(documents) + 1))
+        """Return the network's score of each document for the query, (n,)."""
+        trained = self._require_trained()
+        rows = trained.features.encode([query, *documents])
+        vectors = encode_rows(trained.network, rows, _mark_answers([query, *documents]))
+        scores = score_pairs(trained.network, vectors, np.zeros(1, np.int64), np.arange(1, len(documents) + 1))
         return np.asarray(scores[0], np.float32)
 
     @property
     def fingerprint(self) -> str:
-        """Of everything that decides about vectors: an index refuses those of another one."""
+        """See Encoder.fingerprint."""
         return self._require_trained().fingerprint
 
-    def encode(self, texts: Sequence[Text], role: Literal["query", "document"]) -> Vectors:
-        """The vectors of n texts: one row each, in every part. A text without a known word gets zeros."""
-        known = self._require_trained()
-        return encode_rows(known.network, known.features.encode(texts), _mark_answers(texts))
+    def encode(self, texts: Sequence[Text], role: Role) -> Vectors:
+        """Return the vectors of n texts: n rows in every part. A text without a known word gets zeros."""
+        trained = self._require_trained()
+        return encode_rows(trained.network, trained.features.encode(texts), _mark_answers(texts))
 
     def trace(self, texts: Sequence[Text]) -> Sequence[TracedText] | None:
-        """What of each text makes its vectors; None where the network cannot tell."""
-        known = self._require_trained()
-        spans = getattr(known.features, "spans", None)
-        found = trace_rows(known.network, known.features.encode(texts)) if spans else None
-        if spans is None or found is None:
+        """Return what each text's words contribute to its vectors; None where the network cannot tell."""
+        trained = self._require_trained()
+        spans = getattr(trained.features, "spans", None)
+        traces = trace_rows(trained.network, trained.features.encode(texts)) if spans else None
+        if spans is None or traces is None:
             return None
-        weights = known.network.part_weights().tolist()
-        read = [spans(text) for text in texts]
+        weights = trained.network.part_weights().tolist()
         return [
-            TracedText(plain, words, _collect_contributions(found, weights, n)) for n, (plain, words) in enumerate(read)
+            TracedText(plain, words, _collect_contributions(traces, weights, n))
+            for n, (plain, words) in enumerate(map(spans, texts))
         ]
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """See Encoder.values: of an untrained one its recipe's."""
+        """See Encoder.values; those of an untrained encoder are its recipe's."""
         if self._trained_network is not None:
             return self.settings.model_dump()
         rows = (
@@ -158,13 +153,13 @@ class NeuralEncoder:
 
     @property
     def trained_until(self) -> str | None:
-        """The date of the latest text or link that it may have learned from."""
+        """The date of the newest text or link in the training data; None if untrained."""
         return self._trained_network.trained_until if self._trained_network else None
 
     def fit(self, view: View) -> Self:
-        """Learns from the view's pairs, in the archive's `models/` under a name that the recipe decides.
+        """Train on the view's pairs, as a model of the archive under a name that the recipe and the view decide.
 
-        What is trained already, as it is. Dev queries are cut off from the pairs by cluster.
+        A trained encoder returns itself. Dev queries are held out from the pairs by cluster.
         """
         if self._trained_network is not None:
             return self
@@ -192,7 +187,7 @@ def _mark_answers(texts: Sequence[Text]) -> NDArray[np.bool_]:
 def _collect_contributions(
     traces: Sequence[TokenTrace], weights: Sequence[float], n: int
 ) -> tuple[VectorContributions, ...]:
-    """What makes the vectors of the text of number n, part by part."""
+    """Return the contributions to each part of the vectors of text n."""
     return tuple(
         VectorContributions(t.columns[n].numpy(), t.values[n].numpy(), t.tokens[n].numpy(), t.context_size, weight)
         for t, weight in zip(traces, weights, strict=True)

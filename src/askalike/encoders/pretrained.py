@@ -1,4 +1,4 @@
-"""Any sentence-transformers model of this machine, by folder or installed package (extra `pretrained`), offline."""
+"""Any sentence-transformers model on this machine, a folder or an installed package (extra `pretrained`), offline."""
 
 import hashlib
 import json
@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import config
-from askalike.encoders import MODEL_FILE
-from askalike.encoders._encoder import Role
-from askalike.encoders._memory import VectorCache
+from askalike.encoders import MODEL_FILE, Role, VectorCache
 from askalike.errors import SettingsError
 from askalike.packages import find_model
 from askalike.store.view import View
@@ -23,11 +21,11 @@ from askalike.text.clean import plain_text
 from askalike.types import Answer, Question, VectorPart, Vectors
 
 MODEL_FOLDER = "pretrained"
-"""Where a fine-tuned model lies in its folder of `models/`."""
+"""The subfolder of a fine-tuned model in its folder of `models/`."""
 
 
 class PretrainedEncoderSettings(config.Settings):
-    """Which model, and how it is used."""
+    """Which model is used, and how."""
 
     model: str = Field("", description="the model's folder, or an installed package that carries one")
     query_prompt: str = Field("", description="what stands before each query, for models that want it")
@@ -48,9 +46,9 @@ class PretrainedEncoder:
         self.settings = settings
         self.folder = find_model(settings.model, "model")
         self.trained_until: str | None = None
-        """The date of the latest text or link that a fine-tuned one may have learned from."""
+        """The date of the newest text or link that a fine-tuned model was trained on; else None."""
         self.cache: VectorCache | None = None
-        """Where what was encoded is kept for the next time; nowhere unless it is set."""
+        """The cache of vectors; without one, every text is encoded each time."""
         self._model: Any = None
         self.fingerprint = hashlib.sha256(
             json.dumps([*_describe_files(self.folder), *_describe_usage(settings)]).encode()
@@ -58,22 +56,22 @@ class PretrainedEncoder:
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
-        """The model that `model` names. Raises SettingsError where it is not on this machine."""
+        """Return the encoder with the model that `model` names. Raises SettingsError if it is not on this machine."""
         return cls(config.validate_settings(PretrainedEncoderSettings, values, "pretrained"))
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
-        """A fine-tuned model that lies in a folder of `models/`, in its subfolder `pretrained`."""
-        made = cls.from_settings({**values, "model": str(folder / MODEL_FOLDER)})
-        described = tomllib.loads((folder / MODEL_FILE).read_text(encoding="utf-8"))
-        made.trained_until = described.get("trained", {}).get("knows_until")
-        return made
+        """Open a fine-tuned model in the subfolder `pretrained` of a folder of `models/`."""
+        encoder = cls.from_settings({**values, "model": str(folder / MODEL_FOLDER)})
+        model = tomllib.loads((folder / MODEL_FILE).read_text(encoding="utf-8"))
+        encoder.trained_until = model.get("trained", {}).get("knows_until")
+        return encoder
 
     @staticmethod
     def save_model(
         folder: Path, recipe: Any, features: Any, tensors: Mapping[str, NDArray[Any]]
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Writes a fine-tuned network as sentence-transformers reads it; see Neural.keep."""
+        """Write a fine-tuned network as sentence-transformers reads it; see NeuralEncoder.save_model."""
         import torch
 
         from askalike import registry
@@ -89,27 +87,27 @@ class PretrainedEncoder:
         return self.settings.model_dump()
 
     def fit(self, view: View) -> Self:
-        """Nothing is learned: returns itself."""
+        """Return itself: there is nothing to learn."""
         return self
 
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
-        """The model's vectors of title and body; zeros for a text without a word."""
-        plain = [self.text(t) for t in texts]
+        """Return the model's vectors of title and body; zeros for a text without a word."""
+        plain = [self.text(text) for text in texts]
         prompt = self.settings.query_prompt if role == "query" else self.settings.document_prompt
-        asked = [prompt + t for t in plain]
-        values = self.cache.get_or_encode(asked, self._encode_texts) if self.cache else self._encode_texts(asked)
-        values[[not t for t in plain]] = 0
+        prompted = [prompt + text for text in plain]
+        values = self.cache.get_or_encode(prompted, self._encode_texts) if self.cache else self._encode_texts(prompted)
+        values[[not text for text in plain]] = 0
         return Vectors((VectorPart(values, "cosine"),))
 
     def _encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(texts, dim). The model puts texts of about one length into a batch."""
-        found = self.model.encode(
+        """Return vectors (texts, dim). The model batches texts of similar length."""
+        vectors = self.model.encode(
             list(texts), batch_size=self.settings.batch, show_progress_bar=False, convert_to_tensor=True
         )
-        return np.asarray(found.float().cpu(), np.float32).reshape(len(texts), -1)
+        return np.asarray(vectors.float().cpu(), np.float32).reshape(len(texts), -1)
 
     def text(self, text: Question | Answer) -> str:
-        """What of a question or an answer is encoded: title and body, plain."""
+        """Return the plain text that is encoded: title and body."""
         body = plain_text(text.body, text.markup)
         return body if isinstance(text, Answer) else f"{plain_text(text.title, 'text')} {body}".strip()
 
@@ -129,7 +127,7 @@ class PretrainedEncoder:
 
 
 def _describe_files(folder: Path) -> list[Any]:
-    """What tells a model's files from another's: names and sizes of all, contents of the small ones."""
+    """Return what identifies a model's files: names, sizes and digests."""
     files = sorted(p for p in folder.rglob("*") if p.is_file())
     return [
         [str(p.relative_to(folder)), os.path.getsize(p), _compute_digest(p)]
@@ -139,7 +137,7 @@ def _describe_files(folder: Path) -> list[Any]:
 
 
 def _compute_digest(path: Path) -> str:
-    """Of the file, or of its last mebibyte."""
+    """Return the digest of a file's last mebibyte."""
     with open(path, "rb") as file:
         file.seek(max(0, os.path.getsize(path) - (1 << 20)))
         return hashlib.sha256(file.read()).hexdigest()

@@ -1,7 +1,7 @@
 """A weighted sum of learned vectors of subwords, words and pairs of words: fast, and served with numpy alone.
 
 Without training it is the mean of packaged subword vectors (extra `vectors`: the wheel of WordLlama, MIT, whose two
-files are read as they are). A trained one lies in `models/<name>/`:
+files are read as they are). A trained one is in `models/<name>/`:
 
     model.toml            encoder = "static", and the table [static] with the settings below
     static.safetensors    vectors (rows, dim) float16 or float32; weights (rows) float32: what each row counts
@@ -14,7 +14,6 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
-import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import config
-from askalike.encoders._encoder import Role
+from askalike.encoders import MODEL_FILE, Role
 from askalike.errors import InputError, SettingsError
 from askalike.store.view import View
 from askalike.text.bpe import Bpe
@@ -35,16 +34,17 @@ from askalike.text.pieces import sum_weighted_rows
 from askalike.types import RESERVED, Answer, Question, VectorPart, Vectors
 
 WEIGHTS_FILE = "static.safetensors"
-DEFAULT_MIN_SCORE = 0.35  # cosine of packaged vectors: on small desks, questions about something else stay below it
+DEFAULT_MIN_SCORE = 0.35
+"""The cosine of packaged vectors below which questions are off topic, as measured on small archives."""
 
 
 class StaticEncoderSettings(PieceSettings):
-    """What becomes of a text before it is looked up, and how many rows there are of each kind."""
+    """How a text is cleaned before lookup, and how many rows there are of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordVector:
-    """A word of a text, where it stands, and the sum of its rows."""
+    """The position of a word in a text, and the weighted sum of its rows."""
 
     start: int
     end: int
@@ -52,7 +52,7 @@ class WordVector:
 
 
 class StaticEncoder:
-    """The static encoder. vectors: (rows, dim). weights: (rows)."""
+    """Adds up weighted rows. vectors: (rows, dim). weights: (rows,)."""
 
     def __init__(
         self,
@@ -69,11 +69,11 @@ class StaticEncoder:
             raise InputError(f"static: {rows} rows expected, found {len(vectors)} vectors, {len(weights)} weights")
         self.settings = settings
         self.trained_until: str | None = None
-        """The date of the latest text or link that it may have learned from."""
+        """The date of the newest text or link in the training data; None if untrained."""
         self.min_score = min_score
-        """The score below which texts are taken to be about something else; None where nobody has looked."""
+        """The score below which texts are off topic; None where it was not measured."""
         self.values = values or {}
-        """See Encoder.values; a trained one's are fixed."""
+        """See Encoder.values; a trained encoder has none."""
         self.pieces = PieceFeatures(settings, bpe)
         self.vectors = np.ascontiguousarray(vectors, np.float32)
         self.weights = np.ascontiguousarray(weights, np.float32)
@@ -82,7 +82,7 @@ class StaticEncoder:
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
-        """The mean of packaged subword vectors. Raises SettingsError where the extra `vectors` is not installed."""
+        """Return the mean of packaged vectors. Raises SettingsError where the extra `vectors` is not installed."""
         text = config.validate_settings(LookupSettings, values, "static")
         weights, tokenizer = find_packaged_vectors()
         vectors = _load_tensors(weights)["embedding.weight"]
@@ -95,29 +95,29 @@ class StaticEncoder:
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
-        """The trained encoder in a folder. Its settings are fixed: `values` must be empty."""
-        described = tomllib.loads((folder / "model.toml").read_text(encoding="utf-8"))
+        """Open the trained encoder in a folder. Its settings are fixed: `values` must be empty. Raises InputError."""
+        model = tomllib.loads((folder / MODEL_FILE).read_text(encoding="utf-8"))
         if values:
             raise SettingsError(f"{folder.name}: {', '.join(values)}: a trained model's own settings are fixed")
         settings = config.validate_settings(
-            StaticEncoderSettings, described.get("static", {}), f"{folder / 'model.toml'}: static"
+            StaticEncoderSettings, model.get("static", {}), f"{folder / MODEL_FILE}: static"
         )
         tensors = _load_tensors(folder / WEIGHTS_FILE)
         bpe = Bpe.from_file(folder / TOKENIZER_FILE) if settings.subwords else None
         with open(folder / WEIGHTS_FILE, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         try:
-            made = cls(settings, tensors["vectors"], tensors["weights"], bpe, digest)
+            encoder = cls(settings, tensors["vectors"], tensors["weights"], bpe, digest)
         except KeyError as missing:
             raise InputError(f"{folder / WEIGHTS_FILE}: no tensor {missing}; expected vectors and weights") from None
-        made.trained_until = described.get("trained", {}).get("knows_until")
-        return made
+        encoder.trained_until = model.get("trained", {}).get("knows_until")
+        return encoder
 
     @staticmethod
     def save_model(
         folder: Path, recipe: Any, features: PieceFeatures, tensors: Mapping[str, NDArray[Any]]
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Writes a trained network's numbers as `opened` reads them; returns the table [static] of model.toml."""
+        """Write a trained network's parameters as `open` reads them; return the table [static] of model.toml."""
         from safetensors.numpy import save_file
 
         vectors = tensors["pieces.weight"][RESERVED:].astype(np.float16)
@@ -126,44 +126,33 @@ class StaticEncoder:
         return {"static": recipe.features.model_dump()}
 
     def fit(self, view: View) -> Self:
-        """Nothing is learned here: returns itself."""
+        """Return itself: there is nothing to learn."""
         return self
 
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
-        """The weighted sum of each text's rows; queries and documents alike."""
+        """Return the weighted sum of each text's rows, the same for both roles."""
         rows, offsets = self.pieces.lookup([self.text(t) for t in texts])
         return Vectors((VectorPart(sum_weighted_rows(rows, offsets, self.vectors, self.weights), "cosine"),))
 
     def text(self, text: Question | Answer) -> str:
-        """What of a question or an answer is looked up: the beginning of title and body, plain; "" without a word."""
+        """Return the plain text that is looked up: the beginning of title and body; "" without a word."""
         return self.pieces.extract_text(text)
 
     def words(self, text: str) -> list[WordVector]:
-        """The words of a plain text with what each adds, those of no weight left out; their sum is the text's vector.
+        """Return the words of a plain text with what each adds to the text's vector, which is the sum of these.
 
-        A pair of words counts for its second one.
+        A pair of words counts for its second word.
         """
         pieces = text.split()
         pairs = [f"{before} {piece}".strip() for before, piece in zip(["", *pieces], pieces, strict=False)]
         rows, offsets = self.pieces.lookup([*pairs, "", *pieces[:-1]])
         sums = sum_weighted_rows(rows, offsets, self.vectors, self.weights)
-        found, at = [], 0
+        words, end = [], 0
         for piece, both, before in zip(pieces, sums, sums[len(pieces) :], strict=False):
-            start = text.index(piece, at)
-            at = start + len(piece)
-            found.append(WordVector(start, at, both - before))
-        return found
-
-
-def save(
-    folder: Path, settings: StaticEncoderSettings, vectors: NDArray[Any], weights: NDArray[Any], tokenizer: Path
-) -> None:
-    """Writes a trained encoder's weights and tokenizer; model.toml, with the settings as [static], is the trainer's."""
-    from safetensors.numpy import save_file
-
-    save_file({"vectors": vectors, "weights": weights.astype(np.float32)}, folder / WEIGHTS_FILE)
-    if settings.subwords:
-        shutil.copyfile(tokenizer, folder / TOKENIZER_FILE)
+            start = text.index(piece, end)
+            end = start + len(piece)
+            words.append(WordVector(start, end, both - before))
+        return words
 
 
 def _load_tensors(path: Path) -> dict[str, NDArray[Any]]:

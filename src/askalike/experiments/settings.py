@@ -17,7 +17,7 @@ from pydantic import (
 
 from askalike import rankers
 from askalike.config import Settings
-from askalike.encoders._recipe import list_trainable
+from askalike.encoders.recipes import list_trainable
 from askalike.errors import SettingsError
 from askalike.evaluation import rules
 from askalike.evaluation.measures import canonical_name

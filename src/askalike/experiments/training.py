@@ -9,8 +9,8 @@ from typing import Any
 
 from askalike import encoders, rankers
 from askalike.encoders import MODEL_FILE
-from askalike.encoders._corpus import CorpusEncoder
-from askalike.encoders._recipe import CORPUS_ENCODERS, Recipe
+from askalike.encoders.learning.corpus import CorpusEncoder
+from askalike.encoders.recipes import CORPUS_ENCODERS, Recipe
 from askalike.errors import ArchiveError, InputError
 from askalike.labels.splits import load_split
 from askalike.rankers import MODELS_FOLDER
@@ -76,7 +76,7 @@ def train(
     if isinstance(recipe, CorpusEncoder):
         recipe.train(view, folder, log)
         return folder
-    from askalike.encoders._learning import train_recipe
+    from askalike.encoders.learning.training_run import train_recipe
 
     def mine(queries: Mapping[str, Question], settings: NegativesSettings) -> Run:
         searcher = rankers.open_current(rankers.create(settings.ranker, {}, archive.path).fit(view), view)

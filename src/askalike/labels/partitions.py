@@ -164,8 +164,8 @@ def _check_name(archive: Archive, name: str) -> str:
 
 
 def _refuse_cycle(archive: Archive, name: str, source_split: str) -> None:
-    known = partition_parts(archive)
-    while part := known.get(source_split):
+    parts = partition_parts(archive)
+    while part := parts.get(source_split):
         if part.partition == name:
             raise SettingsError(
                 f"--name {name!r}: {source_split} is a part of it and cannot be cut into it; choose another name"

@@ -76,8 +76,8 @@ def splits_to_hold_out(archive: Archive, name: str) -> list[str]:
     if part is None:
         return [name]
     siblings = [f"{part.partition}/{other}" for other in ("dev", "test")] if part.name in SPLIT_ORDER else [name]
-    known = partition_parts(archive)
-    return [split for split in siblings if split in known] + [
+    parts = partition_parts(archive)
+    return [split for split in siblings if split in parts] + [
         s for s in splits_to_hold_out(archive, part.source_split) if s != part.source_split
     ]
 

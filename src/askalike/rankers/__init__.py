@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from askalike import registry
-from askalike.encoders._recipe import CORPUS_ENCODERS, list_recipes, list_trainable
+from askalike.encoders.recipes import CORPUS_ENCODERS, list_recipes, list_trainable
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers._ranker import Ranker, Tunable
 from askalike.rankers._searcher import ResolvedQuery, Searcher, SearchSession, resolve_queries

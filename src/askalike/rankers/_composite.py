@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from askalike import rankers
 from askalike.config import Settings, validate_settings
-from askalike.encoders._recipe import list_recipes
+from askalike.encoders.recipes import list_recipes
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import ResolvedQuery, Searcher

@@ -15,8 +15,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from askalike.encoders import Encoder
-from askalike.encoders._traced import TracedText, VectorContributions
+from askalike.encoders import Encoder, TracedText, VectorContributions
 from askalike.text.clean import plain_text
 from askalike.types import Answer, Contribution, Explanation, Question, Span, VectorPart, Vectors
 

@@ -104,8 +104,8 @@ def _parse_grade(label: str) -> int | None:
     """Return a label as a grade; None where it is empty. Raises ValueError."""
     if not label:
         return None
-    known = GRADES.get(label.lower())
+    grade = GRADES.get(label.lower())
     try:
-        return int(label) if known is None else known
+        return int(label) if grade is None else grade
     except ValueError:
         raise ValueError(f"label {label!r}: expected a whole number, true or false") from None

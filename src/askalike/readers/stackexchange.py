@@ -37,12 +37,12 @@ class StackexchangeReader(Settings):
         files = [file for path in paths for file in _find_files(path)]
         site = _infer_site(paths)
         source.facts |= {"name": site, "license": "CC BY-SA"}
-        known = SITE_PATTERN.fullmatch(site) is not None
-        if known:
+        is_known_site = SITE_PATTERN.fullmatch(site) is not None
+        if is_known_site:
             prefix = site.partition(".")[0]
             source.facts["language"] = prefix if prefix in LANGUAGES else "en"
         source.expect(files)
-        rows = _RowParser(source, f"https://{site}" if known else None)
+        rows = _RowParser(source, f"https://{site}" if is_known_site else None)
         has_posts = False
         for file in files:
             for name, chunks in _open_tables(source, file):

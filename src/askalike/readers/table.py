@@ -86,12 +86,12 @@ class TableReader(Settings):
         title = to_text(cells.get("question"))
         if not title:
             raise KeyError("question")
-        body, given = to_text(cells.get("body")), to_text(cells.get("id"))
+        body, file_id = to_text(cells.get("body")), to_text(cells.get("id"))
         source.ids_are_given = "id" in cells
-        id = self._choose_id(given, derive_id(title, body), first_texts, source)
+        id = self._choose_id(file_id, derive_id(title, body), first_texts, source)
         texts = _split_answers(cells.get("answer"))
         answers = [
-            Answer(f"{id}_{n if given else derive_id(text)}", id, text, self.markup, len(texts) == 1)
+            Answer(f"{id}_{n if file_id else derive_id(text)}", id, text, self.markup, len(texts) == 1)
             for n, text in enumerate(texts, 1)
         ]
         question = Question(
@@ -109,15 +109,15 @@ class TableReader(Settings):
         )
         return [question, *answers, *(Link(id, target) for target in split_cell(cells.get("duplicate_of")))]
 
-    def _choose_id(self, given: str, derived: str, first_texts: FirstTextStore, source: SourceFiles) -> str:
-        """Return the given id, unless an earlier row with another text has it; `derived` is made from the text."""
-        if not given:
+    def _choose_id(self, file_id: str, derived: str, first_texts: FirstTextStore, source: SourceFiles) -> str:
+        """Return the id in the file, unless an earlier row with another text has it; `derived` is made from the text."""
+        if not file_id:
             return derived
         rejects = self.repeated_ids == "reject" or (self.repeated_ids is None and source.strict)
-        if rejects or first_texts.get_or_add(given, derived) == derived:
-            return given
+        if rejects or first_texts.get_or_add(file_id, derived) == derived:
+            return file_id
         source.note(REPEATED_ID_NOTE)
-        return f"{given}#{derived}"
+        return f"{file_id}#{derived}"
 
 
 def _split_answers(value: Any) -> list[str]:

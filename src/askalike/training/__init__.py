@@ -1,1 +1,1 @@
-"""How networks learn: losses, negatives, batches, the loop. Each imports torch where it needs it."""
+"""How networks are trained: examples, negatives, batches, losses and the loop."""

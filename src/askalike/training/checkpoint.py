@@ -1,7 +1,6 @@
-"""What training keeps on disk to go on where it was killed: tensors as safetensors, the rest as JSON in it."""
+"""Checkpoints, from which training resumes after a kill: tensors as safetensors, with the rest as JSON in them."""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from askalike.errors import InputError
+from askalike.files import replace_file
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
 BEST_WEIGHTS_FILE = "best.safetensors"
@@ -19,24 +19,26 @@ BEST_WEIGHTS_FILE = "best.safetensors"
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One epoch's record. `value` is the dev measure after it, a share of 1; `loss` the mean of all pairs."""
+    """The record of one epoch."""
 
     number: int
+    """Counted from 1."""
     loss: float
+    """The mean over all pairs."""
     value: float
+    """The dev measure after the epoch, from 0 to 1."""
     examples_per_second: float
     seconds: float
+    """The duration, dev measure included."""
 
 
 def save_weights(network: nn.Module, path: Path) -> None:
-    """Writes a network's parameters in one step: a reader finds the old file or the new one."""
-    _write_tensors(
-        {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}, {}, path
-    )
+    """Write a network's parameters in one step: a reader finds the old file or the new one."""
+    _write_tensors(network.state_dict(), {}, path)
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
-    """Puts a file's parameters into a network. Raises InputError where they are not that network's."""
+    """Load a file's parameters into a network. Raises InputError where they are not that network's."""
     try:
         network.load_state_dict(safetensors.torch.load_file(path))
     except (OSError, RuntimeError, safetensors.SafetensorError) as error:
@@ -45,33 +47,30 @@ def load_weights(network: nn.Module, path: Path) -> None:
 
 
 def save(directory: Path, network: nn.Module, optimizer: Optimizer, run_id: str, history: Sequence[Epoch]) -> None:
-    """Writes everything that the next epoch depends on. `run` names what is trained: settings and data."""
+    """Write everything that the next epoch depends on. run_id: a digest of the settings and the data."""
     tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
     for number, values in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{number}.{key}": value for key, value in values.items() if isinstance(value, Tensor)}
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    _write_tensors(
-        tensors, {"run": run_id, "history": json.dumps([asdict(e) for e in history])}, directory / CHECKPOINT_FILE
-    )
+    metadata = {"run": run_id, "history": json.dumps([asdict(epoch) for epoch in history])}
+    _write_tensors(tensors, metadata, directory / CHECKPOINT_FILE)
 
 
 def read_history(directory: Path, run_id: str) -> list[Epoch] | None:
-    """The epochs of this very run that are done; None where there is no checkpoint of it."""
+    """Return the finished epochs of a run; None where there is no checkpoint of it."""
     try:
         with safetensors.safe_open(directory / CHECKPOINT_FILE, "pt") as file:
-            found = file.metadata() or {}
+            metadata = file.metadata() or {}
     except (OSError, safetensors.SafetensorError):
         return None
-    if found.get("run") != run_id:
+    if metadata.get("run") != run_id:
         return None
-    return [Epoch(**row) for row in json.loads(found["history"])]
+    return [Epoch(**row) for row in json.loads(metadata["history"])]
 
 
 def restore(directory: Path, network: nn.Module, optimizer: Optimizer) -> None:
-    """Puts a checkpoint's tensors into the network and the optimizer."""
+    """Load a checkpoint's tensors into the network and the optimizer."""
     tensors = safetensors.torch.load_file(directory / CHECKPOINT_FILE)
-    own = network.state_dict()
-    network.load_state_dict({name: tensors[f"network.{name}"] for name in own})
+    network.load_state_dict({name: tensors[f"network.{name}"] for name in network.state_dict()})
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         kind, _, rest = name.partition(".")
@@ -82,6 +81,6 @@ def restore(directory: Path, network: nn.Module, optimizer: Optimizer) -> None:
 
 
 def _write_tensors(tensors: Mapping[str, Tensor], metadata: Mapping[str, str], path: Path) -> None:
-    partial = path.with_name(path.name + ".partial")
-    safetensors.torch.save_file(dict(tensors), partial, dict(metadata))
-    os.replace(partial, path)
+    with replace_file(path) as partial:
+        plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        safetensors.torch.save_file(plain, partial, dict(metadata))

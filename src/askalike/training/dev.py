@@ -1,4 +1,4 @@
-"""How good a network is while it learns: a measure on dev queries, by exact ranking."""
+"""The quality of a network during training: a measure on dev queries, by exact ranking."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from askalike.training.encoding import encode_rows, score_pairs
 from askalike.types import Qrels, Run, VectorPart, Vectors
 
 DEPTH = 100
-CHUNK = 256
+QUERIES_PER_BLOCK = 256
 
 
 @dataclass(frozen=True, slots=True)
 class DevSet:
-    """Queries, the documents they rank, and what is relevant. A query does not find
-    the document of its own id, unless that is relevant to it (a title, and its body).
+    """Queries, the documents they rank, and what is relevant.
 
-    `rows` holds the queries' texts, then the documents'.
+    A query does not find the document with its own id, unless that is relevant to it (the body of a title).
     """
 
     rows: FeatureRows
+    """The features of the queries, then those of the documents."""
     query_ids: Sequence[str]
     document_ids: Sequence[str]
     documents_are_answers: bool
@@ -32,7 +32,7 @@ class DevSet:
     candidates: Mapping[str, Sequence[str]] | None = None
 
     def evaluate(self, network: Network, measure: str) -> float:
-        """The measure's mean over the dev queries."""
+        """Return the measure's mean over the dev queries, from 0 to 1."""
         n = len(self.query_ids)
         vectors = encode_rows(
             network, self.rows, (np.arange(n + len(self.document_ids)) >= n) & self.documents_are_answers
@@ -41,14 +41,14 @@ class DevSet:
         return evaluate(run, self.qrels, [measure]).means[measure]
 
     def _rank_pairwise(self, network: Network, vectors: Vectors) -> Run:
-        """The candidates alone; where there are none, what is relevant and the first of the others."""
-        places = {id: place for place, id in enumerate(self.document_ids)}
+        """Rank candidates only; without any, the relevant documents and the first of the others."""
+        index_by_id = {id: n for n, id in enumerate(self.document_ids)}
         columns = {}
         for number, query in enumerate(self.query_ids):
-            pool = self._select_candidates(query, places)
+            pool = self._select_candidates(query, index_by_id)
             if pool is None:
-                near = dict.fromkeys([*self.qrels.get(query, ()), *self.document_ids[:DEPTH]])
-                pool = np.array([places[id] for id in near if id in places and id != query], np.int64)
+                ids = dict.fromkeys([*self.qrels.get(query, ()), *self.document_ids[:DEPTH]])
+                pool = np.array([index_by_id[id] for id in ids if id in index_by_id and id != query], np.int64)
             row = np.full(len(self.document_ids), -np.inf, np.float32)
             row[pool] = score_pairs(network, vectors, np.array([number]), pool + len(self.query_ids))[0]
             columns[query] = self._take_best(row, pool)
@@ -56,15 +56,15 @@ class DevSet:
 
     def _rank_by_vectors(self, vectors: Vectors) -> Run:
         n = len(self.query_ids)
-        places = {id: place for place, id in enumerate(self.document_ids)}
+        index_by_id = {id: n for n, id in enumerate(self.document_ids)}
         columns = {}
         queries, documents = slice_vectors(vectors, 0, n), slice_vectors(vectors, n, len(vectors))
-        for start in range(0, n, CHUNK):
-            block = compute_scores(slice_vectors(queries, start, start + CHUNK), documents)
-            for query, row in zip(self.query_ids[start : start + CHUNK], block, strict=True):
-                if not self.documents_are_answers and query in places and not self.qrels.get(query, {}).get(query):
-                    row[places[query]] = -np.inf
-                columns[query] = self._take_best(row, self._select_candidates(query, places))
+        for start in range(0, n, QUERIES_PER_BLOCK):
+            block = compute_scores(slice_vectors(queries, start, start + QUERIES_PER_BLOCK), documents)
+            for query, row in zip(self.query_ids[start : start + QUERIES_PER_BLOCK], block, strict=True):
+                if not self.documents_are_answers and query in index_by_id and not self.qrels.get(query, {}).get(query):
+                    row[index_by_id[query]] = -np.inf
+                columns[query] = self._take_best(row, self._select_candidates(query, index_by_id))
         return Run(columns)
 
     def _select_candidates(self, query: str, index_by_id: Mapping[str, int]) -> NDArray[np.int64] | None:
@@ -80,16 +80,16 @@ class DevSet:
             pool = np.sort(np.argpartition(-row, depth - 1)[:depth])
         order = pool[np.argsort(-row[pool], kind="stable")]
         order = order[np.isfinite(row[order])]
-        return [self.document_ids[place] for place in order], row[order].astype(np.float64)
+        return [self.document_ids[n] for n in order], row[order].astype(np.float64)
 
 
 def slice_vectors(vectors: Vectors, start: int, end: int) -> Vectors:
-    """Some of the texts' vectors."""
+    """Return the vectors of the texts from `start` to before `end`."""
     return Vectors(tuple(VectorPart(part.values[start:end], part.metric, part.weight) for part in vectors.parts))
 
 
 def compute_scores(left: Vectors, right: Vectors) -> NDArray[np.float32]:
-    """The score of each text with each, (n, m): the weighted sum over the parts."""
+    """Return the score of each text with each, (n, m): the weighted sum over the parts."""
     parts = zip(left.parts, right.parts, strict=True)
     total: NDArray[np.float32] = sum(np.float32(x.weight) * _score_part(x, y) for x, y in parts)  # type: ignore[assignment]
     return total

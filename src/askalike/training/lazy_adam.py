@@ -1,4 +1,4 @@
-"""Adam that moves only what a batch has touched: rows of a vocabulary wait, moments and all, until they occur again."""
+"""Adam that updates only the rows of a vocabulary that a batch contains; the others keep their moments."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,9 +9,9 @@ from torch.optim import Optimizer
 
 
 class LazyAdam(Optimizer):
-    """Adam (Kingma and Ba 2015); of a parameter with a sparse gradient it moves the rows that the gradient has.
+    """Adam (Kingma and Ba 2015) that, for a sparse gradient, updates only the rows in the gradient.
 
-    Many times as fast as Adam where a vocabulary is large and a batch is not.
+    It is many times as fast as Adam where a vocabulary is large and a batch is not.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class LazyAdam(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step; returns what `closure` says, if there is one."""
+        """Take one step; return the loss of `closure`, None without one."""
         loss = closure() if closure else None
         for group in self.param_groups:
             for parameter in group["params"]:

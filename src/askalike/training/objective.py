@@ -1,60 +1,63 @@
-"""One step's loss: encode a batch's texts, score its pairs and their negatives, apply the loss."""
+"""The loss of one step: encode a batch's texts, score its pairs and their negatives, apply the loss."""
 
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from askalike.nn import Batch, Network, PartVectors
 from askalike.training.examples import Examples, Indices
-from askalike.training.losses._loss import Loss, Scores
+from askalike.training.loss import Loss, Scores
 from askalike.training.settings import NegativesSettings, TeacherSettings
-from askalike.training.teaching import DistillationLoss
 
 
 class TrainingBatch(NamedTuple):
-    """A batch of n pairs. `texts` holds each distinct text once; the numbers below are its rows.
-
-    query, positive, clusters (n,); negatives (n, m), its mask True where there is one; targets (n, dim), a teacher's
-    vectors of the queries, where there is one.
-    """
+    """A batch of n pairs."""
 
     texts: Batch
+    """The features of the batch's distinct texts."""
     query: Tensor
+    """(n,), the row of each query among the texts."""
     positive: Tensor
+    """(n,), the row of each positive."""
     clusters: Tensor
+    """(n,), the cluster of each pair."""
     negatives: Tensor
+    """(n, m), the rows of the negatives."""
     mask: Tensor
+    """(n, m), True where there is a negative."""
     targets: Tensor | None = None
+    """(n, dim), a teacher's vectors of the queries; None without a teacher."""
 
 
 def make_training_batch(examples: Examples, pairs: Indices, device: torch.device | str = "cpu") -> TrainingBatch:
-    """The step of these pairs."""
+    """Return the batch of these pairs on a device."""
     query, positive, negatives = examples.query[pairs], examples.positive[pairs], examples.negatives[pairs]
     mask = negatives >= 0
     needed = np.concatenate((query, positive, negatives[mask]))
-    texts, places = np.unique(needed, return_inverse=True)
-    filled = np.zeros(negatives.shape, np.int64)
-    filled[mask] = places[2 * len(pairs) :]
+    texts, rows = np.unique(needed, return_inverse=True)
+    negative_rows = np.zeros(negatives.shape, np.int64)
+    negative_rows[mask] = rows[2 * len(pairs) :]
     arrays = {**examples.rows.batch(texts), "document": examples.is_answer[texts]}
 
-    def there(array: np.ndarray) -> Tensor:
+    def to_device(array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
 
     return TrainingBatch(
-        {name: there(array) for name, array in arrays.items()},
-        there(places[: len(pairs)]),
-        there(places[len(pairs) : 2 * len(pairs)]),
-        there(examples.clusters[pairs]),
-        there(filled),
-        there(mask),
-        None if examples.targets is None else there(examples.targets[query]),
+        {name: to_device(array) for name, array in arrays.items()},
+        to_device(rows[: len(pairs)]),
+        to_device(rows[len(pairs) : 2 * len(pairs)]),
+        to_device(examples.clusters[pairs]),
+        to_device(negative_rows),
+        to_device(mask),
+        None if examples.targets is None else to_device(examples.targets[query]),
     )
 
 
 class Objective(nn.Module):
-    """A network with its loss: a step in, the loss of each pair out. All of it is one module for several devices."""
+    """A network with its loss, as one module, so that several devices can train it."""
 
     def __init__(
         self, network: Network, loss: Loss, negatives: NegativesSettings, teacher: TeacherSettings | None = None
@@ -66,7 +69,7 @@ class Objective(nn.Module):
         self.distillation_loss = DistillationLoss(teacher or TeacherSettings())
 
     def forward(self, batch: TrainingBatch) -> Tensor:
-        """The loss of each pair, (n,)."""
+        """Return the loss of each pair, (n,)."""
         if batch.targets is not None:
             vectors = _select_rows(self.network(batch.texts), batch.query)
             return self.distillation_loss(self.network, vectors, batch.targets)  # type: ignore[no-any-return]
@@ -74,24 +77,23 @@ class Objective(nn.Module):
             batch = self._keep_hardest_negatives(batch)
         vectors = self.network(batch.texts)
         loss: Tensor = self.loss(self._compute_scores(batch, vectors))
-        beside = self.network.auxiliary_loss(batch.texts, vectors, batch.query, batch.positive)
-        return loss if beside is None else loss + beside
+        auxiliary_loss = self.network.auxiliary_loss(batch.texts, vectors, batch.query, batch.positive)
+        return loss if auxiliary_loss is None else loss + auxiliary_loss
 
     @torch.no_grad()
     def _keep_hardest_negatives(self, batch: TrainingBatch) -> TrainingBatch:
-        """The step with one negative a pair, the one that scores highest; only what is left is encoded once more.
+        """Return the batch with only the highest-scoring negative of each pair, so that fewer texts need a gradient.
 
-        The gradient of a maximum is that of the largest alone: learning from all of them would change nothing.
+        The gradient of a maximum is that of the largest term alone: with all negatives it would be the same.
         """
         vectors = self.network(batch.texts)
-        against = [self._score_negatives(vectors, side, batch.negatives) for side in self._select_sides(batch)]
-        highest = torch.stack(against).amax(0).masked_fill(~batch.mask, -torch.inf)
-        best = highest.argmax(1, keepdim=True)
-        kept = torch.cat((batch.query, batch.positive, batch.negatives.gather(1, best)[:, 0]))
-        rows, places = torch.unique(kept, return_inverse=True)
-        query, positive, negative = places.chunk(3)
-        texts = {name: array[rows] for name, array in batch.texts.items()}
-        return TrainingBatch(texts, query, positive, batch.clusters, negative[:, None], batch.mask.gather(1, best))
+        scores = [self._score_negatives(vectors, side, batch.negatives) for side in self._select_sides(batch)]
+        hardest = torch.stack(scores).amax(0).masked_fill(~batch.mask, -torch.inf).argmax(1, keepdim=True)
+        needed = torch.cat((batch.query, batch.positive, batch.negatives.gather(1, hardest)[:, 0]))
+        old_rows, new_rows = torch.unique(needed, return_inverse=True)
+        query, positive, negative = new_rows.chunk(3)
+        texts = {name: array[old_rows] for name, array in batch.texts.items()}
+        return TrainingBatch(texts, query, positive, batch.clusters, negative[:, None], batch.mask.gather(1, hardest))
 
     def _compute_scores(self, batch: TrainingBatch, vectors: PartVectors) -> Scores:
         query, positive = _select_rows(vectors, batch.query), _select_rows(vectors, batch.positive)
@@ -99,9 +101,9 @@ class Objective(nn.Module):
         if self.negatives.in_batch:
             forward.append(self.network.score_matrix(query, positive))
             backward.append(forward[0].T)
-            others = batch.clusters[:, None] != batch.clusters
-            masks[0].append(others)
-            masks[1].append(others)
+            in_other_cluster = batch.clusters[:, None] != batch.clusters
+            masks[0].append(in_other_cluster)
+            masks[1].append(in_other_cluster)
         if batch.negatives.shape[1]:
             blocks = zip((forward, backward), masks, self._select_sides(batch), strict=False)
             for block, mask, side in blocks:
@@ -114,8 +116,36 @@ class Objective(nn.Module):
         return (batch.query, batch.positive) if self.negatives.sides == "both" else (batch.query,)
 
     def _score_negatives(self, vectors: PartVectors, side: Tensor, negatives: Tensor) -> Tensor:
-        """Scores (n, m) of one side of each pair with its negatives."""
+        """Return the scores of one side of each pair with its negatives, (n, m). side: (n,), rows of texts."""
         return self.network.score_pairs(_select_rows(vectors, side[:, None]), _select_rows(vectors, negatives))
+
+
+class DistillationLoss(nn.Module):
+    """`cosine` · (1 − cos(vector, target)) + KL(teacher ‖ network) of the softmaxes over the batch's similarities.
+
+    The first term is left out where a text's vector has several parts.
+    """
+
+    def __init__(self, settings: TeacherSettings) -> None:
+        super().__init__()
+        self.settings = settings
+
+    def forward(self, network: Network, vectors: PartVectors, targets: Tensor) -> Tensor:
+        """Return the loss of each text, (n,). vectors: parts (n, dim). targets: (n, at most dim), the teacher's."""
+        loss = self._compute_divergence(network.score_matrix(vectors, vectors), functional.normalize(targets, dim=1))
+        if network.vector_dim and self.settings.cosine:
+            padded = functional.pad(targets, (0, vectors[0].shape[1] - targets.shape[1]))
+            loss = loss + self.settings.cosine * (1 - functional.cosine_similarity(vectors[0], padded, dim=1))
+        return loss
+
+    def _compute_divergence(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Return the divergence of the network's softmax over the other texts from the teacher's, (n,)."""
+        if len(scores) < 3:
+            return scores.new_zeros(len(scores))
+        others = ~torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+        teacher = _log_softmax(targets @ targets.T / self.settings.temperature, others)
+        student = _log_softmax(scores / self.settings.temperature, others)
+        return (teacher.exp() * (teacher - student)).sum(1)
 
 
 def _select_rows(vectors: PartVectors, rows: Tensor) -> PartVectors:
@@ -126,3 +156,8 @@ def _join_blocks(scores: Tensor, blocks: list[Tensor], masks: list[Tensor]) -> t
     if not blocks:
         return scores.new_zeros(len(scores), 0), torch.zeros(len(scores), 0, dtype=torch.bool, device=scores.device)
     return torch.cat(blocks, 1), torch.cat(masks, 1)
+
+
+def _log_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Return the logarithms of each row's softmax without the diagonal, (n, n − 1). mask: False on the diagonal."""
+    return functional.log_softmax(scores[mask].view(len(scores), -1), 1)

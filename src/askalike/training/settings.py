@@ -1,4 +1,4 @@
-"""Everything that decides how a network is trained."""
+"""The settings that decide how a network is trained."""
 
 from typing import Literal
 
@@ -8,9 +8,9 @@ from askalike.config import Settings
 
 
 class NegativesSettings(Settings):
-    """Which texts stand against a pair (q, p). Several kinds may be asked for at once; none is of the pair's cluster.
+    """The negatives of a pair (q, p). Several kinds may be combined; no negative is of the pair's cluster.
 
-    Drawn ones (random, mined, judged) are fixed before training.
+    Drawn negatives (random, mined, judged) are fixed before training.
     """
 
     random: int = Field(0, ge=0, description="so many random texts for each pair")
@@ -34,7 +34,7 @@ class NegativesSettings(Settings):
 
 
 class TeacherSettings(Settings):
-    """An encoder whose vectors are learned instead of pairs: of the archive's texts, and of unfinished ones."""
+    """An encoder whose vectors of the archive's texts, whole and unfinished, a network learns instead of pairs."""
 
     encoder: str = Field("", description="who teaches: pretrained, static, or a model of the archive; none: pairs do")
     model: str = Field("", description="which model the encoder pretrained is: a folder, or an installed package")
@@ -55,7 +55,7 @@ class TeacherSettings(Settings):
 
 
 class TrainingSettings(Settings):
-    """The loop. An epoch is one pass over all pairs."""
+    """The training loop. An epoch is one pass over all pairs."""
 
     epochs: int = Field(20, ge=1, description="at most so many")
     batch_size: int = Field(64, ge=1, description="pairs in a batch, of each device")

@@ -1,4 +1,4 @@
-"""The loop: epochs over pairs, a dev measure after each, the best one kept, and a checkpoint to go on from."""
+"""The training loop: epochs over pairs, a dev measure and a checkpoint after each, the best epoch's weights."""
 
 import copy
 import time
@@ -23,28 +23,37 @@ from askalike.training.checkpoint import BEST_WEIGHTS_FILE, Epoch
 from askalike.training.dev import DevSet
 from askalike.training.examples import Examples, Indices
 from askalike.training.lazy_adam import LazyAdam
-from askalike.training.losses._loss import Loss
+from askalike.training.loss import Loss
 from askalike.training.objective import Objective, make_training_batch
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
 MAX_PAIRS_NAMED = 3
-"""How many pairs of a failed batch are told."""
+"""How many pairs of a failed batch are named in the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingProgress:
-    """How training stands. `value` and `best` are the dev measure, a share of 1; `value` is None inside an epoch."""
+    """The state of training."""
 
     epoch: int
+    """The current epoch, counted from 1."""
     epochs: int
+    """The maximum number of epochs."""
     batch: int
+    """The number of finished batches of the epoch."""
     batches: int
+    """The number of the epoch's batches."""
     loss: float
+    """The mean loss of the epoch's pairs so far."""
     examples_per_second: float
     remaining_s: float
+    """The estimated time for all remaining epochs, in seconds."""
     measure: str
+    """The name of the dev measure."""
     value: float | None = None
+    """The dev measure after the epoch, from 0 to 1; None within an epoch."""
     best: float | None = None
+    """The greatest dev measure so far."""
 
 
 TrainingProgressCallback = Callable[[TrainingProgress], None]
@@ -52,7 +61,7 @@ TrainingProgressCallback = Callable[[TrainingProgress], None]
 
 @dataclass(frozen=True, slots=True)
 class TrainingJob:
-    """All that training needs. `directory` keeps its checkpoint; `run` names settings and data: only they resume."""
+    """Everything that training needs."""
 
     network: Network
     loss: Loss
@@ -61,16 +70,18 @@ class TrainingJob:
     examples: Examples
     dev: DevSet
     directory: Path
+    """Where the checkpoint is written."""
     run_id: str
+    """A digest of settings and data; only a checkpoint with the same one is resumed."""
     on_progress: TrainingProgressCallback | None = None
     teacher: TeacherSettings | None = None
 
 
 def train(job: TrainingJob) -> Sequence[Epoch]:
-    """Trains, or goes on where the same run was interrupted; `job.network` then has the best epoch's weights.
+    """Train a network, or resume an interrupted run; return the epochs. `job.network` gets the best epoch's weights.
 
-    The same job gives the same weights on one device of a kind, interrupted or not. Returns the epochs.
-    Raises TrainingError for too few pairs, a loss that is not a number, and for want of memory.
+    The same job gives the same weights on devices of one kind, interrupted or not.
+    Raises TrainingError for too few pairs, no dev query, a loss that is not finite, and too little memory.
     """
     _check_job(job)
     job.directory.mkdir(parents=True, exist_ok=True)
@@ -87,15 +98,15 @@ def train(job: TrainingJob) -> Sequence[Epoch]:
 
 
 def find_best_epoch(epochs: Sequence[Epoch]) -> Epoch:
-    """The epoch with the greatest dev value; the first of several."""
+    """Return the epoch with the greatest dev measure, the first of several."""
     return max(epochs, key=lambda epoch: (epoch.value, -epoch.number))
 
 
 def _check_job(job: TrainingJob) -> None:
-    there, needed = len(job.examples), job.settings.least_pairs
-    if there < needed:
+    count, needed = len(job.examples), job.settings.least_pairs
+    if count < needed:
         raise TrainingError(
-            f"{there} training pairs are too few, {needed} are needed; use more signals, or set training.least_pairs"
+            f"{count} training pairs are too few, {needed} are needed; use more signals, or set training.least_pairs"
         )
     if not job.dev.query_ids:
         raise TrainingError("no dev query to choose the best epoch by; 1 is needed, hundreds are better")
@@ -110,19 +121,19 @@ def _choose_precision(settings: TrainingSettings) -> Literal["32-true", "bf16-mi
 
 @contextmanager
 def _unwrap_process_errors() -> Iterator[None]:
-    """What one of several processes says is wrong, said by this one."""
+    """Raise the TrainingError of another process as one of this process."""
     try:
         yield
     except ProcessRaisedException as error:
-        last = str(error).strip().splitlines()[-1]
-        kind, _, message = last.partition(": ")
+        last_line = str(error).strip().splitlines()[-1]
+        kind, _, message = last_line.partition(": ")
         if not kind.endswith(TrainingError.__name__):
             raise
         raise TrainingError(message) from None
 
 
 def _train_on_device(fabric: Fabric, job: TrainingJob) -> None:
-    if fabric.world_size > 1:  # what was handed to another process shares its memory
+    if fabric.world_size > 1:  # processes share the memory of tensors that are passed to them
         job = replace(job, network=copy.deepcopy(job.network))
     network, settings = job.network, job.settings
     _choose_sparse_gradients(network, settings)
@@ -148,7 +159,7 @@ def _is_finished(epochs: Sequence[Epoch], settings: TrainingSettings) -> bool:
 
 
 def _save_checkpoint(fabric: Fabric, job: TrainingJob, optimizer: Optimizer, epochs: list[Epoch]) -> None:
-    """The best weights first: killed in between, the epoch is done once more and writes them again."""
+    """Write the best weights, then the checkpoint: after a kill in between the epoch is repeated and rewrites both."""
     if fabric.is_global_zero:
         if not epochs or find_best_epoch(epochs).number == len(epochs):
             checkpoint.save_weights(job.network, job.directory / BEST_WEIGHTS_FILE)
@@ -159,47 +170,46 @@ def _save_checkpoint(fabric: Fabric, job: TrainingJob, optimizer: Optimizer, epo
 def _train_epoch(
     fabric: Fabric, job: TrainingJob, objective: nn.Module, optimizer: Optimizer, epochs: list[Epoch]
 ) -> Epoch:
-    """One pass over the pairs. All its chance comes from the seed and its number, so that it can be repeated."""
+    """Train on all pairs once. Random numbers depend on the seed and the epoch's number, so that it can be repeated."""
     settings, number = job.settings, len(epochs) + 1
     torch.manual_seed(settings.seed * 1_000_003 + number * 101 + fabric.global_rank)
-    made = _select_process_batches(fabric, job, number)
+    batches = _select_process_batches(fabric, job, number)
     objective.train()
-    started, total, seen, told = time.perf_counter(), 0.0, 0, 0.0
-    for place, pairs in enumerate(made):
-        _set_learning_rate(optimizer, settings, number - 1 + place / len(made))
-        total += _train_step(fabric, job, objective, optimizer, pairs, number, place)
-        seen += len(pairs)
-        if (now := time.perf_counter()) - told > 1:
-            told = now
-            _report_progress(fabric, job, epochs, number, (place + 1, len(made)), total / seen, seen / (now - started))
-    seconds = time.perf_counter() - started
-    rate = seen * fabric.world_size / seconds
+    started, total_loss, pair_count, reported = time.perf_counter(), 0.0, 0, 0.0
+    for n, pairs in enumerate(batches):
+        _set_learning_rate(optimizer, settings, number - 1 + n / len(batches))
+        total_loss += _train_step(fabric, job, objective, optimizer, pairs, number, n)
+        pair_count += len(pairs)
+        if (now := time.perf_counter()) - reported > 1:
+            reported, rate = now, pair_count / (now - started)
+            _report_progress(fabric, job, epochs, number, (n + 1, len(batches)), total_loss / pair_count, rate)
+    rate = pair_count * fabric.world_size / (time.perf_counter() - started)
     value = _evaluate_dev_set(fabric, job)
-    epoch = Epoch(number, total / max(seen, 1), value, rate, time.perf_counter() - started)
-    _report_progress(fabric, job, [*epochs, epoch], number, (len(made), len(made)), epoch.loss, rate, value)
+    epoch = Epoch(number, total_loss / max(pair_count, 1), value, rate, time.perf_counter() - started)
+    _report_progress(fabric, job, [*epochs, epoch], number, (len(batches), len(batches)), epoch.loss, rate, value)
     return epoch
 
 
 def _select_process_batches(fabric: Fabric, job: TrainingJob, epoch: int) -> list[Indices]:
-    """This process's batches: every process has equally many."""
+    """Return the batches of this process; every process has equally many."""
     settings = job.settings
-    made = make_batches(
+    batches = make_batches(
         job.examples, settings.batch_size, settings.seed, epoch, separate_clusters=job.negatives.in_batch
     )
-    whole = max(len(made) // fabric.world_size, 1)
-    return [made[(n * fabric.world_size + fabric.global_rank) % len(made)] for n in range(whole)]
+    count = max(len(batches) // fabric.world_size, 1)
+    return [batches[(n * fabric.world_size + fabric.global_rank) % len(batches)] for n in range(count)]
 
 
 def _train_step(
-    fabric: Fabric, job: TrainingJob, objective: nn.Module, optimizer: Optimizer, pairs: Indices, epoch: int, place: int
+    fabric: Fabric, job: TrainingJob, objective: nn.Module, optimizer: Optimizer, pairs: Indices, epoch: int, n: int
 ) -> float:
-    """Learns from one batch; returns the sum of its pairs' losses."""
+    """Learn from one batch and return the sum of its pairs' losses."""
     settings = job.settings
     with convert_memory_errors(f"training.batch_size (now {settings.batch_size}) or features.longest"):
         losses = objective(make_training_batch(job.examples, pairs, fabric.device)).float()
         total = float(losses.detach().sum())
         if total != total or abs(total) == float("inf"):
-            raise TrainingError(_describe_infinite_loss(job, pairs, epoch, place, total))
+            raise TrainingError(_describe_infinite_loss(job, pairs, epoch, n, total))
         optimizer.zero_grad()
         fabric.backward(losses.sum() if settings.reduction == "sum" else losses.mean())
         if settings.clip:
@@ -208,18 +218,18 @@ def _train_step(
     return total
 
 
-def _describe_infinite_loss(job: TrainingJob, pairs: Indices, epoch: int, place: int, loss: float) -> str:
-    names = job.examples.ids
-    first = [f"{names[job.examples.query[p]]}–{names[job.examples.positive[p]]}" for p in pairs[:MAX_PAIRS_NAMED]]
+def _describe_infinite_loss(job: TrainingJob, pairs: Indices, epoch: int, n: int, loss: float) -> str:
+    ids = job.examples.ids
+    names = [f"{ids[job.examples.query[p]]}–{ids[job.examples.positive[p]]}" for p in pairs[:MAX_PAIRS_NAMED]]
     return (
-        f"the loss is {loss} in epoch {epoch}, batch {place + 1} (pairs {', '.join(first)}, … {len(pairs)} in all); "
+        f"the loss is {loss} in epoch {epoch}, batch {n + 1} (pairs {', '.join(names)}, … {len(pairs)} in all); "
         f"lower training.learning_rate (now {job.settings.learning_rate:g}) or set training.clip=1"
     )
 
 
 @contextmanager
 def convert_memory_errors(setting: str) -> Iterator[None]:
-    """Turns want of memory into a TrainingError that says what to lower."""
+    """Raise a TrainingError that says which setting to lower where memory runs out."""
     try:
         yield
     except (MemoryError, torch.OutOfMemoryError):
@@ -249,17 +259,17 @@ def _report_progress(
         return
     dev_s = sum(e.seconds - len(job.examples) / e.examples_per_second for e in epochs) / max(len(epochs), 1)
     epochs_left = job.settings.epochs - number + 1 - batches_done[0] / max(batches_done[1], 1)
-    left = epochs_left * (len(job.examples) / max(rate, 1e-9) + max(dev_s, 0))
+    remaining_s = epochs_left * (len(job.examples) / max(rate, 1e-9) + max(dev_s, 0))
     best = find_best_epoch(epochs).value if epochs else None
     measure = job.settings.measure
     job.on_progress(
-        TrainingProgress(number, job.settings.epochs, *batches_done, loss, rate, left, measure, value, best)
+        TrainingProgress(number, job.settings.epochs, *batches_done, loss, rate, remaining_s, measure, value, best)
     )
 
 
 def _choose_sparse_gradients(network: Network, settings: TrainingSettings) -> None:
-    """Some optimizers move only the words of a batch: a gradient for them alone spares a pass over the vocabulary."""
-    plain = (
+    """Make the gradients of embeddings sparse where the optimizer can use these: it then skips the other words."""
+    is_sparse = (
         settings.optimizer in ("sgd", "adagrad", "lazy_adam")
         and not settings.weight_decay
         and not settings.clip
@@ -267,25 +277,25 @@ def _choose_sparse_gradients(network: Network, settings: TrainingSettings) -> No
     )
     for module in network.modules():
         if isinstance(module, nn.Embedding):
-            module.sparse = plain
+            module.sparse = is_sparse
 
 
 def _create_optimizer(objective: nn.Module, settings: TrainingSettings) -> Optimizer:
-    kinds: dict[str, Callable[..., Optimizer]] = {
+    classes: dict[str, Callable[..., Optimizer]] = {
         "sgd": torch.optim.SGD,
         "adam": torch.optim.Adam,
         "adamw": torch.optim.AdamW,
         "adagrad": torch.optim.Adagrad,
         "lazy_adam": LazyAdam,
     }
-    learned = [p for p in objective.parameters() if p.requires_grad]
-    return kinds[settings.optimizer](learned, lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    parameters = [p for p in objective.parameters() if p.requires_grad]
+    return classes[settings.optimizer](parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)
 
 
 def _set_learning_rate(optimizer: Optimizer, settings: TrainingSettings, epochs_done: float) -> None:
-    done = epochs_done / settings.epochs
-    share = 1 - done if settings.schedule == "linear" else 1.0
-    if done < settings.warm_up:
-        share *= done / settings.warm_up
+    share_done = epochs_done / settings.epochs
+    factor = 1 - share_done if settings.schedule == "linear" else 1.0
+    if share_done < settings.warm_up:
+        factor *= share_done / settings.warm_up
     for group in optimizer.param_groups:
-        group["lr"] = settings.learning_rate * share
+        group["lr"] = settings.learning_rate * factor

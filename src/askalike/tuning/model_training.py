@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from askalike.encoders import MODEL_FILE
-from askalike.encoders._recipe import Recipe
+from askalike.encoders.recipes import Recipe
 from askalike.errors import AskalikeError
 from askalike.experiments import training
 from askalike.experiments.trials import Trial

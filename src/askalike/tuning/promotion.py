@@ -9,7 +9,7 @@ from typing import Any
 
 from askalike import rankers
 from askalike.encoders import MODEL_FILE
-from askalike.encoders._recipe import list_recipes
+from askalike.encoders.recipes import list_recipes
 from askalike.errors import SettingsError
 from askalike.evaluation.comparison import SystemPair
 from askalike.evaluation.evaluate import evaluate

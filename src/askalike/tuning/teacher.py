@@ -7,8 +7,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from askalike.encoders import Encoder, build
-from askalike.encoders._memory import VectorCache
+from askalike.encoders import Encoder, VectorCache, build
 from askalike.store.samples import sample_questions
 from askalike.store.view import View
 from askalike.tuning.candidates import PRETRAINED_RANKER

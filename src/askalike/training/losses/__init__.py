@@ -1,1 +1,1 @@
-"""Losses, one file each: a formula over the scores of positives and of negatives."""
+"""Losses, one file each: formulas over the scores of positives and negatives."""

@@ -3,7 +3,7 @@
 from pydantic import Field
 from torch import Tensor
 
-from askalike.training.losses._loss import Loss, Scores, masked_mean
+from askalike.training.loss import Loss, Scores, masked_mean
 
 
 class ContrastiveLoss(Loss):
@@ -12,5 +12,5 @@ class ContrastiveLoss(Loss):
     margin: float = Field(0.0, ge=-1, le=1, description="a negative below it costs nothing")
 
     def __call__(self, scores: Scores) -> Tensor:
-        """(n,)."""
+        """See Loss.__call__."""
         return 1 - scores.positive + masked_mean((scores.negative - self.margin).clamp_min(0), scores.mask)

@@ -3,7 +3,7 @@
 from torch import Tensor
 from torch.nn import functional
 
-from askalike.training.losses._loss import Loss, Scores, masked_mean
+from askalike.training.loss import Loss, Scores, masked_mean
 
 
 class CrossEntropyLoss(Loss):
@@ -13,5 +13,5 @@ class CrossEntropyLoss(Loss):
     """
 
     def __call__(self, scores: Scores) -> Tensor:
-        """(n,)."""
+        """See Loss.__call__."""
         return functional.softplus(-scores.positive) + masked_mean(functional.softplus(scores.negative), scores.mask)

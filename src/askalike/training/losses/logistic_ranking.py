@@ -5,7 +5,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from askalike.training.losses._loss import Loss, Scores
+from askalike.training.loss import Loss, Scores
 
 
 class LogisticRankingLoss(Loss):
@@ -14,8 +14,8 @@ class LogisticRankingLoss(Loss):
     gamma: float = Field(10.0, gt=0, description="γ: how sharply a small difference counts")
 
     def __call__(self, scores: Scores) -> Tensor:
-        """(n,)."""
+        """See Loss.__call__."""
         hardest = scores.negative.masked_fill(~scores.mask, -torch.inf).amax(1)
-        there = scores.mask.any(1)
-        difference = scores.positive - hardest.where(there, scores.positive)
-        return functional.softplus(-self.gamma * difference).where(there, 0)
+        has_negative = scores.mask.any(1)
+        difference = scores.positive - hardest.where(has_negative, scores.positive)
+        return functional.softplus(-self.gamma * difference).where(has_negative, 0)

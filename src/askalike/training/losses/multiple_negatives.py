@@ -5,17 +5,17 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from askalike.training.losses._loss import Loss, Scores
+from askalike.training.loss import Loss, Scores
 
 
 class MultipleNegativesLoss(Loss):
-    """−log of the positive's share of exp(scale · s) among itself and its negatives; symmetric: from both ends."""
+    """−log of the positive's share of exp(scale · s) among itself and the negatives; symmetric: for q and for p."""
 
     scale: float = Field(20.0, gt=0, description="20 for cosines")
     symmetric: bool = Field(True, description="whether the positive must find the query, too")
 
     def __call__(self, scores: Scores) -> Tensor:
-        """(n,)."""
+        """See Loss.__call__."""
         forward = self._softmax_loss(scores.positive, scores.forward, scores.forward_mask)
         if not self.symmetric:
             return forward

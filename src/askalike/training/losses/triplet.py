@@ -3,7 +3,7 @@
 from pydantic import Field
 from torch import Tensor
 
-from askalike.training.losses._loss import Loss, Scores, masked_mean
+from askalike.training.loss import Loss, Scores, masked_mean
 
 
 class TripletLoss(Loss):
@@ -15,5 +15,5 @@ class TripletLoss(Loss):
     margin: float = Field(10.0, gt=0, description="10 for distances (the DSSM's), less than 2 for cosines")
 
     def __call__(self, scores: Scores) -> Tensor:
-        """(n,)."""
+        """See Loss.__call__."""
         return masked_mean((self.margin - scores.positive[:, None] + scores.negative).clamp_min(0), scores.mask)

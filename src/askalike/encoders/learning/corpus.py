@@ -1,50 +1,49 @@
-"""Encoders that learn from an archive's texts alone, without a pair: what those by gensim have in common.
+"""The base of encoders that learn from an archive's texts alone, without pairs, by models of gensim.
 
-A trained one lies in `models/<name>/`: model.toml with a table of its name, vocabulary.txt, and an array a file (.npy).
+A trained one is in `models/<name>/`: model.toml with a table of its name, vocabulary.txt, and one file for each array.
 """
 
 import hashlib
 import json
-import os
-import shutil
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import config
-from askalike.encoders import MODEL_FILE
-from askalike.encoders._provenance import CARD_FILE, find_latest_date, render_text_model_card
-from askalike.encoders._recipe import format_toml
+from askalike.encoders import MODEL_FILE, Role
+from askalike.encoders.learning.model_card import CARD_FILE, render_text_model_card
+from askalike.encoders.recipes import format_toml
 from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
+from askalike.files import replace_folder
 from askalike.store.view import View
 from askalike.text.features._features import Text
 from askalike.text.features.words import WordFeatures, WordSettings
-from askalike.types import RESERVED, VectorPart, Vectors
+from askalike.types import RESERVED, LogCallback, VectorPart, Vectors
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 TokenisedTexts = Callable[[], Iterator[list[str]]]
-"""An archive's texts as the words that are known of them, as often as asked."""
+"""Each call yields an archive's texts, each as those of its words that are in the vocabulary."""
 
 
 class CorpusEncoderSettings(WordSettings):
-    """Which words are read, and the seed of all chance."""
+    """Which words are read, and the seed of the random numbers."""
 
     seed: int = Field(1, ge=0, description="the same texts and seed give the same model")
 
 
 class CorpusEncoder(ABC):
-    """An encoder of words that are known; scores are cosines."""
+    """An encoder of the words in its vocabulary; scores are cosines."""
 
     Settings: ClassVar[type[CorpusEncoderSettings]] = CorpusEncoderSettings
     array_names: ClassVar[tuple[str, ...]] = ()
-    """The names of the arrays that it keeps."""
+    """The names of the trained arrays."""
 
     def __init__(
         self, settings: CorpusEncoderSettings, words: WordFeatures | None = None, arrays: Arrays | None = None
@@ -53,59 +52,59 @@ class CorpusEncoder(ABC):
         self.words = words
         self.trained_arrays = arrays or {}
         self.trained_until: str | None = None
-        """The date of the latest text that it may have learned from."""
+        """The date of the newest text in the training data; None if untrained."""
         self._fingerprint = ""
 
     @abstractmethod
     def train_arrays(self, texts: TokenisedTexts, words: WordFeatures) -> Arrays:
-        """The arrays that these texts teach, by name. Reads gensim's models; keeps none."""
+        """Train a model of gensim on texts and return its arrays by name."""
 
     @abstractmethod
     def infer_vectors(self, values: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of texts, (texts, dim): text n has the words `values[starts[n] : starts[n + 1]]`."""
+        """Return the vectors of texts, (texts, dim): text n has the words `values[starts[n] : starts[n + 1]]`."""
 
     @classmethod
     def registered_name(cls) -> str:
-        """Its registered name."""
+        """Return the encoder's registered name."""
         return cls.__module__.rpartition(".")[2]
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
-        """An untrained one. Raises SettingsError for what is not known."""
+        """Return an untrained encoder. Raises SettingsError for an unknown setting."""
         return cls(config.validate_settings(cls.Settings, values, cls.registered_name()))
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
-        """The trained one in a folder. Its settings are fixed: `values` must be empty. Raises InputError."""
+        """Open the trained encoder in a folder. Its settings are fixed: `values` must be empty. Raises InputError."""
         if values:
             raise SettingsError(f"{folder.name}: {', '.join(values)}: a trained model's own settings are fixed")
         text = (folder / MODEL_FILE).read_text(encoding="utf-8")
-        described = tomllib.loads(text)
+        model = tomllib.loads(text)
         settings = config.validate_settings(
-            cls.Settings, described.get(cls.registered_name(), {}), f"{folder / MODEL_FILE}: {cls.registered_name()}"
+            cls.Settings, model.get(cls.registered_name(), {}), f"{folder / MODEL_FILE}: {cls.registered_name()}"
         )
         words = WordFeatures.load(settings, folder)
         arrays = {name: _read_array(folder / f"{name}.npy") for name in cls.array_names}
-        made = cls(settings, words, arrays)
+        encoder = cls(settings, words, arrays)
         if any(array.shape[-1] != len(words.tokens) for array in arrays.values()):
             raise InputError(f"{folder}: arrays and vocabulary are not of one model; train it again")
-        made._fingerprint = _compute_digest(text, arrays)
-        made.trained_until = described.get("trained", {}).get("knows_until")
-        return made
+        encoder._fingerprint = _compute_digest(text, arrays)
+        encoder.trained_until = model.get("trained", {}).get("knows_until")
+        return encoder
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """See Encoder.values: of a trained one there are none."""
+        """See Encoder.values; a trained encoder has none."""
         return {} if self.words else self.settings.model_dump()
 
     @property
     def fingerprint(self) -> str:
-        """Of everything that decides about vectors."""
+        """See Encoder.fingerprint."""
         self._require_vocabulary()
         return self._fingerprint
 
     def fit(self, view: View) -> Self:
-        """Learns from the view's texts, in the archive's `models/` under a name that the settings decide."""
+        """Train on the view's texts, as a model of the archive under a name that the settings and the view decide."""
         if self.words:
             return self
         run = json.dumps([self.settings.model_dump(), view.change, view.kind, view.before, view.group])
@@ -115,47 +114,42 @@ class CorpusEncoder(ABC):
             self.train(view, folder)
         return self.open(folder, {})
 
-    def train(self, view: View, folder: Path, log: Callable[[str], None] = lambda line: None) -> None:
-        """Learns from the view's questions, and its answers where it is of these; leaves a model in `folder`.
+    def train(self, view: View, folder: Path, log: LogCallback = lambda line: None) -> None:
+        """Train on the view's questions, and its answers if it is a view of these, and write a model to `folder`.
 
-        The model is whole or not there at all. Raises TrainingError.
+        The folder appears with all its files at once. Raises TrainingError.
         """
         words = WordFeatures.from_texts(self.settings, _iterate_texts(view))
         if not words.vocabulary.text_counts[RESERVED:]:
             raise TrainingError(
-                f"{self.registered_name()}: no word is in {self.settings.min_texts} texts; train on more, or set min_texts=1"
+                f"{self.registered_name()}: no word is in {self.settings.min_texts} texts; "
+                "train on more, or set min_texts=1"
             )
         log(f"{len(view)} texts, {len(words.tokens) - RESERVED} words")
 
         def texts() -> Iterator[list[str]]:
-            known = words.vocabulary.ids
-            return ([w for w in words.split_words(text) if w in known] for text in _iterate_texts(view))
+            ids = words.vocabulary.ids
+            return ([word for word in words.split_words(text) if word in ids] for text in _iterate_texts(view))
 
         self._save_model(view, folder, words, self.train_arrays(texts, words))
 
-    def encode(self, texts: Sequence[Text], role: Literal["query", "document"]) -> Vectors:
-        """The vectors of n texts, queries and documents alike. A text without a known word gets zeros."""
+    def encode(self, texts: Sequence[Text], role: Role) -> Vectors:
+        """Return the vectors of n texts, the same for both roles. A text without a known word gets zeros."""
         rows = self._require_vocabulary().encode(texts)
         known = rows.values >= RESERVED
         starts = np.concatenate(([0], np.cumsum(known)))[rows.starts]
         return Vectors((VectorPart(self.infer_vectors(rows.values[known], starts), "cosine"),))
 
     def _save_model(self, view: View, folder: Path, words: WordFeatures, arrays: Arrays) -> None:
-        made = folder.with_name(f".made-{folder.name}")
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir(parents=True)
-        words.save(made)
-        for name, array in arrays.items():
-            np.save(made / f"{name}.npy", array)
-        trained = {"texts": len(view), "change": view.change, "knows_until": find_latest_date(view)}
-        tables = {self.registered_name(): self.settings.model_dump(), "trained": trained}
-        (made / CARD_FILE).write_text(
-            render_text_model_card(folder.name, self.registered_name(), view), encoding="utf-8"
-        )
-        (made / MODEL_FILE).write_text(
-            f'encoder = "{self.registered_name()}"\n\n{format_toml(tables)}', encoding="utf-8"
-        )
-        os.replace(made, folder)
+        name = self.registered_name()
+        trained = {"texts": len(view), "change": view.change, "knows_until": view.latest_date}
+        toml = format_toml({name: self.settings.model_dump(), "trained": trained})
+        with replace_folder(folder) as new:
+            words.save(new)
+            for array_name, array in arrays.items():
+                np.save(new / f"{array_name}.npy", array)
+            (new / CARD_FILE).write_text(render_text_model_card(folder.name, name, view), encoding="utf-8")
+            (new / MODEL_FILE).write_text(f'encoder = "{name}"\n\n{toml}', encoding="utf-8")
 
     def _require_vocabulary(self) -> WordFeatures:
         if self.words is None:

@@ -1,4 +1,4 @@
-"""Vectors of texts that were encoded before, on disk: a slow encoder reads each text once."""
+"""A cache of vectors on disk, so that a slow encoder reads each text once."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ Array = NDArray[np.float32]
 
 
 class VectorCache:
-    """One encoder's vectors in a folder: rows of a digest and numbers, appended as they come.
+    """The vectors of one encoder in a folder: rows of a digest and a vector, appended as they are computed.
 
-    A row that a kill has cut short does not count. One process writes at a time.
+    A row that was cut short by a kill does not count. Only one process may write at a time.
     """
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
@@ -27,24 +27,24 @@ class VectorCache:
         self._dtype = np.dtype("V1")
 
     def get_or_encode(self, texts: Sequence[str], encode: Callable[[Sequence[str]], Array]) -> Array:
-        """The vectors of texts, (texts, dim); `encode` is called for those that are new, each once.
+        """Return the vectors of texts, (texts, dim); `encode` is called for the new ones, each once.
 
         Raises ArchiveError where they cannot be written.
         """
         keys = list(map(_compute_key, texts))
-        known = self._load_rows()
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        row_by_key = self._load_rows()
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in row_by_key}
         if new:
             self._append(list(new), encode(list(new.values())))
-        rows = np.array([known[key] for key in keys], np.int64)
+        rows = np.array([row_by_key[key] for key in keys], np.int64)
         return np.array(np.memmap(self._path, self._dtype, "r")["vector"][rows]) if len(rows) else encode(())
 
     def contains(self, text: str) -> bool:
-        """Whether a text's vector is there."""
+        """Return whether a text's vector is in the cache."""
         return _compute_key(text) in self._load_rows()
 
     def _load_rows(self) -> dict[bytes, int]:
-        """Digest → row."""
+        """Return digest → row."""
         if self._row_by_key is None:
             self._row_by_key = {}
             for path in self.folder.glob(f"{self._file_prefix}-*.vectors"):
@@ -59,19 +59,20 @@ class VectorCache:
         self._dtype = np.dtype([("key", f"V{KEY_BYTES}"), ("vector", np.float32, (dim,))])
 
     def _append(self, keys: Sequence[bytes], vectors: Array) -> None:
-        rows, begin = self._load_rows(), len(self._load_rows())
-        if not rows:
+        row_by_key = self._load_rows()
+        begin = len(row_by_key)
+        if not row_by_key:
             self._set_layout(self.folder / f"{self._file_prefix}-{vectors.shape[1]}.vectors", vectors.shape[1])
-        added = np.zeros(len(keys), self._dtype)
-        added["key"], added["vector"] = np.array(keys, f"V{KEY_BYTES}"), vectors
+        rows = np.zeros(len(keys), self._dtype)
+        rows["key"], rows["vector"] = np.array(keys, f"V{KEY_BYTES}"), vectors
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with open(self._path, "ab") as file:
                 file.truncate(begin * self._dtype.itemsize)
-                added.tofile(file)
+                rows.tofile(file)
         except OSError as error:
             raise ArchiveError(f"{self._path}: {error.strerror}; vectors are kept there while they are made") from None
-        rows.update((key, begin + n) for n, key in enumerate(keys))
+        row_by_key.update((key, begin + n) for n, key in enumerate(keys))
 
 
 def _compute_key(text: str) -> bytes:

@@ -1,16 +1,20 @@
-"""A recipe: everything that decides how a network is made and trained, as tables of settings."""
+"""Recipes: everything that decides how a network is built and trained, as tables of settings.
+
+The TOML files in this folder are the packaged recipes.
+"""
 
 import importlib.resources
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
+
+import tomli_w
+from pydantic import Field
 
 from askalike import registry
 from askalike.config import Settings, validate_settings
-from askalike.encoders._embeddings import EmbeddingSettings
 from askalike.errors import InputError, SettingsError
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
@@ -19,35 +23,52 @@ Tables = Mapping[str, Mapping[str, Any]]
 SIGNALS = ("duplicates", "judgements", "rephrasings")
 TABLE_NAMES = ("network", "features", "embeddings", "teacher", "loss", "negatives", "training", "data")
 CORPUS_ENCODERS = ("doc2vec", "topics")
-"""Encoders that learn from texts alone: they have settings, and no recipe."""
-RECIPE_FOLDER = importlib.resources.files("askalike.encoders") / "recipes"
+"""The encoders that learn from texts alone; they have settings but no recipe."""
+RECIPE_FOLDER = importlib.resources.files(__name__)
 
 
 def list_recipes() -> tuple[str, ...]:
-    """The names of the packaged recipes."""
+    """Return the names of the packaged recipes."""
     return tuple(sorted(f.name.removesuffix(".toml") for f in RECIPE_FOLDER.iterdir() if f.name.endswith(".toml")))
 
 
 def list_trainable() -> tuple[str, ...]:
-    """What can be trained by its name: the packaged recipes, and the encoders that need none."""
+    """Return what can be trained by its name: the packaged recipes and the encoders that need none."""
     return (*list_recipes(), *CORPUS_ENCODERS)
 
 
+class EmbeddingSettings(Settings):
+    """How word vectors are initialised; all are trained further with the network.
+
+    start: skipgram (Mikolov et al. 2013, on the archive's own text), random, packaged (the packaged subword vectors,
+    for a network that reads subwords), teacher (the regression of the teacher's vectors on pieces), the folder of a
+    trained `static` or `distil` model, or a text file of word2vec, fastText, LexVec or GloVe vectors.
+    """
+
+    start: str = Field(
+        "skipgram", description="skipgram, random, packaged, teacher, a model's folder, or a file of vectors"
+    )
+    reads: Literal["title", "body", "title,body"] = Field("title,body", description="what of questions is read")
+    context: int = Field(5, ge=1, description="words on either side that a word predicts")
+    noise: int = Field(5, ge=1, description="noise words for each word predicted")
+    passes: int = Field(10, ge=1, description="over the archive")
+
+
 class DataSettings(Settings):
-    """Which pairs are learned from."""
+    """Which pairs a network is trained on."""
 
     signals: tuple[str, ...] = SIGNALS
     of_cluster: int = 50
-    """At most so many pairs of one duplicate cluster, drawn with the seed: one that is huge would drown the others."""
+    """How many pairs of one duplicate cluster are drawn at most, so that a huge cluster does not dominate."""
     dev_share: float = 0.1
-    """The share of the clusters that is kept for dev where no split is named."""
+    """The share of the clusters that is held out as dev queries where no dev split is named."""
     dev_queries: int = 1000
-    """At most so many dev queries are cut off."""
+    """How many dev queries are held out at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A network's name with the settings of everything about it."""
+    """The name of a network with all settings of its architecture, features, data and training."""
 
     name: str
     network: Any
@@ -62,10 +83,10 @@ class Recipe:
 
     @classmethod
     def read(cls, source: str, values: Mapping[str, Any] | None = None) -> Self:
-        """A packaged recipe by its name, or one from a TOML file, with some values set.
+        """Read a packaged recipe by its name, or one from a TOML file, with some values replaced.
 
-        values: `table.key` → value, or `key` where only one table has it. Raises SettingsError for what is not known,
-        InputError for a file that is not TOML.
+        values: `table.key` → value, or `key` where only one table has it. Raises SettingsError for an unknown recipe or
+        setting, InputError for a file that is not TOML.
         """
         if source not in list_recipes() and not source.endswith(".toml"):
             raise SettingsError(
@@ -77,56 +98,41 @@ class Recipe:
 
     @classmethod
     def from_tables(cls, tables: Tables, values: Mapping[str, Any] | None = None) -> Self:
-        """From tables as `tables` gives them; what they leave out is as in the network's packaged recipe."""
+        """Make a recipe of tables; what they leave out is as in the network's packaged recipe."""
         if unknown := [name for name in tables if name not in TABLE_NAMES]:
             raise SettingsError(f"a recipe has no table {', '.join(unknown)} (known: {', '.join(TABLE_NAMES)})")
         name = tables.get("network", {}).get("name")
         if not isinstance(name, str):
             raise SettingsError(f"a recipe names its network: name = one of {', '.join(registry.names('network'))}")
-        kind = registry.load("network", name)
-        own = _load_default_tables(name)
-        loss = _choose_loss_name(tables, values or {}, own)
-        models = _load_settings_classes(kind, loss)
-        set_ = _group_by_table(values or {}, models)
-        own, tables = _drop_other_loss(own, loss), _drop_other_loss(tables, loss)
-        merged = {t: {**own.get(t, {}), **tables.get(t, {}), **set_.get(t, {})} for t in TABLE_NAMES}
+        network_class = registry.load("network", name)
+        defaults = _load_default_tables(name)
+        loss = _choose_loss_name(tables, values or {}, defaults)
+        models = _load_settings_classes(network_class, loss)
+        replaced = _group_by_table(values or {}, models)
+        defaults, tables = _drop_other_loss(defaults, loss), _drop_other_loss(tables, loss)
+        merged = {t: {**defaults.get(t, {}), **tables.get(t, {}), **replaced.get(t, {})} for t in TABLE_NAMES}
         for table in ("network", "loss"):
             merged[table].pop("name", None)
-        found: dict[str, Any] = {"network": validate_settings(models["network"], merged["network"], "network")}
-        merged["features"].update(kind.feature_settings(found["network"]))
-        found |= {t: validate_settings(models[t], merged[t], t) for t in TABLE_NAMES if t not in found}
-        return cls(name, loss_name=loss, **found)
+        settings: dict[str, Any] = {"network": validate_settings(models["network"], merged["network"], "network")}
+        merged["features"].update(network_class.feature_settings(settings["network"]))
+        settings |= {t: validate_settings(models[t], merged[t], t) for t in TABLE_NAMES if t not in settings}
+        return cls(name, loss_name=loss, **settings)
 
     def to_tables(self) -> dict[str, dict[str, Any]]:
-        """The recipe, whole: reading it again gives an equal one."""
-        named = {"network": self.name, "loss": self.loss_name}
-        rows = {table: getattr(self, table).model_dump() for table in TABLE_NAMES}
-        return {table: ({"name": named[table]} if table in named else {}) | row for table, row in rows.items()}
+        """Return all tables of the recipe; `from_tables` makes an equal recipe of them."""
+        names = {"network": {"name": self.name}, "loss": {"name": self.loss_name}}
+        return {table: {**names.get(table, {}), **getattr(self, table).model_dump()} for table in TABLE_NAMES}
 
 
 def format_toml(tables: Tables) -> str:
-    """Tables of plain values as TOML; None is left out."""
-    parts = []
-    for table, rows in tables.items():
-        lines = [f"{key} = {_format_value(value)}" for key, value in rows.items() if value is not None]
-        parts.append("\n".join([f"[{table}]", *lines]))
-    return "\n\n".join(parts) + "\n"
-
-
-def _format_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return f"[{', '.join(_format_value(v) for v in value)}]"
+    """Return tables as TOML; a value of None is left out."""
+    return tomli_w.dumps({t: {k: v for k, v in row.items() if v is not None} for t, row in tables.items()})
 
 
 def _load_default_tables(network: str) -> Tables:
-    """What recipes of that network begin from: the packaged one of its name, if there is one."""
-    bare: Tables = {"network": {"name": network}, "loss": {"name": "multiple_negatives"}}
-    return {**bare, **(_read_packaged_recipe(network) if network in list_recipes() else {})}
+    """Return the packaged recipe of a network's name, else a recipe of the network with a default loss."""
+    minimal: Tables = {"network": {"name": network}, "loss": {"name": "multiple_negatives"}}
+    return {**minimal, **(_read_packaged_recipe(network) if network in list_recipes() else {})}
 
 
 def _read_packaged_recipe(name: str) -> Tables:
@@ -157,20 +163,20 @@ def _load_settings_classes(network_class: Any, loss_name: str) -> dict[str, type
 
 
 def _choose_loss_name(tables: Tables, values: Mapping[str, Any], defaults: Tables) -> str:
-    found = values.get("loss.name", values.get("loss")) or tables.get("loss", {}).get("name")
-    return str(found or defaults["loss"]["name"])
+    name = values.get("loss.name", values.get("loss")) or tables.get("loss", {}).get("name")
+    return str(name or defaults["loss"]["name"])
 
 
 def _drop_other_loss(tables: Tables, loss_name: str) -> Tables:
-    """Without the loss's settings where they are another one's."""
+    """Return the tables without the loss's settings if they are those of another loss."""
     if tables.get("loss", {}).get("name", loss_name) == loss_name:
         return tables
     return {table: rows for table, rows in tables.items() if table != "loss"}
 
 
 def _group_by_table(values: Mapping[str, Any], models: Mapping[str, type[Settings]]) -> dict[str, dict[str, Any]]:
-    """`table.key` and `key` by table."""
-    placed: dict[str, dict[str, Any]] = {}
+    """Group values that are named `table.key` or `key` by their tables."""
+    grouped: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
         table, _, key = name.rpartition(".")
         if name in ("loss", "loss.name"):
@@ -180,8 +186,8 @@ def _group_by_table(values: Mapping[str, Any], models: Mapping[str, type[Setting
         tables = [table] if table else [t for t, model in models.items() if name in model.model_fields]
         if len(tables) != 1 or tables[0] not in models:
             raise SettingsError(_describe_unknown_setting(name, tables, models))
-        placed.setdefault(tables[0], {})[key] = value
-    return placed
+        grouped.setdefault(tables[0], {})[key] = value
+    return grouped
 
 
 def _describe_unknown_setting(name: str, tables: Sequence[str], models: Mapping[str, type[Settings]]) -> str:

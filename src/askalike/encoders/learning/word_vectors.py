@@ -1,15 +1,13 @@
-"""Where word vectors begin: skip-gram over the archive's own text, or a file of vectors as text."""
+"""Initial word vectors: skip-gram over the archive's own text, packaged vectors, or a text file of vectors."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from askalike.config import Settings
+from askalike.encoders.recipes import EmbeddingSettings
 from askalike.errors import InputError, SettingsError, TrainingError
 from askalike.text.bpe import Bpe
 from askalike.text.packaged import find_packaged_vectors
@@ -18,35 +16,20 @@ from askalike.types import RESERVED
 Array = NDArray[np.float32]
 
 
-class EmbeddingSettings(Settings):
-    """What word vectors begin as; all are trained further with the network.
-
-    start: skipgram (Mikolov et al. 2013, on the archive's own text), random, packaged (the packaged subword vectors,
-    where a network reads subwords), teacher (the regression of the teacher's vectors on pieces), a folder
-    of a trained `static` or `distil` model, or a file of word2vec, fastText, LexVec or GloVe vectors as text.
-    """
-
-    start: str = Field(
-        "skipgram", description="skipgram, random, packaged, teacher, a model's folder, or a file of vectors"
-    )
-    reads: Literal["title", "body", "title,body"] = Field("title,body", description="what of questions is read")
-    context: int = Field(5, ge=1, description="words on either side that a word predicts")
-    noise: int = Field(5, ge=1, description="noise words for each word predicted")
-    passes: int = Field(10, ge=1, description="over the archive")
-
-
 @dataclass(frozen=True, slots=True)
 class InitialVectors:
-    """Vectors to begin with, (tokens, dim); a row of NaN where a token has none. None: all begin at random."""
+    """The vectors that a network's tokens are initialised with."""
 
     vectors: Array | None
+    """(tokens, dim), a row of NaN for a token without a vector; None where all are random."""
     coverage: str
+    """How many tokens have a vector, and from where, in words."""
 
 
 def initialise_vectors(
     settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Callable[[], Iterator[list[str]]], seed: int
 ) -> InitialVectors:
-    """The vectors that a network's tokens begin with. `texts` gives the archive's texts as words, as often as asked."""
+    """Return the initial vectors of a network's tokens. Each call of `texts` yields the archive's texts as words."""
     if settings.start == "random":
         return InitialVectors(None, "word vectors begin at random")
     if settings.start == "packaged":
@@ -61,7 +44,7 @@ def initialise_vectors(
 def train_skipgram(
     settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Callable[[], Iterator[list[str]]], seed: int
 ) -> Array:
-    """Skip-gram vectors of these tokens, learned by one worker: the same texts and seed give the same vectors.
+    """Return skip-gram vectors of tokens, (tokens, dim). One worker learns them, so that they can be reproduced.
 
     Raises TrainingError where there is no token.
     """
@@ -77,12 +60,12 @@ def train_skipgram(
         sentences=_KnownTokenTexts(texts, known), vector_size=dim, window=settings.context, negative=settings.noise,
         epochs=settings.passes, sg=1, min_count=1, workers=1, seed=seed,
     )  # fmt: skip
-    found = model.wv.key_to_index
-    return _align_with_tokens(tokens, dim, {token: model.wv.vectors[row] for token, row in found.items()})
+    row_by_token = model.wv.key_to_index
+    return _align_with_tokens(tokens, dim, {token: model.wv.vectors[row] for token, row in row_by_token.items()})
 
 
 def load_packaged_vectors(tokens: Sequence[str]) -> Array:
-    """The packaged vectors of a tokenizer's pieces, which come first. Raises SettingsError for other tokens."""
+    """Return the packaged vectors, (tokens, dim), NaN for the tokens after the pieces. Raises SettingsError."""
     from safetensors.numpy import load_file
 
     weights, tokenizer = find_packaged_vectors()
@@ -95,7 +78,7 @@ def load_packaged_vectors(tokens: Sequence[str]) -> Array:
 
 
 class _KnownTokenTexts:
-    """Texts that can be read again and again, without the words that the network does not know."""
+    """Texts that can be read repeatedly, without the words that the network does not know."""
 
     def __init__(self, texts: Callable[[], Iterator[list[str]]], known: set[str]) -> None:
         self._texts = texts
@@ -106,10 +89,10 @@ class _KnownTokenTexts:
 
 
 def read_vectors(path: Path, tokens: Sequence[str]) -> Array:
-    """A text file's vectors of these tokens, (tokens, dim), NaN for those it lacks. Holds no others in memory.
+    """Read the vectors of tokens from a text file, (tokens, dim), NaN for those that it lacks.
 
-    word2vec, fastText and LexVec open with a line `count dim`; GloVe has none, and tokens with spaces. A token that
-    the file has in capitals only takes that vector. Raises InputError with the line that is none.
+    Files of word2vec, fastText and LexVec begin with a line `count dim`; GloVe's do not, and have tokens with spaces. A
+    token gets the vector of a form in capitals if the file has no other. Raises InputError with the malformed line.
     """
     wanted = set(tokens[RESERVED:])
     exact: dict[str, Array] = {}
@@ -125,7 +108,7 @@ def read_vectors(path: Path, tokens: Sequence[str]) -> Array:
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
-    """The number, token and numbers of each line."""
+    """Yield the number of each line, its token and its vector as text."""
     if not path.is_file():
         raise SettingsError(f"embeddings.start={str(path)!r}: expected skipgram, random, packaged, teacher, or a file")
     dim = 0
@@ -157,7 +140,7 @@ def _align_with_tokens(tokens: Sequence[str], dim: int, vector_by_token: Mapping
 
 
 def _add_coverage(vectors: Array, tokens: Sequence[str], source: str) -> InitialVectors:
-    there, all_ = int(np.isfinite(vectors).all(1).sum()), len(tokens) - RESERVED
+    covered, total = int(np.isfinite(vectors).all(1).sum()), len(tokens) - RESERVED
     return InitialVectors(
-        vectors, f"word vectors: {there} of {all_} words ({there / max(all_, 1):.1%}) begin as {source}"
+        vectors, f"word vectors: {covered} of {total} words ({covered / max(total, 1):.1%}) begin as {source}"
     )

@@ -1,4 +1,4 @@
-"""What every loss is: settings, and one formula over scores."""
+"""What every loss is: settings, and a formula over scores."""
 
 from abc import abstractmethod
 from typing import NamedTuple
@@ -10,17 +10,21 @@ from askalike.config import Settings
 
 
 class Scores(NamedTuple):
-    """The scores of n training pairs (q, p) and of their negatives x, higher for more alike.
+    """The scores of n training pairs (q, p) and of their negatives x; higher is more similar.
 
-    `negatives` are in two blocks: s(q, x) (n, m), and s(p, x) (n, m'), either of which may be empty. A block's mask
-    is True where there is a negative.
+    The masks are True where there is a negative. Either block of negatives may be empty.
     """
 
     positive: Tensor
+    """s(q, p), (n,)."""
     forward: Tensor
+    """s(q, x), (n, m)."""
     forward_mask: Tensor
+    """(n, m)."""
     backward: Tensor
+    """s(p, x), (n, m')."""
     backward_mask: Tensor
+    """(n, m')."""
 
     @property
     def negative(self) -> Tensor:
@@ -34,13 +38,13 @@ class Scores(NamedTuple):
 
 
 class Loss(Settings):
-    """A loss of training pairs. Every one works with every kind of negatives."""
+    """A loss of training pairs. Every loss works with every kind of negatives."""
 
     @abstractmethod
     def __call__(self, scores: Scores) -> Tensor:
-        """The loss of each pair, (n,); 0 for what has no negative where the formula needs one."""
+        """Return the loss of each pair, (n,); 0 for a pair without a negative if the formula needs one."""
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Each row's mean over what the mask lets through, (n, m) to (n,); 0 for a row with nothing."""
+    """Return the mean of each row over the True entries of its mask, (n, m) to (n,); 0 where there are none."""
     return values.where(mask, 0).sum(1) / mask.sum(1).clamp_min(1)

@@ -1,4 +1,4 @@
-"""What a teacher is asked about: an archive's texts, whole and unfinished, and new titles made of its own."""
+"""The texts that a teacher encodes: an archive's texts, whole and unfinished, and new titles made of its titles."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -12,17 +12,17 @@ from askalike.training.settings import TeacherSettings
 from askalike.types import Question
 
 MAX_TITLE_WORDS = 16
-"""A recombined title ends after so many words."""
+"""The maximum length of a recombined title."""
 SWITCH_PROBABILITY = 0.35
-"""How often a recombined title goes on, at a word that several titles have, as another of them."""
+"""How often a recombined title goes on as another title at a word that several titles share."""
 MAX_TITLES = 100_000
-"""At most so many titles are recombined, and so many words taught alone."""
+"""How many titles are recombined at most, and how many words and pairs of words are texts of their own."""
 
 
 def generate_teacher_texts(
     questions: Sequence[Question], settings: TeacherSettings, random: np.random.Generator
 ) -> Iterator[Question]:
-    """Each question as its title, its body, and both; unfinished versions of its title; titles made of several."""
+    """Yield each question as its title, its body and both, unfinished versions of its title, and recombined titles."""
     for question in questions:
         title, body = replace(question, body=""), replace(question, title="")
         both = bool(question.body) and bool(question.title)
@@ -49,7 +49,7 @@ def generate_teacher_texts(
 
 
 def _generate_words_and_bigrams(questions: Sequence[Question]) -> Iterator[Question]:
-    """Each word, and each pair of neighbours that occurs twice, as a title of its own; the commonest, not too many."""
+    """Yield the commonest words, and pairs of neighbours that occur twice, each as a title of its own."""
     titles = [WORD.findall(q.title.lower()) for q in questions]
     words = Counter(word for title in titles for word in title)
     pairs = Counter(pair for title in titles for pair in pairwise(title))
@@ -61,12 +61,12 @@ def _generate_words_and_bigrams(questions: Sequence[Question]) -> Iterator[Quest
 
 
 def _round_randomly(mean: float, random: np.random.Generator) -> int:
-    """A whole number that is `mean` on average."""
+    """Return a whole number that is `mean` on average."""
     return int(mean + random.random())
 
 
 def _sample_prefix(words: Sequence[str], random: np.random.Generator) -> str:
-    """The first words, the last of them whole or not."""
+    """Return some of the first words, in half of the cases with the last one cut short."""
     first, last = words[: int(random.integers(1, len(words)))], ""
     if random.random() < 0.5:
         last = first[-1][: int(random.integers(1, len(first[-1]) + 1))]
@@ -75,30 +75,30 @@ def _sample_prefix(words: Sequence[str], random: np.random.Generator) -> str:
 
 
 def _drop_words(words: Sequence[str], random: np.random.Generator) -> str:
-    """About three in four of the words."""
-    kept = [word for word, chance in zip(words, random.random(len(words)), strict=True) if chance < 0.75]
-    return " ".join(kept or words[:1])
+    """Return about three in four of the words."""
+    sample = [word for word, chance in zip(words, random.random(len(words)), strict=True) if chance < 0.75]
+    return " ".join(sample or words[:1])
 
 
 def _recombine_titles(
     questions: Sequence[Question], titles_per_question: float, random: np.random.Generator
 ) -> Iterator[Question]:
-    """New titles, `share` for each question: walks that change from one title to another at a word that both have."""
-    asked = [q for q in questions if len(q.title.split()) > 1]
-    if len(asked) > MAX_TITLES:
-        asked = [asked[n] for n in random.permutation(len(asked))[:MAX_TITLES]]
-    titles = [q.title.split() for q in asked]
-    places: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    """Yield new titles, each a walk that switches from one title to another at words that both have."""
+    sources = [q for q in questions if len(q.title.split()) > 1]
+    if len(sources) > MAX_TITLES:
+        sources = [sources[n] for n in random.permutation(len(sources))[:MAX_TITLES]]
+    titles = [q.title.split() for q in sources]
+    positions_by_word: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for number, words in enumerate(titles):
-        for at, word in enumerate(words[:-1]):
-            places[word.lower()].append((number, at))
-    known = {q.title for q in asked}
-    for number in range(round(titles_per_question * len(asked))):
-        first = number % len(asked)
-        title = " ".join(_walk_titles(titles, places, titles[first], random))
-        if title not in known:
-            known.add(title)
-            yield Question(asked[first].id, title, language=asked[first].language)
+        for position, word in enumerate(words[:-1]):
+            positions_by_word[word.lower()].append((number, position))
+    seen = {q.title for q in sources}
+    for number in range(round(titles_per_question * len(sources))):
+        first = number % len(sources)
+        title = " ".join(_walk_titles(titles, positions_by_word, titles[first], random))
+        if title not in seen:
+            seen.add(title)
+            yield Question(sources[first].id, title, language=sources[first].language)
 
 
 def _walk_titles(
@@ -107,13 +107,13 @@ def _walk_titles(
     words: Sequence[str],
     random: np.random.Generator,
 ) -> Iterator[str]:
-    at = 0
+    position = 0
     for _ in range(MAX_TITLE_WORDS):
-        yield words[at]
-        if at + 1 == len(words):
+        yield words[position]
+        if position + 1 == len(words):
             return
-        shared = positions_by_word[words[at].lower()]
-        if len(shared) > 1 and random.random() < SWITCH_PROBABILITY:
-            number, at = shared[int(random.integers(len(shared)))]
+        occurrences = positions_by_word[words[position].lower()]
+        if len(occurrences) > 1 and random.random() < SWITCH_PROBABILITY:
+            number, position = occurrences[int(random.integers(len(occurrences)))]
             words = titles[number]
-        at += 1
+        position += 1

@@ -1,0 +1,170 @@
+"""Distillation: which texts a student learns, the teacher's vectors of them, and the student's initial vectors.
+
+The student's loss is `askalike.training.objective.DistillationLoss`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+
+from askalike import encoders
+from askalike.encoders import Encoder
+from askalike.encoders.learning.augmentation import generate_teacher_texts
+from askalike.encoders.learning.pair_data import TrainingData
+from askalike.errors import SettingsError
+from askalike.store import labels
+from askalike.store.view import View
+from askalike.text.features._features import Text
+from askalike.text.features._ragged import RaggedArray
+from askalike.training.settings import TeacherSettings
+from askalike.types import LogCallback, Question, Split, TrainingPair, VectorPart, Vectors
+
+CHUNK_SIZE = 1_024
+DOCUMENTS_PER_QUERY = 10
+"""How many documents there are for each held-out text, whose nearest one among them is to be found."""
+MAX_DENSE_COLUMNS = 2_048
+"""Up to so many columns, principal directions are eigenvectors of the columns' products."""
+RIDGE_PENALTY = 3.0
+"""What the squared length of a piece's vector costs; it keeps the vectors of rare pieces short."""
+CONJUGATE_GRADIENT_STEPS = 10
+"""More steps would only overfit the texts at hand."""
+
+Array = NDArray[np.float32]
+
+
+def load_teacher(view: View, settings: TeacherSettings) -> Encoder:
+    """Return the teacher: a model of the archive, or a registered encoder. Raises SettingsError or InputError."""
+    values = {"model": settings.model} if settings.model else {}
+    values |= {"precision": "bf16"} if settings.half else {}
+    folder = Path(view.archive) / "models" / settings.encoder
+    return encoders.open_encoder(folder, values) if folder.is_dir() else encoders.build(settings.encoder, values)
+
+
+def collect_distillation_data(
+    view: View, settings: TeacherSettings, encoder: Encoder, dev: Split | None, document_count: int, seed: int
+) -> TrainingData:
+    """Return the texts that the student learns, each as a pair with itself.
+
+    dev: the split whose queries choose the best epoch; without one, held-out texts must find the document that is
+    nearest to them by the teacher. Raises SettingsError for an unknown split in `not_taught`.
+    """
+    random = np.random.default_rng(seed)
+    left_out = _find_untaught_ids(view, settings.not_taught) | view.excluded_ids
+    questions = [q for _, q in view.questions() if q.id not in left_out]
+    held_out: set[str] = set()
+    if dev is None:
+        order = random.permutation(len(questions))
+        held_out = {questions[n].id for n in order[: min(settings.held_out, len(questions) // 10)]}
+        pool = [questions[n] for n in order[len(held_out) : (DOCUMENTS_PER_QUERY + 1) * settings.held_out]]
+        dev = _build_nearest_split(encoder, [q for q in questions if q.id in held_out], pool)
+    else:
+        pool = [q for _, q in view.questions()][:document_count]
+    texts = generate_teacher_texts([q for q in questions if q.id not in held_out], settings, random)
+    pairs = [TrainingPair(q, q, q.id, "teacher") for q in texts]
+    return TrainingData(pairs, dev, {q.id: q for q in pool}, False)
+
+
+def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: LogCallback) -> Array:
+    """Return the teacher's vectors, (texts, at most max_dim), whose dot products approximate the teacher's scores."""
+    blocks = []
+    for start in range(0, len(texts), CHUNK_SIZE):
+        blocks.append(concatenate_parts(encoder.encode(texts[start : start + CHUNK_SIZE], "document")))
+        if start and start % (16 * CHUNK_SIZE) == 0:
+            log(f"the teacher has encoded {start} of {len(texts)} texts")
+    vectors = scipy.sparse.vstack(blocks, format="csr") if scipy.sparse.issparse(blocks[0]) else np.concatenate(blocks)
+    if vectors.shape[1] <= max_dim and not scipy.sparse.issparse(vectors):
+        return np.asarray(vectors, np.float32)
+    return _reduce_dimension(vectors, max_dim, log)
+
+
+def concatenate_parts(vectors: Vectors) -> Array | scipy.sparse.csr_array:
+    """Join all parts into one, whose dot products are the scores. Raises SettingsError for Euclidean parts."""
+    parts = [_scale_part(part) for part in vectors.parts]
+    if any(map(scipy.sparse.issparse, parts)):
+        return scipy.sparse.hstack(parts, format="csr")
+    return np.concatenate(parts, 1)
+
+
+def fit_piece_vectors(rows: RaggedArray, targets: Array, size: int, initial_vectors: Array | None = None) -> Array:
+    """Return the ridge regression of targets (texts, dim) on the pieces of each text: (size, dim).
+
+    A piece in no text gets zeros. initial_vectors: vectors of some pieces (size, any dim), rows of NaN for the others;
+    one linear map turns them towards the targets first, so that pieces in no text resemble similar pieces.
+    """
+    pieces = scipy.sparse.csr_array(
+        (np.ones(len(rows.values), np.float32), rows.values, rows.starts), (len(targets), size)
+    )
+    if initial_vectors is None:
+        return _solve_ridge(pieces, targets)
+    filled = np.where(np.isfinite(initial_vectors), initial_vectors, 0).astype(np.float32)
+    sums = pieces @ filled
+    turned = np.linalg.solve(sums.T @ sums + RIDGE_PENALTY * np.eye(filled.shape[1]), sums.T @ targets)
+    first = (filled @ turned).astype(np.float32)
+    return first + _solve_ridge(pieces, targets - pieces @ first)
+
+
+def _find_untaught_ids(view: View, splits: Sequence[str]) -> set[str]:
+    """Return the ids of the questions that are not learned. Raises SettingsError for an unknown split."""
+    if unknown := [name for name in splits if not labels.split_exists(view, name)]:
+        raise SettingsError(f"teacher.not_taught={unknown[0]!r}: no split of that name has a query")
+    return {label.text_id for name in splits for label in labels.read_labels(view, name)}
+
+
+def _build_nearest_split(encoder: Encoder, queries: Sequence[Question], pool: Sequence[Question]) -> Split:
+    """Return a split in which the one relevant document of each query is the nearest one in the pool."""
+    if not queries or not pool:
+        return Split({}, {})
+    query_vectors, pool_vectors = (concatenate_parts(encoder.encode(texts, "document")) for texts in (queries, pool))
+    nearest = np.asarray((query_vectors @ pool_vectors.T).argmax(1)).ravel()
+    qrels = {q.id: {pool[n].id: 1} for q, n in zip(queries, nearest.tolist(), strict=True)}
+    return Split({q.id: q for q in queries}, qrels)
+
+
+def _scale_part(part: VectorPart) -> Array | scipy.sparse.csr_array:
+    if part.metric == "euclidean" or part.weight < 0:
+        raise SettingsError("teacher: expected vectors compared by cosine or dot product, with weights above 0")
+    values = part.values
+    if part.metric == "cosine":
+        squares = values.multiply(values) if scipy.sparse.issparse(values) else values * values
+        lengths = np.sqrt(np.asarray(squares.sum(1), np.float32)).reshape(-1, 1)
+        inverse = np.where(lengths > 0, 1 / np.maximum(lengths, 1e-12), 0).astype(np.float32)
+        values = values.multiply(inverse).tocsr() if scipy.sparse.issparse(values) else values * inverse
+    return values * np.float32(np.sqrt(part.weight))
+
+
+def _reduce_dimension(vectors: Array | scipy.sparse.csr_array, max_dim: int, log: LogCallback) -> Array:
+    """Project on the directions in which texts differ most; without centring, which preserves dot products best."""
+    values, directions = _find_principal_directions(vectors, min(max_dim, min(vectors.shape) - 1))
+    total = np.square(vectors.data if scipy.sparse.issparse(vectors) else vectors).sum()
+    share, size = values.sum() / max(float(total), 1e-12), len(values)
+    log(f"the teacher's {vectors.shape[1]} numbers for a text are taught as {size}, which keep {share:.1%} of it")
+    return np.asarray(vectors @ directions, np.float32)
+
+
+def _find_principal_directions(matrix: Array | scipy.sparse.csr_array, size: int) -> tuple[Array, Array]:
+    """Return the greatest eigenvalues of the columns' products, (size,), and their eigenvectors, (columns, size)."""
+    if matrix.shape[1] <= MAX_DENSE_COLUMNS and not scipy.sparse.issparse(matrix):
+        values, vectors = np.linalg.eigh((matrix.T @ matrix).astype(np.float64))
+        return values[-size:], vectors[:, -size:].astype(np.float32)
+    _, singular, rows = scipy.sparse.linalg.svds(matrix, k=size, random_state=0)
+    return np.square(singular), rows.T
+
+
+def _solve_ridge(pieces: Any, targets: Array) -> Array:
+    """Solve the normal equations by conjugate gradients (Hestenes and Stiefel 1952), each target column by itself."""
+    residual = pieces.T @ targets
+    solution, direction = np.zeros_like(residual), residual.copy()
+    squared_norm = np.square(residual).sum(0)
+    for _ in range(CONJUGATE_GRADIENT_STEPS):
+        image = pieces.T @ (pieces @ direction) + RIDGE_PENALTY * direction
+        step = squared_norm / np.maximum((direction * image).sum(0), 1e-12)
+        solution += step * direction
+        residual -= step * image
+        previous, squared_norm = squared_norm, np.square(residual).sum(0)
+        direction = residual + squared_norm / np.maximum(previous, 1e-12) * direction
+    return solution  # type: ignore[no-any-return]

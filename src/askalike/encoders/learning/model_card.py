@@ -1,0 +1,82 @@
+"""A model's card: what it is, what it learned from, how good it was on dev, and the licence of its data."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from askalike.encoders.recipes import Recipe
+from askalike.store.statistics import count_questions_by
+from askalike.store.view import View
+
+if TYPE_CHECKING:  # it needs torch, which models that learn from texts alone do without
+    from askalike.training.checkpoint import Epoch
+
+CARD_FILE = "README.md"
+
+
+def render_card(
+    name: str, recipe: Recipe, trained: Mapping[str, Any], view: View, epochs: "Sequence[Epoch]", coverage: str
+) -> str:
+    """Return the card of a trained network as Markdown. trained: the table of that name in model.toml."""
+    data = _describe_training_data(recipe, trained["pairs"])
+    held_out = f"; hidden from training: {', '.join(view.held_out_splits)}" if view.held_out_splits else ""
+    lines = [
+        f"# {name}",
+        "",
+        f"A `{recipe.name}` network, trained by askalike on the archive {_archive_name(view)!r}. "
+        f"All its settings are in `model.toml`; it has {trained['parameters']:,} parameters.",
+        "",
+        "## Data",
+        "",
+        f"- {data}, at change {view.change}{held_out}.",
+        _describe_licence(view),
+        *([f"- {coverage[0].upper()}{coverage[1:]}."] if coverage else []),
+        "",
+        "## Measures",
+        "",
+        f"{trained['measure']} on {trained['dev_queries']} dev queries over {trained['dev_documents']} documents. The "
+        f"best epoch, {trained['best_epoch']}, was chosen by them: they are no test. For one: "
+        f"`askalike evaluate ARCHIVE --ranker {name}`.",
+        "",
+        f"| epoch | loss | {trained['measure']} | examples a second |",
+        "|---|---|---|---|",
+        *(f"| {e.number} | {e.loss:.4f} | {100 * e.value:.1f} | {e.examples_per_second:,.0f} |" for e in epochs),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def render_text_model_card(name: str, kind: str, view: View) -> str:
+    """Return the card of a model that learned from texts alone as Markdown."""
+    lines = [
+        f"# {name}",
+        "",
+        f"A `{kind}` model of the texts of the archive {_archive_name(view)!r}, made by "
+        "askalike. All its settings are in `model.toml`.",
+        "",
+        "## Data",
+        "",
+        f"- The texts of {len(view)} questions, at change {view.change}; no label was read.",
+        _describe_licence(view),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _archive_name(view: View) -> str:
+    name = view.meta.get("name")
+    return name if isinstance(name, str) else view.archive
+
+
+def _describe_licence(view: View) -> str:
+    licences = ", ".join(f"{name} ({n} questions)" for name, n in count_questions_by(view, "license", 5).items())
+    licences = licences or view.meta.get("license") or "none is stated"
+    return f"- Licence of the archive's texts: {licences}. The model is made from them."
+
+
+def _describe_training_data(recipe: Recipe, pairs: int) -> str:
+    teacher = recipe.teacher
+    if not teacher.encoder:
+        return f"{pairs} pairs by the signals {', '.join(recipe.data.signals)}"
+    left_out = f", none of the queries of {', '.join(teacher.not_taught)}" if teacher.not_taught else ""
+    name = " ".join(filter(None, (teacher.encoder, teacher.model)))
+    return f"{pairs} texts, whole and unfinished, as the encoder {name} has them, and what it has seen{left_out}"

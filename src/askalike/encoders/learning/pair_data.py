@@ -1,0 +1,128 @@
+"""Training data from labels: an archive's pairs, its dev queries, and the documents that these rank."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from askalike.encoders.recipes import DataSettings
+from askalike.iteration import chunks
+from askalike.labels.training_pairs import training_pairs
+from askalike.store.feedback import rejected_documents
+from askalike.store.labels import irrelevant_judgements
+from askalike.store.view import View
+from askalike.text.features._features import Text
+from askalike.types import Answer, Question, Split, TrainingPair
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """What a network is trained on and chosen by."""
+
+    pairs: Sequence[TrainingPair]
+    dev: Split
+    """The queries by which the best epoch is chosen."""
+    documents: Mapping[str, Text]
+    """What the dev queries rank, by id."""
+    documents_are_answers: bool
+
+
+def collect_training_data(
+    view: View, settings: DataSettings, dev: Split | None, document_count: int, seed: int
+) -> TrainingData:
+    """Return the pairs of a view's signals with dev queries: the given split, else held-out clusters of the pairs.
+
+    document_count: how many documents the dev queries rank besides the relevant ones.
+    """
+    pairs = _cap_pairs_per_cluster(training_pairs(view, settings.signals, seed), settings.of_cluster, seed)
+    if dev is not None:
+        return TrainingData(pairs, dev, _select_dev_documents(view, dev, {}, document_count, seed), False)
+    pairs, dev_pairs = _split_by_cluster(pairs, settings, seed)
+    are_answers = bool(dev_pairs) and isinstance(dev_pairs[0].positive, Answer)
+    split = _build_dev_split([pair for pair in dev_pairs if isinstance(pair.positive, Answer) == are_answers])
+    positives = {pair.positive.id: pair.positive for pair in dev_pairs}
+    documents = _select_dev_documents(view, split, positives, document_count, seed)
+    return TrainingData(pairs, split, documents, are_answers)
+
+
+def read_irrelevant_judgements(view: View, limit: int) -> dict[str, list[str]]:
+    """Return query id → at most `limit` ids of questions judged irrelevant to it, in splits that are not held out.
+
+    The judgements are those of imported splits and those that people made over HTTP.
+    """
+    irrelevant: dict[str, list[str]] = defaultdict(list)
+    for split, query, document in irrelevant_judgements(view) if limit else ():
+        if split not in view.held_out_splits and len(irrelevant[query]) < limit:
+            irrelevant[query].append(document)
+    for query, documents in rejected_documents(view).items() if limit else ():
+        irrelevant[query] += documents[: limit - len(irrelevant[query])]
+    return irrelevant
+
+
+def _cap_pairs_per_cluster(pairs: Iterable[TrainingPair], limit: int, seed: int) -> list[TrainingPair]:
+    """Return at most `limit` pairs of each cluster and signal, drawn with the seed, in their order."""
+    all_pairs = list(pairs)
+    by_cluster: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, pair in enumerate(all_pairs):
+        by_cluster[pair.cluster, pair.signal].append(number)
+    random = np.random.default_rng(seed)
+    drawn = [n if len(n) <= limit else random.permutation(n)[:limit].tolist() for n in by_cluster.values()]
+    return [all_pairs[number] for number in sorted(number for numbers in drawn for number in numbers)]
+
+
+def _split_by_cluster(
+    pairs: list[TrainingPair], settings: DataSettings, seed: int
+) -> tuple[list[TrainingPair], list[TrainingPair]]:
+    """Return training pairs and dev pairs; no cluster has both."""
+    clusters = sorted({pair.cluster for pair in pairs})
+    order = np.random.default_rng(seed).permutation(len(clusters))
+    dev_count = min(round(len(clusters) * settings.dev_share), settings.dev_queries)
+    dev = {clusters[n] for n in order[: max(dev_count, 1)]}
+    return [p for p in pairs if p.cluster not in dev], [p for p in pairs if p.cluster in dev]
+
+
+def _build_dev_split(pairs: Sequence[TrainingPair]) -> Split:
+    """Return a split with one query for each cluster, and all its documents."""
+    queries: dict[str, Question] = {}
+    qrels: dict[str, dict[str, int]] = {}
+    query_by_cluster: dict[str, str] = {}
+    for pair in pairs:
+        if query_by_cluster.setdefault(pair.cluster, pair.query.id) == pair.query.id:
+            queries[pair.query.id] = pair.query
+            qrels.setdefault(pair.query.id, {})[pair.positive.id] = 1
+    return Split(queries, qrels)
+
+
+def _select_dev_documents(
+    view: View, dev: Split, signal_documents: Mapping[str, Text], limit: int, seed: int
+) -> dict[str, Text]:
+    """Return the relevant documents and candidates of dev queries, and `limit` documents drawn with the seed, by id.
+
+    signal_documents: documents as their signal yields them; if these are bodies without titles, so are all others.
+    """
+    are_answers = any(isinstance(text, Answer) for text in signal_documents.values())
+    bodies = bool(signal_documents) and all(
+        isinstance(text, Question) and not text.title for text in signal_documents.values()
+    )
+    needed = {id for grades in dev.qrels.values() for id in grades}
+    needed |= {id for ids in (dev.candidates or {}).values() for id in ids}
+    texts = _iterate_texts(view, are_answers)
+    total = len(view) if not are_answers else sum(1 for _ in _iterate_texts(view, are_answers))
+    drawn = set(np.random.default_rng(seed).permutation(total)[:limit].tolist())
+    return {
+        text.id: signal_documents.get(text.id) or (_without_title(text) if bodies else text)
+        for number, text in enumerate(texts)
+        if number in drawn or text.id in needed
+    }
+
+
+def _iterate_texts(view: View, of_answers: bool) -> Iterator[Text]:
+    if not of_answers:
+        return (question for _, question in view.questions())
+    ids = (question.id for _, question in view.questions())
+    return (answer for chunk in chunks(ids) for answers in view.get_answers_to(chunk).values() for answer in answers)
+
+
+def _without_title(text: Text) -> Text:
+    return Question(text.id, "", text.body, text.markup, language=getattr(text, "language", None))

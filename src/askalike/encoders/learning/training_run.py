@@ -1,0 +1,288 @@
+"""The run of a recipe on what a view knows: from pairs or a teacher to a model's folder. Torch is imported with it."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.numpy import load_file, save_file
+
+from askalike import registry
+from askalike.encoders import MODEL_FILE, Encoder
+from askalike.encoders.learning.distillation import (
+    collect_distillation_data,
+    encode_targets,
+    fit_piece_vectors,
+    load_teacher,
+)
+from askalike.encoders.learning.model_card import CARD_FILE, render_card
+from askalike.encoders.learning.pair_data import TrainingData, collect_training_data, read_irrelevant_judgements
+from askalike.encoders.learning.word_vectors import initialise_vectors, load_packaged_vectors
+from askalike.encoders.recipes import Recipe, format_toml
+from askalike.encoders.static import StaticEncoder
+from askalike.errors import SettingsError
+from askalike.files import replace_file, replace_folder
+from askalike.nn import Network
+from askalike.store.view import View
+from askalike.text.features._features import Text, TextFeatures
+from askalike.text.features._ragged import RaggedArray
+from askalike.text.features.pieces import PieceFeatures
+from askalike.training.checkpoint import Epoch, read_history
+from askalike.training.dev import DevSet
+from askalike.training.examples import Examples, Indices, TrainingTexts, collect_texts
+from askalike.training.negatives import draw_negatives, mine_negatives, select_negatives
+from askalike.training.settings import NegativesSettings
+from askalike.training.trainer import TrainingJob, TrainingProgressCallback, find_best_epoch, train
+from askalike.types import LogCallback, Question, Run, Split
+
+PARTIAL_PREFIX = ".training"
+ANSWERS_PER_CHUNK = 1_000
+MAX_TEXTS_IN_MEMORY = 50_000
+"""Up to so many texts, their words are read once and stay in memory."""
+TARGETS_FILE = "teacher.safetensors"
+
+Miner = Callable[[Mapping[str, Question], NegativesSettings], Run]
+"""Ranks the archive's questions for the training queries."""
+
+
+def train_recipe(
+    view: View,
+    recipe: Recipe,
+    folder: Path,
+    *,
+    dev: Split | None = None,
+    miner: Miner | None = None,
+    teacher: Encoder | None = None,
+    on_progress: TrainingProgressCallback | None = None,
+    log: LogCallback = lambda line: None,
+) -> Sequence[Epoch]:
+    """Train a recipe on what a view knows, write the model to `folder` and return its epochs.
+
+    dev: the queries by which the best epoch is chosen; without any, some clusters are held out. teacher: the recipe's
+    teacher, if it is loaded already. The same call after an interruption or a kill goes on with the epoch that was not
+    finished. Raises TrainingError.
+    """
+    if teacher is None and recipe.teacher.encoder:
+        teacher = load_teacher(view, recipe.teacher)
+    seed, document_count = recipe.training.seed, recipe.training.dev_documents
+    if teacher:
+        data = collect_distillation_data(view, recipe.teacher, teacher, dev, document_count, seed)
+    else:
+        data = collect_training_data(view, recipe.data, dev, document_count, seed)
+    what = "texts of the teacher's" if teacher else "training pairs"
+    log(f"{len(data.pairs)} {what}, {len(data.dev.queries)} dev queries over {len(data.documents)} documents")
+    return TrainingRun(view, recipe, folder, data, miner, teacher, log).train(on_progress)
+
+
+def load_features_class(recipe: Recipe) -> type[TextFeatures]:
+    """Return the class of features that a recipe's network reads."""
+    return registry.load("features", registry.load("network", recipe.name).features)
+
+
+def create_network(recipe: Recipe, size: int) -> Network:
+    """Return a network for `size` tokens with random parameters, drawn with the recipe's seed."""
+    with torch.random.fork_rng():
+        torch.manual_seed(recipe.training.seed)
+        return registry.load("network", recipe.name)(recipe.network, size)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """One training of a recipe: what it learns from, and where the model goes."""
+
+    view: View
+    recipe: Recipe
+    folder: Path
+    """The model's folder, which appears when training is finished."""
+    data: TrainingData
+    miner: Miner | None
+    teacher: Encoder | None
+    log: LogCallback
+
+    @property
+    def partial_folder(self) -> Path:
+        """The folder of the checkpoint and of the teacher's vectors until training is finished."""
+        return self.folder.with_name(f"{PARTIAL_PREFIX}-{self.folder.name}")
+
+    @cached_property
+    def run_id(self) -> str:
+        """A digest of the settings and the data; a checkpoint of a run with another digest is not resumed."""
+        pairs = [(pair.query.id, pair.positive.id, pair.signal) for pair in self.data.pairs]
+        # a run may be resumed on another accelerator
+        tables = {
+            table: {key: value for key, value in row.items() if key != "accelerator"}
+            for table, row in self.recipe.to_tables().items()
+        }
+        parts = [tables, self.view.change, self.view.kind, pairs, list(self.data.dev.queries)]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    @cached_property
+    def features(self) -> TextFeatures:
+        """The features that the network reads, with a vocabulary of the view's texts."""
+        return load_features_class(self.recipe).from_texts(self.recipe.features, self._iterate_vocabulary_texts())
+
+    def train(self, on_progress: TrainingProgressCallback | None = None) -> Sequence[Epoch]:
+        """Train the network, write the model and return the epochs. Raises TrainingError or SettingsError."""
+        network = create_network(self.recipe, len(self.features.tokens))
+        job = TrainingJob(
+            network, self.recipe.loss, self.recipe.negatives, self.recipe.training, self._build_examples(network),
+            self._build_dev_set(), self.partial_folder, self.run_id, on_progress, self.recipe.teacher,
+        )  # fmt: skip
+        if (finished_epochs := read_history(job.directory, job.run_id)) is None:
+            coverage = self._initialise_network(job)
+            self.log(coverage)
+        else:
+            coverage = ""
+            self.log(f"going on after epoch {len(finished_epochs)}")
+        epochs = train(job)
+        self._save_model(network, epochs, coverage)
+        return epochs
+
+    def _iterate_vocabulary_texts(self) -> Iterator[Text]:
+        """Yield the view's questions, and the positives of pairs that are not questions."""
+        yield from (question for _, question in self.view.questions())
+        yield from (pair.positive for pair in self.data.pairs if not isinstance(pair.positive, Question))
+
+    def _build_examples(self, network: Network) -> Examples:
+        settings = self.recipe.negatives
+        irrelevant = read_irrelevant_judgements(self.view, settings.judged)
+        candidates = (question for _, question in self.view.questions()) if settings.random else ()
+        others = self.view.get_questions({id for ids in irrelevant.values() for id in ids})
+        texts = collect_texts(self.data.pairs, chain(others.values(), candidates))
+        rows, negatives = self.features.encode(texts.texts), self._collect_negatives(texts, irrelevant)
+        targets = self._load_or_encode_targets(self.teacher, texts, network) if self.teacher else None
+        return Examples(
+            rows, texts.is_answer, texts.query, texts.positive, texts.pair_clusters, negatives,
+            [text.id for text in texts.texts], targets,
+        )  # fmt: skip
+
+    def _collect_negatives(self, texts: TrainingTexts, irrelevant: Mapping[str, Sequence[str]]) -> Indices:
+        """Return the numbers of each pair's judged, random and mined negatives, (pairs, m), −1 for none."""
+        settings = self.recipe.negatives
+        columns = [np.zeros((len(texts.query), 0), np.int64)]
+        if settings.judged:
+            columns.append(select_negatives(texts, irrelevant, settings.judged))
+        if settings.random:
+            columns.append(draw_negatives(texts, settings.random, self.recipe.training.seed))
+        if settings.mined:
+            if self.miner is None:
+                raise SettingsError("negatives.mined needs a ranker to mine with: train with askalike train")
+            queries = (texts.texts[n] for n in np.unique(texts.query).tolist())
+            run = self.miner({text.id: text for text in queries if isinstance(text, Question)}, settings)
+            mined, report = mine_negatives(texts, run, settings)
+            self.log(str(report))
+            columns.append(mined)
+        return np.concatenate(columns, 1)
+
+    def _load_or_encode_targets(self, teacher: Encoder, texts: TrainingTexts, network: Network) -> np.ndarray:
+        """Return the teacher's vectors, (texts, dim); an interrupted run has left those that it computed."""
+        max_dim = network.vector_dim or self.recipe.network.dim
+        digest = hashlib.sha256(f"{teacher.fingerprint} {max_dim}".encode())
+        for text in texts.texts:
+            digest.update(repr((getattr(text, "title", ""), text.body)).encode())
+        path = self.partial_folder / f"{digest.hexdigest()[:16]}-{TARGETS_FILE}"
+        if path.exists():
+            return load_file(path)["targets"]
+        targets = encode_targets(teacher, texts.texts, max_dim, self.log)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(path) as partial:
+            save_file({"targets": targets}, partial)
+        return targets
+
+    def _build_dev_set(self) -> DevSet:
+        data = self.data
+        return DevSet(
+            self.features.encode([*data.dev.queries.values(), *data.documents.values()]), list(data.dev.queries),
+            list(data.documents), data.documents_are_answers, data.dev.qrels, data.dev.candidates,
+        )  # fmt: skip
+
+    def _initialise_network(self, job: TrainingJob) -> str:
+        """Set the network's initial vectors; return in words what they are."""
+        settings = self.recipe.embeddings
+        if settings.start == "teacher":
+            return self._initialise_from_teacher(job)
+        if (folder := Path(settings.start)).is_dir():
+            return self._initialise_from_model(job.network, folder)
+        dim = getattr(self.recipe.network, "dim", 0)  # a pre-trained network has its own
+        texts = self._vocabulary_words()
+        initial = initialise_vectors(settings, self.features.tokens, dim, texts, self.recipe.training.seed)
+        vectors = None if initial.vectors is None else torch.from_numpy(initial.vectors)
+        job.network.initialise(vectors, torch.from_numpy(self.features.idf))
+        if job.network.generates_answers:
+            job.network.set_word_counts(_count_answer_tokens(job.examples, len(self.features.tokens)))
+        return initial.coverage
+
+    def _vocabulary_words(self) -> Callable[[], Iterator[list[str]]]:
+        """Return a function that yields the words of the vocabulary's texts, from memory if these are few."""
+        settings = self.recipe.features.model_copy(update={"fields": self.recipe.embeddings.reads})
+        reader = load_features_class(self.recipe).from_texts(settings, ())
+
+        def split_texts() -> Iterator[list[str]]:
+            return (reader.split_words(text) for text in self._iterate_vocabulary_texts())
+
+        if self.recipe.embeddings.start != "skipgram" or len(self.view) > MAX_TEXTS_IN_MEMORY:
+            return split_texts
+        return list(split_texts()).__iter__
+
+    def _initialise_from_teacher(self, job: TrainingJob) -> str:
+        """Set the pieces' vectors to the regression of the teacher's vectors on the pieces."""
+        rows, targets, features = job.examples.rows, job.examples.targets, self.features
+        if targets is None or not isinstance(features, PieceFeatures) or not isinstance(rows, RaggedArray):
+            raise SettingsError(
+                "embeddings.start=teacher: expected a teacher, and a network that adds up pieces (distil)"
+            )
+        packaged = load_packaged_vectors(features.tokens) if features.settings.subwords else None
+        padded = np.pad(targets, ((0, 0), (0, job.network.vector_dim - targets.shape[1])))
+        vectors = fit_piece_vectors(rows, padded, job.network.vocabulary_size, packaged)
+        job.network.initialise(torch.from_numpy(vectors), torch.from_numpy(features.idf))
+        return f"vectors of pieces begin as a regression of the teacher's on {len(targets)} texts"
+
+    def _initialise_from_model(self, network: Network, folder: Path) -> str:
+        """Set the vectors and weights of a network that adds up pieces to those of a trained model."""
+        setting = f"embeddings.start={str(folder)!r}"
+        if not isinstance(self.features, PieceFeatures):
+            raise SettingsError(f"{setting}: expected a network that adds up pieces (static, distil)")
+        model = StaticEncoder.open(folder, {})
+        if model.settings.row_counts != self.recipe.features.row_counts or model.vectors.shape[1] != network.vector_dim:
+            raise SettingsError(f"{setting}: expected its features and network.dim; it has others")
+        reserved = len(self.features.tokens) - len(model.vectors)
+        parameters = network.state_dict()
+        parameters["pieces.weight"][reserved:] = torch.from_numpy(model.vectors)
+        parameters["weight"][reserved:] = torch.from_numpy(model.weights)
+        return f"all begins as in {folder.name}"
+
+    def _save_model(self, network: Network, epochs: Sequence[Epoch], coverage: str) -> None:
+        """Write the model's folder, which appears with all its files at once, and remove the partial folder."""
+        best, recipe, data = find_best_epoch(epochs), self.recipe, self.data
+        trained = {
+            "pairs": len(data.pairs), "dev_queries": len(data.dev.queries), "dev_documents": len(data.documents),
+            "epochs": len(epochs), "best_epoch": best.number, "measure": recipe.training.measure, "value": best.value,
+            "change": self.view.change, "made_at": self.view.change_date(self.view.change) or "",
+            "knows_until": self.view.latest_date, "hidden": self.view.held_out_splits,
+            "parameters": sum(p.numel() for p in network.parameters()),
+        }  # fmt: skip
+        tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+        encoder_class = registry.load("encoder", network.encoder_name)
+        with replace_folder(self.folder) as new:
+            tables = encoder_class.save_model(new, recipe, self.features, tensors)
+            card = render_card(self.folder.name, recipe, trained, self.view, epochs, coverage)
+            (new / CARD_FILE).write_text(card, encoding="utf-8")
+            toml = format_toml({**recipe.to_tables(), **tables, "trained": trained})
+            (new / MODEL_FILE).write_text(f'encoder = "{network.encoder_name}"\n\n{toml}', encoding="utf-8")
+        shutil.rmtree(self.partial_folder)
+
+
+def _count_answer_tokens(examples: Examples, size: int) -> torch.Tensor:
+    """Return how often each token is in the pairs' answers, (size,); token 0 stands for the end of an answer."""
+    counts = np.zeros(size, np.int64)
+    for numbers in np.array_split(examples.positive, max(len(examples) // ANSWERS_PER_CHUNK, 1)):
+        batch = examples.rows.batch(numbers)
+        counts += np.bincount(batch["ids"][batch["mask"]], minlength=size)
+        counts[0] += len(numbers)
+    return torch.from_numpy(counts)
