@@ -32,9 +32,9 @@ def outcome_of(
 ) -> ExperimentResult:
     """Systems by label, each a ranker and settings for every seed, measured on (some queries of) a split."""
     with Archive.open(directory) as archive:
-        labels = _first(load_split(archive, split_name), queries)
-        measured = [_system(archive, label, seeds, labels) for label, seeds in systems.items()]
-        typing = {s.label: _typed(archive, s, labels) for s in measured}
+        labels = _first_queries(load_split(archive, split_name), queries)
+        measured = [_system_result(archive, label, seeds, labels) for label, seeds in systems.items()]
+        typing = {s.label: _typing_curve(archive, s, labels) for s in measured}
         findings = run_checks(archive)
     evaluations = {s.label: [t.evaluation for t in s.seed_results.values()] for s in measured}
     pairs = {m: compare(evaluations, m) for m in MEASURES} if len(measured) > 1 else {}
@@ -57,12 +57,14 @@ def outcome_of(
     )
 
 
-def _first(labels: Split, n: int | None) -> Split:
-    kept = dict(list(labels.queries.items())[:n])
-    return Split(kept, {q: labels.qrels[q] for q in kept if q in labels.qrels}, labels.candidates)
+def _first_queries(labels: Split, n: int | None) -> Split:
+    queries = dict(list(labels.queries.items())[:n])
+    return Split(queries, {q: labels.qrels[q] for q in queries if q in labels.qrels}, labels.candidates)
 
 
-def _system(archive: Archive, label: str, seeds: Sequence[tuple[str, dict[str, Any]]], labels: Split) -> SystemResult:
+def _system_result(
+    archive: Archive, label: str, seeds: Sequence[tuple[str, dict[str, Any]]], labels: Split
+) -> SystemResult:
     trials = {}
     for seed, (name, settings) in enumerate(seeds):
         ranker = rankers.open_current(rankers.create(name, settings), archive.view())
@@ -71,16 +73,16 @@ def _system(archive: Archive, label: str, seeds: Sequence[tuple[str, dict[str, A
     return SystemResult(label, seeds[0][0], seeds[0][1], trials)
 
 
-def _typed(archive: Archive, system: SystemResult, labels: Split) -> dict[str, dict[str, float]]:
+def _typing_curve(archive: Archive, system: SystemResult, labels: Split) -> dict[str, dict[str, float]]:
     ranker = rankers.open_current(rankers.create(system.ranker, system.settings), archive.view())
     values = {}
     for share in QUARTERS:
-        asked = {q: Question(q, _part(question.title, share)) for q, question in labels.queries.items()}
-        run = ranker.rank(asked, 5, prefix=True)
+        typed = {q: Question(q, _first_words(question.title, share)) for q, question in labels.queries.items()}
+        run = ranker.rank(typed, 5, prefix=True)
         values[str(share)] = dict(evaluate(run, labels.qrels, ["Success@5"]).means)
     return values
 
 
-def _part(text: str, share: float) -> str:
+def _first_words(text: str, share: float) -> str:
     words = text.split()
     return " ".join(words[: max(1, round(share * len(words)))])

@@ -8,15 +8,17 @@ from askalike.store.archive import Archive
 from askalike.types import Question
 
 TOPICS = ("bread", "bicycle", "guitar", "garden", "camera", "coffee", "printer", "window", "kitten", "sailing")
-ASKED = ("how do I start with {}?", "what {} should I buy", "my {} broke, can it be mended", "is {} fun in winter?")
+TEMPLATES = ("how do I start with {}?", "what {} should I buy", "my {} broke, can it be mended", "is {} fun in winter?")
 
 
 def archive_at(path: Path) -> Path:
     """40 questions, each with a rephrasing: the split `rephrasings`; and a body that adds nothing."""
     questions = [
-        Question(f"q{i}{j}", asked.format(topic), "<p>please help</p>", "html", rephrasings=(f"{topic} {asked[:9]}",))
+        Question(
+            f"q{i}{j}", template.format(topic), "<p>please help</p>", "html", rephrasings=(f"{topic} {template[:9]}",)
+        )
         for i, topic in enumerate(TOPICS)
-        for j, asked in enumerate(ASKED)
+        for j, template in enumerate(TEMPLATES)
     ]
     with Archive.create(path) as archive:
         archive.upsert(questions)

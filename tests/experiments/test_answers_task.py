@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from small import ASKED, TOPICS, toml_at
+from small import TEMPLATES, TOPICS, toml_at
 
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.trec import read_run
@@ -18,14 +18,14 @@ from askalike.types import Answer, Question
 @pytest.fixture
 def archive(tmp_path):
     questions = [
-        Question(f"q{i}{j}", asked.format(topic), category=topic)
+        Question(f"q{i}{j}", template.format(topic), category=topic)
         for i, topic in enumerate(TOPICS)
-        for j, asked in enumerate(ASKED)
+        for j, template in enumerate(TEMPLATES)
     ]
     answers = [Answer(f"a{q.id}", q.id, f"On {q.category}: {' '.join(q.title.split()[::-1])}.") for q in questions]
     same = [Answer(f"same{n}", f"q{n}0", "See the manual.") for n in range(5)]
-    with Archive.create(tmp_path / "archive") as made:
-        made.upsert([*questions, *answers, *same, Answer("empty", "q00", " ")])
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([*questions, *answers, *same, Answer("empty", "q00", " ")])
     return tmp_path / "archive"
 
 
@@ -35,12 +35,12 @@ def declared(tmp_path, archive, **changes):
     return toml_at(tmp_path / "answers.toml", archive, **values)
 
 
-def test_answers_are_ranked_and_those_that_are_alike_are_one(archive, tmp_path):
+def test_identical_answers_are_ranked_as_one(archive, tmp_path):
     outcome = run_experiment(read_experiment(declared(tmp_path, archive)), tmp_path / "out")
     assert len(outcome.labels.queries) == 40
     assert outcome.labels.qrels["q30"] == {"aq30": 1, "same0": 1}
-    kept = read_run(tmp_path / "out/runs/bm25.trec")
-    ids = {id for query in kept for id in kept.columns(query)[0]}
+    run = read_run(tmp_path / "out/runs/bm25.trec")
+    ids = {id for query in run for id in run.columns(query)[0]}
     assert "empty" not in ids
     assert not {f"same{n}" for n in range(1, 5)} & ids
     assert outcome.systems[0].mean("Success@1") > 0.9
@@ -49,11 +49,11 @@ def test_answers_are_ranked_and_those_that_are_alike_are_one(archive, tmp_path):
     assert json.loads((tmp_path / "out/report.json").read_text())["task"] == "answers"
 
 
-def test_each_document_comes_once_and_as_many_as_asked_for(archive, tmp_path):
+def test_each_document_comes_once_and_k_come(archive, tmp_path):
     systems = [{"ranker": "by_question", "settings": {"ranker": "bm25"}}]
     outcome = run_experiment(read_experiment(declared(tmp_path, archive, k=3, system=systems)), tmp_path / "out")
-    found = outcome.systems[0].seed_results[0].run
-    assert all(len({hit.id for hit in found[query]}) == len(found[query]) == 3 for query in found)
+    run = outcome.systems[0].seed_results[0].run
+    assert all(len({hit.id for hit in run[query]}) == len(run[query]) == 3 for query in run)
 
 
 def test_a_part_is_measured_and_settings_are_tuned_on_another(archive, tmp_path):
@@ -67,20 +67,20 @@ def test_a_part_is_measured_and_settings_are_tuned_on_another(archive, tmp_path)
     assert set(outcome.systems[0].tuned) == {"k1", "Success@1 on topic/dev (n = 12)"}
 
 
-def test_what_is_kept_can_be_compared_again(archive, tmp_path):
+def test_a_folder_can_be_compared_again(archive, tmp_path):
     run_experiment(read_experiment(declared(tmp_path, archive)), tmp_path / "out")
-    found = parse_sources([str(tmp_path / "out")])
-    again = compare_runs(found, load_judgements(found, None, None, None), ["RR"], "trec_eval")
-    assert again.contrasts[0].queries[0].relevant_text.startswith("On ")
+    sources = parse_sources([str(tmp_path / "out")])
+    comparison = compare_runs(sources, load_judgements(sources, None, None, None), ["RR"], "trec_eval")
+    assert comparison.contrasts[0].queries[0].relevant_text.startswith("On ")
 
 
 def test_an_archive_without_answers_is_refused_in_a_line(tmp_path):
-    with Archive.create(tmp_path / "bare") as made:
-        made.upsert([Question("q", "how?")])
+    with Archive.create(tmp_path / "bare") as archive:
+        archive.upsert([Question("q", "how?")])
     with pytest.raises(SettingsError, match="no split 'answers' with judged answers"):
         read_experiment(declared(tmp_path, tmp_path / "bare"))
-    with Archive.open(tmp_path / "bare") as made:
-        made.upsert([Answer("a", "q", " ")])
+    with Archive.open(tmp_path / "bare") as archive:
+        archive.upsert([Answer("a", "q", " ")])
     with pytest.raises(SettingsError, match="no split 'answers' with judged answers"):
         read_experiment(declared(tmp_path, tmp_path / "bare"))
 

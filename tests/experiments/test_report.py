@@ -78,11 +78,11 @@ def test_the_page_is_well_formed_and_asks_nothing_of_the_network(html: str) -> N
 
 def test_it_holds_what_a_report_must(html: str, outcome: ExperimentResult) -> None:
     best = headline.headline_rows(outcome)[headline.order_systems(outcome)[0]]
-    for said in (f"{best.values[0].mean:.4f}", "Accuracy@k", "The typing curve", "query by query", "n = 80 queries",
+    for text in (f"{best.values[0].mean:.4f}", "Accuracy@k", "The typing curve", "query by query", "n = 80 queries",
                  "Scores of duplicates and others", "Differences we know of", "another &lt;year&gt;", "ule trec_eval",
                  "Twenty queries", "askalike experiment", "wall time s", "± ",
                  f"1 of {len(outcome.findings)}"):  # fmt: skip
-        assert said in html, said
+        assert text in html, text
     assert html.count("<svg") == 2 + 2 + 1
     assert "var(--s0)" in html
     assert "#fa0" not in html
@@ -122,7 +122,9 @@ def test_an_archive_that_is_gone_leaves_ids(outcome: ExperimentResult, tmp_path:
     assert re.search(r"</b>r\d{3}</li>", html)
 
 
-def test_the_browser_is_limited_and_says_so(outcome: ExperimentResult, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_browser_is_limited_and_the_page_states_it(
+    outcome: ExperimentResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cards, "MAX_QUERIES", 7)
     html = render_report(outcome)
     assert html.count('<details class="card"') == 7
@@ -133,12 +135,12 @@ def test_the_browser_is_limited_and_says_so(outcome: ExperimentResult, monkeypat
 
 
 def test_the_paper_beside_ours(outcome: ExperimentResult) -> None:
-    beside = headline.compare_with_paper(outcome)
-    assert [(b.label, b.measure, b.paper) for b in beside] == [("bm25", "Success@1", 0.5), ("chance", "AP", 0.6)]
-    assert beside[0].baseline == "–"
-    assert beside[0].difference == pytest.approx(beside[0].ours - 0.5)
-    assert "(p " in beside[1].baseline
-    assert beside[1].sd is not None
+    rows = headline.compare_with_paper(outcome)
+    assert [(b.label, b.measure, b.paper) for b in rows] == [("bm25", "Success@1", 0.5), ("chance", "AP", 0.6)]
+    assert rows[0].baseline == "–"
+    assert rows[0].difference == pytest.approx(rows[0].ours - 0.5)
+    assert "(p " in rows[1].baseline
+    assert rows[1].sd is not None
 
 
 def test_pairs_are_the_best_two_and_each_against_the_first() -> None:

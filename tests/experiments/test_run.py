@@ -1,4 +1,4 @@
-"""An experiment's folder: what is in it, that it can be made again, gone on with, and refused."""
+"""An experiment's folder: what is in it, that it can be reproduced, resumed, and refused."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def test_the_folder_holds_what_reproduces_it(archive, toml, tmp_path):
     assert set(runs(tmp_path / "out")) == {"bm25.trec", "TF-IDF-ours.trec"}
     report = json.loads((tmp_path / "out/report.json").read_text())
     assert [s["label"] for s in report["systems"]] == ["bm25", "TF-IDF (ours)"]
-    assert report["systems"][0]["settings"]["k1"] == 1.2  # defaults are told
+    assert report["systems"][0]["settings"]["k1"] == 1.2  # defaults are written
     assert (
         report["systems"][0]["measures"]["Success@1"]["mean"]
         == outcome.systems[0].seed_results[0].evaluation.means["Success@1"]
@@ -52,7 +52,7 @@ def test_the_folder_holds_what_reproduces_it(archive, toml, tmp_path):
     assert set(report["typing"]["bm25"]) == {"0.25", "0.5", "0.75", "1"}
     origin = report["provenance"]
     assert {"python", "askalike", "numpy", "scipy", "numba"} <= set(origin["versions"])
-    assert ("torch" in origin["versions"]) == ("torch" in sys.modules)  # what is loaded is told
+    assert ("torch" in origin["versions"]) == ("torch" in sys.modules)  # versions of what is loaded
     assert origin["seeds"] == [0]
     assert set(origin["seconds"]["bm25"]["0"]) == {"fit", "index", "rank"}
     with Archive.open(archive) as opened:
@@ -75,19 +75,19 @@ def test_the_same_again_writes_the_same_runs(toml, tmp_path):
 
 def test_the_resolved_configuration_runs_as_it_stands(toml, tmp_path):
     run_experiment(read_experiment(toml), tmp_path / "a")
-    kept = tmp_path / "a/config.toml"
-    run_experiment(read_experiment(kept), tmp_path / "b")
+    resolved = tmp_path / "a/config.toml"
+    run_experiment(read_experiment(resolved), tmp_path / "b")
     assert runs(tmp_path / "a") == runs(tmp_path / "b")
-    assert tomllib.loads(kept.read_text()) == tomllib.loads((tmp_path / "b/config.toml").read_text())
+    assert tomllib.loads(resolved.read_text()) == tomllib.loads((tmp_path / "b/config.toml").read_text())
 
 
 def test_resuming_repeats_no_finished_cell(toml, tmp_path):
     whole = run_experiment(read_experiment(toml), tmp_path / "out")
-    there = tmp_path / "out/runs/bm25.trec"
-    before = runs(tmp_path / "out"), there.stat().st_mtime_ns
+    run_file = tmp_path / "out/runs/bm25.trec"
+    before = runs(tmp_path / "out"), run_file.stat().st_mtime_ns
     (tmp_path / "out/runs/TF-IDF-ours.trec").unlink()
     again = run_experiment(read_experiment(toml), tmp_path / "out", resume=True)
-    assert (runs(tmp_path / "out"), there.stat().st_mtime_ns) == before
+    assert (runs(tmp_path / "out"), run_file.stat().st_mtime_ns) == before
     assert again.systems[0].seed_results[0].evaluation == whole.systems[0].seed_results[0].evaluation
 
 
@@ -123,7 +123,7 @@ def test_another_configuration_is_refused_with_what_differs(toml, tmp_path):
     assert len(str(caught.value).splitlines()) == 3
 
 
-def test_another_system_is_told_by_its_label(archive, tmp_path):
+def test_another_system_is_named_by_its_label(archive, tmp_path):
     run_experiment(read_experiment(toml_at(tmp_path / "two.toml", archive, system=MANY[:2])), tmp_path / "out")
     with pytest.raises(SettingsError) as caught:
         run_experiment(
@@ -132,7 +132,7 @@ def test_another_system_is_told_by_its_label(archive, tmp_path):
     assert str(caught.value).splitlines()[1:] == [f"  system: new: {MANY[2]['label']}"]
 
 
-def test_a_changed_archive_is_not_gone_on_with(toml, tmp_path):
+def test_an_experiment_on_a_changed_archive_is_not_resumed(toml, tmp_path):
     changing = archive_at(tmp_path / "changing")
     run_experiment(read_experiment(toml, {"archive": str(changing)}), tmp_path / "out")
     with Archive.open(changing) as archive:
@@ -155,7 +155,7 @@ def test_a_folder_with_something_in_it_is_refused(toml, tmp_path):
             run_experiment(read_experiment(toml), tmp_path / "other", **options)
 
 
-def test_the_data_s_hash_does_not_hear_of_order_or_imports(tmp_path):
+def test_the_data_s_hash_does_not_depend_on_order_or_imports(tmp_path):
     first, second = Question("a", "one"), Question("b", "two")
     for name, order in (("x", [first, second]), ("y", [second, first]), ("z", [first])):
         with Archive.create(tmp_path / name) as archive:
@@ -176,13 +176,13 @@ def test_a_question_has_one_word_at_least():
     assert truncate_title(Question("q", ""), 0.25).title == ""
 
 
-def test_nothing_is_left_of_the_environment(toml, tmp_path):
+def test_the_resolved_configuration_has_no_variables(toml, tmp_path):
     before = dict(os.environ)
     run_experiment(read_experiment(toml), tmp_path / "out")
     assert dict(os.environ) == before
 
 
-def test_a_hybrid_is_tuned_and_told_with_its_parts_settings(archive, tmp_path):
+def test_a_hybrid_is_tuned_and_written_with_its_parts_settings(archive, tmp_path):
     parts = {"parts": ["bm25", "tfidf"], "bm25.k1": 0.9, "rephrasings": False}
     system = [{"ranker": "hybrid", "settings": parts, "tune": True}, {"ranker": "cascade", "settings": parts}]
     toml = toml_at(tmp_path / "hybrid.toml", archive, split="cluster/test", dev="cluster/dev", system=system,

@@ -57,11 +57,11 @@ def forum(tmp_path_factory):
         yield archive
 
 
-def test_only_older_originals_count_and_the_others_are_told(kitchen):
-    asked = select_queries(kitchen, "2012-01-01")
-    assert asked.originals == {"copy": ["old"], "late": ["rice"]}
-    assert (asked.newer_links, asked.undated_links) == (2, 2)
-    assert asked.qrels == {"copy": {"old": 1}, "late": {"rice": 1}}
+def test_only_older_originals_count_and_the_others_are_counted(kitchen):
+    selection = select_queries(kitchen, "2012-01-01")
+    assert selection.originals == {"copy": ["old"], "late": ["rice"]}
+    assert (selection.newer_links, selection.undated_links) == (2, 2)
+    assert selection.qrels == {"copy": {"old": 1}, "late": {"rice": 1}}
 
 
 def test_what_did_not_exist_is_not_found(kitchen):
@@ -76,18 +76,18 @@ def test_what_did_not_exist_is_not_found(kitchen):
 
 
 @pytest.mark.parametrize(
-    ("since", "until", "asked"),
+    ("since", "until", "queries"),
     [
         ("2012-06-01", "2013-01-01", None), ("2013-01-01", "2013-01-01T00:00:01", {"copy"}),
         ("2013-01-02", None, {"late"}), ("2013-03-02", None, None),
     ],
 )  # fmt: skip
-def test_since_and_until(kitchen, since, until, asked):
-    if asked is None:
+def test_since_and_until(kitchen, since, until, queries):
+    if queries is None:
         with pytest.raises(ArchiveError, match="no question from .* was later linked as duplicate of an older one"):
             replay(kitchen, {"bm25": {}}, since, until)
     else:
-        assert {q.id for q in replay(kitchen, {"bm25": {}}, since, until).selection.queries} == asked
+        assert {q.id for q in replay(kitchen, {"bm25": {}}, since, until).selection.queries} == queries
 
 
 @pytest.mark.parametrize("settings", [{}, {"fields": "title"}, {"title_weight": 2.0}])
@@ -106,10 +106,10 @@ def test_it_is_exactly_a_fresh_index_of_each_moment(forum, settings):
             assert scores.tolist() == fresh[1].tolist()
 
 
-@pytest.mark.parametrize(("knows", "refused"), [("2013-01-01T00:00:00", True), ("2012-12-31T23:59:59", False)])
-def test_a_ranker_that_knows_the_future_is_refused(kitchen, monkeypatch, knows, refused):
+@pytest.mark.parametrize(("date", "refused"), [("2013-01-01T00:00:00", True), ("2012-12-31T23:59:59", False)])
+def test_a_ranker_that_knows_the_future_is_refused(kitchen, monkeypatch, date, refused):
     class Trained(LexicalRanker):
-        trained_until = knows
+        trained_until = date
 
     monkeypatch.setattr(rankers, "create", lambda name, settings, archive: Trained.from_settings("bm25", settings))
     if refused:
@@ -154,11 +154,11 @@ def test_the_folder_holds_results_runs_judgements_and_a_plot(forum, tmp_path):
     result = replay(forum, {"bm25": {}, "tfidf": {}}, "2012-03-01")
     written = write_replay(result, tmp_path / "out" / "folder")
     assert [p.name for p in written] == ["replay.json", "replay.svg", "qrels.txt", "run-bm25.trec", "run-tfidf.trec"]
-    told = json.loads(written[0].read_text())
-    assert told["rankers"][0]["found"] == result.results[0].n_found
-    assert told["queries"][0]["ranks"] == {"bm25": told["queries"][0]["ranks"]["bm25"],
-                                           "tfidf": told["queries"][0]["ranks"]["tfidf"]}  # fmt: skip
-    assert "today's wording" in told["remark"]
+    record = json.loads(written[0].read_text())
+    assert record["rankers"][0]["found"] == result.results[0].n_found
+    assert record["queries"][0]["ranks"] == {"bm25": record["queries"][0]["ranks"]["bm25"],
+                                           "tfidf": record["queries"][0]["ranks"]["tfidf"]}  # fmt: skip
+    assert "today's wording" in record["remark"]
     assert ElementTree.parse(written[1]).getroot().tag.endswith("svg")
     assert read_qrels(written[2]) == result.selection.qrels
     assert list(read_run(written[3])) == [q for q in result.results[0].run if len(result.results[0].run[q])]

@@ -1,4 +1,4 @@
-"""What was found out stays found out, whatever happened to the file's end."""
+"""A state survives, whatever happened to the end of its file."""
 
 import pytest
 
@@ -35,18 +35,18 @@ def test_half_a_line_does_not_count(tmp_path):
     assert TuningState(tmp_path, ["x"]).trial_values(Trial("tfidf"), "dev") == {"RR": {"q": 0.0}}
 
 
-@pytest.mark.parametrize(("text", "found"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("3", 180)])
-def test_a_budget_is_read_as_people_write_it(text, found):
-    assert parse_duration(text) == found
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("3", 180)])
+def test_a_budget_is_read_as_people_write_it(text, seconds):
+    assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-1m", "0m", "10 days"])
-def test_what_is_no_time_is_one_line(text):
+def test_a_wrong_duration_is_one_line(text):
     with pytest.raises(SettingsError, match="expected a time such as"):
         parse_duration(text)
 
 
-def test_time_is_told_as_people_say_it():
+def test_durations_are_formatted_for_people():
     assert Budget(10).remaining_s == pytest.approx(10, abs=0.5)
     assert format_duration(0.5) == "0.5 s"
     assert format_duration(600) == "10 min"

@@ -16,8 +16,8 @@ SIGNALS = ("duplicates", "judgements", "rephrasings", "related", "title_body", "
 
 def test_few_labels_choose_and_measure_in_nested_folds(tmp_path):
     with Archive.open(labelled(tmp_path / "a")) as archive:
-        found = make_task(archive)
-    assert (found.test, found.held_out_splits, len(found.dev.queries), found.is_proxy) == (
+        tuning_task = make_task(archive)
+    assert (tuning_task.test, tuning_task.held_out_splits, len(tuning_task.dev.queries), tuning_task.is_proxy) == (
         None,
         ("rephrasings",),
         64,
@@ -28,10 +28,10 @@ def test_few_labels_choose_and_measure_in_nested_folds(tmp_path):
 def test_many_labels_are_cut_by_cluster(tmp_path, monkeypatch):
     monkeypatch.setattr(task, "MIN_UNNESTED", 60)
     with Archive.open(linked(tmp_path / "a")) as archive:
-        found = make_task(archive)
+        tuning_task = make_task(archive)
         clusters = Clusters.read(archive)
-    parts = [{clusters.cluster_of(q) for q in part.queries} for part in (found.dev, found.test)]
-    assert found.held_out_splits == ("tune/dev", "tune/test")
+    parts = [{clusters.cluster_of(q) for q in part.queries} for part in (tuning_task.dev, tuning_task.test)]
+    assert tuning_task.held_out_splits == ("tune/dev", "tune/test")
     assert [len(part) for part in parts] == [16, 16]
     assert not parts[0] & parts[1]
 
@@ -45,22 +45,22 @@ def test_a_cut_follows_the_labels(tmp_path, monkeypatch):
     assert len(after.dev.queries) + len(after.test.queries) > len(before.dev.queries) + len(before.test.queries)
 
 
-def test_nothing_is_learned_of_what_chooses_or_measures(tmp_path):
+def test_nothing_is_learned_from_what_chooses_or_measures(tmp_path):
     """A planted leak: every duplicate is linked as related, too, and has a body."""
     with Archive.open(linked(tmp_path / "a")) as archive:
-        found = make_task(archive)
+        tuning_task = make_task(archive)
         open_, closed = (
             archive.view(),
-            archive.view(held_out_splits=found.held_out_splits, excluded_ids=found.excluded_ids),
+            archive.view(held_out_splits=tuning_task.held_out_splits, excluded_ids=tuning_task.excluded_ids),
         )
-        leaks = {p.signal for p in training_pairs(open_, SIGNALS) if p.query.id in found.dev.queries}
-        left = [
+        leaks = {p.signal for p in training_pairs(open_, SIGNALS) if p.query.id in tuning_task.dev.queries}
+        remaining = [
             p
             for p in training_pairs(closed, SIGNALS)
-            if p.query.id in found.dev.queries or p.positive.id in found.dev.queries
+            if p.query.id in tuning_task.dev.queries or p.positive.id in tuning_task.dev.queries
         ]
     assert leaks == {"duplicates", "title_body"}
-    assert left == []
+    assert remaining == []
 
 
 def test_given_splits_keep_their_parts(tmp_path):
@@ -68,10 +68,10 @@ def test_given_splits_keep_their_parts(tmp_path):
         for split in ("train", "dev", "test"):
             archive.upsert([EvaluationQuery(split, Question(f"{split}{n}", f"{split} bread {n}")) for n in range(12)])
             archive.upsert([Judgement(split, f"{split}{n}", f"q{n}-0", 1) for n in range(12)])
-        found = make_task(archive)
-    assert (len(found.dev.queries), len(found.test.queries)) == (12, 12)
-    assert set(found.dev.queries) == {f"dev{n}" for n in range(12)}
-    assert set(found.held_out_splits) == {"dev", "test"}
+        tuning_task = make_task(archive)
+    assert (len(tuning_task.dev.queries), len(tuning_task.test.queries)) == (12, 12)
+    assert set(tuning_task.dev.queries) == {f"dev{n}" for n in range(12)}
+    assert set(tuning_task.held_out_splits) == {"dev", "test"}
 
 
 def test_without_dev_a_tenth_of_train_chooses(tmp_path):
@@ -79,25 +79,25 @@ def test_without_dev_a_tenth_of_train_chooses(tmp_path):
         for split in ("train", "test"):
             archive.upsert([EvaluationQuery(split, Question(f"{split}{n}", f"{split} bread {n}")) for n in range(40)])
             archive.upsert([Judgement(split, f"{split}{n}", f"q{n % 16}-{n // 16}", 1) for n in range(40)])
-        found = make_task(archive)
-    assert all(q.startswith("train") for q in found.dev.queries)
-    assert all(q.startswith("test") for q in found.test.queries)
+        tuning_task = make_task(archive)
+    assert all(q.startswith("train") for q in tuning_task.dev.queries)
+    assert all(q.startswith("test") for q in tuning_task.test.queries)
 
 
-@pytest.mark.parametrize(("answers", "named"), [(True, "an answer's first words"), (False, "a title without some")])
-def test_without_labels_there_are_proxies_and_it_is_said(tmp_path, answers, named):
+@pytest.mark.parametrize(("answers", "name"), [(True, "an answer's first words"), (False, "a title without some")])
+def test_without_labels_a_proxy_is_used_and_named(tmp_path, answers, name):
     with Archive.open(unlabelled(tmp_path / "a", answers)) as archive:
-        found = make_task(archive)
-        learned = list(training_pairs(archive.view(excluded_ids=found.excluded_ids), SIGNALS))
-    assert found.is_proxy
-    assert found.name.startswith(named)
-    assert any("proxy" in remark for remark in found.remarks)
-    asked = {q.removesuffix(" proxy") for q in (*found.dev.queries, *found.test.queries)}
-    assert not asked & {p.query.id for p in learned}
-    assert not {*found.dev.queries} & {*found.test.queries}
+        tuning_task = make_task(archive)
+        learned = list(training_pairs(archive.view(excluded_ids=tuning_task.excluded_ids), SIGNALS))
+    assert tuning_task.is_proxy
+    assert tuning_task.name.startswith(name)
+    assert any("proxy" in remark for remark in tuning_task.remarks)
+    query_ids = {q.removesuffix(" proxy") for q in (*tuning_task.dev.queries, *tuning_task.test.queries)}
+    assert not query_ids & {p.query.id for p in learned}
+    assert not {*tuning_task.dev.queries} & {*tuning_task.test.queries}
 
 
-def test_few_labels_are_said_to_be_within_noise(tmp_path):
+def test_few_labels_are_within_noise(tmp_path):
     with Archive.create(tmp_path / "a") as archive:
         archive.upsert([Question(f"q{n}", f"thing {n}", rephrasings=(f"{n} things",)) for n in range(20)])
         assert "within noise" in make_task(archive).remarks[0]

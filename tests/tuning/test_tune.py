@@ -1,4 +1,4 @@
-"""Tuning whole: it serves what it found, goes on where it was killed, and leaves words in service unless beaten."""
+"""Tuning as a whole: it serves its choice, goes on where it was killed, and serves a lexical ranker unless beaten."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from askalike.tuning.state import TuningState
 
 
 @pytest.fixture
-def only_words(monkeypatch):
+def only_lexical(monkeypatch):
     monkeypatch.setattr(ladder_search, "LADDER", ())
 
 
@@ -30,20 +30,20 @@ def lines(path):
     return [json.loads(line) for file in path.glob("tuning/*/values.jsonl") for line in file.read_text().splitlines()]
 
 
-def test_words_serve_where_nothing_beats_them(tmp_path, only_words):
+def test_a_lexical_ranker_serves_where_nothing_beats_it(tmp_path, only_lexical):
     with Archive.open(labelled(tmp_path / "a")) as archive:
-        told = []
-        outcome = run.tune_archive(archive, on_event=told.append)
+        events = []
+        outcome = run.tune_archive(archive, on_event=events.append)
         assert get_served_ranker(archive).ranker == outcome.verdict.served_trial.trial.ranker
         assert outcome.verdict.chosen.candidate.is_lexical
         assert "serving it" in outcome.verdict.sentence
-        assert len(told) == 1 + len(outcome.candidate_results)
+        assert len(events) == 1 + len(outcome.candidate_results)
         assert get_served_ranker(archive).reason == outcome.verdict.sentence
         assert outcome.verdict.difference_to_lexical.n == 64
         assert rankers.create(None, {}, archive.path).name == get_served_ranker(archive).ranker
 
 
-def test_the_same_again_measures_nothing_and_serves_nothing_new(tmp_path, only_words):
+def test_the_same_again_measures_nothing_and_serves_nothing_new(tmp_path, only_lexical):
     path = labelled(tmp_path / "a")
     with Archive.open(path) as archive:
         first = run.tune_archive(archive)
@@ -54,7 +54,7 @@ def test_the_same_again_measures_nothing_and_serves_nothing_new(tmp_path, only_w
         assert len(serving_history(archive)) == 1
 
 
-def test_interrupted_it_goes_on(tmp_path, only_words):
+def test_interrupted_it_goes_on(tmp_path, only_lexical):
     path = labelled(tmp_path / "a")
     with Archive.open(path) as archive:
 
@@ -87,7 +87,7 @@ def test_killed_it_goes_on(tmp_path):
     assert len(names) == len(set(names))
 
 
-def test_what_there_is_no_time_for_is_left_out_and_tried_later(tmp_path, monkeypatch):
+def test_what_there_is_no_time_for_is_skipped_and_tried_later(tmp_path, monkeypatch):
     pytest.importorskip("wordllama")
     monkeypatch.setattr(ladder_search, "LADDER", (LADDER[0],))
     monkeypatch.setattr(ladder_search, "INDEXED_PER_SECOND", 1.0)
@@ -115,7 +115,7 @@ def test_a_better_ranker_goes_into_service_whatever_the_seed(tmp_path, monkeypat
     assert rankers.create(None, {}, tmp_path / "a").name == now.ranker
 
 
-def test_rungs_without_their_needs_are_named(tmp_path, monkeypatch):
+def test_families_without_their_requirements_are_named(tmp_path, monkeypatch):
     ladder = (
         CandidateFamily("absent", required_modules=("no_such_module",)),
         CandidateFamily("pretrained", needs_teacher=True),
@@ -129,7 +129,7 @@ def test_rungs_without_their_needs_are_named(tmp_path, monkeypatch):
     ]  # fmt: skip
 
 
-def test_on_a_proxy_it_says_so_and_is_not_calibrated(tmp_path, only_words):
+def test_on_a_proxy_it_says_so_and_is_not_calibrated(tmp_path, only_lexical):
     with Archive.open(unlabelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive)
         assert "a proxy" in outcome.verdict.sentence
@@ -151,11 +151,11 @@ def test_the_table_fills_while_it_runs(tmp_path):
     command = [sys.executable, "-m", "askalike", "tune", str(path), "--budget", "5s", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["sentence"]
-    assert found["tried"]
-    assert found["serving"]["ranker"]
-    assert found["left_out"] or time.monotonic() - started < 60
+    outcome = json.loads(done.stdout)
+    assert outcome["sentence"]
+    assert outcome["tried"]
+    assert outcome["serving"]["ranker"]
+    assert outcome["left_out"] or time.monotonic() - started < 60
 
 
 def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
@@ -164,9 +164,9 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
         pytest.importorskip(package, reason="needs a pre-trained encoder")
     monkeypatch.setattr(ladder_search, "LADDER", [rung for rung in LADDER if rung.needs_teacher])
     monkeypatch.setattr(run, "LADDER", ladder_search.LADDER)
-    asked, encoded = [], PretrainedEncoder._encode_texts
+    encoded_texts, encode = [], PretrainedEncoder._encode_texts
     monkeypatch.setattr(
-        PretrainedEncoder, "_encode_texts", lambda self, texts: asked.extend(texts) or encoded(self, texts)
+        PretrainedEncoder, "_encode_texts", lambda self, texts: encoded_texts.extend(texts) or encode(self, texts)
     )
     monkeypatch.setattr(teacher, "PROBE_QUESTIONS", 4)
     path = labelled(tmp_path / "a")
@@ -176,7 +176,7 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
         assert tried[-4:] == ["pretrained", "hybrid (lm_jelinek_mercer + pretrained)", "distil",
                               "hybrid (lm_jelinek_mercer + distil)"]  # fmt: skip
         assert outcome.verdict.difference_to_encoder is not None
-        served_texts = [text for text, times in Counter(asked).items() if times > 1]
+        repeated = [text for text, times in Counter(encoded_texts).items() if times > 1]
         probed = {q.title for q in teacher.Teacher("", archive.view(), TuningState(path, 0))._probes}
-        assert set(served_texts) <= probed
+        assert set(repeated) <= probed
     assert not list(path.glob("tuning/*/encoded"))

@@ -2,10 +2,10 @@
 
 import shutil
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from askalike import encoders, rankers
 from askalike.encoders import MODEL_FILE
@@ -20,6 +20,9 @@ from askalike.store.labels import imported_splits
 from askalike.store.partitions import partition_parts
 from askalike.training.settings import NegativesSettings
 from askalike.types import Question, Run
+
+if TYPE_CHECKING:
+    from askalike.training.trainer import TrainingProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,8 @@ def train(
     held_out: Sequence[str] = (),
     excluded_ids: Iterable[str] = (),
     teacher: encoders.Encoder | None = None,
-    report: Any = None,
-    log: Any = lambda line: None,
+    report: "Callable[[TrainingProgress], None] | None" = None,
+    log: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Train what `load_recipe` returns on an archive, and return the model's folder, `models/<name>/`.
 

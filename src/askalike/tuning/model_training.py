@@ -4,7 +4,7 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from askalike.encoders import MODEL_FILE
 from askalike.encoders.recipes import Recipe
@@ -19,6 +19,9 @@ from askalike.tuning.candidates import LABEL_SIGNALS, CandidateFamily
 from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import TuningTask
 from askalike.tuning.teacher import Teacher, count_words
+
+if TYPE_CHECKING:
+    from askalike.training.trainer import TrainingProgress
 
 LENGTH_SAMPLE = 500
 """The number of questions that measure the lengths of texts."""
@@ -94,7 +97,7 @@ class ModelTrainer:
         if not self.is_trained(family):
             started = time.monotonic()
 
-            def stop_when_spent(progress: Any) -> None:
+            def stop_when_spent(progress: "TrainingProgress") -> None:
                 if budget.remaining_s < 0:
                     raise OutOfTimeError(
                         f"{family.name} was stopped in epoch {progress.epoch}; a larger --budget goes on"

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from askalike.encoders import Encoder, VectorCache, build
 from askalike.store.samples import sample_questions
@@ -13,6 +13,9 @@ from askalike.store.view import View
 from askalike.tuning.candidates import PRETRAINED_RANKER
 from askalike.tuning.state import TuningState
 from askalike.types import Question
+
+if TYPE_CHECKING:
+    from askalike.encoders.pretrained import PretrainedEncoder
 
 PROBE_QUESTIONS = 32
 """The number of questions that measure its speed."""
@@ -44,12 +47,12 @@ class Teacher:
     @cached_property
     def encoder(self) -> Encoder:
         """The encoder, with a memory on disk of what it has encoded."""
-        encoder: Any = self._load_encoder(self.settings)
+        encoder = cast("PretrainedEncoder", self._load_encoder(self.settings))
         started = time.monotonic()
         encoder.encode(self._probes, "document")
         self._words_per_s = sum(map(count_words, self._probes)) / (time.monotonic() - started)
-        encoder.memory = VectorCache(self._folder, encoder.fingerprint)
-        return encoder  # type: ignore[no-any-return]
+        encoder.cache = VectorCache(self._folder, encoder.fingerprint)
+        return encoder
 
     @property
     def words_per_s(self) -> float:

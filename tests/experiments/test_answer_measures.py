@@ -1,10 +1,10 @@
-"""What is told beside the ranking: the triplet loss by hand, perplexity, written answers in every report."""
+"""Diagnostics of rankers of answers: the triplet loss by hand, perplexity, written answers in every report."""
 
 import json
 
 import numpy as np
 import pytest
-from small import ASKED, TOPICS, toml_at
+from small import TEMPLATES, TOPICS, toml_at
 
 from askalike import rankers
 from askalike.experiments.answer_measures import MARGIN, relevant_pairs, triplet_loss
@@ -25,13 +25,13 @@ WRITER = {**TINY, "writer": 16, "cutoffs": [10]}
 @pytest.fixture
 def archive(tmp_path):
     questions = [
-        Question(f"q{i}{j}", asked.format(topic), category=topic)
+        Question(f"q{i}{j}", template.format(topic), category=topic)
         for i, topic in enumerate(TOPICS)
-        for j, asked in enumerate(ASKED)
+        for j, template in enumerate(TEMPLATES)
     ]
-    with Archive.create(tmp_path / "archive") as made:
-        made.upsert([*questions, *(Answer(f"a{q.id}", q.id, f"On {q.category}: {q.title}.") for q in questions)])
-        yield made
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([*questions, *(Answer(f"a{q.id}", q.id, f"On {q.category}: {q.title}.") for q in questions)])
+        yield archive
 
 
 def test_the_triplet_loss_is_the_mean_over_pairs(archive):
@@ -42,9 +42,9 @@ def test_the_triplet_loss_is_the_mean_over_pairs(archive):
     assert len(pairs) == 40
     query = np.asarray(ranker.encoder.encode([q for q, _ in pairs], "query").parts[0].values)
     answer = np.asarray(ranker.encoder.encode([a for _, a in pairs], "document").parts[0].values)
-    apart = np.linalg.norm(query[:, None] - answer[None], axis=2)
-    right = np.diag(apart)
-    bounds = [np.maximum(MARGIN + right - np.where(np.eye(40, dtype=bool), np.nan, apart).T, 0)]
+    distances = np.linalg.norm(query[:, None] - answer[None], axis=2)
+    right = np.diag(distances)
+    bounds = [np.maximum(MARGIN + right - np.where(np.eye(40, dtype=bool), np.nan, distances).T, 0)]
     low, high = np.nanmin(bounds[0], 0).mean(), np.nanmax(bounds[0], 0).mean()
     assert low <= triplet_loss(ranker, task, labels) <= high
 
@@ -77,13 +77,18 @@ def test_every_report_has_what_was_written(archive, tmp_path):
         read_experiment(toml_at(tmp_path / "written.toml", archive.path, **values)), tmp_path / "out"
     )
     report = json.loads((tmp_path / "out/report.json").read_text())
-    told = {system["label"]: system["beside"] for system in report["systems"]}
-    assert told["bm25"] == told["both"] == {}
-    assert set(told["DSSM"]) == {"validation triplet loss"}
-    assert set(told["DSSM + generation"]) == {"validation triplet loss", "perplexity", "distinct-1", "distinct-2"}
-    assert told["DSSM + generation"]["perplexity"]["mean"] > 1
+    diagnostics = {system["label"]: system["beside"] for system in report["systems"]}
+    assert diagnostics["bm25"] == diagnostics["both"] == {}
+    assert set(diagnostics["DSSM"]) == {"validation triplet loss"}
+    assert set(diagnostics["DSSM + generation"]) == {
+        "validation triplet loss",
+        "perplexity",
+        "distinct-1",
+        "distinct-2",
+    }
+    assert diagnostics["DSSM + generation"]["perplexity"]["mean"] > 1
     samples = report["samples"]["DSSM + generation"]
-    assert len(samples) == 8  # all that there are; 50 of more
+    assert len(samples) == 8  # all of them; 50 where there are more
     assert all(set(sample) == {"question", "written", "right"} for sample in samples)
     page = (tmp_path / "out/report.html").read_text()
     assert "A machine wrote these" in page

@@ -1,4 +1,4 @@
-"""What a TOML file may say, and that everything wrong with it is told at once."""
+"""What a TOML file may say, and that all its errors are listed at once."""
 
 import pytest
 from small import archive_at, toml_at
@@ -33,7 +33,7 @@ ranker = "ib"
 tune = { c = [1, -1], lambda = ["df", "xx"] }
 """
 
-TOLD = (
+ERRORS = (
     "titel is not a setting (known: title, archive, split",
     "split: ARCHIVE: no split 'tset' with judged questions; there are: rephrasings",
     "k='100': Input should be a valid integer",
@@ -56,31 +56,31 @@ def archive(tmp_path_factory):
     return archive_at(tmp_path_factory.mktemp("reading") / "archive")
 
 
-def told(path, changes=None):
+def error_of(path, changes=None):
     with pytest.raises(SettingsError) as caught:
         read_experiment(path, changes)
     return str(caught.value)
 
 
-def test_everything_wrong_is_told_at_once_with_its_path(archive, tmp_path):
+def test_all_errors_are_listed_with_their_paths(archive, tmp_path):
     path = tmp_path / "wrong.toml"
     path.write_text(WRONG.replace("ARCHIVE", str(archive)))
-    message = told(path)
-    for part in TOLD:
+    message = error_of(path)
+    for part in ERRORS:
         assert part.replace("ARCHIVE", str(archive)) in message, message
-    assert len(message.splitlines()) == 1 + len(TOLD) - 1  # a heading, a line each; two of the texts share one
+    assert len(message.splitlines()) == 1 + len(ERRORS) - 1  # a heading, a line each; two of the texts share one
 
 
-def test_what_is_not_there_is_told_beside_what_is_wrong(tmp_path):
-    message = told(toml_at(tmp_path / "x.toml", tmp_path / "nowhere", k=0))
+def test_a_missing_archive_is_listed_with_other_errors(tmp_path):
+    message = error_of(toml_at(tmp_path / "x.toml", tmp_path / "nowhere", k=0))
     assert "k=0: Input should be greater than or equal to 1" in message
     assert "archive: " in message
     assert "not an archive" in message
 
 
-def test_a_split_to_tune_on_must_be_there(archive, tmp_path):
+def test_the_split_to_tune_on_must_exist(archive, tmp_path):
     tuned = [{"ranker": "bm25", "tune": {"k1": [0.6, 1.2]}}]
-    assert "dev: " in told(toml_at(tmp_path / "x.toml", archive, system=tuned))
+    assert "dev: " in error_of(toml_at(tmp_path / "x.toml", archive, system=tuned))
     assert (
         read_experiment(toml_at(tmp_path / "x.toml", archive, system=tuned), {"dev": "rephrasings"}).dev
         == "rephrasings"
@@ -89,14 +89,14 @@ def test_a_split_to_tune_on_must_be_there(archive, tmp_path):
 
 def test_a_paper_s_value_of_a_measure_that_is_not_measured(archive, tmp_path):
     systems = [{"ranker": "bm25", "paper": {"MAP": 0.3, "MRR": 0.5}}]
-    message = told(toml_at(tmp_path / "x.toml", archive, system=systems))
+    message = error_of(toml_at(tmp_path / "x.toml", archive, system=systems))
     assert "system[0].paper: bm25 has a value of MAP, which is not among the measures" in message
     assert "MRR" not in message  # RR in another spelling
 
 
-def test_labels_are_told_apart(archive, tmp_path):
+def test_labels_that_make_the_same_file_name_are_refused(archive, tmp_path):
     systems = [{"ranker": "bm25", "label": "a b"}, {"ranker": "tfidf", "label": "a (b)"}]
-    assert "labels 'a (b)', 'a b' make the same file name" in told(
+    assert "labels 'a (b)', 'a b' make the same file name" in error_of(
         toml_at(tmp_path / "x.toml", archive, system=systems)
     )
 
@@ -105,7 +105,7 @@ def test_groups_are_refused(archive, tmp_path):
     grouped = archive_at(tmp_path / "grouped")
     with Archive.open(grouped) as opened:
         opened.set_meta(groups=["android", "english"])
-    assert "holds 2 groups (android, english, …)" in told(toml_at(tmp_path / "x.toml", grouped))
+    assert "holds 2 groups (android, english, …)" in error_of(toml_at(tmp_path / "x.toml", grouped))
 
 
 @pytest.mark.parametrize(
@@ -122,16 +122,16 @@ def test_groups_are_refused(archive, tmp_path):
 def test_broken_files(tmp_path, text, message):
     path = tmp_path / "broken.toml"
     path.write_text(text)
-    assert message in told(path)
+    assert message in error_of(path)
 
 
 def test_no_file(tmp_path):
-    assert "No such file" in told(tmp_path / "absent.toml")
+    assert "No such file" in error_of(tmp_path / "absent.toml")
 
 
 def test_variables_and_changes(archive, tmp_path, monkeypatch):
     path = toml_at(tmp_path / "plain.toml", "${DATA:-nowhere}/archive")  # type: ignore[arg-type]
-    assert f"{'nowhere'}/archive: not an archive" in told(path)
+    assert f"{'nowhere'}/archive: not an archive" in error_of(path)
     monkeypatch.setenv("DATA", str(archive.parent))
     assert read_experiment(path).archive == archive
     assert read_experiment(path).title == "plain"
@@ -141,5 +141,5 @@ def test_variables_and_changes(archive, tmp_path, monkeypatch):
 
 def test_a_table_s_key_can_be_changed_and_a_list_s_cannot(archive, tmp_path):
     path = toml_at(tmp_path / "x.toml", archive)
-    assert "partition.sed is not a setting (known: by, of, name" in told(path, {"partition.sed": 3})
-    assert "system is no table" in told(path, {"system.k1": 3})
+    assert "partition.sed is not a setting (known: by, of, name" in error_of(path, {"partition.sed": 3})
+    assert "system is no table" in error_of(path, {"system.k1": 3})

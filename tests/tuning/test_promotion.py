@@ -22,7 +22,7 @@ TITLES = {"fields": "title"}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def original(tmp_path_factory):
     """Sixty duplicates that share words with their originals in the body alone: titles do not find them."""
     path = tmp_path_factory.mktemp("promoting") / "desk"
     with Archive.create(path) as archive:
@@ -35,8 +35,8 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def archive(made, tmp_path):
-    with Archive.open(shutil.copytree(made, tmp_path / "desk")) as archive:
+def archive(original, tmp_path):
+    with Archive.open(shutil.copytree(original, tmp_path / "desk")) as archive:
         yield archive
 
 
@@ -44,49 +44,49 @@ def in_service(archive):
     return serving.get_served_ranker(archive).ranker, serving.get_served_ranker(archive).settings
 
 
-def test_what_is_better_is_put_into_service(archive):
-    done = promote(archive, WORDS)
-    assert (done.promoted, done.split, done.links, done.feedback) == (True, "duplicates", 60, 0)
-    assert done.compared.difference > 0.5
+def test_a_better_ranker_is_put_into_service(archive):
+    result = promote(archive, WORDS)
+    assert (result.promoted, result.split, result.links, result.feedback) == (True, "duplicates", 60, 0)
+    assert result.compared.difference > 0.5
     assert in_service(archive) == (WORDS, {})
-    assert serving.get_served_ranker(archive).reason == done.reason
-    assert done.reason.startswith(f"{WORDS}: +")
-    assert done.reason.endswith("significantly better; serving it")
+    assert serving.get_served_ranker(archive).reason == result.reason
+    assert result.reason.startswith(f"{WORDS}: +")
+    assert result.reason.endswith("significantly better; serving it")
     again = promote(archive, WORDS)
     assert (again.promoted, "in service already" in again.reason) == (False, True)
 
 
-def test_what_is_no_better_is_refused_with_a_reason(archive):
+def test_a_ranker_that_is_not_better_is_refused_with_a_reason(archive):
     promote(archive, WORDS)
     for worse, settings in (("bm25", {}), (WORDS, TITLES)):
-        done = promote(archive, worse, settings)
-        assert not done.promoted
-        assert done.reason.endswith("not significantly better; refused")
+        result = promote(archive, worse, settings)
+        assert not result.promoted
+        assert result.reason.endswith("not significantly better; refused")
     assert in_service(archive) == (WORDS, {})
     assert promote(archive, "bm25", force=True).promoted
     assert in_service(archive) == ("bm25", {})
 
 
-def test_too_little_to_tell(archive):
+def test_too_few_queries(archive):
     archive._connection.execute("DELETE FROM links WHERE source > 'b2'")
-    done = promote(archive, WORDS)
-    assert not done.promoted
-    assert "held-out queries are too few to tell" in done.reason
+    result = promote(archive, WORDS)
+    assert not result.promoted
+    assert "held-out queries are too few to tell" in result.reason
 
 
 def test_feedback_counts_where_it_is_held_out(archive):
     archive._connection.execute("DELETE FROM links")
     for n in range(60):
         insert_feedback(archive, LoggedQuery(f"What about topic{n}?", "", [f"a{n}"], WORDS), "accept", f"a{n}")
-    done = promote(archive, WORDS)
-    assert (done.split, done.links) == (None, 0)
-    assert done.feedback == sum(is_held_out(f"a{n}") for n in range(60))
-    assert not done.promoted
+    result = promote(archive, WORDS)
+    assert (result.split, result.links) == (None, 0)
+    assert result.feedback == sum(is_held_out(f"a{n}") for n in range(60))
+    assert not result.promoted
     for n in range(60, 400):
         archive.upsert([Question(f"a{n}", "Please help", f"topic{n}")])
         insert_feedback(archive, LoggedQuery(f"What about topic{n}?", "", [f"a{n}"], WORDS), "accept", f"a{n}")
-    done = promote(archive, WORDS)
-    assert (done.promoted, done.feedback > 60) == (True, True)
+    result = promote(archive, WORDS)
+    assert (result.promoted, result.feedback > 60) == (True, True)
 
 
 def test_a_model_is_measured_only_on_what_it_has_not_seen(archive):
@@ -102,7 +102,7 @@ def test_a_model_is_measured_only_on_what_it_has_not_seen(archive):
     assert promotion._select_queries(archive, [Mine()]).split_name == "duplicates"
 
 
-def test_what_a_person_can_mend(archive):
+def test_wrong_names_are_one_line(archive):
     with pytest.raises(SettingsError, match="no ranker is called 'x'"):
         promote(archive, "x")
     with pytest.raises(SettingsError, match="train it first"):
@@ -114,10 +114,10 @@ def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_commands(archive):
-    done = cli("promote", archive.path, WORDS)
-    assert done.returncode == 0, done.stderr
-    assert "serving it" in done.stdout
-    assert "askalike calibrate" in done.stdout
+    result = cli("promote", archive.path, WORDS)
+    assert result.returncode == 0, result.stderr
+    assert "serving it" in result.stdout
+    assert "askalike calibrate" in result.stdout
     refused = cli("promote", archive.path, "bm25", "--set", "fields=title", "--json")
     assert refused.returncode == 1, refused.stderr
     assert json.loads(refused.stdout)["promoted"] is False

@@ -14,7 +14,7 @@ CROWD = 11
 
 
 @pytest.fixture(autouse=True)
-def only_words(monkeypatch):
+def only_lexical(monkeypatch):
     monkeypatch.setattr(ladder_search, "LADDER", ())
 
 
@@ -41,15 +41,15 @@ def crowded(path):
             crowd = [f"{thing}-{n:02}" for n in range(CROWD)]
             archive.upsert(Question(id, f"mend broken thing{thing}") for id in crowd)
             lonely = Question(f"{thing}-lonely", f"thing{thing} is worth it")
-            asked = Question(f"{thing}-asked", f"broken thing{thing}")
+            query = Question(f"{thing}-asked", f"broken thing{thing}")
             split = ("train", "dev")[thing % 2]
-            archive.upsert([lonely, asked, EvaluationQuery(split, asked), Judgement(split, asked.id, lonely.id, 1)])
+            archive.upsert([lonely, query, EvaluationQuery(split, query), Judgement(split, query.id, lonely.id, 1)])
             archive.upsert([EvaluationQuery("train", Question(crowd[0], f"mend broken thing{thing}"))])
             archive.upsert(Judgement("train", crowd[0], id, 1) for id in crowd[1:])
     return path
 
 
-def test_votes_serve_where_they_tell(tmp_path):
+def test_votes_serve_where_they_help(tmp_path):
     with Archive.open(voted(tmp_path / "a", 50)) as archive:
         outcome = run.tune_archive(archive)
         assert outcome.verdict.chosen.candidate.name == "hybrid (lm_jelinek_mercer + votes)"
@@ -59,10 +59,10 @@ def test_votes_serve_where_they_tell(tmp_path):
         assert ranker.rank({"q": Question("q", "how do I mend thing7")}, 1)["q"][0].id == "7-3"
 
 
-def test_votes_that_tell_nothing_do_not(tmp_path):
+def test_votes_that_do_not_help_do_not_serve(tmp_path):
     with Archive.open(voted(tmp_path / "a", 1)) as archive:
         outcome = run.tune_archive(archive)
-        assert "hybrid (lm_jelinek_mercer + votes)" in [tried.candidate.name for tried in outcome.candidate_results]
+        assert "hybrid (lm_jelinek_mercer + votes)" in [result.candidate.name for result in outcome.candidate_results]
         assert outcome.verdict.served_trial.candidate.is_lexical
 
 
@@ -80,7 +80,7 @@ def test_distinct_hits_serve_where_crowds_are_known(tmp_path):
         assert outcome.verdict.difference_to_lexical.mean > 0.3
 
 
-def test_what_the_measured_queries_ask_for_stays_unknown(tmp_path):
+def test_duplicates_of_the_measured_queries_stay_hidden(tmp_path):
     """All that is known is hidden while it is measured: there is nothing to be distinct by."""
     with Archive.open(voted(tmp_path / "a", None)) as archive:
         assert not [t for t in run.tune_archive(archive).candidate_results if "distinct" in t.candidate.name]

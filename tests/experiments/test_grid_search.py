@@ -1,4 +1,4 @@
-"""Tuning finds what finds most, in a declared order, and leaves nothing behind."""
+"""Grid search tries settings in a declared order, chooses the best, and leaves no index behind."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from askalike.store import Archive
 from askalike.types import Question, Split
 
 LABELS = Split({"q": Question("q", "egg")}, {"q": {"long": 1}})
-"""BM25 with b = 0.75 prefers the short text (.64 to .62 by hand), with b = 0 the one that says egg three times."""
+"""BM25 with b = 0.75 prefers the short text (.64 to .62 by hand), with b = 0 the one that message egg three times."""
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def archive(tmp_path):
         yield archive
 
 
-def test_it_finds_the_settings_that_find_most(archive):
+def test_the_settings_with_the_highest_mean_are_chosen(archive):
     tuned = tune_ranker(
         archive, "bm25", {"k1": [1.2], "b": [0.75, 0.0, 0.5]}, LABELS, "Success@1", fixed={"fields": "title"}
     )
@@ -37,7 +37,7 @@ def test_of_equally_good_settings_those_tried_first_are_taken(archive):
     assert tuned.settings == {"k1": 1.2, "b": 0.75}
 
 
-def test_any_ranker_s_settings_can_be_tuned_and_progress_is_told(archive):
+def test_any_ranker_s_settings_can_be_tuned_and_progress_is_reported(archive):
     calls = []
     space = [{"lambda": [0.7, 0.2]}, {"stop_words": [True], "lambda": [0.7]}]
     tuned = tune_ranker(
@@ -63,7 +63,7 @@ def test_hybrids_of_other_weights_are_ranked_as_each_alone(archive):
     assert together[:3] == alone
 
 
-def test_indexes_made_for_trials_go_and_those_that_were_there_stay(archive):
+def test_indexes_of_trials_are_removed_and_older_ones_stay(archive):
     bm25 = rankers.create("bm25")
     bm25.build(archive.view())
     [old] = bm25.index_paths(archive.view())
@@ -71,12 +71,12 @@ def test_indexes_made_for_trials_go_and_those_that_were_there_stay(archive):
         search_grid(evaluator, "bm25", {"title_weight": [1.0, 2.0, 3.0]}, {})
         assert len(list((archive.path / "index").iterdir())) == 3
         evaluator.keep_index(evaluator.create_ranker(Trial("bm25", {"title_weight": 2.0})))
-    [kept] = rankers.create("bm25", {"title_weight": 2.0}).index_paths(archive.view())
-    assert set((archive.path / "index").iterdir()) == {old, kept}
+    [chosen] = rankers.create("bm25", {"title_weight": 2.0}).index_paths(archive.view())
+    assert set((archive.path / "index").iterdir()) == {old, chosen}
 
 
 @pytest.mark.parametrize(
-    ("space", "fixed", "says"),
+    ("space", "fixed", "message"),
     [
         ([], {}, "the space has no grid"),
         ({"k1": []}, {}, "k1: expected a list of at least one value"),
@@ -86,8 +86,8 @@ def test_indexes_made_for_trials_go_and_those_that_were_there_stay(archive):
         ({"b": [0.5, 7]}, {}, "b=7: "),
     ],
 )
-def test_what_cannot_be_tuned_is_a_clear_error(archive, space, fixed, says):
-    with pytest.raises(SettingsError, match=says):
+def test_what_cannot_be_tuned_is_a_clear_error(archive, space, fixed, message):
+    with pytest.raises(SettingsError, match=message):
         tune_ranker(archive, "bm25", space, LABELS, "Success@1", fixed=fixed)
 
 
