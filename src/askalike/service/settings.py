@@ -19,29 +19,29 @@ class ServiceSettings(Settings):
     archives: tuple[Path, ...] = Field(min_length=1, description="the archives' directories")
     host: str = Field("127.0.0.1", description="the address to listen at")
     port: int = Field(8080, ge=0, le=65535, description="the port; 0 takes one that is free")
-    ranker: str | None = Field(None, description="the ranker by its name; the default one where none is named")
+    ranker: str | None = Field(None, description="the ranker's name; by default the deployed one")
     values: dict[str, Any] = Field(default_factory=dict, description="the ranker's settings")
     workers: int = Field(1, ge=1, le=64, description="how many processes answer")
-    log_texts: bool = Field(False, description="whether the log shows what was asked")
+    log_texts: bool = Field(False, description="whether the log shows the texts of questions")
     max_body_bytes: int = Field(4 << 20, ge=1, description="longer request bodies are refused")
     timeout_s: float = Field(10.0, gt=0, description="a request that takes longer is given up")
     receive_s: float = Field(15.0, gt=0, description="a request that takes longer to arrive is given up")
-    max_connections: int = Field(900, ge=1, description="as many connections a worker keeps; more are closed at once")
-    max_waiting: int = Field(64, ge=1, description="as many requests may wait for one archive; more are turned away")
+    max_connections: int = Field(900, ge=1, description="how many connections a worker keeps; more are closed at once")
+    max_waiting: int = Field(64, ge=1, description="how many requests may wait for one archive; more are turned away")
 
     allow_origins: tuple[str, ...] = Field((), description="sites whose pages may ask, such as https://forum.example")
     require_keys: bool = Field(False, description="whether a key is needed on loopback too")
     public: bool = Field(False, description="whether anybody may search and read on the pages without a key")
-    requests_per_s: float = Field(200.0, ge=0, description="as many requests one caller may make; 0 is no limit")
-    burst: int = Field(400, ge=1, description="as many requests one caller may make at once")
+    requests_per_s: float = Field(200.0, ge=0, description="how many requests a second a caller may make; 0 is no limit")
+    burst: int = Field(400, ge=1, description="how many requests one caller may make at once")
 
     public_url: str | None = Field(
-        None, pattern="^https?://[^/?#@\\s]+$", description="the address that people use where a proxy stands before it"
+        None, pattern="^https?://[^/?#@\\s]+$", description="the address that people use where a proxy is in front"
     )
-    session_hours: float = Field(12.0, gt=0, le=8_760, description="as long people stay logged in")
-    propose: float = Field(0.1, ge=0, le=0.9, description="the share of its time that the indexer looks for duplicates")
+    session_hours: float = Field(12.0, gt=0, le=8_760, description="how long people stay logged in")
+    propose: float = Field(0.1, ge=0, le=0.9, description="the share of the indexer's time for finding duplicates")
 
-    keep_days: float = Field(90.0, ge=0, le=36_500, description="as long settled questions are kept; 0 keeps none")
+    keep_days: float = Field(90.0, ge=0, le=36_500, description="days that settled questions are stored; 0 stores none")
 
     @field_validator("allow_origins")
     @classmethod
