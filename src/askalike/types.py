@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Markup = Literal["text", "html"]
 LinkKind = Literal["duplicate", "related"]
+DocumentKind = Literal["questions", "answers"]
 
 RESERVED: Final = 2
 """Token ids below this stand for no word: 0 for padding, 1 for the unknown word."""
@@ -98,7 +99,7 @@ class Judgement:
     document_id: str
     relevance: int | None
     position: int | None = None
-    of: Literal["questions", "answers"] = "questions"
+    of: DocumentKind = "questions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def question(record: dict) -> Question:
     return Question(record["_id"], record["title"], record["text"], **more)
 
 
-def test_beir_gives_everything_back(archive, tmp_path):
+def test_beir_has_everything(archive, tmp_path):
     out = tmp_path / "out"
     rows = export_archive(archive, "beir", out)
     assert [question(record) for record in lines(out / "corpus.jsonl")] == [FULL, PLAIN]
@@ -89,7 +89,7 @@ def test_beir_gives_everything_back(archive, tmp_path):
     assert {str(path.relative_to(out)) for path in out.rglob("*.*")} == {*rows, "export.json"}
 
 
-def test_csv_gives_everything_back(archive, tmp_path):
+def test_csv_has_everything(archive, tmp_path):
     out = tmp_path / "out"
     export_archive(archive, "csv", out)
     first, second = table(out / "questions.csv")
@@ -166,7 +166,7 @@ def test_an_earlier_export_is_replaced_only_with_force(archive, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "out"]
 
 
-def test_what_is_no_export_is_never_replaced(archive, tmp_path):
+def test_other_folders_are_never_replaced(archive, tmp_path):
     for place in (tmp_path / "archive", tmp_path / "file"):
         (tmp_path / "file").write_text("precious")
         with pytest.raises(ArchiveError, match="is no earlier export"):
@@ -180,7 +180,7 @@ def test_an_unknown_format(archive, tmp_path):
         export_archive(archive, "xml", tmp_path / "out")
 
 
-def test_a_split_whose_name_is_a_path_stays_inside(archive, tmp_path):
+def test_a_split_whose_name_is_a_path_is_refused(archive, tmp_path):
     archive.upsert([EvaluationQuery("../../evil", Question("q", "?"))])
     with pytest.raises(ArchiveError, match="cannot name a file"):
         export_archive(archive, "beir", tmp_path / "out")
@@ -200,7 +200,7 @@ def test_a_full_disk_leaves_nothing_behind(archive, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]
 
 
-def test_what_is_written_meanwhile_is_not_in_it(archive, tmp_path):
+def test_concurrent_writes_are_not_exported(archive, tmp_path):
     with Archive.open(archive.path) as other:
 
         def writing_meanwhile(rows, *, total, description):
@@ -228,19 +228,21 @@ EVERYTHING = ("questions", "answers", "links", "queries", "judgements")
 
 def rows_of(archive: Archive) -> dict[str, list[tuple]]:
     """All that is content: rows without the numbers of changes and imports, questions and answers in their order."""
-    held = {}
+    rows_by_table = {}
     for name in EVERYTHING:
         columns = [row[1] for row in archive._connection.execute(f"PRAGMA table_info({name})")]
-        kept = ", ".join(c for c in columns if c not in ("number", "import", "change"))
+        columns_sql = ", ".join(c for c in columns if c not in ("number", "import", "change"))
         order = "number" if "number" in columns else "1, 2, 3"
-        held[name] = archive._connection.execute(f"SELECT {kept} FROM {name} ORDER BY {order}").fetchall()
-    return held
+        rows_by_table[name] = archive._connection.execute(
+            f"SELECT {columns_sql} FROM {name} ORDER BY {order}"
+        ).fetchall()
+    return rows_by_table
 
 
 READERS = {"csv": "table", "beir": "beir"}
 
 
-def assert_gives_itself_back(archive: Archive, folder: Path, format: str) -> None:
+def assert_reimports_equal(archive: Archive, folder: Path, format: str) -> None:
     export_archive(archive, format, folder / "out")
     done = import_archive(READERS[format], [folder / "out"], folder / "second", strict=True)
     assert done.rejected == 0
@@ -257,15 +259,15 @@ def assert_gives_itself_back(archive: Archive, folder: Path, format: str) -> Non
 def test_an_export_imported_is_the_archive(archive, tmp_path, format):
     archive.upsert([Judgement("train", "no such query", "1", 1), Question("3", "Ends in space \r", "\n a\r b\n")])
     archive.set_meta(license="CC BY-SA", groups=["a"])
-    assert_gives_itself_back(archive, tmp_path, format)
+    assert_reimports_equal(archive, tmp_path, format)
 
 
 @pytest.mark.parametrize("format", READERS)
-def test_the_example_archive_comes_back(tmp_path, format):
+def test_the_example_archive_is_reimported(tmp_path, format):
     import_archive("table", [Path(__file__).parents[2] / "examples/riverside.csv"], tmp_path / "first")
     with Archive.open(tmp_path / "first") as archive:
         assert archive.meta["languages"] == ["de", "en"]
-        assert_gives_itself_back(archive, tmp_path, format)
+        assert_reimports_equal(archive, tmp_path, format)
 
 
 @pytest.mark.parametrize("format", READERS)
@@ -279,17 +281,17 @@ def test_the_example_archive_comes_back(tmp_path, format):
         ("pairs", "yahoo-zhang2014/dev.tsv"),
     ],
 )
-def test_real_archives_come_back(tmp_path, shared_data, reader, path, format):
+def test_real_archives_are_reimported(tmp_path, shared_data, reader, path, format):
     import_archive(reader, [shared_data / path], tmp_path / "first")
     with Archive.open(tmp_path / "first") as archive:
-        assert_gives_itself_back(archive, tmp_path, format)
+        assert_reimports_equal(archive, tmp_path, format)
 
 
 @pytest.mark.parametrize("format", READERS)
-def test_a_row_longer_than_the_csv_module_allows_comes_back(tmp_path, format):
+def test_a_row_longer_than_the_csv_module_allows_is_reimported(tmp_path, format):
     with Archive.create(tmp_path / "first") as archive:
         archive.upsert([Question("1", "How?", "x" * 200_000), *(Answer(str(n), "1", "y\n" * 50_000) for n in range(9))])
-        assert_gives_itself_back(archive, tmp_path, format)
+        assert_reimports_equal(archive, tmp_path, format)
 
 
 TEXT = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), max_size=20)
@@ -318,20 +320,20 @@ RECORDS = st.lists(
 @given_records(RECORDS)
 @example([Question("1", "?", "a\rb", tags=("",), rephrasings=("[", " x|", "")), Link('a"\t', "b\n", "related")])
 @examples(60)
-def test_whatever_an_archive_holds_comes_back(format, records):
+def test_any_archive_is_reimported(format, records):
     with tempfile.TemporaryDirectory() as folder, Archive.create(Path(folder) / "first") as archive:
         archive.upsert([Question("q", "There is one."), *records])
-        assert_gives_itself_back(archive, Path(folder), format)
+        assert_reimports_equal(archive, Path(folder), format)
 
 
-def test_a_spreadsheets_export_is_refused(archive, tmp_path):
+def test_a_spreadsheet_export_is_refused(archive, tmp_path):
     export_archive(archive, "spreadsheet", tmp_path / "out")
     with pytest.raises(InputError, match="exported for a spreadsheet.*export it again with --format csv"):
         import_archive("table", [tmp_path / "out"], tmp_path / "second")
     assert not (tmp_path / "second").exists()
 
 
-def test_an_edited_row_that_cannot_be_is_rejected(archive, tmp_path):
+def test_an_invalid_edited_row_is_rejected(archive, tmp_path):
     export_archive(archive, "csv", tmp_path / "out")
     table = tmp_path / "out/questions.csv"
     table.write_text(table.read_text().replace("2020-01-01T00:00:00", "last year"))

@@ -19,7 +19,7 @@ def archive(tmp_path: Path):
         yield archive
 
 
-def found(archive, name):
+def run_check(archive, name):
     return next(finding for finding in run_checks(archive) if finding.name == name)
 
 
@@ -37,7 +37,7 @@ def test_findings_are_named_as_their_functions_and_can_be_left_out(archive):
 
 def test_empty_titles(archive):
     archive.upsert([Question("1", " \n\u00a0", "body"), Question("2", "title")])
-    finding = found(archive, "empty_titles")
+    finding = run_check(archive, "empty_titles")
     assert (finding.count, finding.n, finding.examples) == (1, 2, ("1",))
 
 
@@ -52,22 +52,22 @@ def test_repeated_titles_count_all_but_the_first(archive):
         "Ｈow to boil an egg ?",
     ]
     archive.upsert(Question(str(n), title, "b") for n, title in enumerate(titles))
-    finding = found(archive, "repeated_titles")
+    finding = run_check(archive, "repeated_titles")
     assert (finding.count, finding.n, finding.examples) == (2, 7, ("1", "6"))
     assert finding.details == ("3 times: How to boil an egg?",)
 
 
-def test_the_most_repeated_title_is_told_first(archive):
+def test_the_most_repeated_title_comes_first(archive):
     archive.upsert(Question(str(n), "seldom" if n < 2 else "often") for n in range(20))
-    finding = found(archive, "repeated_titles")
+    finding = run_check(archive, "repeated_titles")
     assert finding.count == 18
     assert len(finding.examples) == 5
     assert finding.details == ("18 times: often", "2 times: seldom")
 
 
-def test_marks_before_titles(archive):
+def test_marks_of_titles(archive):
     archive.upsert(Question(str(n), f"[Bug] {n} crashes" if n < 6 else f"Title {n}") for n in range(30))
-    finding = found(archive, "title_marks")
+    finding = run_check(archive, "title_marks")
     assert (finding.count, finding.n, finding.details) == (6, 30, ("6 times: [bug]",))
     assert finding.examples == ("0", "1", "2", "3", "4")
 
@@ -75,22 +75,22 @@ def test_marks_before_titles(archive):
 def test_titles_written_to_a_pattern(archive):
     archive.upsert(Question(str(n), f"What are the symptoms of disease {n}") for n in range(5))
     archive.upsert(Question(f"x{n}", f"What are the symptoms {n}") for n in range(5))
-    finding = found(archive, "title_openings")
+    finding = run_check(archive, "title_openings")
     assert (finding.count, finding.details) == (5, ("5 times: what are the symptoms of",))
 
 
-def test_too_few_do_not_make_a_template(archive):
+def test_a_few_questions_do_not_make_a_template(archive):
     archive.upsert(Question(str(n), f"[Bug] What are the symptoms of disease {n}") for n in range(4))
-    assert found(archive, "title_marks").count == found(archive, "title_openings").count == 0
+    assert run_check(archive, "title_marks").count == run_check(archive, "title_openings").count == 0
 
 
-def test_boilerplate_in_bodies_is_shown_whole(archive):
+def test_boilerplate_in_bodies_is_shown_completely(archive):
     form = "<p>Steps to reproduce: open the program, then press the red button twice</p>"
     archive.upsert(Question(str(n), f"t{n}", f"<p>first {n}</p>{form}<p>{n} last</p>", "html") for n in range(7))
     archive.upsert(
         Question(f"x{n}", f"x{n}", f"something else entirely that nobody but number {n} wrote") for n in range(7)
     )
-    finding = found(archive, "body_templates")
+    finding = run_check(archive, "body_templates")
     assert (finding.count, finding.n, finding.of) == (7, 14, "questions")
     assert finding.details == ("7 times: steps to reproduce open the program then press the red button twice",)
 
@@ -98,57 +98,57 @@ def test_boilerplate_in_bodies_is_shown_whole(archive):
 def test_a_large_archives_bodies_are_sampled(archive, monkeypatch):
     monkeypatch.setattr("askalike.health.boilerplate.SAMPLE_SIZE", 10)
     archive.upsert(Question(str(n), f"t{n}", "one two three four five six seven eight nine") for n in range(30))
-    finding = found(archive, "body_templates")
+    finding = run_check(archive, "body_templates")
     assert (finding.n, finding.of) == (10, "sampled questions")
 
 
 def test_leak_banners(archive):
     banner = "<blockquote><p>Possible Duplicate:<br><a href='/q/1'>The original</a></p></blockquote><p>x</p>"
     archive.upsert([Question("1", "a", banner, "html"), Question("2", "b", "<p>Possible</p>", "html")])
-    finding = found(archive, "leak_banners")
+    finding = run_check(archive, "leak_banners")
     assert (finding.count, finding.n, finding.examples) == (1, 2, ("1",))
 
 
-def test_text_without_a_token_is_loud_where_there_is_much(archive):
+def test_many_texts_without_a_token_are_loud(archive):
     archive.upsert([Question("1", "???", "<pre>x = 1</pre>", "html"), Question("2", "!", "word"), Question("3", " ")])
-    finding = found(archive, "no_tokens")
+    finding = run_check(archive, "no_tokens")
     assert (finding.count, finding.n, finding.examples, finding.loud) == (1, 3, ("1",), True)
 
 
 def test_other_scripts_have_tokens(archive):
     titles = ["怎么煮鸡蛋", "как сварить яйцо", "كيف تسلق البيض", "ต้มไข่อย่างไร", "계란을 어떻게 삶나요"]
     archive.upsert(Question(str(n), title) for n, title in enumerate(titles))
-    assert found(archive, "no_tokens").count == 0
+    assert run_check(archive, "no_tokens").count == 0
 
 
 def test_languages(archive):
     archive.upsert(Question(x, x, language=x) for x in ("de", "pl", "zh", "th", "xx"))
     archive.upsert([Question("pl2", "pl2", language="pl"), Question("own", "the archive's language")])
-    finding = found(archive, "unsupported_languages")
+    finding = run_check(archive, "unsupported_languages")
     assert (finding.count, finding.n, finding.examples, finding.loud) == (4, 7, ("pl", "th", "xx"), True)
     assert finding.details[0] == "pl: 2 questions; no stemmer: a word matches only in the very form it is written in"
     assert "without spaces" in finding.details[1]
-    assert found(archive, "unknown_languages").count == 0
+    assert run_check(archive, "unknown_languages").count == 0
 
 
 def test_an_archives_own_language_counts_for_its_questions(archive):
     archive.set_meta(language="pl")
     archive.upsert([Question("1", "jajko")])
-    assert found(archive, "unsupported_languages").count == 1
+    assert run_check(archive, "unsupported_languages").count == 1
 
 
 def test_unknown_languages(tmp_path):
     with Archive.create(tmp_path / "other") as archive:
         archive.upsert([Question("1", "egg"), Question("2", "Ei", language="de")])
-        finding = found(archive, "unknown_languages")
+        finding = run_check(archive, "unknown_languages")
     assert (finding.count, finding.n, finding.examples) == (1, 2, ("1",))
 
 
 def test_unanswered_questions_where_there_are_answers(archive):
     archive.upsert([Question("1", "a"), Question("2", "b")])
-    assert found(archive, "unanswered_questions").count == 0
+    assert run_check(archive, "unanswered_questions").count == 0
     archive.upsert([Answer("a", "1", "yes")])
-    finding = found(archive, "unanswered_questions")
+    finding = run_check(archive, "unanswered_questions")
     assert (finding.count, finding.n, finding.examples) == (1, 2, ("2",))
 
 
@@ -180,21 +180,21 @@ def test_broken_references(archive):
         ("std::vector is slow", []),
     ],
 )
-def test_marks(title, expected):
+def test_extract_mark(title, expected):
     assert extract_mark(title) == expected
 
 
-def test_openings_need_something_to_follow():
+def test_an_opening_needs_words_after_it():
     assert extract_opening("How do I boil eggs?") == []
     assert extract_opening("How do I boil eggs fast?") == ["how do i boil eggs"]
 
 
-def test_runs_join_what_is_consecutive():
+def test_overlapping_ngrams_are_merged():
     assert merge_ngrams(["a b", "b c", None, "d e"]) == ["a b c", "d e"]
     assert merge_ngrams([]) == []
     assert len(word_ngrams("one two three four five six seven eight nine")) == 2
 
 
-def test_normalised_titles_keep_what_tells_them_apart():
+def test_normalised_titles_keep_their_differences():
     assert normalise_title(" What  is C++? ") == "what is c++"
     assert normalise_title("???") == ""

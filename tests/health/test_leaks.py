@@ -22,17 +22,17 @@ def archive(tmp_path: Path):
         yield archive
 
 
-def found(archive, name):
+def run_check(archive, name):
     return next(finding for finding in run_checks(archive, checks=LEAK_CHECKS) if finding.name == name)
 
 
-def test_nearly_the_same_text_in_two_splits(archive):
+def test_near_duplicates_in_two_splits(archive):
     said = "how do I boil a fresh egg without a lid on the pot"
     archive.upsert([Question("1", said), Question("2", "something else"), Question("3", "to boil eggs")])
     archive.upsert([EvaluationQuery("train", Question("a", "unlike")), Judgement("train", "a", "1", 1)])
     archive.upsert([EvaluationQuery("test", Question("b", said.upper() + " please")), Judgement("test", "b", "3", 1)])
     archive.upsert([EvaluationQuery("test", Question("c", "how do I boil")), Judgement("test", "c", "2", 1)])
-    finding = found(archive, "same_text_across_splits")
+    finding = run_check(archive, "same_text_across_splits")
     assert (finding.count, finding.n, finding.examples) == (1, 2, ("b (test) ~ 1 (train)",))
 
 
@@ -40,7 +40,7 @@ TERMS = st.lists(st.frozensets(st.sampled_from("abcdefghij")), max_size=12)
 
 
 @given(TERMS, TERMS)
-def test_near_texts_are_those_that_a_search_through_all_finds(asked, others):
+def test_near_duplicates_equal_those_of_an_exhaustive_search(asked, others):
     nearby = NearDuplicateIndex()
     for n, terms in enumerate(asked):
         nearby.add("test", str(n), terms)
@@ -51,36 +51,36 @@ def test_near_texts_are_those_that_a_search_through_all_finds(asked, others):
     }
 
 
-def test_clusters_that_two_splits_know(archive):
+def test_clusters_in_two_splits(archive):
     archive.upsert(Question(id, f"question {id}") for id in "abcdef")
     archive.upsert([EvaluationQuery("train", Question("q", "?")), Judgement("train", "q", "a", 1)])
     archive.upsert([EvaluationQuery("test", Question("r", "?")), Judgement("test", "r", "b", 1)])
     archive.upsert([EvaluationQuery("test", Question("s", "?")), Judgement("test", "s", "c", 1)])
-    assert found(archive, "clusters_across_splits").count == 0
+    assert run_check(archive, "clusters_across_splits").count == 0
     archive.upsert([Link("a", "d"), Link("d", "b")])
-    finding = found(archive, "clusters_across_splits")
+    finding = run_check(archive, "clusters_across_splits")
     assert (finding.count, finding.n, finding.examples) == (1, 2, ("r (test)",))
 
 
-def test_a_link_that_comes_after_the_cut_is_noticed(archive):
+def test_a_link_added_after_the_cut_is_noticed(archive):
     archive.upsert(Question(f"{x}{n}", f"{x}{n}") for n in range(4) for x in "ab")
     archive.upsert(Link(f"a{n}", f"b{n}") for n in range(4))
     create_partition(archive, "folds", {"folds": 2})
-    assert found(archive, "clusters_across_splits").count == 0
+    assert run_check(archive, "clusters_across_splits").count == 0
     archive.upsert(Link("b0", f"b{n}") for n in (1, 2, 3))
-    assert found(archive, "clusters_across_splits").count == 4
+    assert run_check(archive, "clusters_across_splits").count == 4
 
 
 def test_related_links_between_duplicates(archive):
     archive.upsert(Question(id, id) for id in "abcde")
     archive.upsert([Link("a", "b"), Link("b", "c"), Link("d", "e")])
     archive.upsert([Link("b", "a", "related"), Link("a", "c", "related"), Link("a", "d", "related")])
-    finding = found(archive, "related_duplicates")
+    finding = run_check(archive, "related_duplicates")
     assert (finding.count, finding.n, finding.examples) == (1, 3, ("a → b",))
     assert finding.details == ("2 of 3 related links are inside a duplicate cluster",)
 
 
-def test_answers_that_quote(archive):
+def test_answers_that_quote_their_question(archive):
     body = "<p>The water boils over whenever I put the lid on.</p>"
     archive.upsert([Question("1", "How long do I boil an egg?", body, "html"), Question("2", "Eggs?")])
     archive.upsert(
@@ -91,7 +91,7 @@ def test_answers_that_quote(archive):
             Answer("short", "2", "Eggs? Yes."),
         ]
     )
-    finding = found(archive, "answers_quoting_questions")
+    finding = run_check(archive, "answers_quoting_questions")
     assert (finding.count, finding.n, finding.of, finding.examples) == (2, 4, "answers", ("title", "body"))
 
 
@@ -100,6 +100,6 @@ def test_real_communities(shared_data, tmp_path, site, both, of):
     import_archive("stackexchange", [shared_data / f"stackexchange/{site}.stackexchange.com"], tmp_path / site)
     with Archive.open(tmp_path / site) as archive:
         create_partition(archive, "folds", {"folds": 2})
-        finding = found(archive, "related_duplicates")
+        finding = run_check(archive, "related_duplicates")
         assert (finding.count, finding.n) == (both, of)
-        assert found(archive, "clusters_across_splits").count == 0
+        assert run_check(archive, "clusters_across_splits").count == 0

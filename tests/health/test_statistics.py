@@ -16,7 +16,7 @@ def archive(tmp_path: Path):
         yield archive
 
 
-def began_import(archive, source, finished_at, rejected):
+def begin_import(archive, source, finished_at, rejected):
     sql = "INSERT INTO imports (reader, source, started_at, finished_at, rejected) VALUES ('table', ?, '2020', ?, ?)"
     archive._connection.execute(sql, (source, finished_at, rejected))
 
@@ -66,11 +66,11 @@ def test_words_and_sentences(archive):
 
 
 def test_the_last_import_is_the_one_that_counts(archive):
-    began_import(archive, "old.csv", None, 9)
-    began_import(archive, "new.csv", "2020", 2)
+    begin_import(archive, "old.csv", None, 9)
+    begin_import(archive, "new.csv", "2020", 2)
     known = compute_statistics(archive)
     assert (known.summary.rejected, known.unfinished_import) == (2, None)
-    began_import(archive, "newest.csv", None, 0)
+    begin_import(archive, "newest.csv", None, 0)
     assert compute_statistics(archive).unfinished_import == "newest.csv"
 
 

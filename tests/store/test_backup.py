@@ -41,17 +41,17 @@ def archive(tmp_path: Path) -> Path:
     return tmp_path / "desk"
 
 
-def names(folder: Path) -> list[str]:
+def file_names(folder: Path) -> list[str]:
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
 
 
-def test_a_restored_archive_is_the_one_that_was_saved(archive: Path, tmp_path: Path) -> None:
-    said = backup(archive, tmp_path / "b.tar")
-    assert restore(tmp_path / "b.tar", tmp_path / "again") == said
-    assert names(tmp_path / "again") == [DATABASE_FILE, "calibration/m.json", "models/m/model.toml"]
+def test_a_restored_archive_equals_the_saved_one(archive: Path, tmp_path: Path) -> None:
+    manifest = backup(archive, tmp_path / "b.tar")
+    assert restore(tmp_path / "b.tar", tmp_path / "again") == manifest
+    assert file_names(tmp_path / "again") == [DATABASE_FILE, "calibration/m.json", "models/m/model.toml"]
     with Archive.open(tmp_path / "again") as again, Archive.open(archive) as before:
-        assert content_hash(again) == content_hash(before) == said.content
-        assert len(again.view()) == said.questions == N
+        assert content_hash(again) == content_hash(before) == manifest.content
+        assert len(again.view()) == manifest.questions == N
         assert again.view().change == before.view().change
     assert not list(tmp_path.glob("*.new"))
 
@@ -62,7 +62,7 @@ def test_a_backup_is_a_plain_tar(archive: Path, tmp_path: Path) -> None:
         assert tar.getnames() == [MANIFEST_FILE, DATABASE_FILE, "calibration/m.json", "models/m/model.toml"]
 
 
-def test_what_is_written_meanwhile_is_there_whole_or_not_at_all(archive: Path, tmp_path: Path) -> None:
+def test_concurrent_writes_are_in_a_backup_completely_or_not_at_all(archive: Path, tmp_path: Path) -> None:
     ended = threading.Event()
 
     def write() -> None:
@@ -122,9 +122,11 @@ def test_a_damaged_backup_restores_nothing(archive: Path, tmp_path: Path, where:
 
 
 @pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "models/../../evil", "more"])
-def test_a_backup_leads_nowhere_else(archive: Path, tmp_path: Path, name: str) -> None:
-    said = backup(archive, tmp_path / "good.tar")
-    about = json.dumps({n: getattr(said, n) for n in said.__slots__} | {"files": {**said.files, name: "0" * 64}})
+def test_a_backup_with_paths_outside_the_archive_is_refused(archive: Path, tmp_path: Path, name: str) -> None:
+    manifest = backup(archive, tmp_path / "good.tar")
+    about = json.dumps(
+        {n: getattr(manifest, n) for n in manifest.__slots__} | {"files": {**manifest.files, name: "0" * 64}}
+    )
     with tarfile.open(tmp_path / "bad.tar", "w") as tar:
         for member, content in ((MANIFEST_FILE, about.encode()), (name, b"evil")):
             info = tarfile.TarInfo(member)
@@ -139,19 +141,19 @@ def test_a_backup_leads_nowhere_else(archive: Path, tmp_path: Path, name: str) -
 def test_on_a_full_disk_nothing_is_left(archive: Path, tmp_path: Path, limit: int) -> None:
     backup(archive, tmp_path / "good.tar")
 
-    def limited() -> None:
+    def limit_file_size() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     for arguments in (("backup", archive, tmp_path / "b.tar"), ("restore", tmp_path / "good.tar", tmp_path / "again")):
         command = [sys.executable, "-m", "askalike", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limited)
+        done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit_file_size)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-        assert names(tmp_path) == [f"desk/{n}" for n in names(archive)] + ["good.tar"]
+        assert file_names(tmp_path) == [f"desk/{n}" for n in file_names(archive)] + ["good.tar"]
 
 
 @pytest.mark.parametrize("what", ["backup", "restore"])
-def test_kill_9_leaves_a_whole_one_or_none(archive: Path, tmp_path: Path, what: str) -> None:
+def test_kill_9_leaves_a_complete_backup_or_none(archive: Path, tmp_path: Path, what: str) -> None:
     backup(archive, tmp_path / "good.tar")
     target = tmp_path / "made"
     pair = (archive, target) if what == "backup" else (tmp_path / "good.tar", target)
@@ -172,7 +174,7 @@ def test_kill_9_leaves_a_whole_one_or_none(archive: Path, tmp_path: Path, what: 
                 shutil.rmtree(tmp_path / "checked")
                 target.unlink()
             else:
-                assert names(target) == [DATABASE_FILE, "calibration/m.json", "models/m/model.toml"]
+                assert file_names(target) == [DATABASE_FILE, "calibration/m.json", "models/m/model.toml"]
                 shutil.rmtree(target)
     (backup if what == "backup" else restore)(*pair)
     assert not list(tmp_path.glob("*.new"))

@@ -1,4 +1,4 @@
-"""Proposed duplicates: what is put up, in which order, and what deciding and taking back do."""
+"""Proposed duplicate_links: what is put up, in which order, and what deciding and taking back do."""
 
 import pytest
 
@@ -28,18 +28,18 @@ def pair(one, other, probability=None, score=1.0):
     return CandidatePair(one, other, probability, score, "bm25")
 
 
-def waiting(archive, most=20):
+def pending(archive, most=20):
     return ["".join((p.question, p.other)) for p in pending_proposals(archive, most)]
 
 
-def duplicates(archive):
+def duplicate_links(archive):
     return [(link.source, link.target) for link in archive.view().links()]
 
 
 def test_the_most_certain_comes_first_and_uncalibrated_pairs_after(archive):
     found = [pair("a", "b", 0.5), pair("c", "d", 0.9), pair("e", "f", None, 3), pair("g", "h", None, 7)]
     assert add_proposals(archive, found) == 4
-    assert waiting(archive) == ["cd", "ab", "gh", "ef"]
+    assert pending(archive) == ["cd", "ab", "gh", "ef"]
     first = pending_proposals(archive)[0]
     assert (first.probability, first.state, first.decided_at, first.by) == (0.9, "open", None, None)
     pages, after = [], None
@@ -49,68 +49,68 @@ def test_the_most_certain_comes_first_and_uncalibrated_pairs_after(archive):
     assert pages == ["cd", "ab", "gh", "ef"]
 
 
-def test_what_is_linked_gone_or_decided_is_not_proposed(archive):
+def test_linked_deleted_and_decided_pairs_are_not_proposed(archive):
     archive.upsert([Link("a", "b"), Link("c", "b"), Link("d", "e", "related")])
     found = [pair("a", "b"), pair("b", "a"), pair("c", "a"), pair("a", "a"), pair("a", "nobody"), pair("d", "e")]
     assert add_proposals(archive, found) == 1
-    assert waiting(archive) == ["de"]
+    assert pending(archive) == ["de"]
     decide_proposal(archive, pending_proposals(archive)[0].id, "reject", "kim")
     assert add_proposals(archive, [pair("e", "d", 0.99)]) == 0
-    assert waiting(archive) == []
+    assert pending(archive) == []
 
 
-def test_a_pair_found_again_takes_the_newest_figures(archive):
+def test_a_pair_found_again_takes_the_newest_probability(archive):
     add_proposals(archive, [pair("a", "b", 0.3)])
     assert add_proposals(archive, [pair("b", "a", 0.8)]) == 0
     (only,) = pending_proposals(archive, 5)
     assert (only.question, only.other, only.probability) == ("b", "a", 0.8)
 
 
-def test_accepting_links_and_undoing_takes_the_link_back(archive):
+def test_accepting_adds_a_link_and_undoing_deletes_it(archive):
     add_proposals(archive, [pair("a", "b", 0.9)])
     before, (only,) = archive.view().change, pending_proposals(archive)
     accepted = decide_proposal(archive, only.id, "accept", "kim")
-    assert (accepted.state, accepted.by, duplicates(archive)) == ("accepted", "kim", [("a", "b")])
+    assert (accepted.state, accepted.by, duplicate_links(archive)) == ("accepted", "kim", [("a", "b")])
     assert archive.view().change > before
-    assert waiting(archive) == []
+    assert pending(archive) == []
     with pytest.raises(AlreadyDecidedError, match="accepted"):
         decide_proposal(archive, only.id, "reject")
     assert proposals.latest_decision(archive, "kim") == accepted
     again = undo_decision(archive, only.id)
-    assert (again.state, again.by, duplicates(archive)) == ("open", None, [])
-    assert waiting(archive) == ["ab"]
+    assert (again.state, again.by, duplicate_links(archive)) == ("open", None, [])
+    assert pending(archive) == ["ab"]
     with pytest.raises(AlreadyDecidedError, match="nothing to take back"):
         undo_decision(archive, only.id)
 
 
-def test_undo_leaves_a_link_that_was_there_before(archive):
+def test_undo_leaves_an_earlier_link(archive):
     add_proposals(archive, [pair("a", "b")])
     archive.upsert([Link("a", "b")])
-    assert waiting(archive) == []
-    id = listed_id(archive)
+    assert pending(archive) == []
+    id = first_proposal_id(archive)
     decide_proposal(archive, id, "accept")
     undo_decision(archive, id)
-    assert duplicates(archive) == [("a", "b")]
+    assert duplicate_links(archive) == [("a", "b")]
 
 
-def listed_id(archive):
+def first_proposal_id(archive):
     return archive._connection.execute("SELECT number FROM proposals").fetchone()[0]
 
 
-def test_a_link_made_elsewhere_settles_what_waits_and_a_question_gone_takes_it_along(archive):
+def test_a_proposal_needs_no_decision_once_linked_or_once_a_question_is_deleted(archive):
     add_proposals(archive, [pair("a", "c", 0.9), pair("d", "e", 0.8), pair("f", "g", 0.7)])
     archive.upsert([Link("a", "b"), Link("c", "b")])
     archive.delete(["e"])
-    assert waiting(archive) == ["fg"]
+    assert pending(archive) == ["fg"]
 
 
-def test_skipped_pairs_come_last_the_longest_ago_first(archive):
+def test_skipped_pairs_come_last_the_oldest_first(archive):
     add_proposals(archive, [pair("a", "b", 0.9), pair("c", "d", 0.8), pair("e", "f", 0.7)])
     for _ in range(2):
         decide_proposal(archive, pending_proposals(archive)[0].id, "skip", "kim")
-    assert waiting(archive) == ["ef", "ab", "cd"]
+    assert pending(archive) == ["ef", "ab", "cd"]
     undo_decision(archive, proposals.latest_decision(archive, "kim").id)
-    assert waiting(archive) == ["cd", "ef", "ab"]
+    assert pending(archive) == ["cd", "ef", "ab"]
     assert proposals.count_by_state(archive) == {"open": 2, "accepted": 0, "rejected": 0, "skipped": 1}
 
 
@@ -132,5 +132,5 @@ def test_a_decision_that_fails_leaves_nothing_behind(archive):
     archive.delete(["b"])
     change = archive.view().change
     with pytest.raises(AlreadyDecidedError, match="has gone"):
-        decide_proposal(archive, listed_id(archive), "accept")
+        decide_proposal(archive, first_proposal_id(archive), "accept")
     assert archive.view().change == change

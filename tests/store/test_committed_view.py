@@ -1,4 +1,4 @@
-"""A settled view: who searches through it follows what another has indexed, and indexes nothing itself."""
+"""A committed view: a search through it follows what another process has indexed, and indexes nothing itself."""
 
 from pathlib import Path
 
@@ -10,20 +10,20 @@ from askalike.types import Question
 
 
 @pytest.mark.parametrize("name", sorted({*rankers.names()} - {"pretrained"}))  # that one needs a model
-def test_finds_what_was_last_indexed_and_writes_nothing(name: str, tmp_path: Path) -> None:
+def test_a_committed_view_retrieves_what_was_last_indexed_and_writes_nothing(name: str, tmp_path: Path) -> None:
     with Archive.create(tmp_path / "a") as archive:
         indexing, serving = rankers.create(name), rankers.create(name)
 
-        def found() -> set[str]:
+        def retrieved() -> set[str]:
             searcher = rankers.open_committed(serving, archive.committed_view())
             return {hit.id for hit in searcher.rank({"q": Question("q", "egg")}, 10)["q"]}
 
         archive.upsert([Question("a", "an egg"), Question("z", "some toast")])
-        assert found() == set()
+        assert retrieved() == set()
         assert not list((tmp_path / "a").glob("index/*/*"))
         indexing.build(archive.view())
-        assert found() == {"a"}
+        assert retrieved() == {"a"}
         archive.upsert([Question("b", "another egg")])
-        assert found() == {"a"}
+        assert retrieved() == {"a"}
         indexing.build(archive.view())
-        assert found() == {"a", "b"}
+        assert retrieved() == {"a", "b"}

@@ -17,13 +17,13 @@ def archive(tmp_path: Path):
         yield archive
 
 
-def test_nothing_is_in_service_until_something_is_chosen(archive):
+def test_no_ranker_is_deployed_at_first(archive):
     assert get_served_ranker(archive) is None
     assert withdraw_ranker(archive) is None
     assert rankers.active_ranker(archive.path) == (rankers.default_name(), {})
 
 
-def test_the_newest_serves_and_what_was_before_it_serves_again(archive):
+def test_the_newest_serves_and_after_its_withdrawal_the_one_before(archive):
     serve_ranker(archive, "bm25", {"k1": 0.9}, "first")
     serve_ranker(archive, "tfidf", {}, "second")
     assert get_served_ranker(archive).reason == "second"
@@ -32,14 +32,14 @@ def test_the_newest_serves_and_what_was_before_it_serves_again(archive):
     assert [each.ranker for each in serving_history(archive)] == ["dfr"]
 
 
-def test_a_ranker_in_service_is_built_where_none_is_named(archive):
+def test_the_deployed_ranker_is_used_where_none_is_named(archive):
     serve_ranker(archive, "bm25", {"k1": 0.9}, "chosen")
     assert rankers.create(None, {"b": 0.3}, archive.path).values.items() >= {"k1": 0.9, "b": 0.3}.items()
     assert "k1" not in rankers.create("tfidf", {}, archive.path).values
 
 
 @pytest.mark.parametrize("settings", [("mine", {}), ("hybrid", {"parts": ["tfidf", "mine"]})])
-def test_a_model_in_service_is_not_removed(archive, settings):
+def test_a_deployed_model_is_not_removed(archive, settings):
     (archive.path / "models" / "mine").mkdir(parents=True)
     serve_ranker(archive, *settings, "chosen")
     with pytest.raises(ArchiveError, match="in service"):

@@ -22,11 +22,11 @@ from askalike.store.query_log import LoggedQuery, insert_feedback
 from askalike.types import Link, Question
 
 
-def of_kind(held: bool, count: int) -> list[str]:
+def ids_held_out(held: bool, count: int) -> list[str]:
     return [id for id in (f"q{n}" for n in range(1000)) if is_held_out(id) == held][:count]
 
 
-LEARN, HELD = of_kind(False, 4), of_kind(True, 2)
+LEARN, HELD = ids_held_out(False, 4), ids_held_out(True, 2)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def archive(tmp_path):
         yield archive
 
 
-def say(archive, title, verdict, chosen=None, shown=()):
+def give_feedback(archive, title, verdict, chosen=None, shown=()):
     insert_feedback(
         archive, LoggedQuery(title, "", list(shown) or ([chosen] if chosen else []), "bm25"), verdict, chosen
     )
@@ -45,22 +45,22 @@ def say(archive, title, verdict, chosen=None, shown=()):
 def test_verdicts_of_a_pair_are_taken_together(archive):
     a, b, c, _ = LEARN
     for verdict in ("accept", "accept", "reject"):
-        say(archive, "lost my card", verdict, a)
-    say(archive, "lost my card", "none_of_these", shown=[b, c])
-    say(archive, "lost my card", "accept", c)
-    say(archive, "another", "posted_anyway", shown=[a])
+        give_feedback(archive, "lost my card", verdict, a)
+    give_feedback(archive, "lost my card", "none_of_these", shown=[b, c])
+    give_feedback(archive, "lost my card", "accept", c)
+    give_feedback(archive, "another", "posted_anyway", shown=[a])
     found = {(j.query.title, j.document_id): j.relevant for j in judged_pairs(archive)}
     assert found == {("lost my card", a): True, ("lost my card", b): False}
     assert len({j.query.id for j in judged_pairs(archive)}) == 1
 
 
-def test_what_is_held_out_is_compared_on_and_never_learned_from(archive):
+def test_held_out_feedback_is_a_split_and_never_learned_from(archive):
     a, b, *_ = LEARN
-    say(archive, "card", "accept", a)
-    say(archive, "bicycle", "accept", HELD[0])
-    say(archive, "bicycle", "accept", a)
-    say(archive, "bicycle", "reject", b)
-    say(archive, "parking", "reject", b)
+    give_feedback(archive, "card", "accept", a)
+    give_feedback(archive, "bicycle", "accept", HELD[0])
+    give_feedback(archive, "bicycle", "accept", a)
+    give_feedback(archive, "bicycle", "reject", b)
+    give_feedback(archive, "parking", "reject", b)
     assert {j.query.title for j in training_pairs_from_feedback(archive)} == {"card", "parking"}
     assert rejected_documents(archive) == {training_pairs_from_feedback(archive)[1].query.id: [b]}
     split = held_out_feedback_split(archive)
@@ -70,28 +70,28 @@ def test_what_is_held_out_is_compared_on_and_never_learned_from(archive):
     assert held_out_feedback_split(archive).queries == {}
 
 
-def test_the_signal(archive):
+def test_feedback_is_a_training_signal(archive):
     a, b, *_ = LEARN
-    say(archive, "card", "accept", a)
-    say(archive, "gone", "accept", "nobody")
-    say(archive, "bicycle", "accept", HELD[0])
-    say(archive, "wrong", "reject", b)
+    give_feedback(archive, "card", "accept", a)
+    give_feedback(archive, "gone", "accept", "nobody")
+    give_feedback(archive, "bicycle", "accept", HELD[0])
+    give_feedback(archive, "wrong", "reject", b)
     (pair,) = training_pairs(archive.view(), ["feedback"])
     assert (pair.query.title, pair.positive.id, pair.signal, pair.cluster) == ("card", a, "feedback", a)
     assert list(training_pairs(archive.view(before="2001-01-01"), ["feedback"])) == []
 
 
-def test_feedback_of_a_hidden_cluster_is_no_signal(archive):
+def test_feedback_of_a_held_out_cluster_is_no_signal(archive):
     a, b, *_ = LEARN
-    say(archive, "card", "accept", a)
+    give_feedback(archive, "card", "accept", a)
     archive.upsert([Link(b, a)])
     assert list(training_pairs(archive.view(held_out_splits=["duplicates"]), ["feedback"])) == []
 
 
 def test_the_export_is_read_back_as_pairs(archive, tmp_path):
     a, b, c, d = LEARN
-    say(archive, 'My "card", lost\nin the pool', "accept", a)
-    say(archive, "card", "none_of_these", shown=[a, b, "nobody"])
+    give_feedback(archive, 'My "card", lost\nin the pool', "accept", a)
+    give_feedback(archive, "card", "none_of_these", shown=[a, b, "nobody"])
     add_proposals(archive, [CandidatePair(a, b, 0.9, 1.0, "bm25"), CandidatePair(c, d, 0.8, 1.0, "bm25")])
     for decision in ("accept", "reject"):
         decide_proposal(archive, proposals.pending_proposals(archive)[0].id, decision)

@@ -16,21 +16,21 @@ from askalike.store import Archive
 from askalike.store.statistics import ArchiveSummary, summarise_archive
 
 
-def faq(path: Path, rows: int, extra: str = "") -> Path:
+def write_faq(path: Path, rows: int, extra: str = "") -> Path:
     lines = (f'"{n}","How do I mend the part number {n} of my machine?","Turn it {n} times."\n' for n in range(rows))
     path.write_text("id,question,answer\n" + "".join(lines) + extra)
     return path
 
 
-def imported(path: Path, directory: Path, **more: bool) -> ArchiveSummary:
+def import_table(path: Path, directory: Path, **more: bool) -> ArchiveSummary:
     return import_archive("table", [path], directory, language="en", **more)
 
 
 def test_importing_twice_moves_no_change_number(tmp_path: Path) -> None:
-    path = faq(tmp_path / "faq.csv", 100)
+    path = write_faq(tmp_path / "write_faq.csv", 100)
     changes = []
     for _ in range(2):
-        imported(path, tmp_path / "out")
+        import_table(path, tmp_path / "out")
         with Archive.open(tmp_path / "out") as archive:
             changes.append(
                 [
@@ -39,43 +39,43 @@ def test_importing_twice_moves_no_change_number(tmp_path: Path) -> None:
                 ]
             )
     assert changes[0] == changes[1]
-    faq(tmp_path / "faq.csv", 101)
+    write_faq(tmp_path / "write_faq.csv", 101)
     path.write_text(path.read_text().replace("number 7 of", "number seven of"))
-    imported(path, tmp_path / "out")
+    import_table(path, tmp_path / "out")
     with Archive.open(tmp_path / "out") as archive:
         assert [q.id for _, q in archive.view().questions(since=changes[0][0][0][2])] == ["7", "100"]
 
 
-def test_rejected_rows_are_those_of_the_last_import(tmp_path: Path) -> None:
+def test_rejected_rows_are_of_the_last_import(tmp_path: Path) -> None:
     rejected = tmp_path / "out/rejected.jsonl"
-    done = imported(faq(tmp_path / "faq.csv", 3, '9,"",nothing\n8,too few\n'), tmp_path / "out")
+    done = import_table(write_faq(tmp_path / "write_faq.csv", 3, '9,"",nothing\n8,too few\n'), tmp_path / "out")
     assert str(done) == "3 questions, 3 answers, 0 duplicate links, 2 rejected"
     first = json.loads(rejected.read_text().splitlines()[0])
     assert first == {
-        "file": str(tmp_path / "faq.csv"), "line": 5, "reason": "no question",
+        "file": str(tmp_path / "write_faq.csv"), "line": 5, "reason": "no question",
         "row": '{"id": "9", "question": "", "answer": "nothing"}',
     }  # fmt: skip
-    assert imported(faq(tmp_path / "faq.csv", 3), tmp_path / "out").rejected == 0
+    assert import_table(write_faq(tmp_path / "write_faq.csv", 3), tmp_path / "out").rejected == 0
     assert not rejected.exists()
 
 
 def test_strict_stops_at_the_first_rejected_row(tmp_path: Path) -> None:
-    path = faq(tmp_path / "faq.csv", 3, '9,"",nothing\n10,Why not?,x\n')
+    path = write_faq(tmp_path / "write_faq.csv", 3, '9,"",nothing\n10,Why not?,x\n')
     with pytest.raises(InputError, match=r"line 5: no question; --strict stops .*; the 3 questions before it are kept"):
-        imported(path, tmp_path / "out", strict=True)
-    repeated = faq(tmp_path / "again.csv", 3, "1,Twice?,x\n")
+        import_table(path, tmp_path / "out", strict=True)
+    repeated = write_faq(tmp_path / "again.csv", 3, "1,Twice?,x\n")
     with pytest.raises(InputError, match=r"again\.csv, line 5: question id '1' is there twice.*--strict"):
-        imported(repeated, tmp_path / "out", strict=True)
+        import_table(repeated, tmp_path / "out", strict=True)
     with Archive.open(tmp_path / "out") as archive:
         assert summarise_archive(archive).finished is False
         assert len(archive.view()) == 3
 
 
 def test_an_error_leaves_an_older_archive_as_it_was(tmp_path: Path) -> None:
-    imported(faq(tmp_path / "faq.csv", 3), tmp_path / "out")
+    import_table(write_faq(tmp_path / "write_faq.csv", 3), tmp_path / "out")
     (tmp_path / "none.csv").write_text("question\n")
     with pytest.raises(InputError, match="no question in it"):
-        imported(tmp_path / "none.csv", tmp_path / "out")
+        import_table(tmp_path / "none.csv", tmp_path / "out")
     with Archive.open(tmp_path / "out") as archive:
         assert len(archive.view()) == 3
 
@@ -84,22 +84,22 @@ def test_a_directory_of_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/rejected.jsonl").write_text("mine")
     with pytest.raises(ArchiveError, match="holds other files"):
-        imported(faq(tmp_path / "faq.csv", 3), tmp_path / "out")
+        import_table(write_faq(tmp_path / "write_faq.csv", 3), tmp_path / "out")
     with pytest.raises(ArchiveError, match="is a file"):
-        imported(tmp_path / "faq.csv", tmp_path / "faq.csv")
+        import_table(tmp_path / "write_faq.csv", tmp_path / "write_faq.csv")
     assert (tmp_path / "out/rejected.jsonl").read_text() == "mine"
-    assert (tmp_path / "faq.csv").exists()
+    assert (tmp_path / "write_faq.csv").exists()
 
 
-def test_an_empty_directory_stays_when_nothing_comes_of_it(tmp_path: Path) -> None:
+def test_an_empty_directory_stays_after_a_failed_import(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with pytest.raises(InputError, match="no question in it"):
-        imported(faq(tmp_path / "faq.csv", 0), tmp_path / "out")
+        import_table(write_faq(tmp_path / "write_faq.csv", 0), tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_arguments_that_cannot_be(tmp_path: Path) -> None:
-    path = faq(tmp_path / "faq.csv", 3)
+def test_invalid_arguments(tmp_path: Path) -> None:
+    path = write_faq(tmp_path / "write_faq.csv", 3)
     with pytest.raises(SettingsError, match="'english': expected a two-letter code"):
         import_archive("table", [path], tmp_path / "out", language="english")
     with pytest.raises(SettingsError, match="colour is not a setting"):
@@ -125,7 +125,7 @@ ROWS = 60_000
 
 @pytest.mark.parametrize("batches", [0, 1, 3])
 def test_kill_9_leaves_a_valid_archive_that_the_same_import_completes(tmp_path: Path, batches: int) -> None:
-    path = faq(tmp_path / "faq.csv", ROWS)
+    path = write_faq(tmp_path / "write_faq.csv", ROWS)
     out = tmp_path / "out"
     with subprocess.Popen([sys.executable, "-c", NEVER_ENDING, path, out]) as process:
         try:
@@ -137,7 +137,7 @@ def test_kill_9_leaves_a_valid_archive_that_the_same_import_completes(tmp_path: 
         assert archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert len(archive.view()) >= killed_at
         assert summarise_archive(archive).finished is False
-    done = imported(path, out)
+    done = import_table(path, out)
     assert str(done) == f"{ROWS} questions, {ROWS} answers, 0 duplicate links, 0 rejected"
     assert done.finished
 
@@ -170,27 +170,27 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_is_one_clear_error_and_keeps_what_was_committed(tmp_path: Path, small_disk: Path) -> None:
-    path = faq(tmp_path / "faq.csv", 60_000)
+    path = write_faq(tmp_path / "write_faq.csv", 60_000)
     with pytest.raises(ArchiveError, match="free some space and repeat") as error:
-        imported(path, small_disk / "out")
+        import_table(path, small_disk / "out")
     assert "\n" not in str(error.value)
     with Archive.open(small_disk / "out") as archive:
         assert archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert 0 < len(archive.view()) < 60_000
 
 
-def test_a_disk_that_was_full_before_is_left_clean(tmp_path: Path, small_disk: Path) -> None:
+def test_a_full_disk_is_left_as_it_was(tmp_path: Path, small_disk: Path) -> None:
     filler = small_disk / "filler"
     filler.write_bytes(b"x" * (4 * 1024 * 1024 - 20_480))
     with pytest.raises(ArchiveError, match="free some space"):
-        imported(faq(tmp_path / "faq.csv", 10), small_disk / "out")
+        import_table(write_faq(tmp_path / "write_faq.csv", 10), small_disk / "out")
     assert list(small_disk.iterdir()) == [filler]
 
 
 def test_rejected_rows_on_a_full_disk_are_one_clear_error(tmp_path: Path, small_disk: Path) -> None:
     rows = "".join(f'{n},"","{"x" * 900}"\n' for n in range(6_000))
     with pytest.raises(ArchiveError, match=r"rejected\.jsonl: .*free some space"):
-        imported(faq(tmp_path / "faq.csv", 10, rows), small_disk / "out")
+        import_table(write_faq(tmp_path / "write_faq.csv", 10, rows), small_disk / "out")
 
 
 GERMAN = "Wie kann ich mein Passwort zurücksetzen, wenn ich es vergessen habe und der Brief nicht ankommt?"
@@ -198,7 +198,7 @@ ENGLISH = "How can I reset my password when I have forgotten it and the letter d
 
 
 def test_an_archive_of_two_languages_gives_each_question_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "faq.csv"
+    path = tmp_path / "write_faq.csv"
     path.write_text("id,question\n" + "".join(f'{n},"{GERMAN if n % 2 else ENGLISH}"\n' for n in range(20)))
     import_archive("table", [path], tmp_path / "out")
     with Archive.open(tmp_path / "out") as archive:
@@ -209,9 +209,9 @@ def test_an_archive_of_two_languages_gives_each_question_its_own(tmp_path: Path)
         }
 
 
-def test_another_language_joins_an_archive_that_has_one(tmp_path: Path) -> None:
+def test_an_archive_of_one_language_gets_a_second_one(tmp_path: Path) -> None:
     for text, ids in ((ENGLISH, range(5)), (GERMAN, range(5, 9))):
-        path = tmp_path / "faq.csv"
+        path = tmp_path / "write_faq.csv"
         path.write_text("id,question\n" + "".join(f'{n},"{text}"\n' for n in ids))
         import_archive("table", [path], tmp_path / "out")
     with Archive.open(tmp_path / "out") as archive:
@@ -219,8 +219,8 @@ def test_another_language_joins_an_archive_that_has_one(tmp_path: Path) -> None:
         assert [q.language for _, q in archive.view().questions()] == [None] * 5 + ["de"] * 4
 
 
-def test_a_language_that_is_given_corrects_the_archive(tmp_path: Path) -> None:
-    path = faq(tmp_path / "faq.csv", 5)
+def test_a_declared_language_corrects_the_archive(tmp_path: Path) -> None:
+    path = write_faq(tmp_path / "write_faq.csv", 5)
     for language in ("en", "nl"):
         import_archive("table", [path], tmp_path / "out", language=language)
     with Archive.open(tmp_path / "out") as archive:

@@ -1,4 +1,4 @@
-"""An archive that grows holds at each moment what the other held then."""
+"""A point-in-time archive holds at each moment what its source held then."""
 
 import pytest
 
@@ -23,28 +23,28 @@ def source(tmp_path):
 
 
 @pytest.mark.parametrize("date", ["2012-01-01T00:00:00", "2013-05-01T00:00:00", "2013-05-01T00:00:01", "2099"])
-def test_it_is_the_view_of_before_a_date(source, tmp_path, date):
-    with PointInTimeArchive(source, tmp_path / "grown") as growing:
+def test_it_equals_the_view_before_a_date(source, tmp_path, date):
+    with PointInTimeArchive(source, tmp_path / "grown") as copy:
         for moment in ("2012-01-01T00:00:00", "2013-01-01T00:00:00", date):
             if moment <= date:
-                growing.advance_to(moment)
-        view = growing.archive.view()
+                copy.advance_to(moment)
+        view = copy.archive.view()
         assert list(view.questions()) == list(source.view(before=date).questions())
         assert list(view.filtered_docids(Filter(("tag1",)))) == [n for n, q in view.questions() if q.id == "q1"]
         assert view.language == "en"
 
 
-def test_answers_and_links_come_when_they_came(source, tmp_path):
-    with PointInTimeArchive(source, tmp_path / "grown") as growing:
-        growing.advance_to("2013-06-01T00:00:00")
-        assert growing.archive.view().get_answers_to(["q1"]) == {"q1": []}
-        growing.advance_to("2013-07-01T00:00:01")
-        assert [a.id for a in growing.archive.view().get_answers_to(["q1"])["q1"]] == ["a"]
-        assert [(x.source, x.target) for x in growing.archive.view().links()] == [("q2", "q1")]
+def test_answers_and_links_come_at_their_dates(source, tmp_path):
+    with PointInTimeArchive(source, tmp_path / "grown") as copy:
+        copy.advance_to("2013-06-01T00:00:00")
+        assert copy.archive.view().get_answers_to(["q1"]) == {"q1": []}
+        copy.advance_to("2013-07-01T00:00:01")
+        assert [a.id for a in copy.archive.view().get_answers_to(["q1"])["q1"]] == ["a"]
+        assert [(x.source, x.target) for x in copy.archive.view().links()] == [("q2", "q1")]
 
 
-def test_the_source_stays_as_it_is(source, tmp_path):
+def test_the_source_does_not_change(source, tmp_path):
     before = list(source._connection.iterdump())
-    with PointInTimeArchive(source, tmp_path / "grown") as growing:
-        growing.advance_to("2099")
+    with PointInTimeArchive(source, tmp_path / "grown") as copy:
+        copy.advance_to("2099")
     assert list(source._connection.iterdump()) == before

@@ -46,7 +46,7 @@ def new_archive():
         yield archive
 
 
-def applied(archive, records, gone, held):
+def apply_changes(archive, records, gone, held):
     archive.upsert(records)
     for record in records:
         key = (record.source, record.target, record.kind) if isinstance(record, Link) else record.id
@@ -59,11 +59,11 @@ def applied(archive, records, gone, held):
 
 @examples(60)
 @given(steps)
-def test_holds_what_a_dictionary_would(changes):
+def test_an_archive_holds_what_a_dictionary_would(changes):
     held = {Question: {}, Answer: {}, Link: {}}
     with new_archive() as archive:
         for records, gone in changes:
-            applied(archive, records, gone, held)
+            apply_changes(archive, records, gone, held)
         view, own = archive.view(), archive.view("answers")
         rows = list(view.questions())
         assert {q.id: q for _, q in rows} == held[Question]
@@ -86,17 +86,17 @@ def test_holds_what_a_dictionary_would(changes):
 
 @examples(60)
 @given(steps, steps, st.sampled_from(DATES))
-def test_changes_lead_from_any_state_to_the_present_one(early, late, before):
+def test_changes_lead_from_any_state_to_the_current_one(early, late, before):
     """What an index does: take off the deleted, put on the changed."""
     with new_archive() as archive:
         held = {Question: {}, Answer: {}, Link: {}}
         for records, gone in early:
-            applied(archive, records, gone, held)
+            apply_changes(archive, records, gone, held)
         for view in (archive.view(before=before), archive.view("answers", before=before)):
             rows = view.questions if view.kind == "questions" else view.answers
             since, state = view.change, dict(rows())
             for records, gone in late:
-                applied(archive, records, gone, held)
+                apply_changes(archive, records, gone, held)
             gone, changed = set(view.deleted_docids(since)), dict(rows(since))
             assert {n: x for n, x in state.items() if n not in gone} | changed == dict(rows())
             assert view.count_changed(since) == len(changed)
@@ -105,7 +105,7 @@ def test_changes_lead_from_any_state_to_the_present_one(early, late, before):
 
 @examples(60)
 @given(st.lists(questions), st.sets(st.sampled_from(TAGS)), st.sampled_from(DATES), st.sampled_from(DATES))
-def test_a_filter_means_what_it_says(records, tags, after, before):
+def test_a_filter_selects_by_tags_and_dates(records, tags, after, before):
     with new_archive() as archive:
         archive.upsert(records)
         view, where = archive.view(), Filter(tuple(tags), after, before)
@@ -119,7 +119,7 @@ def test_a_filter_means_what_it_says(records, tags, after, before):
         assert view.filtered_docids(where).tolist() == expected
 
 
-def test_numbers_are_never_given_twice(tmp_path):
+def test_docids_are_never_reused(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         for _ in range(3):
             archive.upsert([Question("a", "x")])
@@ -144,7 +144,7 @@ def write_for_ever(path, acknowledged):
             os.write(acknowledged, b".")
 
 
-def test_what_was_acknowledged_survives_kill_9(tmp_path):
+def test_acknowledged_writes_survive_kill_9(tmp_path):
     path = tmp_path / "archive"
     Archive.create(path).close()
     dice, total = random.Random(1), 0
@@ -180,23 +180,23 @@ def test_two_writers_take_turns_and_readers_see_whole_batches(tmp_path):
         assert len(other.view()) == 3
 
 
-def refusal(attempt):
+def error_of(attempt):
     with pytest.raises(ArchiveError) as caught:
         attempt()
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
-def test_what_is_not_an_archive_is_refused_in_one_line(tmp_path):
-    assert "not an archive" in refusal(lambda: Archive.open(tmp_path))
-    assert "not an archive" in refusal(lambda: Archive.open(tmp_path / "nothing"))
+def test_other_files_are_refused_in_one_line(tmp_path):
+    assert "not an archive" in error_of(lambda: Archive.open(tmp_path))
+    assert "not an archive" in error_of(lambda: Archive.open(tmp_path / "nothing"))
     (tmp_path / "file").write_text("x")
-    assert "is a file" in refusal(lambda: Archive.create(tmp_path / "file"))
-    assert "holds other files" in refusal(lambda: Archive.create(tmp_path))
-    assert "cannot be made" in refusal(lambda: Archive.create(tmp_path / "file" / "below"))
+    assert "is a file" in error_of(lambda: Archive.create(tmp_path / "file"))
+    assert "holds other files" in error_of(lambda: Archive.create(tmp_path))
+    assert "cannot be made" in error_of(lambda: Archive.create(tmp_path / "file" / "below"))
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "archive.sqlite").write_bytes(b"no database" * 100)
-    assert "damaged or no SQLite file" in refusal(lambda: Archive.open(tmp_path / "damaged"))
+    assert "damaged or no SQLite file" in error_of(lambda: Archive.open(tmp_path / "damaged"))
 
 
 def test_a_newer_archive_is_refused(tmp_path):
@@ -204,13 +204,13 @@ def test_a_newer_archive_is_refused(tmp_path):
     connection = sqlite3.connect(tmp_path / "a" / "archive.sqlite")
     connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     connection.close()
-    assert "newer askalike" in refusal(lambda: Archive.open(tmp_path / "a"))
+    assert "newer askalike" in error_of(lambda: Archive.open(tmp_path / "a"))
 
 
-def test_text_that_cannot_be_stored_is_refused_and_nothing_of_its_batch_is_there(tmp_path):
+def test_text_that_cannot_be_stored_is_refused_with_its_whole_batch(tmp_path):
     with Archive.create(tmp_path / "a") as archive:
         for bad in (Question("b", "x\ud800"), Question("\udfff", "x"), Question("b", "x", tags=("\ud800",))):
-            assert "lone surrogate" in refusal(lambda bad=bad: archive.upsert([Question("a", "x"), bad]))
+            assert "lone surrogate" in error_of(lambda bad=bad: archive.upsert([Question("a", "x"), bad]))
             assert len(archive.view()) == 0
         archive.upsert([Question("a", "x")])
         assert archive.delete(["\ud800"]) == 0
@@ -226,7 +226,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path):
         with Archive.create(disk / "a") as archive:
             archive.upsert([Question("a", "x")])
             many = [Question(str(n), "x" * 1_000) for n in range(2_000)]
-            assert "free some space" in refusal(lambda: archive.upsert(many))
+            assert "free some space" in error_of(lambda: archive.upsert(many))
             assert [q.id for _, q in archive.view().questions()] == ["a"]
             archive.upsert([Question("b", "x")])
         with Archive.open(disk / "a") as archive:

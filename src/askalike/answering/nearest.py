@@ -16,7 +16,7 @@ def has_answers(view: View) -> bool:
 def require_answers(view: View) -> None:
     """Raises ArchiveError where the archive has no answer with a text."""
     if not has_answers(view):
-        raise ArchiveError(f"{view.archive}: holds no answer; import questions with their answers")
+        raise ArchiveError(f"{view.path}: holds no answer; import questions with their answers")
 
 
 def sources_from_questions(view: View, matches: Sequence[SearchHit], k: int) -> tuple[AnswerSource, ...]:

@@ -167,7 +167,7 @@ class NeuralEncoder:
             [self.recipe.to_tables(), view.change, view.kind, view.before, view.group, view.held_out_splits]
         )
         name = f"{self.recipe.name}-{hashlib.sha256(run.encode()).hexdigest()[:12]}"
-        folder = Path(view.archive) / "models" / name
+        folder = view.path / "models" / name
         if not (folder / MODEL_FILE).exists():
             train_recipe(view, self.recipe, folder)
         return encoders.open_encoder(folder)  # type: ignore[return-value] # the encoder that serves the network

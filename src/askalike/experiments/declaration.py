@@ -16,9 +16,10 @@ from askalike.evaluation.measures import canonical_name
 from askalike.experiments.grid_search import tuning_grids
 from askalike.experiments.measuring import DEFAULT_MEASURES
 from askalike.experiments.settings import Experiment, PartitionSettings, SystemSettings
-from askalike.labels.splits import DocumentKind, load_split
+from askalike.labels.splits import load_split
 from askalike.labels.splitters import SPLITTERS
 from askalike.store.archive import Archive
+from askalike.types import DocumentKind
 
 VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")
 """`${NAME}` or `${NAME:-DEFAULT}`, an environment variable and its default."""

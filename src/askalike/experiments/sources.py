@@ -12,9 +12,8 @@ from askalike.evaluation.trec import read_qrels
 from askalike.experiments.folder import file_name
 from askalike.experiments.measuring import evaluation_split
 from askalike.experiments.task import RankingTask
-from askalike.labels.splits import DocumentKind
 from askalike.store.archive import Archive
-from askalike.types import Qrels, Question, Split
+from askalike.types import DocumentKind, Qrels, Question, Split
 
 RUN_ENDINGS = (".trec", ".trec.gz")
 _SEED_SUFFIX = re.compile(r"(.+)-seed(\d+)")

@@ -6,11 +6,11 @@ from typing import Self
 
 from askalike.errors import ArchiveError
 from askalike.experiments.measuring import rank_split
-from askalike.labels.splits import DocumentKind, identical_answers, load_split
+from askalike.labels.splits import identical_answers, load_split
 from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store.archive import Archive
 from askalike.store.view import View
-from askalike.types import Columns, Progress, Run, Split
+from askalike.types import Columns, DocumentKind, Progress, Run, Split
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from askalike.export.rows import (
     write_table,
 )
 from askalike.iteration import ProgressTracker
-from askalike.labels.splits import DocumentKind, load_split
+from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
 from askalike.store.labels import imported_splits
 from askalike.store.tables import JUDGEMENT_COLUMNS, extra_judgement_rows, read_links
-from askalike.types import Answer, Question
+from askalike.types import Answer, DocumentKind, Question
 
 FILE_PREFIXES: dict[DocumentKind, str] = {"questions": "", "answers": "answer-"}
 """What the names of files about judged answers begin with; BEIR's own names are those about questions."""
@@ -29,8 +29,8 @@ def write_beir(archive: Archive, folder: Path, track: ProgressTracker) -> dict[s
     `{"_id", "question_id", "text", "metadata"}`, texts as imported; metadata has all other fields with a value.
     `links.tsv` has source, target, kind and created_at. Each imported split has `queries-SPLIT.jsonl`,
     `qrels/SPLIT.tsv` and, with candidates, `candidates-SPLIT.jsonl` (`{"_id", "candidates"}`). `queries.jsonl` has the
-    queries of all splits. Judged answers are in `answer-qrels` and `answer-candidates`. `judgements.tsv` repeats in full
-    what qrels have no place for: see `extra_judgement_rows`.
+    queries of all splits. Judged answers are in `answer-qrels` and `answer-candidates`. `judgements.tsv` has all that
+    qrels have no place for: see `extra_judgement_rows`.
     """
     view, answers = archive.view(), archive.view("answers")
     questions = (question for _, question in track(view.questions(), total=len(view), description="questions"))

@@ -1,7 +1,7 @@
 """Splits: imported ones, those derived from an archive's own labels, and the parts of partitions."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from askalike.errors import ArchiveError
 from askalike.iteration import chunks
@@ -10,9 +10,8 @@ from askalike.store.archive import Archive
 from askalike.store.labels import ANSWERS_SPLIT, imported_splits
 from askalike.store.partitions import SPLIT_ORDER, part_query_ids, partition_parts
 from askalike.store.view import View
-from askalike.types import Question, Split
+from askalike.types import DocumentKind, Question, Split
 
-DocumentKind = Literal["questions", "answers"]
 T = TypeVar("T")
 
 

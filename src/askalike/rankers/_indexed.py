@@ -43,7 +43,7 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         """The directory of the view's index; views that end at a date, or hold one group, have their own."""
         name = self._index_name(view)
         part = hashlib.sha256(f"{view.before} {view.group}".encode()).hexdigest()[:8]
-        return (Path(view.archive) / "index" / (f"{name}-{part}" if view.before or view.group else name),)
+        return (view.path / "index" / (f"{name}-{part}" if view.before or view.group else name),)
 
     def _built_index(self, view: View) -> IndexT:
         """The view's index, to be searched. Raises NotFittedError where nothing was ever built."""

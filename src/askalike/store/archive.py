@@ -5,14 +5,14 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from askalike.errors import ArchiveError
 from askalike.store.database import DATABASE_FILE, connect, storage_errors
 from askalike.store.labels import split_exists
 from askalike.store.view import CommittedView, View
 from askalike.store.writer import ArchiveWriter
-from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
+from askalike.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question
 
 
 class Archive:
@@ -59,7 +59,7 @@ class Archive:
 
     def view(
         self,
-        kind: Literal["questions", "answers"] = "questions",
+        kind: DocumentKind = "questions",
         *,
         before: str | None = None,
         group: str | None = None,
@@ -73,13 +73,11 @@ class Archive:
         """
         if absent := [name for name in held_out_splits if not split_exists(self, name)]:
             raise ArchiveError(f"{self.path}: no split {', '.join(map(repr, absent))} to hide; see: askalike info")
-        return View(
-            self._connection, str(self.path), kind, before, group, tuple(held_out_splits), frozenset(excluded_ids)
-        )
+        return View(self._connection, self.path, kind, before, group, tuple(held_out_splits), frozenset(excluded_ids))
 
     def committed_view(self) -> CommittedView:
         """Return all questions as they were last indexed, for those who search while another process indexes."""
-        return CommittedView(self._connection, str(self.path))
+        return CommittedView(self._connection, self.path)
 
     @contextmanager
     def open_writer(self, import_number: int | None = None) -> Iterator[ArchiveWriter]:

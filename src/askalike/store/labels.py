@@ -1,11 +1,11 @@
 """The labels that an archive holds: imported splits with their judgements, derived splits, and parts of partitions."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from askalike.store.database import Database
 from askalike.store.partitions import SPLIT_ORDER, part_query_ids, partition_parts
-from askalike.types import Question
+from askalike.types import DocumentKind, Question
 
 ANSWERS_SPLIT = "answers"
 """The split whose queries are the archive's own questions, and whose documents are its answers."""
@@ -51,7 +51,7 @@ def imported_splits(database: Database) -> list[str]:
     return sorted(names, key=lambda name: (SPLIT_ORDER.get(name, len(SPLIT_ORDER)), name))
 
 
-def judged_splits(database: Database, kind: Literal["questions", "answers"]) -> set[str]:
+def judged_splits(database: Database, kind: DocumentKind) -> set[str]:
     """Return the names of the imported splits with judgements or candidates that are questions (or answers)."""
     sql = "SELECT DISTINCT split FROM judgements WHERE of = ?"
     return {name for (name,) in database._connection.execute(sql, (kind,))}
@@ -63,9 +63,7 @@ def imported_queries(database: Database, split: str) -> dict[str, Question]:
     return {row[0]: _query_from_row(row) for row in database._connection.execute(sql, (split,))}
 
 
-def imported_qrels(
-    database: Database, split: str, kind: Literal["questions", "answers"]
-) -> Iterator[tuple[str, str, int]]:
+def imported_qrels(database: Database, split: str, kind: DocumentKind) -> Iterator[tuple[str, str, int]]:
     """Yield the query id, document id and relevance of each judgement of an imported split, ordered by the ids."""
     sql = (
         "SELECT query_id, document_id, relevance FROM judgements "
@@ -74,9 +72,7 @@ def imported_qrels(
     yield from database._connection.execute(sql, (split, kind))
 
 
-def imported_candidates(
-    database: Database, split: str, kind: Literal["questions", "answers"]
-) -> Iterator[tuple[str, str]]:
+def imported_candidates(database: Database, split: str, kind: DocumentKind) -> Iterator[tuple[str, str]]:
     """Yield the query id and document id of each candidate of an imported split: by query, then in its given order."""
     sql = (
         "SELECT query_id, document_id FROM judgements "

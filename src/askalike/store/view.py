@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from askalike.store.clusters import Clusters
 from askalike.store.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strings
-from askalike.types import Answer, Filter, Link, LinkKind, Question
+from askalike.types import Answer, DocumentKind, Filter, Link, LinkKind, Question
 
 CHUNK_ROWS = 10_000
 
@@ -26,7 +27,7 @@ ANSWER_SQL = (
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The questions (or answers) of an archive, restricted to those created before a date, or to those of one group.
+    """The questions (or answers) of the archive at `path`, restricted to those before a date, or to those of one group.
 
     Every row has a docid, assigned once and never reused; rows are returned, and ties are broken, in docid order.
 
@@ -37,8 +38,8 @@ class View:
     """
 
     _connection: sqlite3.Connection
-    archive: str
-    kind: Literal["questions", "answers"] = "questions"
+    path: Path
+    kind: DocumentKind = "questions"
     before: str | None = None
     group: str | None = None
     held_out_splits: tuple[str, ...] = ()
@@ -253,9 +254,9 @@ class View:
         tags = "question_tags t JOIN questions q ON q.number = t.question"
         source = {"tag": tags, "category": "questions q"}[attribute]
         rows = self._connection.execute(f"SELECT {name}, q.id FROM {source}{where} ORDER BY 1, q.number", values)
-        for key, own in groupby(rows, itemgetter(0)):
+        for key, members in groupby(rows, itemgetter(0)):
             if key is not None:
-                yield key, [id for _, id in own]
+                yield key, [id for _, id in members]
 
     def filtered_docids(self, filter: Filter) -> NDArray[np.int64]:
         """Return the docids of the questions that satisfy a filter, or of the answers to them, ascending (int64)."""

@@ -109,7 +109,7 @@ class CorpusEncoder(ABC):
             return self
         run = json.dumps([self.settings.model_dump(), view.change, view.kind, view.before, view.group])
         name = f"{self.registered_name()}-{hashlib.sha256(run.encode()).hexdigest()[:12]}"
-        folder = Path(view.archive) / "models" / name
+        folder = view.path / "models" / name
         if not (folder / MODEL_FILE).exists():
             self.train(view, folder)
         return self.open(folder, {})

@@ -4,7 +4,6 @@ The student's loss is `askalike.training.objective.DistillationLoss`.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ def load_teacher(view: View, settings: TeacherSettings) -> Encoder:
     """Return the teacher: a model of the archive, or a registered encoder. Raises SettingsError or InputError."""
     values = {"model": settings.model} if settings.model else {}
     values |= {"precision": "bf16"} if settings.half else {}
-    folder = Path(view.archive) / "models" / settings.encoder
+    folder = view.path / "models" / settings.encoder
     return encoders.open_encoder(folder, values) if folder.is_dir() else encoders.build(settings.encoder, values)
 
 

@@ -64,7 +64,7 @@ def render_text_model_card(name: str, kind: str, view: View) -> str:
 
 def _archive_name(view: View) -> str:
     name = view.meta.get("name")
-    return name if isinstance(name, str) else view.archive
+    return name if isinstance(name, str) else str(view.path)
 
 
 def _describe_licence(view: View) -> str:

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from askalike.labels.splits import DocumentKind
 from askalike.store.archive import Archive
 from askalike.text.clean import plain_text
 from askalike.text.snippet import extract_snippet
-from askalike.types import Question
+from askalike.types import DocumentKind, Question
 
 TITLE_LENGTH, BODY_LENGTH = 160, 280
 """The most characters that are shown of a text."""
