@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from askalike.evaluation.significance import compare
     from askalike.evaluation.trec import read_qrels, read_run, write_run
     from askalike.experiments.comparing import compare_runs
-    from askalike.experiments.grid_search import lexical_grids
+    from askalike.experiments.grid_search import lexical_grids, tune_ranker
     from askalike.experiments.measuring import evaluate_files, evaluate_ranker
     from askalike.experiments.nested_estimate import estimate_tuning
     from askalike.experiments.outcome import ExperimentResult
@@ -110,8 +110,8 @@ __all__ = [
     "import_archive", "lexical_grids", "list_keys", "list_models", "load", "load_off_topic_queries", "load_recipe",
     "load_split", "measure_abstention", "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels",
     "read_queries", "read_run", "reject", "replay_archive", "restore", "restore_gap", "revoke_key", "run_checks",
-    "serve", "splits_to_hold_out", "suggest_tags", "train", "training_pairs", "tune", "validate_settings",
-    "withdraw_ranker", "write_run",
+    "serve", "splits_to_hold_out", "suggest_tags", "train", "training_pairs", "tune", "tune_ranker",
+    "validate_settings", "withdraw_ranker", "write_run",
 ]
 # fmt: on
 _NEURAL = ("Loss", "Network")

@@ -1,18 +1,33 @@
-"""The page on Python names a way to do what each command does, and the names are there."""
+"""Examples import nothing but askalike itself, and the page on Python has a way to do what each command does."""
 
-import importlib
+import ast
 import re
 from pathlib import Path
 
+import pytest
 import typer
 
+import askalike
 from askalike.cli import commands
 
-PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PROGRAMS = [*sorted((ROOT / "examples").rglob("*.py"))]
+PAGE = ROOT / "docs" / "python.md"
 
 
 def rows() -> dict[str, str]:
     return dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def programs() -> list[tuple[str, str]]:
+    blocks = [
+        (page.name, block)
+        for page in PAGES
+        for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        if "--8<--" not in block
+    ]
+    return blocks + [(path.name, path.read_text(encoding="utf-8")) for path in PROGRAMS]
 
 
 def test_every_command_has_its_python() -> None:
@@ -21,9 +36,20 @@ def test_every_command_has_its_python() -> None:
     assert rows().keys() == typer.main.get_command(whole).commands.keys()  # type: ignore[attr-defined]
 
 
-def test_what_it_names_is_there() -> None:
-    names = {name for text in rows().values() for name in re.findall(r"askalike(?:\.\w+)+", text)}
-    assert len(names) > 15
-    for name in names:
-        module, _, attribute = name.rpartition(".")
-        assert hasattr(importlib.import_module(module), attribute), name
+def test_what_the_page_names_is_public() -> None:
+    names = {name for text in rows().values() for name in re.findall(r"askalike\.(\w+)", text)}
+    assert len(names) > 30
+    assert names <= {*askalike.__all__}
+
+
+@pytest.mark.parametrize(("where", "program"), programs())
+def test_examples_import_askalike_alone(where: str, program: str) -> None:
+    for node in ast.walk(ast.parse(program)):
+        if isinstance(node, ast.Import):
+            assert not [alias.name for alias in node.names if alias.name.startswith("askalike.")], where
+        elif isinstance(node, ast.ImportFrom):
+            assert not (node.module or "").startswith("askalike."), where
+            if node.module == "askalike":
+                assert {alias.name for alias in node.names} <= {*askalike.__all__}, where
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "askalike":
+            assert node.attr in askalike.__all__, where
