@@ -114,6 +114,48 @@ def test_no_file_is_long(file):
     assert lines <= MAX_LINES or file in LONG_FILES, f"{file} has {lines} lines: it is probably two ideas"
 
 
+def test_public_methods_are_documented_where_they_are_declared():
+    """An override needs no docstring of its own: what it does is said at the method that it overrides."""
+    classes = {
+        node.name: node
+        for file in FILES
+        for node in ast.walk(ast.parse((SOURCE / file).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
+    for name, node in classes.items():
+        if name.startswith("_"):
+            continue
+        for method in node.body:
+            if (
+                isinstance(method, ast.FunctionDef)
+                and not method.name.startswith("_")
+                and not ast.get_docstring(method)
+            ):
+                decorated = {ast.unparse(decorator) for decorator in method.decorator_list} & {"overload"}
+                assert decorated or is_documented_above(classes, node, method.name), (
+                    f"{name}.{method.name} says nothing"
+                )
+
+
+def is_documented_above(classes: dict[str, ast.ClassDef], node: ast.ClassDef, method: str) -> bool:
+    for base in node.bases:
+        above = classes.get(ast.unparse(base).split("[")[0].split(".")[-1])
+        if above is None and ast.unparse(base).split("[")[0] not in (
+            "ABC",
+            "BaseModel",
+            "Generic",
+            "NamedTuple",
+            "Protocol",
+        ):
+            return True  # a library's method, documented there
+        if above and (
+            any(getattr(m, "name", "") == method and ast.get_docstring(m) for m in above.body)
+            or is_documented_above(classes, above, method)
+        ):
+            return True
+    return False
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_torch_stays_in_its_places(file):
     if not file.startswith(TORCH):

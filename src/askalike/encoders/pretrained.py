@@ -83,7 +83,7 @@ class PretrainedEncoder:
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """See Encoder.values."""
+        """All settings, the defaults included."""
         return self.settings.model_dump()
 
     def fit(self, view: View) -> Self:

@@ -4,9 +4,10 @@ Whatever the splitter, no cluster is in two parts. The parts depend on ids, date
 the order in which records were imported.
 """
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, NamedTuple, Protocol, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -30,18 +31,20 @@ class SplitQuery(NamedTuple):
     tags: tuple[str, ...] = ()
 
 
-class Splitter(Protocol):
+class Splitter(Settings, ABC):
     """Divides the queries of a split into parts."""
 
     @property
+    @abstractmethod
     def part_names(self) -> Sequence[str]:
         """The names of the parts, in order."""
 
+    @abstractmethod
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
         """Map query ids to the names of their parts. A query that belongs to no part has no entry."""
 
 
-class ClusterSplitter(Settings):
+class ClusterSplitter(Splitter):
     """Deals whole duplicate clusters, in a seeded order, to train, dev and test; with two shares to train and test."""
 
     shares: tuple[float, ...] = Field((0.8, 0.1, 0.1), description="of the queries, of train, dev, test")
@@ -55,7 +58,6 @@ class ClusterSplitter(Settings):
 
     @property
     def part_names(self) -> Sequence[str]:
-        """See Splitter.part_names."""
         return TRAIN_DEV_TEST if len(self.shares) == 3 else TRAIN_TEST
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
@@ -70,7 +72,6 @@ class CategorySplitter(ClusterSplitter):
     """
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        """See Splitter.assign_parts."""
         return super().assign_parts(
             _merge_clusters(list(queries), lambda query: [query.category] if query.category else [])
         )
@@ -80,11 +81,10 @@ class TagSplitter(ClusterSplitter):
     """Keeps queries together that share a tag, directly or by a chain, so that no tag is in two parts."""
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        """See Splitter.assign_parts."""
         return super().assign_parts(_merge_clusters(list(queries), lambda query: query.tags))
 
 
-class FoldSplitter(Settings):
+class FoldSplitter(Splitter):
     """Deals whole duplicate clusters to parts `1`, `2`, … of about equal size."""
 
     folds: int = Field(5, ge=2, le=1000, description="how many")
@@ -92,15 +92,13 @@ class FoldSplitter(Settings):
 
     @property
     def part_names(self) -> Sequence[str]:
-        """See Splitter.part_names."""
         return [str(n) for n in range(1, self.folds + 1)]
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        """See Splitter.assign_parts."""
         return _assign_clusters(queries, dict.fromkeys(self.part_names, 1.0), self.seed)
 
 
-class TimeSplitter(Settings):
+class TimeSplitter(Splitter):
     """Assigns queries before one date to train, those from another (or the same) date on to test, the rest to dev.
 
     A query is left out where a later part has a query of the same cluster, so that no part shares a cluster with the
@@ -120,11 +118,9 @@ class TimeSplitter(Settings):
 
     @property
     def part_names(self) -> Sequence[str]:
-        """See Splitter.part_names."""
         return TRAIN_DEV_TEST if self.before and self.after and self.before < self.after else TRAIN_TEST
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        """See Splitter.assign_parts."""
         dated = [(query, self._part_index(query.created_at)) for query in queries if query.created_at]
         last_part: dict[str, int] = defaultdict(int)
         for query, part in dated:

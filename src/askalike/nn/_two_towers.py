@@ -48,16 +48,13 @@ class TwoTowerNetwork(WordVectorNetwork):
 
     @property
     def generates_answers(self) -> bool:
-        """See Network.generates_answers."""
         return bool(self.settings.writes)
 
     @property
     def word_embedding(self) -> nn.Embedding:
-        """See WordVectorNetwork.word_embedding."""
         return self.words
 
     def set_word_counts(self, counts: Tensor) -> None:
-        """See Network.set_word_counts."""
         self.decoder.set_word_counts(counts)
 
     def forward(self, batch: Batch) -> PartVectors:

@@ -35,7 +35,6 @@ class BowCnnNetwork(WordVectorNetwork):
 
     @property
     def word_embedding(self) -> nn.Embedding:
-        """See WordVectorNetwork.word_embedding."""
         return self.convolution.words
 
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:

@@ -37,7 +37,6 @@ class CnnNetwork(WordVectorNetwork):
 
     @property
     def word_embedding(self) -> nn.Embedding:
-        """See WordVectorNetwork.word_embedding."""
         return self.convolution.words
 
     def forward(self, batch: Batch) -> PartVectors:

@@ -22,5 +22,4 @@ class DssmNetwork(TwoTowerNetwork):
     """LSTM towers over words: the last state, and dense layers."""
 
     def make_tower(self) -> nn.Module:
-        """See TwoTowerNetwork.make_tower."""
         return LastStateTower(self.settings.dim, self.settings.hidden)

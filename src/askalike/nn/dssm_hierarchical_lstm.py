@@ -27,5 +27,4 @@ class DssmHierarchicalLstmNetwork(TwoTowerNetwork):
     features: ClassVar[str] = "sentences"
 
     def make_tower(self) -> nn.Module:
-        """See TwoTowerNetwork.make_tower."""
         return SentenceTower(self.settings.dim, self.settings.hidden)

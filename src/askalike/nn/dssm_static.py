@@ -24,5 +24,4 @@ class DssmStaticNetwork(TwoTowerNetwork):
     """Towers that ignore the order of words."""
 
     def make_tower(self) -> nn.Module:
-        """See TwoTowerNetwork.make_tower."""
         return MeanTower(self.settings.dim, self.settings.hidden)

@@ -32,7 +32,6 @@ class HierarchicalLstmNetwork(WordVectorNetwork):
 
     @property
     def word_embedding(self) -> nn.Embedding:
-        """See WordVectorNetwork.word_embedding."""
         return self.reader.words
 
     def forward(self, batch: Batch) -> PartVectors:

@@ -41,12 +41,10 @@ class LstmNetwork(WordVectorNetwork):
 
     @property
     def indexable(self) -> bool:
-        """See Network.indexable."""
         return bool(self.settings.head == "cosine")
 
     @property
     def word_embedding(self) -> nn.Embedding:
-        """See WordVectorNetwork.word_embedding."""
         return self.reader.words
 
     def forward(self, batch: Batch) -> PartVectors:

@@ -30,7 +30,6 @@ class SiameseLstmNetwork(WordVectorNetwork):
 
     @property
     def word_embedding(self) -> nn.Embedding:
-        """See WordVectorNetwork.word_embedding."""
         return self.reader.words
 
     def forward(self, batch: Batch) -> PartVectors:

@@ -33,7 +33,6 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         """Apply to the index what has changed in the archive since its own change number, up to `change`."""
 
     def build(self, view: View, progress: Progress | None = None) -> None:
-        """See Ranker.build."""
         change = view.change
         index = self._current_index(view)
         if index.change < change:

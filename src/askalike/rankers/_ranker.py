@@ -46,8 +46,7 @@ class Ranker(ABC):
         """Learn from the view's texts and links, and return itself. A ranker with nothing to learn does nothing."""
         return self
 
-    @abstractmethod
-    def build(self, view: View, progress: Progress | None = None) -> None:
+    def build(self, view: View, progress: Progress | None = None) -> None:  # noqa: B027 (not every ranker has an index)
         """Write the view's index, or apply what has changed in the archive since it was written.
 
         Raises IndexBusyError where another process is writing it.
@@ -57,9 +56,9 @@ class Ranker(ABC):
     def open(self, view: View) -> Searcher:
         """Open the view's index as it was last committed."""
 
-    @abstractmethod
     def index_paths(self, view: View) -> Sequence[Path]:
         """The directories of its indexes of a view; empty for a ranker without one."""
+        return ()
 
 
 @runtime_checkable

@@ -81,13 +81,11 @@ class ByQuestionSearcher(Searcher):
         return self.inner.prepare(own, prefix)
 
     def retrieve(self, prepared: Any, k: int, allowed: Docids | None) -> list[TopDocs]:
-        """See Searcher.retrieve."""
         tops = self.inner.retrieve(prepared, k, None)
         answers = self.view.docids_of_answers(np.unique(np.concatenate([t.docids for t in tops])) if tops else ())
         return [_answers(top, answers, k, allowed) for top in tops]
 
     def score(self, prepared: Any, candidates: Sequence[Docids]) -> list[Scores]:
-        """See Searcher.score."""
         questions = self.view.docids_of_questions({int(docid) for docids in candidates for docid in docids})
         rows = [np.array([questions.get(int(n), -1) for n in docids], np.int64) for docids in candidates]
         return self.inner.score(prepared, rows)

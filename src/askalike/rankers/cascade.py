@@ -35,7 +35,6 @@ class CascadeRanker(CompositeRanker):
             )
 
     def open(self, view: View) -> "CascadeSearcher":
-        """See Ranker.open."""
         return CascadeSearcher(self, view)
 
 

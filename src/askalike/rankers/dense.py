@@ -67,7 +67,6 @@ class DenseRanker(IndexedRanker[VectorIndex]):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """See Ranker.values."""
         return {**self.settings.model_dump(), **self.encoder.values}
 
     @property
@@ -91,7 +90,6 @@ class DenseRanker(IndexedRanker[VectorIndex]):
         return self
 
     def open(self, view: View) -> "DenseSearcher":
-        """See Ranker.open."""
         return DenseSearcher(self, view, self._built_index(view).searcher)
 
     def select_fields(self, question: Question) -> Question:
@@ -178,7 +176,6 @@ class DenseSearcher(Searcher):
     def score(
         self, prepared: tuple[list[Question], VectorQueries | None], candidates: Sequence[Docids]
     ) -> list[Scores]:
-        """See Searcher.score."""
         return self._vectors.score(prepared[1], candidates) if prepared[1] else []
 
     def explain(

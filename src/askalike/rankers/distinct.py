@@ -85,7 +85,6 @@ class DistinctSearcher(CompositeSearcher):
         return self.part.similarities(prepared[0], topdocs)
 
     def retrieve(self, prepared: list[Any], k: int, allowed: Docids | None) -> list[TopDocs]:
-        """See Searcher.retrieve."""
         depth = max(self.depth, k)
         while True:
             every = self.part.retrieve(prepared[0], depth, allowed)

@@ -53,7 +53,6 @@ class HybridRanker(CompositeRanker):
         return ({"weights": choices},)
 
     def open(self, view: View) -> "HybridSearcher":
-        """See Ranker.open."""
         return HybridSearcher(self, view)
 
 
@@ -133,7 +132,6 @@ class HybridSearcher(CompositeSearcher):
         return [SearchSession(s, queries, k, candidates, prepared=prepared).run for s in searchers]
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedHybrid:
-        """See Searcher.prepare."""
         return PreparedHybrid(self, super().prepare(queries, prefix))
 
     def retrieve(self, prepared: PreparedHybrid, k: int, allowed: Docids | None) -> list[TopDocs]:
@@ -144,7 +142,6 @@ class HybridSearcher(CompositeSearcher):
         return [top_k(own, scores, k) for own, scores in zip(docids, self.score(prepared, docids), strict=True)]
 
     def score(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[Scores]:
-        """See Searcher.score."""
         rows = self._comparable(prepared, candidates)
         return [self._total(scores, len(docids)) for scores, docids in zip(rows, candidates, strict=True)]
 

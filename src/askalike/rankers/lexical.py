@@ -167,11 +167,9 @@ class LexicalRanker(IndexedRanker[PostingsIndex]):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """See Ranker.values."""
         return {**self.settings.model_dump(by_alias=True), **self.similarity.model_dump(by_alias=True)}
 
     def open(self, view: View) -> "LexicalSearcher":
-        """See Ranker.open."""
         return LexicalSearcher(self, view, self._built_index(view).searcher)
 
     def _index_name(self, view: View) -> str:

@@ -12,7 +12,7 @@ from askalike.rankers._explanations import explain_by_occlusion
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher
 from askalike.store.view import View
-from askalike.types import Answer, Explanation, Progress, Question, TopDocs
+from askalike.types import Answer, Explanation, Question, TopDocs
 
 
 class PairScorer(Protocol):
@@ -40,7 +40,6 @@ class PairwiseRanker(Ranker):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """See Ranker.values."""
         return self.scorer.values
 
     @property
@@ -53,16 +52,8 @@ class PairwiseRanker(Ranker):
         """The scorer's, if it has one."""
         return getattr(self.scorer, "trained_until", None)
 
-    def build(self, view: View, progress: Progress | None = None) -> None:
-        """There is nothing to build."""
-
     def open(self, view: View) -> "PairwiseSearcher":
-        """See Ranker.open."""
         return PairwiseSearcher(self.name, view, self.scorer)
-
-    def index_paths(self, view: View) -> Sequence[Path]:
-        """None: there is no index."""
-        return ()
 
 
 class PairwiseSearcher(Searcher):

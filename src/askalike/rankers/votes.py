@@ -15,7 +15,7 @@ from askalike.errors import SettingsError
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher, SearchSession
 from askalike.store.view import View
-from askalike.types import Contribution, Explanation, Progress, Question, TopDocs
+from askalike.types import Contribution, Explanation, Question, TopDocs
 
 
 class VotesRanker(Ranker):
@@ -39,15 +39,7 @@ class VotesRanker(Ranker):
         """Now: nobody knows how many votes a document had at an earlier date."""
         return clock.now()
 
-    def index_paths(self, view: View) -> Sequence[Path]:
-        """None: the archive itself is read."""
-        return ()
-
-    def build(self, view: View, progress: Progress | None = None) -> None:
-        """There is nothing to build."""
-
     def open(self, view: View) -> "VotesSearcher":
-        """See Ranker.open."""
         return VotesSearcher(view)
 
 
@@ -75,7 +67,6 @@ class VotesSearcher(Searcher):
         return [TopDocs(np.empty(0, np.int64), np.empty(0, np.float64)) for _ in range(prepared)]
 
     def score(self, prepared: int, candidates: Sequence[Docids]) -> list[Scores]:
-        """See Searcher.score."""
         docids = np.unique(np.concatenate([np.empty(0, np.int64), *candidates]))
         votes = self.view.votes(docids)
         scores = np.log1p([max(votes.get(docid, 0), 0) for docid in docids.tolist()])

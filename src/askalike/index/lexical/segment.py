@@ -98,14 +98,12 @@ class LiveSegment(LiveRows):
         return cls(segment.docids, segment.phrasings, deleted, segment, deleted_statistics)
 
     def with_deleted(self, deleted: Array) -> Self:
-        """See LiveRows.with_deleted."""
         s = self.segment
         own_text = np.zeros(len(s.docids), np.bool_)
         own_text[deleted] = s.phrasings[deleted] == 0
         return self.from_segment(s, deleted, _sum_statistics(s.starts, s.docs, s.codes, s.code_tf, own_text))
 
     def deletion_arrays(self) -> Mapping[str, Array]:
-        """See LiveRows.deletion_arrays."""
         return {"deleted": self.deleted, "changed": self.deleted_statistics}
 
     @cached_property

@@ -34,7 +34,6 @@ class VectorSegment(LiveRows):
         return cls(docids, phrasings, deleted, folder, schemas, parts)
 
     def with_deleted(self, deleted: Array) -> Self:
-        """See LiveRows.with_deleted."""
         return replace(self, deleted=deleted)
 
     @cached_property
