@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 from _synthetic import spelled, texts
@@ -39,9 +40,9 @@ def sentence(words: Sequence[str]) -> str:
 def titles(path: Path, most: int = 5_000) -> list[str]:
     """Titles drawn evenly from all over an archive."""
     with askalike.Archive.open(path) as opened:
-        count = len(opened.view())
-        sql = "SELECT title FROM questions WHERE number % ? = 0 AND id NOT LIKE 'w%' LIMIT ?"
-        return [title for (title,) in opened.connection.execute(sql, (max(1, count // most), most))]
+        step = max(1, len(opened.view()) // most)
+        rows = opened.view().titles()
+        return list(islice((title for docid, id, title in rows if docid % step == 0 and id[:1] not in "wW"), most))
 
 
 class Served:
