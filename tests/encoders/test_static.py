@@ -12,10 +12,9 @@ from safetensors.numpy import save_file
 from askalike import encoders
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoder
 from askalike.errors import InputError, SettingsError
-from askalike.text.bpe import Bpe
 from askalike.text.features.pieces import TOKENIZER_FILE
-from askalike.text.packaged import PACKAGE, find_packaged_vectors
 from askalike.text.pieces import PieceLookup, RowCounts
+from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
 from askalike.types import Answer, Question
 from random_examples import examples
 
@@ -162,6 +161,6 @@ def test_a_broken_model_is_one_line(tmp_path, tokenizer, file, content, problem)
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("askalike.text.packaged.PACKAGE", "no_such_package")
+    monkeypatch.setattr("askalike.text.subwords.PACKAGE", "no_such_package")
     with pytest.raises(SettingsError, match=r"pip install 'askalike\[vectors\]'"):
         StaticEncoder.from_settings({})

@@ -23,7 +23,7 @@ from askalike.encoders.recipes import Recipe
 from askalike.errors import SettingsError
 from askalike.experiments import training
 from askalike.nn import Network
-from askalike.text.features._ragged import RaggedArray
+from askalike.text.features import RaggedArray
 from askalike.training.objective import DistillationLoss
 from askalike.training.settings import TeacherSettings
 from askalike.types import Question, VectorPart, Vectors

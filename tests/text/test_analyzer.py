@@ -183,7 +183,7 @@ def test_threads_get_the_same_terms() -> None:
 
 
 def test_memory_of_terms_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.text.analyzer._REMEMBERED", 10)
+    monkeypatch.setattr("askalike.text.analyzer._MAX_CACHED_WORDS", 10)
     text = " ".join(f"words{i}" for i in range(35))
     assert Analyzer().analyze(text) == reference(text)
 

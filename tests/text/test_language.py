@@ -60,9 +60,9 @@ def test_any_text_is_taken(text: str) -> None:
 
 def test_russian_questions(shared_data: Path) -> None:
     rows = json.loads((shared_data / "rubq-ru/RuBQ_1.0_dev.json").read_text(encoding="utf-8"))
-    found = [detect_language(row["question_text"]) for row in rows]
-    assert found.count("ru") > 0.9 * len(found)
-    assert len(found) - found.count("ru") - found.count(None) < 0.01 * len(found)
+    languages = [detect_language(row["question_text"]) for row in rows]
+    assert languages.count("ru") > 0.9 * len(languages)
+    assert len(languages) - languages.count("ru") - languages.count(None) < 0.01 * len(languages)
 
 
 def test_the_model_is_loaded_only_when_needed() -> None:

@@ -15,11 +15,11 @@ def test_a_short_text_is_its_own_snippet() -> None:
 
 
 def test_the_densest_window_is_shown_between_words() -> None:
-    found = extract_snippet(TEXT, spans("quick", "water", "egg"), 60)
-    assert "egg boils in water" in found
-    assert found.startswith("…")
-    assert found.endswith("…")
-    assert set(found.strip("…").split()) <= set(TEXT.split())
+    snippet = extract_snippet(TEXT, spans("quick", "water", "egg"), 60)
+    assert "egg boils in water" in snippet
+    assert snippet.startswith("…")
+    assert snippet.endswith("…")
+    assert set(snippet.strip("…").split()) <= set(TEXT.split())
 
 
 def test_without_a_match_the_beginning_is_shown() -> None:
@@ -41,9 +41,9 @@ def test_a_match_longer_than_the_width_is_cut() -> None:
     st.integers(1, 100),
 )
 def test_a_snippet_is_a_stretch_of_the_text(text: str, places: list[tuple[int, int]], width: int) -> None:
-    found = extract_snippet(
+    snippet = extract_snippet(
         text, [(start, min(start + n, len(text))) for start, n in places if start < len(text)], width
     )
-    assert len(found) <= width + 2
-    assert found.strip("…") in " ".join(text.split()) or found.strip("…").strip() in " ".join(text.split())
-    assert found.strip("…").strip() or not text[:width].strip() or places or width < 31
+    assert len(snippet) <= width + 2
+    assert snippet.strip("…") in " ".join(text.split()) or snippet.strip("…").strip() in " ".join(text.split())
+    assert snippet.strip("…").strip() or not text[:width].strip() or places or width < 31

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.text.features._ragged import RaggedArray
+from askalike.text.features import RaggedArray
 from askalike.training.batches import make_batches
 from askalike.training.examples import Examples
 

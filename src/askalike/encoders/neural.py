@@ -20,7 +20,7 @@ from askalike.encoders.recipes import Recipe, list_recipes
 from askalike.errors import InputError, NotFittedError, SettingsError
 from askalike.nn import Network, TokenTrace
 from askalike.store.view import View
-from askalike.text.features._features import Text, TextFeatures
+from askalike.text.features import Text, TextFeatures
 from askalike.training.checkpoint import load_weights
 from askalike.training.encoding import encode_rows, score_pairs, trace_rows
 from askalike.types import Answer, Vectors

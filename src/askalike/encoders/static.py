@@ -27,10 +27,9 @@ from askalike import config
 from askalike.encoders import MODEL_FILE, Role
 from askalike.errors import InputError, SettingsError
 from askalike.store.view import View
-from askalike.text.bpe import Bpe
 from askalike.text.features.pieces import TOKENIZER_FILE, LookupSettings, PieceFeatures, PieceSettings
-from askalike.text.packaged import PACKAGE, find_packaged_vectors
 from askalike.text.pieces import sum_weighted_rows
+from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
 from askalike.types import RESERVED, Answer, Question, VectorPart, Vectors
 
 WEIGHTS_FILE = "static.safetensors"

@@ -1,4 +1,4 @@
-"""Text to terms: tokens, stop words, stems. What an index holds and a query asks for goes through one Analyzer."""
+"""Text to terms: tokens, stop words, stems. The texts of an index and its queries go through one Analyzer."""
 
 import hashlib
 import json
@@ -20,10 +20,10 @@ from askalike.text.words import Tokenizer, cjk_pattern, is_plain, word_pattern
 from askalike.types import Markup
 
 VERSION: Final = 1
-"""Raised whenever any text would yield other terms than before: older indexes are then refused."""
+"""Incremented whenever any text yields other terms than before; older indexes are then refused."""
 
 _MAX_CACHED_WORDS = 100_000
-"""Words of each language whose terms are kept: some 20 MB."""
+"""The words of each language whose terms are remembered: some 20 MB."""
 
 _DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -34,9 +34,9 @@ class AnalyzerSettings(Settings):
 
     tokenizer: standard (Unicode words), ptb (the papers' Penn Treebank words) or whitespace (text that is tokenised
     already: nothing below changes it).
-    language: an ISO 639-1 code for all texts, or "auto": the language that a question states, else English; either
+    language: an ISO 639-1 code for all texts, or "auto": the language that a question states, else English. Either
     way a word in another alphabet than the language's is stemmed by the usual language of its own (Cyrillic: Russian).
-    Nothing is guessed: whoever wants detection states its result with the question.
+    No language is guessed: a caller who wants detection states its result with the question.
     stem: Snowball stems, for standard and ptb. stop_words: True drops function words (en, de, es, fr, ru).
     code, links: what `plain_text` does with them.
     """
@@ -59,10 +59,11 @@ class AnalyzerSettings(Settings):
 class Analyzer:
     """Terms of texts, by `AnalyzerSettings`. Safe to share between threads; remembers the terms of frequent words.
 
-    `tokens`, `spans` and `prefix` take plain text, as `text` returns it. They take any string, though: control
-    characters and lone surrogates separate words (whitespace, which keeps all else, puts U+FFFD for a surrogate).
-    `language` is that of the text, an ISO 639-1 code; None where it is not known. Runs of Chinese, Japanese or Korean
-    script become overlapping pairs of characters in every language; a single character stays as it is.
+    `analyze`, `analyze_with_spans` and `split_prefix` expect plain text, as `plain_text` returns it, but take any
+    string: control characters and lone surrogates separate words (the tokenizer whitespace, which changes nothing else,
+    puts U+FFFD for a surrogate). `language` is that of the text, an ISO 639-1 code; None where it is not known. Runs of
+    Chinese, Japanese or Korean script become overlapping pairs of characters in every language; a single character
+    stays as it is.
     """
 
     def __init__(self, settings: AnalyzerSettings | None = None) -> None:
@@ -72,34 +73,34 @@ class Analyzer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hex digest of all that decides about terms: settings, this code, the stemmers, Python's Unicode tables."""
+        """A hex digest of all that decides about terms: settings, VERSION, the stemmers, Python's Unicode tables."""
         parts = [self.settings.model_dump(), VERSION, Stemmer.version(), unicodedata.unidata_version]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def plain_text(self, raw: str, markup: Markup) -> str:
-        """The plain text of a title, a body or a query, code and links treated as the settings say."""
+        """Return the plain text of a title, a body or a query, with code and links treated as the settings say."""
         return plain_text(raw, markup, code=self.settings.code, links=self.settings.links)
 
     def analyze(self, text: str, language: str | None = None) -> list[str]:
-        """The terms of a plain text, in its order."""
+        """Return the terms of a plain text, in its order."""
         if not is_plain(text):
             return [term for term, _, _ in self._iter_spans(text, language)]
-        found = list(map(self._get_term_cache(language).__getitem__, self._plain_pattern.findall(text)))
-        return list(filter(None, found)) if self.settings.stop_words else found
+        terms = list(map(self._get_term_cache(language).__getitem__, self._plain_pattern.findall(text)))
+        return list(filter(None, terms)) if self.settings.stop_words else terms
 
     def analyze_with_spans(self, text: str, language: str | None = None) -> list[tuple[str, int, int]]:
-        """The same terms, each with the offsets of its first character and of that after its last in `text`."""
+        """Return the same terms, each with its start and end as character offsets in `text`."""
         if not is_plain(text):
             return list(self._iter_spans(text, language))
         terms = self._get_term_cache(language)
-        found = [(terms[word[0]], word.start(), word.end()) for word in self._plain_pattern.finditer(text)]
-        return [span for span in found if span[0]] if self.settings.stop_words else found
+        spans = [(terms[word[0]], word.start(), word.end()) for word in self._plain_pattern.finditer(text)]
+        return [span for span in spans if span[0]] if self.settings.stop_words else spans
 
     def split_prefix(self, text: str, language: str | None = None) -> tuple[list[str], str | None]:
-        """Text that is still being typed: the terms of its finished words, and the unfinished last word.
+        """Split a text that is still being typed into the terms of its finished words and the unfinished last word.
 
-        That word is lower-cased, but neither stemmed nor looked up as a stop word; None where the text ends in white
-        space or punctuation. Of Chinese, Japanese or Korean script the last character is what is unfinished: the
+        That word is lower-cased, but neither stemmed nor looked up as a stop word; it is None where the text ends in
+        white space or punctuation. Of Chinese, Japanese or Korean script the last character is unfinished, and the
         pairs before it are terms.
         """
         *_, last = (None, *self._pattern(text).finditer(text))
@@ -112,14 +113,14 @@ class Analyzer:
 
     def _iter_spans(self, text: str, language: str | None) -> Iterator[tuple[str, int, int]]:
         terms = self._get_term_cache(language)
-        for found in self._pattern(text).finditer(text):
-            word, start = found[0], found.start()
+        for match in self._pattern(text).finditer(text):
+            word, start = match[0], match.start()
             if self._is_cjk(word):
                 yield from ((word[i : i + 2], start + i, start + i + 2) for i in range(len(word) - 1))
                 if len(word) == 1:
                     yield word, start, start + 1
             elif term := terms[word]:
-                yield term, start, found.end()
+                yield term, start, match.end()
 
     def _pattern(self, text: str) -> re.Pattern[str]:
         return word_pattern(self.settings.tokenizer, is_plain(text))
@@ -143,18 +144,18 @@ class Analyzer:
         return self._term_caches[code]
 
     def _word_to_term(self, word: str, language: str) -> str:
-        """One word's term; "" for a stop word."""
+        """Return one word's term; "" for a stop word."""
         folded = self._normalise_word(word)
         if self.settings.tokenizer == "whitespace":
             return folded
-        own = word_language(folded, language)
-        if self.settings.stop_words and own and folded in stop_words(own):
+        language_of_word = word_language(folded, language)
+        if self.settings.stop_words and language_of_word and folded in stop_words(language_of_word):
             return ""
-        return stem(folded, own) if self.settings.stem else folded
+        return stem(folded, language_of_word) if self.settings.stem else folded
 
 
 class _TermCache(dict[str, str]):
-    """Word → term in the texts of one language; worked out when first asked for, forgotten when there are too many."""
+    """Word → term in the texts of one language, computed on first use; emptied when it has too many words."""
 
     def __init__(self, analyzer: Analyzer, language: str) -> None:
         self._analyzer = analyzer
@@ -168,7 +169,7 @@ class _TermCache(dict[str, str]):
 
 
 def _fold_case(word: str) -> str:
-    """Lower case, composed (NFC), with straight apostrophes and without stress marks that no letter includes."""
+    """Return a word in lower case, composed (NFC), with straight apostrophes and without separate stress marks."""
     word = word.lower()
     if word.isascii():
         return word

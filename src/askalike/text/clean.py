@@ -35,10 +35,10 @@ _URL = re.compile(
 def plain_text(
     text: str, markup: Markup, *, code: Literal["drop", "keep"] = "drop", links: Literal["token", "keep"] = "token"
 ) -> str:
-    """The words of `text`, NFKC-normalised: what is tokenised and shown, and what character offsets refer to.
+    """Return the words of `text`, NFKC-normalised, which are tokenised and shown and to which offsets refer.
 
-    Of HTML the tags go (a block element becomes a line break), entities are resolved, `<script>` and `<style>` are
-    dropped, and `<pre>` and `<code>` too unless `code` is "keep". URLs become LINK_TOKEN unless `links` is "keep".
+    HTML loses its tags (a block element becomes a line break) and its entities are resolved; `<script>` and `<style>`
+    are dropped, and `<pre>` and `<code>` too unless `code` is "keep". URLs become LINK_TOKEN unless `links` is "keep".
     Control characters become spaces, invisible ones (soft hyphens, zero width) go, a lone surrogate becomes U+FFFD.
     White space is collapsed: single spaces, single line breaks (of HTML only those of block elements).
     """
@@ -52,16 +52,20 @@ def plain_text(
     if links == "token" and ("://" in text or "www." in text):
         text = _URL.sub(f" {LINK_TOKEN} ", text)
     if "\n" not in text:
-        return _collapse_spaces(text)
-    return "\n".join(filter(None, map(_collapse_spaces, text.split("\n"))))
+        return collapse_spaces(text)
+    return "\n".join(filter(None, map(collapse_spaces, text.split("\n"))))
 
 
-def _collapse_spaces(text: str) -> str:
+def collapse_spaces(text: str) -> str:
+    """Return the text on one line, with single spaces for its white space."""
     return " ".join(text.split())
 
 
 def _strip_tags(text: str, code: Literal["drop", "keep"]) -> str:
-    """HTML's text. Block tags go before the parser sees them: most bodies then need none, and none nests deeply."""
+    """Return the text of HTML.
+
+    Block tags are removed before the parser sees them: most bodies then need no parser, and none nests deeply.
+    """
     text = text.replace("\n", " ").replace("\0", " ")
     if "<" in text:
         text = _BLOCK.sub("\n", text)
@@ -103,16 +107,16 @@ _LIST = re.compile(r"\s*<([uo])l\b[^<>]*>.*?</\1l\s*>\s*", re.IGNORECASE | re.DO
 _PARAGRAPH = re.compile(r"\s*(\S[^\n]*(?:\n[^\S\n]*\S[^\n]*){0,9})\n[^\S\n]*\n\s*")
 _QUOTE_MARKS = re.compile(r"[>*_]")
 _MAX_TITLES_LENGTH = 300
-"""Characters that a boxed banner may hold beside its phrase and links: a few titles, not somebody's question."""
+"""The characters that a boxed banner may hold besides its phrase and links: a few titles, not somebody's question."""
 _MAX_BANNER_LENGTH = 10_000
-"""Characters of a banner with its tags."""
+"""The most characters of a banner with its tags."""
 
 
 def strip_banner(body: str, markup: Markup) -> tuple[str, bool]:
-    """The body without the notice of a duplicate that opens it, and whether there was one.
+    """Return the body without the duplicate notice that opens it, and whether there was one.
 
     Stack Exchange wrote "Possible Duplicate: <title of the original>" or "This question already has an answer here"
-    into duplicates: with it in, every measure of duplicate retrieval is too good. In HTML a banner is a body's first
+    into duplicates, which leaks the label into every measure of duplicate retrieval. In HTML a banner is a body's first
     blockquote, div or aside that begins with such a phrase and holds little besides, or a first paragraph that holds
     only the phrase and links, with the list after it; in plain text a first paragraph of at most ten lines that a
     blank line ends. Several in a row all go. A body that mentions the words anywhere else is returned as it is.
@@ -127,7 +131,7 @@ def strip_banner(body: str, markup: Markup) -> tuple[str, bool]:
 
 
 def _find_html_banner_end(body: str) -> int:
-    """Where the banner that opens an HTML body ends; 0 without one."""
+    """Return where the banner that opens an HTML body ends; 0 without one."""
     opening = _FIRST_ELEMENT.match(body)
     if not opening:
         return 0
@@ -142,17 +146,17 @@ def _find_html_banner_end(body: str) -> int:
 
 
 def _find_element_end(body: str, tag: str, start: int) -> int:
-    """Where the element whose content begins at `start` ends, nested ones of its kind counted; 0 if it never does."""
+    """Return the end of the element whose content begins at `start`, with nested ones of its tag; 0 if it has none."""
     depth = 1
-    for found in re.compile(rf"<(/?){tag}\b[^<>]*>", re.IGNORECASE).finditer(body, start):
-        depth += -1 if found[1] else 1
+    for match in re.compile(rf"<(/?){tag}\b[^<>]*>", re.IGNORECASE).finditer(body, start):
+        depth += -1 if match[1] else 1
         if depth == 0:
-            return found.end()
+            return match.end()
     return 0
 
 
 def _find_text_banner_end(body: str) -> int:
-    """Where the banner that opens a plain-text body ends; 0 without one. Markdown's `> **…**` may stand around it."""
+    """Return where the banner that opens a plain-text body ends; 0 without one. It may be in Markdown's `> **…**`."""
     paragraph = _PARAGRAPH.match(body)
     if not paragraph:
         return 0

@@ -51,22 +51,22 @@ LANGUAGES: Final[Mapping[str, str | None]] = {
 """ISO 639-1 code → Snowball stemmer, None where a language has none (its words stay whole; zh, ja, ko are bigrams)."""
 
 MIN_PROBABILITY: Final = 0.6
-"""The least probability, among the languages asked for, that counts as certain."""
+"""The lowest probability, among the candidate languages, that counts as certain."""
 
 _LETTER = re.compile(r"[^\W\d_]")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _KANA = re.compile("[\u3041-\u30ff\uff66-\uff9d]")
 _HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]")
 _MAX_CHARACTERS = 1000
-"""Characters that are looked at: enough for any question."""
+"""The number of characters examined, which suffices for any question."""
 
 
 def detect_language(text: str, candidates: Sequence[str] | None = None) -> str | None:
-    """The ISO 639-1 code of the language of plain `text`; None where that is not certain, or there is no letter.
+    """Return the ISO 639-1 code of the language of plain `text`; None where it is uncertain, or there is no letter.
 
-    `among` names the languages that come into question (all of LANGUAGES unless given). Chinese, Japanese and Korean
-    are known by their script; the others by py3langid's byte n-grams, whose model takes a fraction of a second to
-    load when first needed. Few words are often not certain: ask with all the text there is, or with fewer languages.
+    candidates: the languages to choose from (all of LANGUAGES by default). Chinese, Japanese and Korean are recognised
+    by their script, the others by py3langid's byte n-grams, whose model takes a fraction of a second to load on first
+    use. A few words are often uncertain: pass all the text there is, or fewer languages.
     """
     text = text[:_MAX_CHARACTERS]
     letters = len(_LETTER.findall(text))
@@ -80,7 +80,7 @@ def detect_language(text: str, candidates: Sequence[str] | None = None) -> str |
 def detect_main_language(
     texts: Iterable[str], candidates: Sequence[str] | None = None, min_share: float = 0.8
 ) -> str | None:
-    """The language of at least `share` of those `texts` whose language is certain; None where they are mixed."""
+    """Return the language of at least `min_share` of the texts whose language is certain; None where they are mixed."""
     counts: dict[str, int] = {}
     for text in texts:
         if code := detect_language(text, candidates):
@@ -90,7 +90,7 @@ def detect_main_language(
 
 
 def _detect_by_script(text: str, letters: int) -> str | None:
-    """zh, ja or ko where at least a third of the letters are theirs (a question may be full of Latin names)."""
+    """Return zh, ja or ko where at least a third of the letters are theirs: a question may be full of Latin names."""
     if text.isascii():
         return None
     han, kana, hangul = (len(script.findall(text)) for script in (_HAN, _KANA, _HANGUL))
@@ -103,9 +103,9 @@ def _detect_by_script(text: str, letters: int) -> str | None:
 
 def _detect_by_ngrams(text: str, languages: tuple[str, ...]) -> str | None:
     ranked = _load_identifier().rank(text)
-    inside = [(probability, code) for code, probability in ranked if code in languages]
-    probability, code = max(inside, default=(0.0, None))
-    certain = probability >= MIN_PROBABILITY * sum(p for p, _ in inside) and probability >= ranked[0][1] / 2
+    eligible = [(probability, code) for code, probability in ranked if code in languages]
+    probability, code = max(eligible, default=(0.0, None))
+    certain = probability >= MIN_PROBABILITY * sum(p for p, _ in eligible) and probability >= ranked[0][1] / 2
     return code if certain else None
 
 

@@ -1,9 +1,8 @@
-"""Texts as the rows that a static encoder adds up: subwords, words, and pairs of words, as whole numbers.
+"""Texts as the rows that a static encoder adds up: subwords, hashed words, and hashed pairs of neighbouring words.
 
-Rows 0 … subwords − 1 are the tokenizer's pieces; then come hashed words, then hashed pairs of neighbouring words.
+Rows 0 … subwords − 1 are the tokenizer's pieces; the rows of words follow, then those of pairs.
 """
 
-import hashlib
 import re
 import threading
 from array import array
@@ -15,7 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from askalike.text.bpe import Bpe
+from askalike.text.subwords import Bpe
+from askalike.text.words import hash_word
 
 Array = NDArray[Any]
 MAX_CACHED_WORDS = 1 << 20
@@ -24,7 +24,7 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """How many rows there are for subwords, hashed words and hashed pairs; 0 leaves a kind out."""
+    """The numbers of rows for subwords, hashed words and hashed pairs; 0 leaves a kind out."""
 
     subwords: int
     words: int = 0
@@ -32,12 +32,12 @@ class RowCounts:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of all rows."""
         return self.subwords + self.words + self.bigrams
 
 
 class PieceLookup:
-    """Texts → rows. Remembers words, since words repeat; threads take turns."""
+    """Looks up the rows of texts. It remembers words, since words repeat; threads take turns."""
 
     def __init__(self, row_counts: RowCounts, bpe: Bpe | None, lower_case: bool = False) -> None:
         self.row_counts = row_counts
@@ -47,7 +47,7 @@ class PieceLookup:
         self._clear_cache()
 
     def __call__(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """(rows of all texts one after the other, where each text's begin: one more than texts)."""
+        """Return the rows of all texts in a row, and where each text's begin (one offset more than texts)."""
         with self._lock:
             if len(self._cache) > MAX_CACHED_WORDS:
                 self._clear_cache()
@@ -55,22 +55,22 @@ class PieceLookup:
             for text in texts:
                 pieces.extend(map(self._cache.__getitem__, (text.lower() if self._lower_case else text).split()))
                 ends.append(len(pieces))
-            known = self._cache
+            cache, counts = self._cache, self.row_counts
             return _make_rows(
-                _as_array(pieces), _as_array(ends), _as_array(known.subword_ends), _as_array(known.subwords), _as_array(known.word_ends),
-                _as_array(known.words), self.row_counts.subwords, self.row_counts.words, self.row_counts.bigrams,
+                _as_array(pieces), _as_array(ends), _as_array(cache.subword_ends), _as_array(cache.subwords),
+                _as_array(cache.word_ends), _as_array(cache.words), counts.subwords, counts.words, counts.bigrams,
             )  # fmt: skip
 
     def word_row(self, word: str) -> int:
-        """The row of a word in lower case, where there are rows of words."""
-        return self.row_counts.subwords + _hash(word) % self.row_counts.words
+        """Return the row of a lower-case word, where there are rows of words."""
+        return self.row_counts.subwords + hash_word(word) % self.row_counts.words
 
     def _clear_cache(self) -> None:
         self._cache = _PieceCache(self._bpe if self.row_counts.subwords else None)
 
 
 class _PieceCache(dict[str, int]):
-    """What stands between white space → a number, and the subwords and words in each."""
+    """A stretch between white space → its number, and the subwords and words in each."""
 
     def __init__(self, bpe: Bpe | None) -> None:
         self._bpe = bpe
@@ -81,20 +81,15 @@ class _PieceCache(dict[str, int]):
         if self._bpe:
             self.subwords.extend(self._bpe.encode(piece))
         self.subword_ends.append(len(self.subwords))
-        self.words.extend(map(_hash, WORD.findall(piece.lower())))
+        self.words.extend(map(hash_word, WORD.findall(piece.lower())))
         self.word_ends.append(len(self.words))
         self[piece] = number = len(self)
         return number
 
 
 def _as_array(values: "array[int]") -> Array:
-    """The same numbers, not copied."""
+    """Return the same values without a copy."""
     return np.frombuffer(values, values.typecode) if values else np.empty(0, values.typecode)
-
-
-def _hash(word: str) -> int:
-    digest = hashlib.blake2b(word.encode(errors="replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
 
 
 @njit(cache=True)
@@ -132,7 +127,7 @@ def _make_rows(
 
 @njit(cache=True)
 def sum_weighted_rows(rows: Array, offsets: Array, vectors: Array, weights: Array) -> NDArray[np.float32]:
-    """float32 (texts, dim): the weighted sum of each text's rows, in their order."""
+    """Return the weighted sum of each text's rows, in their order: float32 (texts, dim)."""
     sums = np.zeros((len(offsets) - 1, vectors.shape[1]), np.float32)
     for text in range(len(offsets) - 1):
         total = sums[text]

@@ -1,4 +1,4 @@
-"""Text to sentences: by rules, for statistics and for models that read a text sentence by sentence."""
+"""Text to sentences, by rules, for statistics and for models that read a text sentence by sentence."""
 
 import re
 from functools import cache
@@ -10,30 +10,30 @@ _ABBREVIATIONS: Final = (
     " abb av bzgl bzw evtl ggf inkl sog str usw vgl напр пр рис см стр тел ул "
 )
 _ALWAYS_FOLLOWED: Final = " cf dr e.g fig i.e mme mr mrs ms prof vgl vs z.b напр рис см т.е "
-"""Of the abbreviations those that something always follows: an upper-case letter after them opens no sentence."""
+"""The abbreviations that cannot end a sentence: an upper-case letter after them opens none."""
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a plain text, in its order, without the white space between them; none is empty.
+    """Return the sentences of a plain text, in its order, without the white space between them; none is empty.
 
-    One ends at a line break; at `。`, `！`, `？`; at `!`, `?`, `…` and `...` before white space or a Chinese or
+    A sentence ends at a line break; at `。`, `！`, `？`; at `!`, `?`, `…` and `...` before white space or a Chinese or
     Japanese letter; and at a full stop before white space, whatever the case of what follows (people ask in lower
     case), except after an initial ("J. Smith"), after a number that opens a line ("2. Restart"), and after an
     abbreviation, unless it can close a sentence and an upper-case letter follows ("… etc. Then …").
     """
-    found: list[str] = []
+    sentences: list[str] = []
     for line in text.splitlines():
         start = 0
         for end in _sentence_end().finditer(line):
             if not end["stop"] or _ends_sentence(line[start : end.start()], line[end.end() : end.end() + 1]):
-                found.append(line[start : end.end()].strip())
+                sentences.append(line[start : end.end()].strip())
                 start = end.end()
-        found.append(line[start:].strip())
-    return [sentence for sentence in found if sentence]
+        sentences.append(line[start:].strip())
+    return [sentence for sentence in sentences if sentence]
 
 
 def _ends_sentence(preceding: str, following: str) -> bool:
-    """Whether the full stop between `before` and `following` (one character or none) ends a sentence."""
+    """Return whether the full stop between `preceding` and `following` (one character or none) ends a sentence."""
     words = preceding[-80:].split()
     last = words[-1].lstrip("([{\"'«“„") if words else ""
     if len(last) == 1 and last.isupper():
@@ -48,7 +48,7 @@ def _ends_sentence(preceding: str, following: str) -> bool:
 
 @cache
 def _sentence_end() -> re.Pattern[str]:
-    """A sentence's closing signs, the quotes and brackets after them, and white space; `stop` is a lone full stop."""
+    """Return the pattern of closing signs, closing quotes and brackets, and white space; `stop`: a lone full stop."""
     closing = r"""["'”’»)\]]*"""
     east = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     loud = rf"(?:(?<![!?…])[!?…]++\.*+|(?<!\.)\.{{2,}}+){closing}(?:\s+|(?=[{east}]))"

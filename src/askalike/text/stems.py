@@ -43,29 +43,29 @@ _DEFAULT_LANGUAGE_BY_ALPHABET: Final = {
     "devanagari": "hi",
     "tamil": "ta",
 }
-"""The language that a word is taken to be in where the text's language is written in another alphabet."""
+"""The presumed language of a word in another alphabet than that of the text's language."""
 
 _MAX_LETTERS: Final = 30
-"""Of a word that are looked at."""
+"""The number of a word's letters that are examined."""
 
 
 def word_language(word: str, language: str) -> str | None:
-    """The language of one lower-case word in a text in `language`: a Russian text's Latin words are English ones.
+    """Return the language of a lower-case word in a text in `language`: a Russian text's Latin words are English.
 
-    A word with a letter of the text's own alphabet, or without a letter at all, is in its language; any other in the
-    usual one of its alphabet, None where there is none.
+    A word with a letter of the language's alphabet, or without any letter, is in that language; any other word is in
+    the usual language of its alphabet, None where there is none.
     """
-    own = _ALPHABET_BY_LANGUAGE.get(language, "latin")
+    expected = _ALPHABET_BY_LANGUAGE.get(language, "latin")
     foreign = None
     for alphabet in map(_find_alphabet, word[:_MAX_LETTERS]):
-        if alphabet == own:
+        if alphabet == expected:
             return language
         foreign = foreign or alphabet
     return _DEFAULT_LANGUAGE_BY_ALPHABET.get(foreign) if foreign else language
 
 
 def stem(word: str, language: str | None) -> str:
-    """The Snowball stem of a lower-case word; the word itself where its language has no stemmer. Thread-safe."""
+    """Return the Snowball stem of a lower-case word; the word itself without a stemmer for it. Thread-safe."""
     name = LANGUAGES.get(language) if language else None
     if name is None:
         return word
@@ -76,7 +76,7 @@ def stem(word: str, language: str | None) -> str:
 
 @cache
 def _get_stemmer(name: str) -> tuple[Stemmer.Stemmer, threading.Lock]:
-    """One shared stemmer and its lock: a PyStemmer object may not be used by two threads at once."""
+    """Return a shared stemmer and its lock: two threads may not use a PyStemmer object at once."""
     return Stemmer.Stemmer(name, 0), threading.Lock()
 
 

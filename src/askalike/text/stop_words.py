@@ -62,5 +62,5 @@ _WORDS: Final[Mapping[str, str]] = {
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The lower-case function words of an ISO 639-1 language: en, de, es, fr and ru have some, others none."""
+    """Return the lower-case function words of an ISO 639-1 language; only en, de, es, fr and ru have any."""
     return frozenset(_WORDS.get(language, "").split())

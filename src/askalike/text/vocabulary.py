@@ -1,7 +1,6 @@
-"""The words a network knows, numbered by how many texts hold them."""
+"""The words that a network knows, numbered by the number of texts that hold them."""
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import InputError
+from askalike.files import write_atomically
 from askalike.types import RESERVED
 
 PADDING: Final = 0
@@ -18,7 +18,10 @@ UNKNOWN: Final = 1
 
 
 class Vocabulary:
-    """`tokens[n]` is word n and `ids` its inverse; the commonest words come first. `texts[n]` counts those with it."""
+    """Words and their ids, the commonest words first.
+
+    tokens: the word of each id. ids: the id of each word. text_counts: the number of texts that hold each word.
+    """
 
     def __init__(self, tokens: Sequence[str], text_counts: Sequence[int], total_texts: int) -> None:
         self.tokens: Sequence[str] = ("", "", *tokens)
@@ -28,20 +31,20 @@ class Vocabulary:
 
     @classmethod
     def from_texts(cls, texts: Iterable[Iterable[str]], min_texts: int = 1, size: int | None = None) -> Self:
-        """The words of these tokenised texts: those in at least `min_texts` of them, at most `size`."""
+        """Return the words that are in at least `min_texts` of these tokenised texts, at most `size`."""
         counts: Counter[str] = Counter()
         total = 0
         for tokens in texts:
             counts.update(set(tokens))
             total += 1
-        kept = sorted((-n, token) for token, n in counts.items() if n >= min_texts)[:size]
-        return cls([token for _, token in kept], [-n for n, _ in kept], total)
+        common = sorted((-n, token) for token, n in counts.items() if n >= min_texts)[:size]
+        return cls([token for _, token in common], [-n for n, _ in common], total)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """The number of each word; UNKNOWN for one that is not here."""
+        """Return the id of each word, UNKNOWN for a word that is not in the vocabulary."""
         return [self.ids.get(token, UNKNOWN) for token in tokens]
 
     @property
@@ -50,16 +53,14 @@ class Vocabulary:
         return np.array([math.log(self.total_texts / n) if n else 0.0 for n in self.text_counts], np.float32)
 
     def save(self, path: Path) -> None:
-        """Writes the number of texts, then a line for each word: the word, a tab, in how many texts it is."""
+        """Write the number of texts, then a line for each word: the word, a tab, the number of texts that hold it."""
         rows = zip(self.tokens[RESERVED:], self.text_counts[RESERVED:], strict=True)
         lines = [str(self.total_texts), *(f"{token}\t{n}" for token, n in rows)]
-        partial = path.with_name(path.name + ".partial")
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
-        os.replace(partial, path)
+        write_atomically(path, "\n".join(lines) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """What `save` wrote. Raises InputError with the line that is none of its."""
+        """Read what `save` wrote. Raises InputError with the first line that it cannot have written."""
         total, *lines = _read_lines(path)
         rows = [line.split("\t") for line in lines]
         for number, row in enumerate(rows, 2):

@@ -1,5 +1,6 @@
-"""Where the words of a text are: one regular expression per tokenizer, and the runs of Chinese, Japanese and Korean."""
+"""Words of texts: one regular expression per tokenizer, the runs of Chinese, Japanese and Korean, and hashes."""
 
+import hashlib
 import re
 import unicodedata
 from functools import cache
@@ -17,12 +18,12 @@ _NOT_PUNCTUATION: Final = r"\w\s\x00-\x1f\x7f-\x9f\ud800-\udfff"
 
 @cache
 def cjk_pattern() -> re.Pattern[str]:
-    """One or more characters of Chinese, Japanese or Korean script."""
+    """Return the pattern of one or more characters of Chinese, Japanese or Korean script."""
     return re.compile(f"[{_CJK}]+")
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text has neither combining marks nor Chinese, Japanese or Korean characters."""
+    """Return whether a text has neither combining marks nor Chinese, Japanese or Korean characters."""
     return text.isascii() or _complex_script_pattern().search(text) is None
 
 
@@ -33,13 +34,13 @@ def _complex_script_pattern() -> re.Pattern[str]:
 
 @cache
 def word_pattern(tokenizer: Tokenizer, plain: bool) -> re.Pattern[str]:
-    """What one word of a tokenizer looks like; for a plain text there is a faster pattern of equal effect.
+    """Return the pattern of one word of a tokenizer; for a plain text there is a faster pattern of equal effect.
 
     standard: `\\w+`, in which combining marks may stand (Hindi, Thai and Arabic vowels are such); a run of Chinese,
     Japanese or Korean script is a word of its own.
     ptb: after the Penn Treebank: every punctuation mark is a word, `don't` is `do` and `n't`, `John's` is `John` and
     `'s`, `cannot` is `can` and `not`; numbers, abbreviations such as `e.g.` and hyphenated words stay whole.
-    whitespace: whatever stands between white space.
+    whitespace: all characters between white space.
     """
     if tokenizer == "whitespace":
         return re.compile(r"\S+")
@@ -47,6 +48,12 @@ def word_pattern(tokenizer: Tokenizer, plain: bool) -> re.Pattern[str]:
     if tokenizer == "ptb":
         word = _ptb_pattern(word)
     return re.compile(word if plain else f"{word}|[{_CJK}]+")
+
+
+def hash_word(word: str) -> int:
+    """Return a 64-bit hash (BLAKE2b) of a word or a part of one, the same on every machine."""
+    digest = hashlib.blake2b(word.encode(errors="replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
 
 def _ptb_pattern(word: str) -> str:
@@ -66,7 +73,7 @@ def _ptb_pattern(word: str) -> str:
 
 @cache
 def _combining_marks() -> str:
-    """The combining marks of Unicode's basic plane (all large scripts), as a character class: `\\w` lacks them."""
+    """Return the combining marks of Unicode's basic plane, which `\\w` lacks, as a character class."""
     marks = [c for c in range(0x300, 0x10000) if unicodedata.category(chr(c)) in ("Mn", "Mc")]
     starts = [c for c, before in zip(marks, [0, *marks], strict=False) if c != before + 1]
     ends = [c for c, after in zip(marks, [*marks[1:], 0], strict=True) if c != after - 1]

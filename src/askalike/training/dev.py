@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from askalike.evaluation.evaluate import evaluate
 from askalike.nn import Network
-from askalike.text.features._features import FeatureRows
+from askalike.text.features import FeatureRows
 from askalike.training.encoding import encode_rows, score_pairs
 from askalike.types import Qrels, Run, VectorPart, Vectors
 

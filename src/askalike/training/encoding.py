@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from askalike.nn import Network, TokenTrace
-from askalike.text.features._features import FeatureRows
+from askalike.text.features import FeatureRows
 from askalike.training.examples import Indices
 from askalike.types import VectorPart, Vectors
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.text.features._features import FeatureRows, Text
+from askalike.text.features import FeatureRows, Text
 from askalike.types import Answer, TrainingPair
 
 Indices = NDArray[np.int64]

@@ -18,8 +18,7 @@ from askalike.encoders.learning.pair_data import TrainingData
 from askalike.errors import SettingsError
 from askalike.store import labels
 from askalike.store.view import View
-from askalike.text.features._features import Text
-from askalike.text.features._ragged import RaggedArray
+from askalike.text.features import RaggedArray, Text
 from askalike.training.settings import TeacherSettings
 from askalike.types import LogCallback, Question, Split, TrainingPair, VectorPart, Vectors
 

@@ -12,7 +12,7 @@ from askalike.labels.training_pairs import training_pairs
 from askalike.store.feedback import rejected_documents
 from askalike.store.labels import irrelevant_judgements
 from askalike.store.view import View
-from askalike.text.features._features import Text
+from askalike.text.features import Text
 from askalike.types import Answer, Question, Split, TrainingPair
 
 

@@ -30,8 +30,7 @@ from askalike.errors import SettingsError
 from askalike.files import replace_file, replace_folder
 from askalike.nn import Network
 from askalike.store.view import View
-from askalike.text.features._features import Text, TextFeatures
-from askalike.text.features._ragged import RaggedArray
+from askalike.text.features import RaggedArray, Text, TextFeatures
 from askalike.text.features.pieces import PieceFeatures
 from askalike.training.checkpoint import Epoch, read_history
 from askalike.training.dev import DevSet

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from askalike.encoders.recipes import EmbeddingSettings
 from askalike.errors import InputError, SettingsError, TrainingError
-from askalike.text.bpe import Bpe
-from askalike.text.packaged import find_packaged_vectors
+from askalike.text.subwords import Bpe, find_packaged_vectors
 from askalike.types import RESERVED
 
 Array = NDArray[np.float32]

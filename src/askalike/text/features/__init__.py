@@ -1,1 +1,117 @@
-"""What networks read: texts as whole numbers, one file a kind. A network names the kind it reads."""
+"""Features: texts as the token ids that networks read, one file a kind. A network names the kind that it reads."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.words import Tokenizer
+from askalike.types import Answer, Markup, Question
+
+Text = Question | Answer
+FeatureArrays = Mapping[str, NDArray[np.generic]]
+"""What a network reads of a batch, by name; every array's first axis is the batch."""
+
+
+class TextSettings(AnalyzerSettings):
+    """Which words a network reads. The defaults are the papers' words: PTB tokens, not stemmed."""
+
+    tokenizer: Tokenizer = "ptb"
+    stem: bool = False
+    fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
+
+
+class FeatureRows(Protocol):
+    """Many texts as token ids."""
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The length of each text, (texts,), by which batches of similar lengths are formed."""
+
+    def batch(self, indices: NDArray[np.int64]) -> FeatureArrays:
+        """Return the texts at these indices, padded to the longest of them."""
+
+
+class TextFeatures(Protocol):
+    """Encodes texts as token ids. `from_texts` makes one from an archive's texts, `load` from a model's directory."""
+
+    Settings: ClassVar[type[TextSettings]]
+
+    @classmethod
+    def from_texts(cls, settings: TextSettings, texts: Iterable[Text]) -> Self:
+        """Return features that know the words of these texts."""
+
+    @classmethod
+    def load(cls, settings: TextSettings, directory: Path) -> Self:
+        """Return the features that were saved in a directory."""
+
+    def save(self, directory: Path) -> None:
+        """Write what was learned, as text."""
+
+    @property
+    def tokens(self) -> Sequence[str]:
+        """The token of each id; ids below RESERVED stand for none."""
+
+    @property
+    def idf(self) -> NDArray[np.float32]:
+        """The idf of each id, (len(tokens),)."""
+
+    def split_words(self, text: Text) -> list[str]:
+        """Return the words of one text, from which skip-gram learns."""
+
+    def encode(self, texts: Iterable[Text]) -> FeatureRows:
+        """Return the texts as token ids, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaggedArray:
+    """Rows of token ids of different lengths, end to end: row n is `values[starts[n] : starts[n + 1]]`."""
+
+    values: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Sequence[int]]) -> Self:
+        """Return lists of ids as rows."""
+        lists = list(rows)
+        starts = np.zeros(len(lists) + 1, np.int64)
+        np.cumsum([len(row) for row in lists], out=starts[1:])
+        return cls(np.fromiter(chain.from_iterable(lists), np.int32, int(starts[-1])), starts)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The length of each row."""
+        return np.diff(self.starts)
+
+    def batch(self, indices: NDArray[np.int64]) -> FeatureArrays:
+        """Return ids int64 (batch, tokens), 0 after a row's end, and mask bool (batch, tokens), True = real token."""
+        lengths = self.starts[indices + 1] - self.starts[indices]
+        mask = np.arange(max(int(lengths.max(initial=0)), 1)) < lengths[:, None]
+        ids = np.zeros(mask.shape, np.int64)
+        ids[mask] = self.values[_concatenate_ranges(self.starts[indices], lengths)]
+        return {"ids": ids, "mask": mask}
+
+
+def make_analyzer(settings: TextSettings) -> Analyzer:
+    """Return the analyzer that the settings describe."""
+    return Analyzer(AnalyzerSettings(**{key: getattr(settings, key) for key in AnalyzerSettings.model_fields}))
+
+
+def plain_fields(text: Text, fields: str, to_plain: Callable[[str, Markup], str]) -> list[str]:
+    """Return the plain texts of a question's chosen fields, the title first, or of an answer's body."""
+    if isinstance(text, Answer):
+        return [to_plain(text.body, text.markup)]
+    title = [to_plain(text.title, "text")] if "title" in fields else []
+    return [*title, to_plain(text.body, text.markup)] if "body" in fields and text.body else title
+
+
+def _concatenate_ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return starts[0], starts[0] + 1, … (lengths[0] integers), then the same for starts[1], and so on."""
+    firsts = np.cumsum(lengths) - lengths
+    return np.repeat(starts - firsts, lengths) + np.arange(int(lengths.sum()))

@@ -13,20 +13,18 @@ from pydantic import Field
 from askalike.config import Settings
 from askalike.errors import SettingsError
 from askalike.iteration import chunks
-from askalike.text.bpe import Bpe
 from askalike.text.clean import plain_text
-from askalike.text.features._features import Text
-from askalike.text.features._ragged import RaggedArray
-from askalike.text.packaged import find_packaged_vectors
+from askalike.text.features import RaggedArray, Text, plain_fields
 from askalike.text.pieces import WORD, PieceLookup, RowCounts
-from askalike.types import RESERVED, Answer, Markup
+from askalike.text.subwords import Bpe, find_packaged_vectors
+from askalike.types import RESERVED, Markup
 
 TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000
 
 
 class LookupSettings(Settings):
-    """What becomes of a text before it is looked up."""
+    """How a text is prepared before it is looked up."""
 
     code: Literal["drop", "keep"] = Field("drop", description="whether code counts")
     links: Literal["token", "keep"] = Field("token", description="whether a link counts as one word, or as its parts")
@@ -37,7 +35,7 @@ class LookupSettings(Settings):
 
 
 class PieceSettings(LookupSettings):
-    """That, what of a question is looked up, and how many rows there are of each kind."""
+    """Preparation, the fields of a question that are looked up, and the number of rows of each kind."""
 
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
     subwords: int = Field(0, ge=0, description="rows of the tokenizer's vocabulary")
@@ -46,12 +44,12 @@ class PieceSettings(LookupSettings):
 
     @property
     def row_counts(self) -> RowCounts:
-        """How many rows there are."""
+        """The numbers of rows."""
         return RowCounts(self.subwords, self.words, self.bigrams)
 
 
 class PieceFeatures:
-    """Pieces by their rows; to a network row n is number n + RESERVED."""
+    """Pieces by their rows; a network knows row n by the id n + RESERVED."""
 
     Settings: ClassVar[type[PieceSettings]] = PieceSettings
 
@@ -70,7 +68,7 @@ class PieceFeatures:
 
     @classmethod
     def from_texts(cls, settings: PieceSettings, texts: Iterable[Text]) -> Self:
-        """Counts how many texts hold each piece. Subwords are those of the packaged vectors. Raises SettingsError."""
+        """Count the texts that hold each piece. Subwords are those of the packaged vectors. Raises SettingsError."""
         if not settings.row_counts.total:
             raise SettingsError("features: no rows; set words, bigrams or subwords")
         tokenizer = find_packaged_vectors()[1] if settings.subwords else None
@@ -83,18 +81,18 @@ class PieceFeatures:
 
     @classmethod
     def load(cls, settings: PieceSettings, directory: Path) -> Self:
-        """With the tokenizer in a model's directory."""
+        """Return features with the tokenizer in a model's directory."""
         path = directory / TOKENIZER_FILE
         return cls(settings, Bpe.from_file(path) if settings.subwords else None, (), path)
 
     def save(self, directory: Path) -> None:
-        """Copies the tokenizer, where there are subwords."""
+        """Copy the tokenizer, where there are subwords."""
         if self._tokenizer:
             shutil.copyfile(self._tokenizer, directory / TOKENIZER_FILE)
 
     @property
     def tokens(self) -> Sequence[str]:
-        """What each number stands for: a subword as the tokenizer has it, the commonest word of a row, "" for pairs."""
+        """The token of each id: a subword as the tokenizer has it, the commonest word of a row, "" for pairs."""
         subwords = self._bpe.pieces if self._bpe else ()
         words = [""] * self.settings.words
         for word, _ in reversed(self._word_counts.most_common()):
@@ -103,26 +101,22 @@ class PieceFeatures:
 
     @property
     def idf(self) -> NDArray[np.float32]:
-        """log(texts / texts with the piece) of each number; of a piece in no text as if it were in one."""
-        found = np.log(max(self._total_texts, 1) / np.maximum(self._text_counts, 1)).astype(np.float32)
-        return np.concatenate((np.zeros(RESERVED, np.float32), found))
+        """log(texts / texts with the piece) of each id; a piece in no text counts as if it were in one."""
+        idf = np.log(max(self._total_texts, 1) / np.maximum(self._text_counts, 1)).astype(np.float32)
+        return np.concatenate((np.zeros(RESERVED, np.float32), idf))
 
     def extract_text(self, text: Text) -> str:
-        """What of a text is looked up: the beginning of title and body, plain; "" without a word."""
-        texts = []
-        if not isinstance(text, Answer) and "title" in self.settings.fields:
-            texts.append(self._to_plain_text(text.title, "text"))
-        if text.body and (isinstance(text, Answer) or "body" in self.settings.fields):
-            texts.append(self._to_plain_text(text.body, text.markup))
-        words = " ".join(texts).split(maxsplit=self.settings.longest)[: self.settings.longest]
+        """Return the plain text that is looked up, the beginning of title and body; "" for a text without a word."""
+        fields = plain_fields(text, self.settings.fields, self._to_plain_text)
+        words = " ".join(fields).split(maxsplit=self.settings.longest)[: self.settings.longest]
         return " ".join(words) if any(map(WORD.search, words)) else ""
 
     def split_words(self, text: Text) -> list[str]:
-        """The words of one text."""
+        """Return the words of one text."""
         return WORD.findall(self.extract_text(text).lower())
 
     def encode(self, texts: Iterable[Text]) -> RaggedArray:
-        """The texts as numbers."""
+        """Return the texts as ids."""
         rows, offsets = self.lookup([self.extract_text(text) for text in texts])
         return RaggedArray(rows + np.int32(RESERVED), offsets)
 

@@ -1,6 +1,5 @@
-"""Texts as the set of their words' letter trigrams, hashed: what SCQA reads."""
+"""Texts as the sets of their words' letter trigrams, hashed, which SCQA reads."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -10,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.text.features._features import Text, TextSettings, extract_text, make_analyzer
-from askalike.text.features._ragged import RaggedArray
-from askalike.text.words import Tokenizer
+from askalike.text.features import RaggedArray, Text, TextSettings, make_analyzer, plain_fields
+from askalike.text.words import Tokenizer, hash_word
 from askalike.types import RESERVED
 
 
@@ -37,46 +35,38 @@ class TrigramFeatures:
 
     @classmethod
     def from_texts(cls, settings: TrigramSettings, texts: Iterable[Text]) -> Self:
-        """Nothing is learned: trigrams are hashed."""
+        """Return the features; nothing is learned, as trigrams are hashed."""
         return cls(settings)
 
     @classmethod
     def load(cls, settings: TrigramSettings, directory: Path) -> Self:
-        """Nothing is kept but the settings."""
+        """Return the features; the settings are all that there is."""
         return cls(settings)
 
     def save(self, directory: Path) -> None:
-        """Nothing to keep."""
+        """Write nothing; the settings are all that there is."""
 
     @property
     def tokens(self) -> Sequence[str]:
-        """No number stands for one trigram alone: all are ""."""
+        """Empty strings: several trigrams share an id."""
         return [""] * (RESERVED + self.settings.trigrams)
 
     @property
     def idf(self) -> NDArray[np.float32]:
-        """1 for each: they are not counted."""
+        """1 for each id, as trigrams are not counted."""
         return np.ones(len(self.tokens), np.float32)
 
     def split_words(self, text: Text) -> list[str]:
-        """The words of one text."""
-        return self._analyzer.analyze(
-            extract_text(text, self.settings, self._analyzer), getattr(text, "language", None)
-        )
+        """Return the words of one text."""
+        plain = "\n".join(plain_fields(text, self.settings.fields, self._analyzer.plain_text))
+        return self._analyzer.analyze(plain, getattr(text, "language", None))
 
     def encode(self, texts: Iterable[Text]) -> RaggedArray:
-        """The texts as sets of numbers, rising."""
+        """Return the texts as sets of ids, ascending."""
         return RaggedArray.from_rows(
             sorted({n for word in self.split_words(text) for n in self._hash_word_cached(word)}) for text in texts
         )
 
     def _hash_word(self, word: str) -> tuple[int, ...]:
         marked = f"#{word}#"
-        return tuple(
-            _hash_trigram(marked[n : n + 3]) % self.settings.trigrams + RESERVED for n in range(len(marked) - 2)
-        )
-
-
-def _hash_trigram(trigram: str) -> int:
-    digest = hashlib.blake2b(trigram.encode(errors="replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
+        return tuple(hash_word(marked[n : n + 3]) % self.settings.trigrams + RESERVED for n in range(len(marked) - 2))

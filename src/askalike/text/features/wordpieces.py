@@ -1,22 +1,19 @@
-"""Texts as the word pieces of a pre-trained model's own tokenizer: what fine-tuned transformers read."""
+"""Texts as the word pieces of a pre-trained model's own tokenizer, which fine-tuned transformers read."""
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.config import Settings
-from askalike.errors import InputError, SettingsError
 from askalike.iteration import chunks
 from askalike.packages import find_model
 from askalike.text.clean import plain_text
-from askalike.text.features._features import Text
-from askalike.text.features._ragged import RaggedArray
-from askalike.types import Answer
+from askalike.text.features import RaggedArray, Text, plain_fields
+from askalike.text.subwords import open_tokenizer
 
 TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000
@@ -31,46 +28,47 @@ class WordpieceSettings(Settings):
 
 
 class WordpieceFeatures:
-    """Pieces by the model's own numbers. A text without a word has none."""
+    """Pieces by the model's own ids. A text without a word has none."""
 
     Settings: ClassVar[type[WordpieceSettings]] = WordpieceSettings
 
     def __init__(self, settings: WordpieceSettings) -> None:
         self.settings = settings
-        self._tokenizer = _load_tokenizer(
-            find_model(settings.pieces_of, "network.base") / TOKENIZER_FILE, settings.longest
-        )
+        path = find_model(settings.pieces_of, "network.base") / TOKENIZER_FILE
+        self._tokenizer = open_tokenizer(path, extra="pretrained")
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(settings.longest)
 
     @classmethod
     def from_texts(cls, settings: WordpieceSettings, texts: Iterable[Text]) -> Self:
-        """Nothing is learned: the tokenizer is the model's."""
+        """Return the features; nothing is learned, as the tokenizer is the model's."""
         return cls(settings)
 
     @classmethod
     def load(cls, settings: WordpieceSettings, directory: Path) -> Self:
-        """Nothing is kept but the settings."""
+        """Return the features; the settings are all that there is."""
         return cls(settings)
 
     def save(self, directory: Path) -> None:
-        """Nothing to keep: the model's folder has its tokenizer."""
+        """Write nothing; the model's folder has its tokenizer."""
 
     @property
     def tokens(self) -> Sequence[str]:
-        """The pieces by number."""
+        """The pieces by id."""
         pieces: dict[str, int] = self._tokenizer.get_vocab()
         return sorted(pieces, key=pieces.__getitem__)
 
     @property
     def idf(self) -> NDArray[np.float32]:
-        """1 for each: they are not counted."""
+        """1 for each id, as pieces are not counted."""
         return np.ones(len(self.tokens), np.float32)
 
     def split_words(self, text: Text) -> list[str]:
-        """The words of one text."""
+        """Return the words of one text."""
         return self._to_plain_text(text).split()
 
     def encode(self, texts: Iterable[Text]) -> RaggedArray:
-        """The texts as numbers, in their order."""
+        """Return the texts as ids, in their order."""
         rows = []
         for chunk in chunks(texts, CHUNK_SIZE):
             plain_texts = [self._to_plain_text(text) for text in chunk]
@@ -79,22 +77,4 @@ class WordpieceFeatures:
         return RaggedArray.from_rows(rows)
 
     def _to_plain_text(self, text: Text) -> str:
-        if isinstance(text, Answer):
-            return plain_text(text.body, text.markup)
-        title = plain_text(text.title, "text") if "title" in self.settings.fields else ""
-        body = plain_text(text.body, text.markup) if "body" in self.settings.fields else ""
-        return f"{title} {body}".strip()
-
-
-def _load_tokenizer(path: Path, longest: int) -> Any:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise SettingsError("tokenizers is not installed: pip install 'askalike[pretrained]'") from None
-    try:
-        tokenizer = Tokenizer.from_str(json.dumps(json.loads(path.read_text(encoding="utf-8"))))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a tokenizer ({error}); expected a model with a fast tokenizer") from None
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(longest)
-    return tokenizer
+        return " ".join(plain_fields(text, self.settings.fields, plain_text)).strip()

@@ -1,4 +1,4 @@
-"""Texts as rows of word numbers."""
+"""Texts as rows of word ids."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.text.features._features import Text, TextSettings, extract_text, make_analyzer
-from askalike.text.features._ragged import RaggedArray
+from askalike.text.features import RaggedArray, Text, TextSettings, make_analyzer, plain_fields
 from askalike.text.vocabulary import Vocabulary
 
 VOCABULARY_FILE = "vocabulary.txt"
@@ -24,7 +23,7 @@ class WordSettings(TextSettings):
 
 
 class WordFeatures:
-    """Words by their numbers in a vocabulary, in the text's order."""
+    """Words by their ids in a vocabulary, in the text's order."""
 
     Settings: ClassVar[type[WordSettings]] = WordSettings
 
@@ -35,44 +34,44 @@ class WordFeatures:
 
     @classmethod
     def from_texts(cls, settings: WordSettings, texts: Iterable[Text]) -> Self:
-        """Knows the words of these texts."""
-        reader = cls(settings, Vocabulary((), (), 0))
-        words = (reader.split_words(text) for text in texts)
+        """Return features that know the words of these texts."""
+        untrained = cls(settings, Vocabulary((), (), 0))
+        words = (untrained.split_words(text) for text in texts)
         return cls(settings, Vocabulary.from_texts(words, settings.min_texts, settings.vocabulary))
 
     @classmethod
     def load(cls, settings: WordSettings, directory: Path) -> Self:
-        """Knows the words of a model's vocabulary."""
+        """Return features that know the words of a model's vocabulary."""
         return cls(settings, Vocabulary.load(directory / VOCABULARY_FILE))
 
     def save(self, directory: Path) -> None:
-        """Writes `vocabulary.txt`."""
+        """Write `vocabulary.txt`."""
         self.vocabulary.save(directory / VOCABULARY_FILE)
 
     @property
     def tokens(self) -> Sequence[str]:
-        """The words by number."""
+        """The words by id."""
         return self.vocabulary.tokens
 
     @property
     def idf(self) -> NDArray[np.float32]:
-        """log(texts / texts with the word) of each number."""
+        """log(texts / texts with the word) of each id."""
         return self.vocabulary.idf
 
     def split_words(self, text: Text) -> list[str]:
-        """The words of one text, unknown ones too, up to the longest that is read."""
-        language = getattr(text, "language", None)
-        return self._analyzer.analyze(extract_text(text, self.settings, self._analyzer), language)[
-            : self.settings.longest
-        ]
+        """Return the words of one text, unknown ones too, at most `longest`."""
+        return self._analyzer.analyze(self.extract_text(text), getattr(text, "language", None))[: self.settings.longest]
 
     def spans(self, text: Text) -> tuple[str, list[tuple[int, int]]]:
-        """The plain text that is read, and where each of the words of `words` stands in it."""
-        language, read = getattr(text, "language", None), extract_text(text, self.settings, self._analyzer)
-        return read, [(start, end) for _, start, end in self._analyzer.analyze_with_spans(read, language)][
-            : self.settings.longest
-        ]
+        """Return the plain text that is read, and the span of each of its words (see `split_words`)."""
+        plain = self.extract_text(text)
+        spans = self._analyzer.analyze_with_spans(plain, getattr(text, "language", None))[: self.settings.longest]
+        return plain, [(start, end) for _, start, end in spans]
+
+    def extract_text(self, text: Text) -> str:
+        """Return the plain text of a question's chosen fields, a line each, or of an answer."""
+        return "\n".join(plain_fields(text, self.settings.fields, self._analyzer.plain_text))
 
     def encode(self, texts: Iterable[Text]) -> RaggedArray:
-        """The texts as numbers, in their order."""
+        """Return the texts as word ids, in their order."""
         return RaggedArray.from_rows(self.vocabulary.encode(self.split_words(text)) for text in texts)

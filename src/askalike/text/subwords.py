@@ -1,0 +1,82 @@
+"""Subwords of single words, by a pre-trained model's tokenizer, and the packaged vectors that come with one.
+
+A text is cut at white space, and each distinct word is encoded once. With a vocabulary of the Llama kind, where a
+word's first piece begins with "▁" and no piece spans the end of a word, these are the tokenizer's own pieces of the
+whole text. A word of more than MAX_WORD_PART characters is cut.
+"""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from askalike.errors import InputError, SettingsError
+
+WORD_START = "▁"
+MAX_WORD_PART = 64
+
+PACKAGE = "wordllama"
+"""The packaged vectors: two files of the wheel of WordLlama (MIT; extra `vectors`), read as they are."""
+VECTOR_FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
+NOT_INSTALLED = "static: the packaged vectors are not installed: pip install 'askalike[vectors]'"
+
+
+class Bpe:
+    """Byte-pair encoding (Sennrich et al. 2016) of single words, by a `tokenizer.json` that has bytes as a fallback."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._model = tokenizer.model
+
+    @classmethod
+    def from_file(cls, path: Path) -> "Bpe":
+        """Read a `tokenizer.json`. Raises InputError for another kind, SettingsError without the package tokenizers."""
+        tokenizer = open_tokenizer(path, extra="vectors")
+        if not getattr(tokenizer.model, "byte_fallback", False):
+            kind = type(tokenizer.model).__name__
+            raise InputError(f"{path}: a {kind} tokenizer; expected BPE with bytes for unknown characters")
+        return cls(tokenizer)
+
+    def __len__(self) -> int:
+        return int(self._tokenizer.get_vocab_size(with_added_tokens=False))
+
+    @property
+    def pieces(self) -> list[str]:
+        """The pieces by their ids."""
+        vocabulary: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=False)
+        return sorted(vocabulary, key=vocabulary.__getitem__)
+
+    def encode(self, word: str) -> list[int]:
+        """Return the ids of a word's pieces. Lone surrogates, of which plain text has none, become question marks."""
+        word = word.encode(errors="replace").decode()
+        parts = [word[i : i + MAX_WORD_PART] for i in range(0, len(word), MAX_WORD_PART)]
+        return [
+            token.id for n, part in enumerate(parts) for token in self._model.tokenize(part if n else WORD_START + part)
+        ]
+
+
+def open_tokenizer(path: Path, extra: str) -> Any:
+    """Open a `tokenizer.json` with the package `tokenizers`.
+
+    Raises SettingsError, which names the extra, where that is not installed, and InputError for another file.
+    """
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise SettingsError(f"tokenizers is not installed: pip install 'askalike[{extra}]'") from None
+    try:
+        return Tokenizer.from_str(path.read_text(encoding="utf-8"))
+    except Exception as error:  # tokenizers raises nothing more specific
+        raise InputError(
+            f"{path}: not a tokenizer ({error}); expected the tokenizer.json of a fast tokenizer"
+        ) from None
+
+
+def find_packaged_vectors() -> tuple[Path, Path]:
+    """Return the packaged vectors' two files: weights and tokenizer. Raises SettingsError where they are missing."""
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.origin:
+        raise SettingsError(NOT_INSTALLED)
+    weights, tokenizer = (Path(spec.origin).parent / file for file in VECTOR_FILES)
+    if not (weights.exists() and tokenizer.exists()):
+        raise SettingsError(f"{NOT_INSTALLED} (the installed {PACKAGE} does not carry them)")
+    return weights, tokenizer
