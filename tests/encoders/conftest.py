@@ -25,12 +25,12 @@ def one_thread():
 
 @pytest.fixture
 def archive(tmp_path):
-    with Archive.create(tmp_path / "kitchen") as made:
-        made.upsert(
+    with Archive.create(tmp_path / "kitchen") as archive:
+        archive.upsert(
             Question(f"{t}{n}", way.format(t), f"<p>I have some {t} and no idea.</p>", "html", license="CC0")
             for t in THINGS
             for n, way in enumerate(WAYS)
         )
-        made.upsert(Link(f"{t}{n}", f"{t}0") for t in THINGS for n in (1, 2, 3))
-        made.upsert(Answer(f"a{t}", f"{t}0", f"Put the {t} into a pot.") for t in THINGS)
-        yield made
+        archive.upsert(Link(f"{t}{n}", f"{t}0") for t in THINGS for n in (1, 2, 3))
+        archive.upsert(Answer(f"a{t}", f"{t}0", f"Put the {t} into a pot.") for t in THINGS)
+        yield archive

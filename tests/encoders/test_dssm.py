@@ -55,10 +55,10 @@ def test_it_learns_and_its_answers_can_be_ranked(archive, tower):
 
 def test_questions_and_answers_have_towers_of_their_own(archive):
     model = open_encoder(training.train(archive, Recipe.read("dssm", TINY), "mine"))
-    asked, answered = Question("q", "boil the rice"), Answer("a", "q", "boil the rice")
+    question_text, answer_text = Question("q", "boil the rice"), Answer("a", "q", "boil the rice")
     question, answer, stored = (
         model.encode([text], role).parts[0].values
-        for text, role in ((asked, "query"), (answered, "document"), (asked, "document"))
+        for text, role in ((question_text, "query"), (answer_text, "document"), (question_text, "document"))
     )
     assert not np.allclose(question, answer)
     np.testing.assert_array_equal(question, stored)  # a stored question is one, too
@@ -121,7 +121,7 @@ def test_the_generator_s_loss_is_its_weight_times_the_loss_of_a_word(archive):
     torch.testing.assert_close(losses[3.0], 3 * losses[1.0])
 
 
-def test_what_it_does_not_know_is_copied_and_marked(archive):
+def test_unknown_words_are_copied_and_marked(archive):
     generator = open_generator(training.train(archive, Recipe.read("dssm_writer", WRITER), "mine"))
     assert generator.write(Question("?", "???")) == generator.write(Question("?", "zzz yyy")) == ""
     assert fill_unknown_words(["put", None, "and", None], ["tofu"]) == ["put", "⟨tofu⟩", "and", "⟨…⟩"]
@@ -146,7 +146,7 @@ def test_the_generated_answer_is_labelled_and_has_sources(archive):
         assert desk.answer("zzz", "generate").abstained
 
 
-def test_which_of_several_writes_has_to_be_said(archive):
+def test_one_of_several_writers_must_be_named(archive):
     for name in ("one", "two"):
         training.train(archive, Recipe.read("dssm_writer", WRITER), name)
     with LocalEngine.open(archive.path, "lm_jelinek_mercer") as desk:
@@ -172,7 +172,7 @@ with Archive.open(sys.argv[1]) as archive:
 """
 
 
-def test_killed_it_goes_on_to_the_same_weights(archive):
+def test_a_killed_run_is_resumed_to_the_same_weights(archive):
     recipe = Recipe.read("dssm_writer", WRITER | {"training.epochs": 40, "patience": 99})
     folder = archive.path / "models/killed"
     folder.parent.mkdir()

@@ -28,7 +28,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("network", ["cnn", "bow_cnn"])
-def test_what_is_trained_is_opened_and_ranks_by_its_name(archive, network):
+def test_a_trained_model_is_opened_and_ranks_by_its_name(archive, network):
     lines = []
     recipe = Recipe.read(network, TINY)
     folder = training.train(archive, recipe, "mine", log=lines.append)
@@ -102,19 +102,19 @@ def test_fit_learns_once(archive):
     assert fitted.fit(archive.view()) is fitted
 
 
-def test_interrupted_it_goes_on(archive):
+def test_an_interrupted_run_is_resumed(archive):
     recipe = Recipe.read("bow_cnn", TINY)
 
-    class Enough(Exception):
+    class Stopped(Exception):
         pass
 
     def stop(progress):
         if progress.epoch == 2:
-            raise Enough
+            raise Stopped
 
     view, folder = archive.view(), archive.path / "models"
     train_recipe(view, recipe, folder / "whole")
-    with pytest.raises(Enough):
+    with pytest.raises(Stopped):
         train_recipe(view, recipe, folder / "cut", on_progress=stop)
     lines = []
     train_recipe(view, recipe, folder / "cut", log=lines.append)
@@ -134,7 +134,7 @@ def test_files_that_are_not_a_model(archive):
 
 
 @pytest.mark.parametrize("network", ["lstm", "siamese_lstm", "hierarchical_lstm", "scqa"])
-def test_every_network_is_trained_kept_and_served(archive, network):
+def test_every_network_is_trained_saved_and_opened(archive, network):
     values = {k: v for k, v in TINY.items() if k not in ("units",)} | {"signals": "duplicates", "training.epochs": 2}
     if network == "scqa":
         values = {k: v for k, v in values.items() if k not in ("min_texts",)} | {"dim": 32, "start": "random"}
@@ -147,7 +147,7 @@ def test_every_network_is_trained_kept_and_served(archive, network):
     assert all(reason.text[s.field][s.start : s.end].isalpha() for s in reason.spans)
 
 
-def test_a_classifier_of_pairs_ranks_candidates_and_what_is_proposed(archive):
+def test_a_classifier_of_pairs_ranks_candidates_alone_and_in_a_cascade(archive):
     values = {k: v for k, v in TINY.items() if k != "units"} | {"head": "pair", "training.epochs": 2}
     training.train(archive, Recipe.read("lstm", values), "mine")
     view = archive.view()

@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -5,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.clock import parse_utc
-from askalike.readers import SourceFiles
+from askalike.readers import SourceFiles, parse_rows
 from askalike.readers._values import derive_id, split_cell
 from askalike.readers._xml import read_elements
 from askalike.text.clean import replace_forbidden
+from askalike.types import Place, Question, RejectedRow
 
 
 @pytest.mark.parametrize(
@@ -65,3 +67,20 @@ def test_xml_in_pieces_of_any_size(texts: list[str], size: int) -> None:
     pieces = [data[i : i + size] for i in range(0, len(data), size)]
     elements = read_elements(SourceFiles(), Path("rows.xml"), pieces, "row")
     assert [element.attributes["a"] for _, element in elements] == allowed
+
+
+def test_a_row_is_taken_whole_or_rejected_with_its_place() -> None:
+    def parse(text: str) -> Iterator[Question]:
+        yield Question(text, text)
+        if text == "bad":
+            raise KeyError("title")
+
+    first, second, third = (Place("file.csv", line) for line in (1, 2, 3))
+    unreadable = RejectedRow("file.csv", 3, "not JSON", "{")
+    rows = [(first, "good"), (second, "bad"), (third, unreadable)]
+    assert list(parse_rows(rows, parse)) == [
+        (Question("good", "good"), first),
+        (RejectedRow("file.csv", 2, "no title", "bad"), second),
+        (unreadable, third),
+    ]
+    assert [str(place) for place in (first, Place("file.csv"))] == ["file.csv, line 1", "file.csv"]

@@ -60,19 +60,19 @@ def test_the_same_seed_gives_the_same_weights(pairs, tmp_path, optimizer):
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw", "lazy_adam"])
-def test_stopped_after_an_epoch_it_goes_on_to_the_same_weights(pairs, tmp_path, optimizer):
+def test_a_stopped_run_is_resumed_to_the_same_weights(pairs, tmp_path, optimizer):
     whole = job_of(pairs, tmp_path / "whole", optimizer=optimizer, schedule="linear", epochs=4)
     train(whole)
 
-    class Enough(Exception):
+    class Stopped(Exception):
         pass
 
     def stop(progress):
         if progress.epoch == 3 and progress.value is None:
-            raise Enough
+            raise Stopped
 
     options = {"optimizer": optimizer, "schedule": "linear", "epochs": 4}
-    with pytest.raises(Enough):
+    with pytest.raises(Stopped):
         train(job_of(pairs, tmp_path / "cut", report=stop, **options))
     assert len(read_history(tmp_path / "cut", "one")) == 2
     resumed = job_of(pairs, tmp_path / "cut", **options)
@@ -94,7 +94,7 @@ train(job_of(pairs, Path(sys.argv[1]), epochs=40, optimizer="adam"))
 """
 
 
-def test_killed_at_any_moment_it_goes_on_to_the_same_weights(pairs, tmp_path):
+def test_a_killed_run_is_resumed_to_the_same_weights(pairs, tmp_path):
     directory, root = tmp_path / "killed", Path(__file__).parents[2]
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(directory), str(root)])
     deadline = time.monotonic() + 300
@@ -140,7 +140,7 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(pairs, tmp_path):
 @pytest.mark.parametrize(
     "error", [MemoryError(), torch.OutOfMemoryError("x"), RuntimeError("can't allocate memory: you tried …")]
 )
-def test_want_of_memory_names_what_to_lower(error):
+def test_an_out_of_memory_error_names_what_to_lower(error):
     with (
         pytest.raises(TrainingError, match=r"out of memory; lower training\.batch_size"),
         convert_memory_errors("training.batch_size"),

@@ -1,10 +1,9 @@
 """Which models of an archive write answers. Nothing of torch is needed to find out."""
 
-import tomllib
 from pathlib import Path
 
-from askalike.encoders import MODEL_FILE
-from askalike.errors import InputError, SettingsError
+from askalike.encoders import MODEL_FILE, read_model_file
+from askalike.errors import SettingsError
 from askalike.store.view import View
 
 
@@ -31,15 +30,11 @@ def find_writer(archive: Path, name: str | None = None) -> Path:
 
 def require_same_archive(view: View, folder: Path) -> None:
     """Raises SettingsError for a model that was trained on another archive: it would write of what this one lacks."""
-    trained = tomllib.loads((folder / MODEL_FILE).read_text(encoding="utf-8")).get("trained", {})
+    trained = read_model_file(folder).get("trained", {})
     change, then = trained.get("change", 0), trained.get("made_at")
     if change > view.change or (then is not None and (view.change_date(change) or "") != then):
         raise SettingsError(f"{folder}: this model was trained on another archive; train one on this: askalike train")
 
 
 def _is_writer(path: Path) -> bool:
-    try:
-        network = tomllib.loads(path.read_text(encoding="utf-8")).get("network", {})
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a model's description ({error})") from None
-    return bool(network.get("writes"))
+    return bool(read_model_file(path.parent).get("network", {}).get("writes"))

@@ -24,6 +24,7 @@ __all__ = [
     "VectorContributions",
     "build",
     "open_encoder",
+    "read_model_file",
 ]
 
 MODEL_FILE = "model.toml"
@@ -41,14 +42,19 @@ def open_encoder(folder: Path, settings: Mapping[str, Any] | None = None) -> Enc
 
     settings: those that may still be chosen when it is used. Raises InputError for a folder without a model.
     """
+    name = read_model_file(folder).get("encoder")
+    if not isinstance(name, str):
+        raise InputError(f"{folder / MODEL_FILE}: expected encoder = NAME, which says what kind of model this is")
+    return _load_encoder_class(name).open(folder, settings or {})  # type: ignore[no-any-return]
+
+
+def read_model_file(folder: Path) -> dict[str, Any]:
+    """Return the tables of a trained model's model.toml. Raises InputError for a folder without one."""
     path = folder / MODEL_FILE
     try:
-        model = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a model's description ({error})") from None
-    if not isinstance(model.get("encoder"), str):
-        raise InputError(f"{path}: expected encoder = NAME, which says what kind of model this is")
-    return _load_encoder_class(model["encoder"]).open(folder, settings or {})  # type: ignore[no-any-return]
 
 
 def _load_encoder_class(name: str) -> Any:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,10 @@ from safetensors.numpy import save_file
 
 from askalike import encoders
 from askalike.config import Settings, validate_settings
-from askalike.encoders import MODEL_FILE, Role, TracedText, VectorContributions
+from askalike.encoders import MODEL_FILE, Role, TracedText, VectorContributions, read_model_file
 from askalike.encoders.learning.training_run import create_network, load_features_class, train_recipe
 from askalike.encoders.recipes import Recipe, list_recipes
-from askalike.errors import InputError, NotFittedError, SettingsError
+from askalike.errors import NotFittedError, SettingsError
 from askalike.nn import Network, TokenTrace
 from askalike.store.view import View
 from askalike.text.features import Text, TextFeatures
@@ -71,18 +70,14 @@ class NeuralEncoder:
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """Open the trained encoder in a folder of `models/`. Raises InputError for what cannot be read."""
-        try:
-            text = (folder / MODEL_FILE).read_text(encoding="utf-8")
-            model = tomllib.loads(text)
-        except (OSError, ValueError) as error:
-            raise InputError(f"{folder / MODEL_FILE}: not a model's description ({error})") from None
+        model = read_model_file(folder)
         tables = {name: rows for name, rows in model.items() if isinstance(rows, dict) and name != "trained"}
         recipe = Recipe.from_tables(tables)
         settings = validate_settings(NeuralEncoderSettings, values, str(folder.name))
         features = load_features_class(recipe).load(recipe.features, folder)
         network = create_network(recipe, len(features.tokens))
         load_weights(network, folder / WEIGHTS_FILE)
-        digest = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes() + text.encode()).hexdigest()
+        digest = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes() + (folder / MODEL_FILE).read_bytes()).hexdigest()
         trained_until = model.get("trained", {}).get("knows_until")
         return cls(recipe, settings, TrainedNetwork(features, network.to(settings.device), digest, trained_until))
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import config
-from askalike.encoders import MODEL_FILE, Role, VectorCache
+from askalike.encoders import Role, VectorCache, read_model_file
 from askalike.errors import SettingsError
 from askalike.packages import find_model
 from askalike.store.view import View
@@ -63,8 +62,7 @@ class PretrainedEncoder:
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """Open a fine-tuned model in the subfolder `pretrained` of a folder of `models/`."""
         encoder = cls.from_settings({**values, "model": str(folder / MODEL_FOLDER)})
-        model = tomllib.loads((folder / MODEL_FILE).read_text(encoding="utf-8"))
-        encoder.trained_until = model.get("trained", {}).get("knows_until")
+        encoder.trained_until = read_model_file(folder).get("trained", {}).get("knows_until")
         return encoder
 
     @staticmethod

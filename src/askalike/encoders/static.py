@@ -14,7 +14,6 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import config
-from askalike.encoders import MODEL_FILE, Role
+from askalike.encoders import MODEL_FILE, Role, read_model_file
 from askalike.errors import InputError, SettingsError
 from askalike.store.view import View
 from askalike.text.features.pieces import TOKENIZER_FILE, LookupSettings, PieceFeatures, PieceSettings
@@ -95,7 +94,7 @@ class StaticEncoder:
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """Open the trained encoder in a folder. Its settings are fixed: `values` must be empty. Raises InputError."""
-        model = tomllib.loads((folder / MODEL_FILE).read_text(encoding="utf-8"))
+        model = read_model_file(folder)
         if values:
             raise SettingsError(f"{folder.name}: {', '.join(values)}: a trained model's own settings are fixed")
         settings = config.validate_settings(

@@ -1,7 +1,6 @@
 """The trained models of an archive: training a recipe under a name, listing and removing models."""
 
 import shutil
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from askalike import encoders, rankers
 from askalike.encoders import MODEL_FILE
 from askalike.encoders.learning.corpus import CorpusEncoder
 from askalike.encoders.recipes import CORPUS_ENCODERS, Recipe
-from askalike.errors import ArchiveError, InputError
+from askalike.errors import ArchiveError
 from askalike.labels.splits import load_split
 from askalike.rankers import MODELS_FOLDER
 from askalike.store.archive import Archive
@@ -113,11 +112,8 @@ def remove_model(archive: Archive, name: str) -> None:
 
 
 def _read_model(folder: Path) -> TrainedModel:
-    try:
-        described = tomllib.loads((folder / MODEL_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder / MODEL_FILE}: not a model's description ({error})") from None
-    trained = described.get("trained", {})
+    model = encoders.read_model_file(folder)
+    trained = model.get("trained", {})
     size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
-    kind = described.get("network", {}).get("name") or described.get("encoder", "")
+    kind = model.get("network", {}).get("name") or model.get("encoder", "")
     return TrainedModel(folder.name, kind, trained.get("measure", ""), trained.get("value"), trained.get("pairs"), size)

@@ -110,7 +110,7 @@ class TableReader(Settings):
         return [question, *answers, *(Link(id, target) for target in split_cell(cells.get("duplicate_of")))]
 
     def _choose_id(self, file_id: str, derived: str, first_texts: FirstTextStore, source: SourceFiles) -> str:
-        """Return the id in the file, unless an earlier row with another text has it; `derived` is made from the text."""
+        """Return the id in the file, unless an earlier row with another text has it; `derived` is made of the text."""
         if not file_id:
             return derived
         rejects = self.repeated_ids == "reject" or (self.repeated_ids is None and source.strict)

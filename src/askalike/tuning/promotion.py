@@ -1,6 +1,5 @@
 """Promotion: a ranker goes into service where a paired test on held-out queries shows that it is better."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike import rankers
-from askalike.encoders import MODEL_FILE
+from askalike.encoders import MODEL_FILE, read_model_file
 from askalike.encoders.recipes import list_recipes
 from askalike.errors import SettingsError
 from askalike.evaluation.comparison import SystemPair
@@ -174,12 +173,10 @@ def _trained_models(archive: Archive, ranker: Ranker) -> set[str]:
 
 def _was_held_out(archive: Archive, folder: Path, split_name: str) -> bool:
     """Return whether a model was trained without a split that was not cut anew since."""
-    description = folder / MODEL_FILE
-    trained = tomllib.loads(description.read_text(encoding="utf-8")).get("trained", {})
-    if split_name not in trained.get("hidden", ()):
+    if split_name not in read_model_file(folder).get("trained", {}).get("hidden", ()):
         return False
     date = partition_date(archive, split_name.partition("/")[0])
     if date is None:
         return True
     cut_at = datetime.fromisoformat(date)
-    return (cut_at if cut_at.tzinfo else cut_at.replace(tzinfo=UTC)).timestamp() <= description.stat().st_mtime
+    return (cut_at if cut_at.tzinfo else cut_at.replace(tzinfo=UTC)).timestamp() <= (folder / MODEL_FILE).stat().st_mtime

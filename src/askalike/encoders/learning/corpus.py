@@ -5,7 +5,6 @@ A trained one is in `models/<name>/`: model.toml with a table of its name, vocab
 
 import hashlib
 import json
-import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import config
-from askalike.encoders import MODEL_FILE, Role
+from askalike.encoders import MODEL_FILE, Role, read_model_file
 from askalike.encoders.learning.model_card import CARD_FILE, render_text_model_card
 from askalike.encoders.recipes import format_toml
 from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
@@ -78,8 +77,7 @@ class CorpusEncoder(ABC):
         """Open the trained encoder in a folder. Its settings are fixed: `values` must be empty. Raises InputError."""
         if values:
             raise SettingsError(f"{folder.name}: {', '.join(values)}: a trained model's own settings are fixed")
-        text = (folder / MODEL_FILE).read_text(encoding="utf-8")
-        model = tomllib.loads(text)
+        model = read_model_file(folder)
         settings = config.validate_settings(
             cls.Settings, model.get(cls.registered_name(), {}), f"{folder / MODEL_FILE}: {cls.registered_name()}"
         )
@@ -88,7 +86,7 @@ class CorpusEncoder(ABC):
         encoder = cls(settings, words, arrays)
         if any(array.shape[-1] != len(words.tokens) for array in arrays.values()):
             raise InputError(f"{folder}: arrays and vocabulary are not of one model; train it again")
-        encoder._fingerprint = _compute_digest(text, arrays)
+        encoder._fingerprint = _compute_digest((folder / MODEL_FILE).read_bytes(), arrays)
         encoder.trained_until = model.get("trained", {}).get("knows_until")
         return encoder
 
@@ -171,8 +169,8 @@ def _read_array(path: Path) -> Array:
         raise InputError(f"{path}: not an array that can be read ({error}); train the model again") from None
 
 
-def _compute_digest(text: str, arrays: Arrays) -> str:
-    digest = hashlib.sha256(text.encode())
+def _compute_digest(description: bytes, arrays: Arrays) -> str:
+    digest = hashlib.sha256(description)
     for name in sorted(arrays):
         digest.update(np.ascontiguousarray(arrays[name]).tobytes())
     return digest.hexdigest()

@@ -95,37 +95,37 @@ def test_another_encoder_teaches(archive, start):
     assert not folder.with_name(".training-mine").exists()
 
 
-def test_what_is_not_taught_and_what_is(archive):
+def test_untaught_splits_and_unfinished_titles(archive):
     view = archive.view()
     encoder = encoders.build("neural", {"recipe": "cnn", **TINY}).fit(view)
     settings = TeacherSettings(prefixes=1, dropped=0, not_taught=("duplicates",))
     data = collect_distillation_data(view, settings, encoder, None, 100, 1)
-    asked = {pair.query.id for pair in data.pairs}
-    assert asked | data.dev.queries.keys() == {id for id in asked | data.dev.queries.keys() if id.endswith("0")}
+    taught = {pair.query.id for pair in data.pairs}
+    assert taught | data.dev.queries.keys() == {id for id in taught | data.dev.queries.keys() if id.endswith("0")}
     titles = [p.query.title for p in data.pairs if p.query.title and not p.query.body]
     whole = [t for t in titles if t.startswith("how do I cook ")]
     assert all("how do I cook egg".startswith(t[:12]) for t in titles)
-    assert len(titles) == 2 * len(asked)
-    assert len(whole) >= len(asked)
+    assert len(titles) == 2 * len(taught)
+    assert len(whole) >= len(taught)
     with pytest.raises(SettingsError, match="no split of that name"):
         collect_distillation_data(view, TeacherSettings(not_taught=("nothing",)), encoder, None, 100, 1)
 
 
-def test_new_titles_and_words_alone():
+def test_recombined_titles_and_single_words():
     """Recombined titles walk over pairs of words that some title has; no title is taught twice."""
     titles = ("how do I cook rice", "how do I boil an egg", "best way to cook an egg", "best rice recipe")
     questions = [Question(str(n), title) for n, title in enumerate(titles)]
     settings = TeacherSettings(prefixes=0, dropped=0, recombined=5, alone=True)
-    found = [q.title for q in generate_teacher_texts(questions, settings, np.random.default_rng(0))]
-    assert found[:4] == list(titles)
-    assert len(found) == len(set(found))
-    alone = {t for t in found if t not in titles and len(t.split()) < 3}
+    texts = [q.title for q in generate_teacher_texts(questions, settings, np.random.default_rng(0))]
+    assert texts[:4] == list(titles)
+    assert len(texts) == len(set(texts))
+    alone = {t for t in texts if t not in titles and len(t.split()) < 3}
     words = {w for t in titles for w in t.lower().split()}
     assert alone == words | {"how do", "do i", "an egg"}
     steps = {pair for t in titles for pair in pairwise(["", *t.lower().split(), ""])}
-    made = [t for t in found if t not in titles and t not in alone]
-    assert made
-    assert all(set(pairwise(["", *t.lower().split(), ""])) <= steps for t in made)
+    recombined = [t for t in texts if t not in titles and t not in alone]
+    assert recombined
+    assert all(set(pairwise(["", *t.lower().split(), ""])) <= steps for t in recombined)
 
 
 def test_the_start_is_the_least_squares_solution():
@@ -136,22 +136,22 @@ def test_the_start_is_the_least_squares_solution():
         np.add.at(dense[text], numbers, 1)
     targets = random.normal(size=(60, 5)).astype(np.float32)
     expected = np.linalg.solve(dense.T @ dense + RIDGE_PENALTY * np.eye(14), dense.T @ targets)
-    found = fit_piece_vectors(RaggedArray.from_rows(lists), targets, 14)
-    np.testing.assert_allclose(found, expected, atol=1e-3)
-    assert not found[[0, 1, 12, 13]].any()
+    vectors = fit_piece_vectors(RaggedArray.from_rows(lists), targets, 14)
+    np.testing.assert_allclose(vectors, expected, atol=1e-3)
+    assert not vectors[[0, 1, 12, 13]].any()
     known = np.full((14, 3), np.nan, np.float32)
     known[2:14] = random.normal(size=(12, 3))
-    begun = fit_piece_vectors(RaggedArray.from_rows(lists), targets, 14, known)
-    np.testing.assert_allclose(begun @ np.ones(5), begun.sum(1))
-    assert begun[12].any()  # in no text, but like others
+    initial = fit_piece_vectors(RaggedArray.from_rows(lists), targets, 14, known)
+    np.testing.assert_allclose(initial @ np.ones(5), initial.sum(1))
+    assert initial[12].any()  # in no text, but like others
 
 
-def test_a_start_needs_its_teacher(archive):
+def test_a_teacher_s_start_needs_a_teacher(archive):
     with pytest.raises(SettingsError, match="start=teacher: expected a teacher"):
         training.train(archive, Recipe.read("static", STATIC | {"start": "teacher"}), "mine")
 
 
-def test_what_was_taught_learns_on_from_pairs(archive):
+def test_a_trained_model_is_trained_further_from_pairs(archive):
     before = training.train(archive, Recipe.read("static", STATIC), "first")
     lines = []
     values = STATIC | {"start": str(before), "learning_rate": 1e-9, "training.epochs": 1}
@@ -182,13 +182,13 @@ def test_vectors_of_several_parts_are_taught_as_one():
 
     length = np.linalg.norm(first, axis=1, keepdims=True)
     scores = 0.5 * (first / length) @ (first / length).T + 2 * (second @ second.T).toarray()
-    found = encode_targets(Teacher(), list(range(20)), 14, lambda line: None)
-    np.testing.assert_allclose(found @ found.T, scores, atol=0.2)
+    encoded = encode_targets(Teacher(), list(range(20)), 14, lambda line: None)
+    np.testing.assert_allclose(encoded @ encoded.T, scores, atol=0.2)
     with pytest.raises(SettingsError, match="expected vectors compared by cosine or dot"):
         concatenate_parts(Vectors((VectorPart(first, "euclidean"),)))
 
 
-def test_teaching_by_hand():
+def test_the_distillation_loss_by_hand():
     """Vectors that are the teacher's cost nothing; turned the other way round only the cosine costs."""
 
     class Wide(Network):
@@ -197,11 +197,11 @@ def test_teaching_by_hand():
         def part_weights(self):
             return torch.ones(1)
 
-    network, teaching = Wide(None, 0), DistillationLoss(TeacherSettings(cosine=2))
+    network, loss = Wide(None, 0), DistillationLoss(TeacherSettings(cosine=2))
     targets = torch.eye(4)[:, :3] + 0.1
     vectors = torch.nn.functional.pad(targets, (0, 1))
-    torch.testing.assert_close(teaching(network, (vectors,), targets), torch.zeros(4), atol=1e-5, rtol=0)
-    torch.testing.assert_close(teaching(network, (-vectors,), targets), torch.full((4,), 4.0))
+    torch.testing.assert_close(loss(network, (vectors,), targets), torch.zeros(4), atol=1e-5, rtol=0)
+    torch.testing.assert_close(loss(network, (-vectors,), targets), torch.full((4,), 4.0))
 
 
 def test_an_experiment_takes_an_archives_models(archive, tmp_path):

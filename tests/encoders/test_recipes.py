@@ -22,7 +22,7 @@ def test_every_recipe_survives_its_file(name, tmp_path):
 
 @pytest.mark.parametrize("name", registry.names("network"))
 @pytest.mark.parametrize("loss", registry.names("loss"))
-def test_no_setting_needs_its_table_told(name, loss):
+def test_no_two_tables_share_a_setting_s_name(name, loss):
     models = _load_settings_classes(registry.load("network", name), loss)
     keys = [key for model in models.values() for key in model.model_fields]
     assert len(keys) == len(set(keys))
@@ -55,7 +55,7 @@ def test_settings_are_set_by_their_names():
         ({"train.epochs": 3}, "train.epochs is not a setting"),
     ],
 )
-def test_what_is_not_known_is_told(values, message):
+def test_unknown_settings_are_named(values, message):
     with pytest.raises(SettingsError, match=message):
         Recipe.read("cnn", values)
 

@@ -10,13 +10,13 @@ WORD2VEC = "4 2\negg 1 2\nwater 3.5 -4e-1 \nRICE 9 9\nother 0 0\n"
 GLOVE = "egg 1 2\nnew york 5 6\nWater 7 8\nwater 3.5 -4e-1\n"
 
 
-def written(path, text):
+def write(path, text):
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def test_a_file_that_opens_with_its_sizes(tmp_path):
-    vectors = read_vectors(written(tmp_path / "w2v.txt", WORD2VEC), TOKENS)
+    vectors = read_vectors(write(tmp_path / "w2v.txt", WORD2VEC), TOKENS)
     assert vectors.dtype == np.float32
     assert vectors[2].tolist() == [1, 2]
     assert vectors[5].tolist() == pytest.approx([3.5, -0.4])
@@ -24,24 +24,24 @@ def test_a_file_that_opens_with_its_sizes(tmp_path):
 
 
 def test_a_file_without_and_tokens_with_spaces(tmp_path):
-    vectors = read_vectors(written(tmp_path / "glove.txt", GLOVE), TOKENS)
+    vectors = read_vectors(write(tmp_path / "glove.txt", GLOVE), TOKENS)
     assert vectors[4].tolist() == [5, 6]
     assert vectors[5].tolist() == pytest.approx([3.5, -0.4])  # the exact form comes before the one in capitals
 
 
 def test_a_word_in_capitals_only_serves_its_small_form(tmp_path):
-    vectors = read_vectors(written(tmp_path / "glove.txt", "EGG 1 2\nEgg 3 4\n"), TOKENS)
+    vectors = read_vectors(write(tmp_path / "glove.txt", "EGG 1 2\nEgg 3 4\n"), TOKENS)
     assert vectors[2].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("text", ["egg 1 2\nwater 1\n", "egg 1 2\nwater 1 x\n", "3 2\negg 1 2\nwater\n"])
-def test_a_line_that_is_none_is_named(tmp_path, text):
-    path = written(tmp_path / "bad.txt", text)
+def test_a_malformed_line_is_named(tmp_path, text):
+    path = write(tmp_path / "bad.txt", text)
     with pytest.raises(InputError, match=r"bad\.txt:[23]: expected a word and 2 numbers"):
         read_vectors(path, TOKENS)
 
 
-def test_a_file_that_is_not_there():
+def test_a_missing_file():
     with pytest.raises(SettingsError, match="expected skipgram, random, packaged, teacher, or a file"):
         initialise_vectors(EmbeddingSettings(start="nowhere.txt"), TOKENS, 2, lambda: iter(()), 1)
 
