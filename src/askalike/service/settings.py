@@ -32,8 +32,8 @@ class ServiceSettings(Settings):
     allow_origins: tuple[str, ...] = Field((), description="sites whose pages may ask, such as https://forum.example")
     require_keys: bool = Field(False, description="whether a key is needed on loopback too")
     public: bool = Field(False, description="whether anybody may search and read on the pages without a key")
-    requests_per_s: float = Field(200.0, ge=0, description="how many requests a second a caller may make; 0 is no limit")
-    burst: int = Field(400, ge=1, description="how many requests one caller may make at once")
+    requests_per_s: float = Field(200.0, ge=0, description="requests a second that one caller may make; 0 is no limit")
+    burst: int = Field(400, ge=1, description="requests that one caller may make at once")
 
     public_url: str | None = Field(
         None, pattern="^https?://[^/?#@\\s]+$", description="the address that people use where a proxy is in front"
