@@ -10,7 +10,7 @@ DATE_HINT = "expected a date such as 2014-01-21T20:26:05"
 
 
 def now(precision: Precision = "seconds", *, days_ago: float = 0.0) -> str:
-    """Now, or so many days ago: `2026-11-21T09:30:00+00:00`."""
+    """Return the time now, or `days_ago` days ago, as `2026-11-21T09:30:00+00:00`."""
     return (datetime.now(UTC) - timedelta(days=days_ago)).isoformat(timespec=precision)
 
 

@@ -1,4 +1,4 @@
-"""Settings: declared once as a frozen pydantic model, read from TOML or `key=value`, every error told at once."""
+"""Settings: frozen pydantic models, read from TOML or `key=value`. All errors are reported at once."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
 def validate_settings(model: type[SettingsT], values: Mapping[str, Any], source: str) -> SettingsT:
-    """The settings that `values` describe. Raises SettingsError naming every wrong key with its path."""
+    """Return the settings that `values` describe. Raises SettingsError, which names every wrong key with its path."""
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
@@ -29,13 +29,13 @@ def validate_settings(model: type[SettingsT], values: Mapping[str, Any], source:
 
 
 def describe_errors(model: type[Settings], error: ValidationError) -> list[str]:
-    """What is wrong, one text an error, each beginning with its path: `system[0].k: …`."""
+    """Return one text for each error, which begins with its path: `system[0].k: …`."""
     return [_describe_error(model, e) for e in error.errors()]
 
 
 def _describe_error(model: type[Settings], error: Any) -> str:
     path = format_path(error["loc"])
-    if not path:  # of several settings together
+    if not path:  # an error of several settings together
         return str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         return f"{path} is not a setting (known: {', '.join(_known_keys(model, error['loc'][:-1]))})"
@@ -48,13 +48,13 @@ def _describe_error(model: type[Settings], error: Any) -> str:
 
 
 def format_path(parts: Sequence[str | int]) -> str:
-    """`("system", 0, "k")` as `system[0].k`."""
-    named = [part for part in parts if part != "[key]"]
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in named).removeprefix(".")
+    """Return `("system", 0, "k")` as `system[0].k`."""
+    keys = [part for part in parts if part != "[key]"]  # pydantic adds it where a key of a mapping is wrong
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
 
 
 def _known_keys(model: type[Settings], parts: Sequence[str | int]) -> list[str]:
-    """The keys of the settings at a path, which leads through fields and their lists."""
+    """Return the keys of the settings at a path, which leads through fields and their lists."""
     for part in parts:
         if isinstance(part, str):
             model = _inner_settings(_fields_by_key(model)[part].annotation)
@@ -67,14 +67,17 @@ def _fields_by_key(model: type[Settings]) -> Mapping[str, FieldInfo]:
 
 
 def _inner_settings(annotation: Any) -> type[Settings]:
-    """The settings inside an annotation such as `tuple[Inner, ...]` or `Inner | None`."""
+    """Return the settings class inside an annotation such as `tuple[Inner, ...]` or `Inner | None`."""
     if isinstance(annotation, type) and issubclass(annotation, Settings):
         return annotation
     return next(_inner_settings(inner) for inner in get_args(annotation) if inner not in (None, NoneType, ...))
 
 
 def parse_assignments(pairs: Sequence[str]) -> dict[str, Any]:
-    """`["k1=1.2", "tokenizer=ptb"]` as a dictionary; a value is TOML where it parses as such, else a string."""
+    """Return `["k1=1.2", "tokenizer=ptb"]` as a dictionary. A value that is no TOML is a string.
+
+    Raises SettingsError for an assignment without a key.
+    """
     values: dict[str, Any] = {}
     for pair in pairs:
         key, sign, value = pair.partition("=")

@@ -1,12 +1,12 @@
-"""What askalike raises. Every message is one line: what was wrong, where, what was expected, what to do."""
+"""The exceptions of askalike. A message is one line: where, what is wrong, what was expected, what to do."""
 
 
 class AskalikeError(Exception):
-    """Anything that a person can mend: the command line prints it without a traceback and exits with 2."""
+    """An error that a person can mend. The command line prints it without a traceback and exits with 2."""
 
 
 class InputError(AskalikeError):
-    """A file or a row of it is not what its reader expects."""
+    """A file, or a row of it, is not in the expected format."""
 
 
 class SettingsError(AskalikeError):
@@ -14,15 +14,18 @@ class SettingsError(AskalikeError):
 
 
 class ArchiveError(AskalikeError):
-    """A directory is not an archive, holds another version, or cannot be written."""
+    """A directory is not an archive, is one of another version, or cannot be written."""
 
 
 class SearchIndexError(AskalikeError):
-    """An index has another format, another analyzer, or another writer."""
+    """An index has another format, was built with another analyzer, or cannot be read or written."""
 
 
 class IndexBusyError(SearchIndexError):
-    """Another process is writing an index. `searchable`: whether it has committed a state that can serve meanwhile."""
+    """Another process is writing the index.
+
+    searchable: whether the index has a committed state, which can be searched meanwhile.
+    """
 
     def __init__(self, message: str, searchable: bool) -> None:
         super().__init__(message)
@@ -30,8 +33,8 @@ class IndexBusyError(SearchIndexError):
 
 
 class NotFittedError(AskalikeError):
-    """A ranker is asked before it has learned or indexed."""
+    """A ranker is used before it has learned, or before its index is built."""
 
 
 class TrainingError(AskalikeError):
-    """Training cannot begin or go on: too little data, a loss that is no number, no memory left."""
+    """Training cannot begin or continue: too little data, a loss that is not a number, or no memory left."""

@@ -1,18 +1,19 @@
-"""Where a pre-trained model lies on this machine: a folder, or an installed package that carries one."""
+"""Finds pre-trained models on this machine: in a folder, or inside an installed package."""
 
 import importlib.util
 from pathlib import Path
 
 from askalike.errors import SettingsError
 
-MODULES_FILE = "modules.json"  # what a sentence-transformers model's folder holds
+MODULES_FILE = "modules.json"
+"""A file in the folder of every sentence-transformers model."""
 EXPECTED_MODEL = "a sentence-transformers model on this machine, as FOLDER or PACKAGE; nothing is downloaded"
 
 
 def find_model(model: str, setting: str) -> Path:
-    """The folder of a model: that path, or the one inside an installed package.
+    """Return the folder of a model: that path, or the one inside an installed package.
 
-    Raises SettingsError where none is; `setting` is what names it there.
+    setting: the name of the setting that names the model, for the message. Raises SettingsError where there is none.
     """
     if not model:
         raise SettingsError(f"no model is named; expected {setting}=…, {EXPECTED_MODEL}")
@@ -26,7 +27,7 @@ def find_model(model: str, setting: str) -> Path:
 
 
 def _find_in_package(name: str) -> list[Path]:
-    """The folders of models in a package, its shallowest first. The package is found, not imported."""
+    """Return the folders of models in a package, the shallowest first. The package is not imported."""
     module = name.replace("-", "_")
     spec = importlib.util.find_spec(module) if module.isidentifier() else None
     places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []

@@ -1,4 +1,4 @@
-"""The few shapes that everything agrees on. Imports nothing of askalike."""
+"""The shapes that all rooms share. This file imports nothing of askalike."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,11 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as it was asked. Dates are ISO 8601 in UTC; `language` is an ISO 639-1 code or None (not known)."""
+    """A question as a person wrote it.
+
+    Dates are ISO 8601 in UTC. language: an ISO 639-1 code; None where it is not known. rephrasings: other wordings of
+    the same question.
+    """
 
     id: str
     title: str
@@ -49,9 +53,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to the question `question_id`. `label` is a data set's own judgement (SemEval: Good, Bad, …).
+    """An answer to the question `question_id`.
 
-    `accepted` is read from the question's `accepted_answer_id`; when an answer is stored, the question decides.
+    accepted: whether the question's `accepted_answer_id` names it, which alone is stored. label: a data set's own
+    judgement of it (SemEval: Good, Bad, …).
     """
 
     id: str
@@ -69,7 +74,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """`source` was linked to `target`: the duplicate to its original, or a question to a related one."""
+    """A link from a duplicate to its original, or from a question to a related one."""
 
     source: str
     target: str
@@ -79,7 +84,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationQuery:
-    """A question that an evaluation set asks in `split` (train, dev or test), with that set's id for it."""
+    """A query of an imported evaluation set, in its split (train, dev or test). Its id is that set's own."""
 
     split: str
     question: Question
@@ -87,11 +92,10 @@ class EvaluationQuery:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One line of a given evaluation set: in `split`, the document is offered for, or judged against, the query.
+    """A document of an imported evaluation set that is a candidate for a query, or judged for it, or both.
 
-    `relevance` is None where the candidate is not judged (a test set without labels). `position` is None where the
-    line is a judgement only, without the document being one of the query's candidates (BEIR). `of` says whether the
-    document is a question or an answer.
+    relevance: None for a candidate without a judgement (a test set without labels). position: its place among the
+    query's candidates; None for a document that is no candidate (BEIR). document_kind: what the document is.
     """
 
     split: str
@@ -99,7 +103,7 @@ class Judgement:
     document_id: str
     relevance: int | None
     position: int | None = None
-    of: DocumentKind = "questions"
+    document_kind: DocumentKind = "questions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,10 @@ LocatedRecord = tuple[Record, Place]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Queries with what is known of their answers. `candidates` is None where every question is to be ranked."""
+    """Queries with the documents that are relevant to them.
+
+    candidates: query id → the ids to rank for it; None where every document is to be ranked.
+    """
 
     queries: Mapping[str, Question]
     qrels: Qrels
@@ -137,7 +144,7 @@ class Split:
 
 
 class Collection(NamedTuple):
-    """Statistics of the collection: how many documents have the field, and the sum of all term frequencies."""
+    """Statistics of an index: the number of documents with the field, and the sum of all term frequencies in it."""
 
     documents: int
     total: float
@@ -150,7 +157,7 @@ class Collection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A document found, with its score; higher is better, everywhere."""
+    """The id of a retrieved document with its score; a higher score is better."""
 
     id: str
     score: float
@@ -158,7 +165,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a hit must satisfy: every tag of `tags`, and created in [after, before)."""
+    """What every hit satisfies: it has all of the tags, and was created in [after, before)."""
 
     tags: tuple[str, ...] = ()
     after: str | None = None
@@ -170,7 +177,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one word of the query adds to a score: the word as typed, where it matched, and how much it counted."""
+    """What one word of the query adds to a score.
+
+    word: as it was typed. fields: the fields of the document that it matches in.
+    """
 
     word: str
     fields: tuple[str, ...]
@@ -179,7 +189,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A matched stretch of a field's plain text, as character offsets, for highlighting."""
+    """A stretch of a field's plain text that matches, as character offsets [start, end)."""
 
     field: str
     start: int
@@ -188,7 +198,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a document has its score. Where the ranker is additive the contributions add up to it."""
+    """Why a document has its score. The contributions of an additive ranker add up to the score."""
 
     score: float
     contributions: tuple[Contribution, ...] = ()
@@ -201,7 +211,10 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A similar question as it is shown to a person."""
+    """A similar question as it is shown to a person.
+
+    snippet: the passage of its body that matches. probability: that it asks the same; None without a calibration.
+    """
 
     question: Question
     score: float
@@ -236,9 +249,10 @@ Columns = tuple[Sequence[str], NDArray[np.float64]]
 
 
 class Run(Mapping[str, Sequence[Hit]]):
-    """Ranked documents of many queries: query id → hits, best first. Kept as columns, handed out as `Hit`s.
+    """The ranked documents of many queries: query id → hits, best first.
 
-    `columns` maps each query id to its document ids and their scores (float64), both best first and of one length.
+    columns: query id → document ids and their scores (float64), both best first and of one length. A run stores these
+    columns, and builds the hits of a query when they are read.
     """
 
     def __init__(self, columns: Mapping[str, Columns]) -> None:
@@ -246,18 +260,18 @@ class Run(Mapping[str, Sequence[Hit]]):
 
     @classmethod
     def from_hits(cls, hits: Mapping[str, Sequence[Hit]]) -> "Run":
-        """A run from lists of hits."""
+        """Build a run from lists of hits."""
         return cls({q: ([h.id for h in hs], np.array([h.score for h in hs], np.float64)) for q, hs in hits.items()})
 
     def columns(self, query_id: str) -> Columns:
-        """The document ids and scores of one query, best first."""
+        """Return the document ids and scores of one query, best first."""
         return self._columns[query_id]
 
     def __getitem__(self, query_id: str) -> Sequence[Hit]:
         ids, scores = self._columns[query_id]
         return [Hit(i, s) for i, s in zip(ids, scores.tolist(), strict=True)]
 
-    def __contains__(self, query_id: object) -> bool:  # Mapping's own would build every hit to find out
+    def __contains__(self, query_id: object) -> bool:  # Mapping's own method would build every hit
         return query_id in self._columns
 
     def __iter__(self) -> Iterator[str]:
@@ -272,9 +286,10 @@ Metric = Literal["cosine", "dot", "euclidean"]
 
 @dataclass(frozen=True, slots=True)
 class VectorPart:
-    """One part of many texts' vectors. `values`: float32 (n, dim), a dense array or a scipy CSR array.
+    """One part of the vectors of n texts.
 
-    The part's score of two texts is their cosine, their dot product, or minus their Euclidean distance.
+    values: float32 (n, dim), a dense array or a scipy CSR array. metric: what the part's score of two texts is: their
+    cosine, their dot product, or minus their Euclidean distance. weight: what the part's score is multiplied by.
     """
 
     values: Any
@@ -297,9 +312,9 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class TrainingPair:
-    """Two texts that a training signal takes to mean the same, or a question and its answer.
+    """Two questions that ask the same, or a question and its answer, as a training signal says.
 
-    Texts of one `cluster` are never each other's negatives. `signal` names where the pair comes from.
+    cluster: texts of one cluster are never each other's negatives. signal: the name of the signal.
     """
 
     query: Question
