@@ -10,7 +10,7 @@ from askalike import rankers, registry
 from askalike.errors import InputError, SettingsError
 from askalike.experiments.task import RankingTask
 from askalike.experiments.trials import QueryValues, RankerSettings, Trial, TrialEvaluator, trial_key
-from askalike.rankers._ranker import Tunable
+from askalike.rankers import Tunable
 from askalike.store.archive import Archive
 from askalike.types import Progress, Split
 
