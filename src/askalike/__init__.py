@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from askalike.retriever import Retriever
     from askalike.service.processes.supervisor import supervise as serve
     from askalike.service.settings import ServiceSettings
-    from askalike.similarities._similarity import Similarity
+    from askalike.similarities import Similarity
     from askalike.store.archive import Archive
     from askalike.store.backup import backup, restore
     from askalike.store.deployments import withdraw_ranker

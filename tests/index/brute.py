@@ -12,7 +12,7 @@ from askalike.index.lexical.lengths import round_lengths
 from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import MAX_REPHRASING_GAIN, TermScorer
-from askalike.similarities._similarity import Similarity
+from askalike.similarities import Similarity
 from askalike.types import Collection, TopDocs
 
 Documents = Mapping[int, Sequence[tuple[int, Sequence[str]]]]

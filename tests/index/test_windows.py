@@ -12,7 +12,7 @@ from askalike.index.lexical.lengths import round_lengths
 from askalike.index.lexical.maxscore import WINDOW
 from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
 from askalike.index.lexical.segment import LiveSegment
-from askalike.similarities._similarity import Similarity
+from askalike.similarities import Similarity
 from askalike.types import Collection
 
 DOCUMENTS = 2 * WINDOW + 9_000

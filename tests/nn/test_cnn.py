@@ -8,8 +8,8 @@ from torch.nn import functional
 
 from askalike.config import validate_settings
 from askalike.errors import SettingsError
-from askalike.nn import copy_pretrained_vectors
 from askalike.nn._layers import WeightedBag, WindowMax
+from askalike.nn._network import copy_pretrained_vectors
 from askalike.nn.bow_cnn import BowCnnNetwork, BowCnnNetworkSettings
 from askalike.nn.cnn import CnnNetwork, CnnNetworkSettings
 
@@ -67,7 +67,7 @@ def test_the_score_is_beta_times_the_cosines():
     assert scores.item() == pytest.approx(0.3 * cosines[0].item() + 2 * cosines[1].item())
 
 
-def test_the_starts_of_table_5():
+def test_the_initial_weights_of_table_5():
     idf = torch.arange(10.0)
     for weights, trained in (("idf", True), ("idf", False), ("ones", True), ("ones", False)):
         network = BowCnnNetwork(BowCnnNetworkSettings(dim=4, units=3, weights=weights, train_weights=trained), 10)
@@ -79,8 +79,8 @@ def test_the_starts_of_table_5():
 def test_pretrained_vectors_fill_the_rows_they_have():
     network = CnnNetwork(CnnNetworkSettings(dim=2, units=3), 4)
     before = network.convolution.words.weight.detach().clone()
-    given = torch.tensor([[9.0, 9.0], [torch.nan, torch.nan], [1.0, 2.0], [torch.nan, torch.nan]])
-    network.initialise(given, torch.zeros(4))
+    pretrained = torch.tensor([[9.0, 9.0], [torch.nan, torch.nan], [1.0, 2.0], [torch.nan, torch.nan]])
+    network.initialise(pretrained, torch.zeros(4))
     after = network.convolution.words.weight
     assert after[2].tolist() == [1, 2]
     assert after[[0, 1, 3]].tolist() == before[[0, 1, 3]].tolist()

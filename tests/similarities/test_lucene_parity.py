@@ -9,7 +9,7 @@ import pytest
 
 from askalike import registry
 from askalike.index.lexical.lengths import decoded_lengths, round_lengths
-from askalike.similarities._similarity import Similarity
+from askalike.similarities import Similarity
 from askalike.types import Collection
 
 COLLECTION = Collection(documents=1000, total=52_500)

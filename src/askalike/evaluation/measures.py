@@ -2,8 +2,8 @@
 
 Names are written as ir_measures writes them, and read in the field's other spellings too. SemEval's AP, RR and AvgRec
 are those of the official scorer of SemEval-2016/2017 Task 3, over the first ten hits. Their functions take hits, bool
-(queries, 10): whether each query's k-th hit is relevant; and relevant, int64 (queries,): how many relevant documents each
-query has. They return one value a query, float64 (queries,), whose mean is the scorer's figure.
+(queries, 10): whether each query's k-th hit is relevant; and relevant, int64 (queries,): the number of its relevant
+documents. They return one value a query, float64 (queries,), whose mean is the scorer's figure.
 """
 
 import re

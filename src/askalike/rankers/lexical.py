@@ -18,7 +18,7 @@ from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import PostingsSearcher, PreparedQueries, QueryTerms, TermContributions
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher
-from askalike.similarities._similarity import Similarity
+from askalike.similarities import Similarity
 from askalike.store.view import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import detect_language

@@ -16,16 +16,21 @@ NORMALISATION_GRIDS = (
     {"normalisation": ("z",), "z": (0.3, 0.1, 0.2, 0.4)},
     {"normalisation": ("none",)},
 )
-"""What tuning tries: each normalisation with values of its own parameter."""
+"""The values that tuning tries: each normalisation with values of its own parameter."""
+
+
+def encode_normalisation(normalisation: Normalisation, c: float, mu: float, z: float) -> tuple[int, float]:
+    """Return the first two arguments of `normalise_tf`: the normalisation's position, and its own parameter."""
+    return NORMALISATIONS.index(normalisation), {"h3": mu, "z": z}.get(normalisation, c)
 
 
 @njit("float64(int64, float64, float64, float64, float64, float64, float64)", cache=True)
 def normalise_tf(
     normalisation: int, c: float, tf: float, length: float, ttf: float, total: float, average: float
 ) -> float:
-    """The frequency that the term would have in a document of average length.
+    """Return the frequency that the term would have in a document of average length.
 
-    kind: position in NORMALISATIONS. c: the parameter of that normalisation (c of H1 and H2, μ of H3, z of Z).
+    normalisation: position in NORMALISATIONS. c: its parameter (c of H1 and H2, μ of H3, z of Z).
     """
     if normalisation == 1:
         return tf * c * average / length

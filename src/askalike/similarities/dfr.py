@@ -7,7 +7,7 @@ from numba import njit, vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._normalisation import NORMALISATION_GRIDS, NORMALISATIONS, Normalisation, normalise_tf
+from askalike.similarities._normalisation import NORMALISATION_GRIDS, Normalisation, encode_normalisation, normalise_tf
 from askalike.similarities._similarity import Floats, Similarity, float64_signature
 from askalike.types import Collection
 
@@ -16,7 +16,7 @@ BASIC_MODELS = ("g", "in", "if", "ine")
 
 @njit("float64(int64, float64, float64, float64)", cache=True)
 def information_content(model: int, df: float, ttf: float, documents: float) -> float:
-    """What one occurrence tells under the models In, IF and Ine, in bits."""
+    """Return the information of one occurrence under the models In, IF and Ine, in bits."""
     if model == 1:
         return math.log2((documents + 1.0) / (df + 0.5))
     if model == 2:
@@ -30,7 +30,7 @@ def dfr(
     tf: float, length: float, df: float, ttf: float, documents: float, total: float,
     model: float, bernoulli: float, normalisation: float, c: float,
 ) -> float:  # fmt: skip
-    """Information of the normalised frequency times its after-effect, in Lucene 9's algebra."""
+    """Return the information of the normalised frequency times its after-effect, in Lucene 9's algebra."""
     tfn = normalise_tf(int(normalisation), c, tf, length, ttf, total, total / documents)
     effect = (ttf + 2.0) / (df + 1.0) if bernoulli else 1.0
     if model == 0.0:
@@ -55,10 +55,9 @@ class DfrSimilarity(Similarity):
     z: float = Field(0.3, gt=0, lt=0.5, description="parameter of z")
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
-        """Divergence of the normalised frequency from chance."""
-        kind = NORMALISATIONS.index(self.normalisation)
-        c = {"h3": self.mu, "z": self.z}.get(self.normalisation, self.c)
+        """Return the divergence of the normalised frequency from chance."""
+        normalisation = encode_normalisation(self.normalisation, self.c, self.mu, self.z)
         model = BASIC_MODELS.index(self.basic_model)
         return dfr(
-            tf, length, df, ttf, collection.documents, collection.total, model, self.after_effect == "b", kind, c
+            tf, length, df, ttf, collection.documents, collection.total, model, self.after_effect == "b", *normalisation
         )

@@ -7,11 +7,11 @@ from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._normalisation import NORMALISATION_GRIDS, NORMALISATIONS, Normalisation, normalise_tf
+from askalike.similarities._normalisation import NORMALISATION_GRIDS, Normalisation, encode_normalisation, normalise_tf
 from askalike.similarities._similarity import Floats, Similarity, float64_signature
 from askalike.types import Collection
 
-BELOW_ONE = 1.0 - 2.0**-24  # the float before 1, which Lucene takes where λ would be 1
+BELOW_ONE = 1.0 - 2.0**-24  # the 32-bit float before 1, which Lucene uses where λ would be 1
 
 
 @vectorize(float64_signature(10), cache=True)
@@ -19,7 +19,7 @@ def ib(
     tf: float, length: float, df: float, ttf: float, documents: float, total: float,
     spl: float, by_ttf: float, normalisation: float, c: float,
 ) -> float:  # fmt: skip
-    """−ln of the probability of a frequency at least as high: log-logistic, or smoothed power law."""
+    """Return −ln of the probability of a frequency at least as high: log-logistic, or smoothed power law."""
     lam = ((ttf if by_ttf else df) + 1.0) / (documents + 1.0)
     if lam == 1.0:
         lam = BELOW_ONE
@@ -30,7 +30,7 @@ def ib(
 
 
 class IbSimilarity(Similarity):
-    """Information-based model: a distribution, the statistic λ that it is fitted with, a normalisation."""
+    """Information-based model: a distribution, the statistic that its λ comes from, a normalisation."""
 
     GRIDS = tuple({"distribution": ("ll", "spl"), "lambda": ("df", "ttf"), **grid} for grid in NORMALISATION_GRIDS)
 
@@ -42,10 +42,9 @@ class IbSimilarity(Similarity):
     z: float = Field(0.3, gt=0, lt=0.5, description="parameter of z")
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
-        """Information of the normalised frequency."""
-        kind = NORMALISATIONS.index(self.normalisation)
-        c = {"h3": self.mu, "z": self.z}.get(self.normalisation, self.c)
+        """Return the information of the normalised frequency."""
+        normalisation = encode_normalisation(self.normalisation, self.c, self.mu, self.z)
         return ib(
             tf, length, df, ttf, collection.documents, collection.total,
-            self.distribution == "spl", self.lam == "ttf", kind, c,
+            self.distribution == "spl", self.lam == "ttf", *normalisation,
         )  # fmt: skip
