@@ -99,6 +99,16 @@ def test_imports_go_down_only(file):
     assert not up, f"{file} imports {', '.join(sorted(up))}, which is not below {part}"
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_underscored_modules_are_private_to_their_folder(file):
+    room = ["askalike", *file.split("/")[:-1]]
+    for name in imports(file):
+        parts = name.split(".")
+        private = next((place for place, part in enumerate(parts) if part.startswith("_") and part[1:2] != "_"), None)
+        if parts[0] == "askalike" and private is not None:
+            assert parts[:private] == room[:private], f"{file} imports {name}, which is private to {parts[private - 1]}"
+
+
 def test_no_class_name_is_used_twice():
     places: dict[str, list[str]] = {}
     for file in FILES:
