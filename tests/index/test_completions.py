@@ -24,11 +24,11 @@ def test_a_term_that_is_among_the_first_of_no_segment_may_be_the_first_of_all(tm
 
 
 def test_terms_of_deleted_questions_take_no_place(tmp_path):
-    gone = {n: [f"a{n:03}"] for n in range(100)}
+    deleted = {n: [f"a{n:03}"] for n in range(100)}
     index = PostingsIndex.open(tmp_path, PostingsLayout("x"))
     rephrased = {200: [(0, ["b"]), (1, ["azz"])]}
     with index.writer() as writer:
-        for number, terms in gone.items():
+        for number, terms in deleted.items():
             writer.add(number, [(0, terms)])
         for number in range(110, 190):
             writer.add(number, [(0, ["c"])])

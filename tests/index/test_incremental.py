@@ -62,58 +62,58 @@ def replayed(steps, layout, path):
     return index, documents
 
 
-def assert_equal(one: PostingsSearcher, other: PostingsSearcher, asked, k, allowed):
+def assert_equal(one: PostingsSearcher, other: PostingsSearcher, batch, k, allowed):
     rows = None if allowed is None else np.array(sorted(allowed), np.int64)
-    pools = [np.array([3, 1, 99, 3, 14, 7], np.int64)] * len(asked)
+    pools = [np.array([3, 1, 99, 3, 14, 7], np.int64)] * len(batch)
     for similarity in ALL:
-        found = zip(search(one, asked, similarity, k, rows), search(other, asked, similarity, k, rows), strict=True)
+        found = zip(search(one, batch, similarity, k, rows), search(other, batch, similarity, k, rows), strict=True)
         for mine, theirs in found:
             assert mine.docids.tolist() == theirs.docids.tolist()
             assert mine.scores.tolist() == theirs.scores.tolist()
-        scored = zip(score(one, asked, similarity, pools), score(other, asked, similarity, pools), strict=True)
+        scored = zip(score(one, batch, similarity, pools), score(other, batch, similarity, pools), strict=True)
         assert all(mine.tolist() == theirs.tolist() for mine, theirs in scored)
 
 
-def assert_true(searcher: PostingsSearcher, truth: Brute, asked, k, allowed):
+def assert_true(searcher: PostingsSearcher, truth: Brute, batch, k, allowed):
     rows = None if allowed is None else np.array(sorted(allowed), np.int64)
     for similarity in ALL:
-        for query, found in zip(asked, search(searcher, asked, similarity, k, rows), strict=True):
+        for query, found in zip(batch, search(searcher, batch, similarity, k, rows), strict=True):
             expected = truth.scores(query, similarity, allowed)
             assert_agrees(found.docids.tolist(), found.scores.tolist(), expected, k)
         pool = np.array([5, 1, 99, 2], np.int64)
-        for query, scores in zip(asked, score(searcher, asked, similarity, [pool] * len(asked)), strict=True):
+        for query, scores in zip(batch, score(searcher, batch, similarity, [pool] * len(batch)), strict=True):
             expected = truth.scores(query, similarity)
             np.testing.assert_allclose(scores, [expected.get(int(n), 0.0) for n in pool], rtol=1e-6, atol=1e-7)
 
 
 @moderate
 @given_changes
-def test_incremental_equals_rebuilt_and_the_definition(steps, layout, asked, allowed, k):
+def test_incremental_equals_rebuilt_and_the_definition(steps, layout, batch, allowed, k):
     with tempfile.TemporaryDirectory() as folder:
         index, documents = replayed(steps, PostingsLayout("x", *layout), Path(folder))
-        assert_equal(index.searcher, fresh(documents, *layout), asked, k, allowed)
-        assert_true(index.searcher, Brute(documents, *layout), asked, k, allowed)
+        assert_equal(index.searcher, fresh(documents, *layout), batch, k, allowed)
+        assert_true(index.searcher, Brute(documents, *layout), batch, k, allowed)
 
 
 @examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given_changes
 def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
-    monkeypatch, steps, layout, asked, allowed, k
+    monkeypatch, steps, layout, batch, allowed, k
 ):
     with tempfile.TemporaryDirectory() as folder, monkeypatch.context() as patch:
         patch.setattr(build, "MAX_CODES", 12)
         index, documents = replayed(steps, PostingsLayout("x", *layout), Path(folder))
         patch.undo()
-        assert_equal(index.searcher, fresh(documents, *layout), asked, k, allowed)
+        assert_equal(index.searcher, fresh(documents, *layout), batch, k, allowed)
 
 
 @examples(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given_changes
-def test_explanations_add_up(steps, layout, asked, allowed, k):
+def test_explanations_add_up(steps, layout, batch, allowed, k):
     with tempfile.TemporaryDirectory() as folder:
         searcher = replayed(steps, PostingsLayout("x", *layout), Path(folder))[0].searcher
         for similarity in ALL[:6]:
-            prepared = searcher.prepare(asked, similarity)
+            prepared = searcher.prepare(batch, similarity)
             hits = searcher.search(prepared, k)
             explained = searcher.contributions(prepared, [found.docids for found in hits])
             for found, rows in zip(hits, explained, strict=True):
@@ -124,11 +124,11 @@ def test_explanations_add_up(steps, layout, asked, allowed, k):
 
 @examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(NUMBERS, phrasings, min_size=1), queries, layouts)
-def test_neither_k_nor_the_batch_changes_a_result(documents, asked, layout):
+def test_neither_k_nor_the_batch_changes_a_result(documents, batch, layout):
     searcher = fresh(documents, *layout)
     for similarity in ALL:
-        together = search(searcher, asked, similarity, 50)
-        for query, whole in zip(asked, together, strict=True):
+        together = search(searcher, batch, similarity, 50)
+        for query, whole in zip(batch, together, strict=True):
             for k in (1, 2, 5, 10_000_000):
                 alone = search(searcher, [query], similarity, k)[0]
                 assert alone.docids.tolist() == whole.docids[:k].tolist()
@@ -137,28 +137,28 @@ def test_neither_k_nor_the_batch_changes_a_result(documents, asked, layout):
 
 @examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(NUMBERS, phrasings, min_size=1), queries, layouts)
-def test_search_and_score_agree(documents, asked, layout):
+def test_search_and_score_agree(documents, batch, layout):
     searcher = fresh(documents, *layout)
     for similarity in ALL:
-        found = search(searcher, asked, similarity, 100)
-        scored = score(searcher, asked, similarity, [f.docids for f in found])
+        found = search(searcher, batch, similarity, 100)
+        scored = score(searcher, batch, similarity, [f.docids for f in found])
         assert all(f.scores.tolist() == s.tolist() for f, s in zip(found, scored, strict=True))
 
 
 @examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(NUMBERS, phrasings, min_size=1), NUMBERS, terms, queries, layouts)
-def test_a_rephrasing_never_lowers_a_score(documents, number, text, asked, layout):
+def test_a_rephrasing_never_lowers_a_score(documents, number, text, batch, layout):
     documents.setdefault(number, [(0, [])])
     more = documents | {number: [*documents[number], (len(documents[number]), text)]}
     before, after = fresh(documents, *layout), fresh(more, *layout)
-    pool = [np.array(sorted(documents), np.int64)] * len(asked)
-    asked = [QueryTerms(q.terms, None, q.excluded_docid, q.excluded_phrasing) for q in asked]
+    pool = [np.array(sorted(documents), np.int64)] * len(batch)
+    batch = [QueryTerms(q.terms, None, q.excluded_docid, q.excluded_phrasing) for q in batch]
     for similarity in ALL:
-        for old, new in zip(score(before, asked, similarity, pool), score(after, asked, similarity, pool), strict=True):
+        for old, new in zip(score(before, batch, similarity, pool), score(after, batch, similarity, pool), strict=True):
             assert (new >= old).all()
             others = pool[0] != number
             assert new[others].tolist() == old[others].tolist()
-        searched = zip(search(before, asked, similarity, 50), search(after, asked, similarity, 50), strict=True)
+        searched = zip(search(before, batch, similarity, 50), search(after, batch, similarity, 50), strict=True)
         for old, new in searched:
             earlier = dict(zip(old.docids.tolist(), old.scores.tolist(), strict=True))
             later = dict(zip(new.docids.tolist(), new.scores.tolist(), strict=True))

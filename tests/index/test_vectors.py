@@ -58,12 +58,12 @@ def add(writer, documents, kind):
 
 def replayed(steps, kind, storage, path):
     index, documents = VectorIndex.open(path, VectorLayout("x", storage)), {}
-    for change, (more, gone) in enumerate(steps, 1):
+    for change, (more, deleted) in enumerate(steps, 1):
         with index.writer() as writer:
-            writer.delete(gone)
+            writer.delete(deleted)
             add(writer, more, kind)
             writer.commit(change)
-        documents = {n: d for n, d in documents.items() if n not in gone} | more
+        documents = {n: d for n, d in documents.items() if n not in deleted} | more
         if change % 2:
             index = VectorIndex.open(path, VectorLayout("x", storage))
     return index, documents
@@ -77,7 +77,7 @@ def fresh(documents, kind, storage, path):
     return index
 
 
-def asked(queries, kind):
+def make_queries(queries, kind):
     return VectorQueries(vectors([q for q, _, _ in queries], *kind), [(n, p) for _, n, p in queries])
 
 
@@ -115,9 +115,9 @@ def test_incremental_equals_rebuilt_and_the_definition(steps, layout, queries, a
     with tempfile.TemporaryDirectory() as folder:
         index, documents = replayed(steps, kind, storage, Path(folder) / "a")
         other = fresh(documents, kind, storage, Path(folder) / "b")
-        mine, theirs = (i.searcher.search(asked(queries, kind), k, allowed) for i in (index, other))
+        mine, theirs = (i.searcher.search(make_queries(queries, kind), k, allowed) for i in (index, other))
         pool = [np.array([5, 1, 99, 2], np.int64)] * len(queries)
-        again, anew = (i.searcher.score(asked(queries, kind), pool) for i in (index, other))
+        again, anew = (i.searcher.score(make_queries(queries, kind), pool) for i in (index, other))
         assert [(f.docids.tolist(), f.scores.tolist()) for f in mine] == [
             (f.docids.tolist(), f.scores.tolist()) for f in theirs
         ]
@@ -141,12 +141,12 @@ def test_a_batch_is_its_queries_one_by_one_and_any_k_is_a_prefix(tmp_path, stora
     with index.writer() as writer:
         writer.add(np.arange(3_000), np.zeros(3_000), Vectors((VectorPart(values),)))
         writer.commit(1)
-    asked = VectorQueries(
+    batch = VectorQueries(
         Vectors((VectorPart(generator.standard_normal((20, 64)).astype(np.float32)),)), [(-1, -1)] * 20
     )
-    together = index.searcher.search(asked, 50)
+    together = index.searcher.search(batch, 50)
     for i, whole in enumerate(together):
-        one = VectorQueries(Vectors((VectorPart(asked.vectors.parts[0].values[i : i + 1]),)), [(-1, -1)])
+        one = VectorQueries(Vectors((VectorPart(batch.vectors.parts[0].values[i : i + 1]),)), [(-1, -1)])
         for k in (1, 10, 50):
             found = index.searcher.search(one, k)[0]
             assert found.docids.tolist() == whole.docids[:k].tolist()
@@ -168,14 +168,14 @@ def test_a_graph_finds_what_exact_search_finds_after_any_changes(tmp_path):
                 writer.add(numbers, np.zeros(1_500), Vectors((VectorPart(values),)))
                 writer.commit(change)
     assert list((tmp_path / "graph").glob("*/graph-0.usearch"))
-    asked = VectorQueries(
+    batch = VectorQueries(
         Vectors((VectorPart(generator.standard_normal((100, 16)).astype(np.float32)),)), [(-1, -1)] * 100
     )
-    pairs = zip(index.searcher.search(asked, 10), exact.searcher.search(asked, 10), strict=True)
+    pairs = zip(index.searcher.search(batch, 10), exact.searcher.search(batch, 10), strict=True)
     recall = np.mean([len(set(a.docids) & set(b.docids)) / 10 for a, b in pairs])
     assert recall >= 0.95
-    reopened = VectorIndex.open(tmp_path / "graph", made).searcher.search(asked, 10)
-    assert [f.docids.tolist() for f in reopened] == [f.docids.tolist() for f in index.searcher.search(asked, 10)]
+    reopened = VectorIndex.open(tmp_path / "graph", made).searcher.search(batch, 10)
+    assert [f.docids.tolist() for f in reopened] == [f.docids.tolist() for f in index.searcher.search(batch, 10)]
 
 
 KILLED = """
@@ -210,9 +210,9 @@ def test_killed_at_any_moment_it_holds_a_committed_state(tmp_path, moment):
         writer.commit(1)
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(moment)], env=os.environ, check=False)
     assert done.returncode in (0, -signal.SIGKILL)
-    asked = VectorQueries(Vectors((VectorPart(np.ones((1, 4), np.float32)),)), [(-1, -1)])
+    batch = VectorQueries(Vectors((VectorPart(np.ones((1, 4), np.float32)),)), [(-1, -1)])
     again = VectorIndex.open(tmp_path, VectorLayout("x"))
-    found = sorted(again.searcher.search(asked, 9)[0].docids.tolist())
+    found = sorted(again.searcher.search(batch, 9)[0].docids.tolist())
     assert found == ([0, 1, 2, 3, 4] if again.change == 1 else [1, 2, 3, 4, 7])
     with again.writer() as writer:
         writer.commit(3)
@@ -244,6 +244,6 @@ def test_a_large_build_is_cut_into_segments(tmp_path, monkeypatch):
             values = np.random.default_rng(start).standard_normal((10, 8)).astype(np.float32)
             writer.add(np.arange(start, start + 10), np.zeros(10), Vectors((VectorPart(values),)))
         writer.commit(1)
-    asked = VectorQueries(Vectors((VectorPart(np.ones((1, 8), np.float32)),)), [(-1, -1)])
-    assert len(index.searcher.search(asked, 1_000)[0].docids) == 300
+    batch = VectorQueries(Vectors((VectorPart(np.ones((1, 8), np.float32)),)), [(-1, -1)])
+    assert len(index.searcher.search(batch, 1_000)[0].docids) == 300
     assert len(index.segments) < 10

@@ -1,0 +1,54 @@
+"""Many queries at once are searched side by side in threads: each finds what it finds alone."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+import pytest
+from brute import SIX, fresh, search
+
+from askalike.index.lexical.searcher import QueryTerms
+
+WORDS = ["egg", "rice", "pot", "tea", "water", "salt", "boil", "stir", "wait", "serve", "hot", "cold"]
+
+
+def titles() -> list[list[str]]:
+    random = np.random.default_rng(0)
+    return [random.choice(WORDS, 4).tolist() for _ in range(700)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 63, 64, 700])
+def test_shares_change_nothing(monkeypatch, threads, n):
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
+    searcher = fresh({docid: [(0, terms)] for docid, terms in enumerate(titles())})
+    queries = [QueryTerms(terms, None, docid) for docid, terms in enumerate(titles()[:n])]
+    together = search(searcher, queries, SIX[0], 10)
+    for i in range(0, n, max(1, n // 20)):
+        alone = search(searcher, [queries[i]], SIX[0], 10)[0]
+        assert together[i].docids.tolist() == alone.docids.tolist()
+        assert together[i].scores.tolist() == alone.scores.tolist()
+
+
+def test_threads_share_a_searcher():
+    """Each thread asks for other terms and similarities, so that what the searcher remembers grows meanwhile."""
+    documents = {docid: [(0, [*terms, f"word{docid}"])] for docid, terms in enumerate(titles())}
+    shared = fresh(documents)
+    tasks = [
+        ([QueryTerms([*terms, f"word{docid}"], "wor") for docid, terms in enumerate(titles())][start::40], similarity)
+        for start in range(40)
+        for similarity in SIX
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        hits = list(pool.map(lambda task: search(shared, *task, 10), tasks))
+    alone = fresh(documents)
+    for task, of_task in zip(tasks, hits, strict=True):
+        for one, other in zip(of_task, search(alone, *task, 10), strict=True):
+            assert one.docids.tolist() == other.docids.tolist()
+            assert one.scores.tolist() == other.scores.tolist()
+
+
+def test_queries_of_another_searcher_are_refused():
+    one, other = (fresh({1: [(0, ["egg"])]}) for _ in range(2))
+    with pytest.raises(ValueError, match="prepared by another searcher"):
+        other.search(one.prepare([QueryTerms(["egg"])], SIX[0]), 1)
