@@ -111,8 +111,7 @@ class CompositeSearcher(Searcher):
     """The searchers of a composite ranker's parts, all opened on one view."""
 
     def __init__(self, ranker: CompositeRanker, view: View) -> None:
-        self.name = ranker.name
-        self.view = view
+        super().__init__(ranker.name, view)
         self.parts = tuple(part.open(view) for part in ranker.parts)
         self.depth = ranker.settings.depth
 

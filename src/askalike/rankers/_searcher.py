@@ -19,6 +19,10 @@ from askalike.types import Columns, Explanation, Filter, Question, Run, TopDocs
 PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
 Scores = NDArray[np.float64]
 Docids = NDArray[np.int64]
+Texts = Mapping[int, Question]
+"""Docid → question."""
+Explanations = dict[int, Explanation]
+"""Docid → why that document has its score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,9 @@ class Searcher(ABC):
     `prepare` works out once what the other methods need of a batch of queries: terms, vectors, pools.
     """
 
-    name: str
-    view: View
+    def __init__(self, name: str, view: View) -> None:
+        self.name = name
+        self.view = view
 
     @abstractmethod
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
@@ -68,7 +73,7 @@ class Searcher(ABC):
         """The scores of each query's candidates, retrieved by `retrieve` or not; NaN for one without a score."""
 
     @abstractmethod
-    def explain(self, prepared: Any, row: int, docids: Docids, texts: Mapping[int, Question]) -> dict[int, Explanation]:
+    def explain(self, prepared: Any, row: int, docids: Docids, texts: Texts) -> Explanations:
         """Docid → why that document has its score for the query in place `row`; `texts` holds the documents."""
 
     @property

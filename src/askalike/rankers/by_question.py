@@ -71,8 +71,7 @@ class ByQuestionSearcher(Searcher):
     """See ByQuestionRanker."""
 
     def __init__(self, name: str, view: View, inner: Searcher) -> None:
-        self.name = name
-        self.view = view
+        super().__init__(name, view)
         self.inner = inner
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:

@@ -1,6 +1,6 @@
 """The first ranker proposes documents, the second puts them into order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -8,9 +8,9 @@ from pydantic import Field
 from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, Scores, top_k
+from askalike.rankers._searcher import Docids, Explanations, Scores, Texts, top_k
 from askalike.store.view import View
-from askalike.types import Explanation, Question, TopDocs
+from askalike.types import TopDocs
 
 
 class CascadeSettings(CompositeSettings):
@@ -56,8 +56,6 @@ class CascadeSearcher(CompositeSearcher):
         """See Searcher.score: the second ranker's scores."""
         return self.parts[1].score(prepared[1], candidates)
 
-    def explain(
-        self, prepared: list[Any], row: int, docids: Docids, texts: Mapping[int, Question]
-    ) -> dict[int, Explanation]:
+    def explain(self, prepared: list[Any], row: int, docids: Docids, texts: Texts) -> Explanations:
         """The second ranker's explanations."""
         return self.parts[1].explain(prepared[1], row, docids, texts)

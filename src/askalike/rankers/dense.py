@@ -19,9 +19,9 @@ from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors, read_words
 from askalike.rankers._indexed import IndexedRanker
-from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher
+from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store.view import View
-from askalike.types import Answer, Explanation, Progress, Question, TopDocs
+from askalike.types import Answer, Progress, Question, TopDocs
 
 BATCH = 2_048
 CACHED_TEXTS = 512
@@ -143,12 +143,15 @@ class DenseRanker(IndexedRanker[VectorIndex]):
             yield docid, [self.select_fields(question), *(replace(question, title=text, body="") for text in others)]
 
 
+Prepared = tuple[list[Question], VectorQueries | None]
+"""What is encoded of each query, and the vectors; None for no query."""
+
+
 class DenseSearcher(Searcher):
     """See DenseRanker."""
 
     def __init__(self, ranker: DenseRanker, view: View, vectors: VectorSearcher) -> None:
-        self.name = ranker.name
-        self.view = view
+        super().__init__(ranker.name, view)
         self._ranker = ranker
         self._vectors = vectors
 
@@ -157,7 +160,7 @@ class DenseSearcher(Searcher):
         """Yes: vectors are compared two by two."""
         return True
 
-    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> tuple[list[Question], VectorQueries | None]:
+    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Prepared:
         """What is encoded of each query, and the vectors; None for no query."""
         texts = [self._ranker.select_fields(one.query) for one in queries]
         if not texts:
@@ -165,26 +168,16 @@ class DenseSearcher(Searcher):
         excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
         return texts, VectorQueries(self._ranker.encoder.encode(texts, "query"), excluded)
 
-    def retrieve(
-        self, prepared: tuple[list[Question], VectorQueries | None], k: int, allowed: Docids | None
-    ) -> list[TopDocs]:
+    def retrieve(self, prepared: Prepared, k: int, allowed: Docids | None) -> list[TopDocs]:
         """See Searcher.retrieve. Documents below the ranker's lowest score are not retrieved."""
         tops = self._vectors.search(prepared[1], k, allowed) if prepared[1] else []
         lowest = self._ranker.min_score
         return tops if lowest is None else [_drop_below(lowest, top) for top in tops]
 
-    def score(
-        self, prepared: tuple[list[Question], VectorQueries | None], candidates: Sequence[Docids]
-    ) -> list[Scores]:
+    def score(self, prepared: Prepared, candidates: Sequence[Docids]) -> list[Scores]:
         return self._vectors.score(prepared[1], candidates) if prepared[1] else []
 
-    def explain(
-        self,
-        prepared: tuple[list[Question], VectorQueries | None],
-        row: int,
-        docids: Docids,
-        texts: Mapping[int, Question],
-    ) -> dict[int, Explanation]:
+    def explain(self, prepared: Prepared, row: int, docids: Docids, texts: Texts) -> Explanations:
         """What each word of the query adds, beside the word it is closest to; or the score alone."""
         queries, vectors = prepared
         if vectors is None:

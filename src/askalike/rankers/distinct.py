@@ -1,6 +1,6 @@
 """One ranker's hits, each question once: of those that are known to ask the same, the best stands for all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,9 +9,9 @@ from pydantic import Field
 from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, Scores
+from askalike.rankers._searcher import Docids, Explanations, Scores, Texts
 from askalike.store.view import View
-from askalike.types import Explanation, Question, TopDocs
+from askalike.types import TopDocs
 
 DEPTH_FACTOR = 4
 """So many times deeper is searched where too many hits ask the same."""
@@ -100,8 +100,6 @@ class DistinctSearcher(CompositeSearcher):
         """The ranker's scores."""
         return self.part.score(prepared[0], candidates)
 
-    def explain(
-        self, prepared: list[Any], row: int, docids: Docids, texts: Mapping[int, Question]
-    ) -> dict[int, Explanation]:
+    def explain(self, prepared: list[Any], row: int, docids: Docids, texts: Texts) -> Explanations:
         """The ranker's explanations."""
         return self.part.explain(prepared[0], row, docids, texts)

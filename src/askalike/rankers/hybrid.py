@@ -17,7 +17,17 @@ from pydantic import Field
 from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher, SearchSession, resolve_queries, top_k
+from askalike.rankers._searcher import (
+    Docids,
+    Explanations,
+    ResolvedQuery,
+    Scores,
+    Searcher,
+    SearchSession,
+    Texts,
+    resolve_queries,
+    top_k,
+)
 from askalike.store.view import View
 from askalike.types import Contribution, Explanation, Question, Run, Span, TopDocs
 
@@ -153,9 +163,7 @@ class HybridSearcher(CompositeSearcher):
         rows = self._raw(prepared, [top.docids for top in topdocs])
         return [np.mean([np.nan_to_num(scores[place]) for place in which], axis=0) for scores in rows]
 
-    def explain(
-        self, prepared: PreparedHybrid, row: int, docids: Docids, texts: Mapping[int, Question]
-    ) -> dict[int, Explanation]:
+    def explain(self, prepared: PreparedHybrid, row: int, docids: Docids, texts: Texts) -> Explanations:
         """The words of every part, each part's as much as the part adds to the score."""
         nothing = np.empty(0, np.int64)
         rows = [docids if place == row else nothing for place in range(len(prepared.pools))]

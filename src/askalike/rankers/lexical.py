@@ -17,7 +17,7 @@ from askalike.config import validate_settings
 from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import PostingsSearcher, PreparedQueries, QueryTerms, TermContributions
 from askalike.rankers._indexed import IndexedRanker
-from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher
+from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
 from askalike.similarities import Similarity
 from askalike.store.view import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
@@ -218,8 +218,7 @@ class LexicalSearcher(Searcher):
     """See LexicalRanker."""
 
     def __init__(self, ranker: LexicalRanker, view: View, postings: PostingsSearcher) -> None:
-        self.name = ranker.name
-        self.view = view
+        super().__init__(ranker.name, view)
         self._similarity = ranker.similarity
         self._settings = ranker.settings
         self._extractor = ranker.extractor
@@ -242,9 +241,7 @@ class LexicalSearcher(Searcher):
         """See Searcher.score. Documents that share no word with the query score 0."""
         return self._postings.score(prepared.terms, candidates)
 
-    def explain(
-        self, prepared: PreparedTerms, row: int, docids: Docids, texts: Mapping[int, Question]
-    ) -> dict[int, Explanation]:
+    def explain(self, prepared: PreparedTerms, row: int, docids: Docids, texts: Texts) -> Explanations:
         """The words that matched, in which field, and what each added; the contributions add up to the score."""
         nothing = np.empty(0, np.int64)
         rows = [docids if place == row else nothing for place in range(len(prepared.queries))]

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from askalike.errors import SettingsError
 from askalike.rankers._explanations import explain_by_occlusion
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher
+from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store.view import View
-from askalike.types import Answer, Explanation, Question, TopDocs
+from askalike.types import Answer, Question, TopDocs
 
 
 class PairScorer(Protocol):
@@ -60,8 +60,7 @@ class PairwiseSearcher(Searcher):
     """See PairwiseRanker."""
 
     def __init__(self, name: str, view: View, scorer: PairScorer) -> None:
-        self.name = name
-        self.view = view
+        super().__init__(name, view)
         self.scorer = scorer
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
@@ -79,9 +78,7 @@ class PairwiseSearcher(Searcher):
         """See Searcher.score; NaN for a document that has been deleted."""
         return [self._score(one.query, docids) for one, docids in zip(prepared, candidates, strict=True)]
 
-    def explain(
-        self, prepared: list[ResolvedQuery], row: int, docids: Docids, texts: Mapping[int, Question]
-    ) -> dict[int, Explanation]:
+    def explain(self, prepared: list[ResolvedQuery], row: int, docids: Docids, texts: Texts) -> Explanations:
         """What each score loses without each word of the query."""
         query, documents = prepared[row].query, {docid: texts[docid] for docid in docids.tolist()}
         if not documents:

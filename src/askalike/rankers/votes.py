@@ -40,16 +40,11 @@ class VotesRanker(Ranker):
         return clock.now()
 
     def open(self, view: View) -> "VotesSearcher":
-        return VotesSearcher(view)
+        return VotesSearcher(self.name, view)
 
 
 class VotesSearcher(Searcher):
     """See VotesRanker."""
-
-    name = "votes"
-
-    def __init__(self, view: View) -> None:
-        self.view = view
 
     def search(self, queries: Mapping[str, Question], k: int, **options: Any) -> SearchSession:
         """Raises SettingsError: votes say nothing about a query."""
