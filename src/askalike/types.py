@@ -95,7 +95,7 @@ class Judgement:
     """A document of an imported evaluation set that is a candidate for a query, or judged for it, or both.
 
     relevance: None for a candidate without a judgement (a test set without labels). position: its place among the
-    query's candidates; None for a document that is no candidate (BEIR). document_kind: what the document is.
+    query's candidates; None for a document that is no candidate (BEIR). of: what the document is, named as its column in exports.
     """
 
     split: str
@@ -103,7 +103,7 @@ class Judgement:
     document_id: str
     relevance: int | None
     position: int | None = None
-    document_kind: DocumentKind = "questions"
+    of: DocumentKind = "questions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ def test_csv_has_everything(archive, tmp_path):
             j.document_id,
             "" if j.relevance is None else str(j.relevance),
             str(j.position or ""),
-            j.document_kind,
+            j.of,
         )
         for j in JUDGED
     }

@@ -90,7 +90,7 @@ class ArchiveWriter:
         self._connection.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)
         queries = [query_row(x) for x in self._buffers[EvaluationQuery]]
         self._connection.executemany("INSERT OR REPLACE INTO queries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", queries)
-        judged = [(x.split, x.query_id, x.document_id, x.relevance, x.position, x.document_kind) for x in self._buffers[Judgement]]
+        judged = [(x.split, x.query_id, x.document_id, x.relevance, x.position, x.of) for x in self._buffers[Judgement]]
         self._connection.executemany("INSERT OR REPLACE INTO judgements VALUES (?, ?, ?, ?, ?, ?)", judged)
 
     def _existing_rows(self, table: str, records: Sequence[Any], more_columns: str = "") -> dict[str, tuple[Any, ...]]:
