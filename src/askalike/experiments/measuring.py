@@ -79,8 +79,8 @@ def evaluate_ranker(
     for group, labels in _split_groups(archive, load_split(archive, split_name)).items():
         run = _rank_group(archive, ranker, group, labels, k, progress, held_out)
         evaluations[group] = evaluate(separate_ties(run), labels.qrels, measures, rule)
-    alone = evaluations.get(None)
-    return alone or MacroEvaluation({str(group): evaluation for group, evaluation in evaluations.items()})
+    ungrouped = evaluations.get(None)
+    return ungrouped or MacroEvaluation({str(group): evaluation for group, evaluation in evaluations.items()})
 
 
 def rank_split(

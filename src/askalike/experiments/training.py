@@ -43,9 +43,8 @@ def load_recipe(name: str, values: Mapping[str, Any]) -> Recipe | CorpusEncoder:
 
 def held_out_splits(archive: Archive) -> list[str]:
     """Return the splits that nothing is learned from: imported ones except train, and dev and test parts."""
-    parts = partition_parts(archive)
-    held = [name for name, part in parts.items() if part.name in ("dev", "test")]
-    return [name for name in imported_splits(archive) if name != "train"] + held
+    parts = [name for name, part in partition_parts(archive).items() if part.name in ("dev", "test")]
+    return [name for name in imported_splits(archive) if name != "train"] + parts
 
 
 def train(
@@ -84,8 +83,8 @@ def train(
         searcher = rankers.open_current(rankers.create(settings.ranker, {}, archive.path).fit(view), view)
         return searcher.rank(queries, settings.to_rank)
 
-    measures = load_split(archive, dev) if dev else None
-    train_recipe(view, recipe, folder, dev=measures, miner=mine, teacher=teacher, on_progress=report, log=log)
+    dev_labels = load_split(archive, dev) if dev else None
+    train_recipe(view, recipe, folder, dev=dev_labels, miner=mine, teacher=teacher, on_progress=report, log=log)
     return folder
 
 
@@ -104,8 +103,8 @@ def remove_model(archive: Archive, name: str) -> None:
     if not paths or folder.parent != archive.path / MODELS_FOLDER:
         names = ", ".join(model.name for model in list_models(archive)) or "none"
         raise ArchiveError(f"{archive.path}: no model {name!r}; there are: {names}")
-    now = get_served_ranker(archive)
-    if now and name in (now.ranker, *now.settings.get("parts", ())):
+    served = get_served_ranker(archive)
+    if served and name in (served.ranker, *served.settings.get("parts", ())):
         raise ArchiveError(f"{archive.path}: {name!r} is in service; first: askalike rollback {archive.path}")
     for path in paths:
         shutil.rmtree(path)

@@ -179,4 +179,5 @@ def _was_held_out(archive: Archive, folder: Path, split_name: str) -> bool:
     if date is None:
         return True
     cut_at = datetime.fromisoformat(date)
-    return (cut_at if cut_at.tzinfo else cut_at.replace(tzinfo=UTC)).timestamp() <= (folder / MODEL_FILE).stat().st_mtime
+    cut_at = cut_at if cut_at.tzinfo else cut_at.replace(tzinfo=UTC)
+    return cut_at.timestamp() <= (folder / MODEL_FILE).stat().st_mtime
