@@ -83,7 +83,7 @@ def test_tables(run: Run, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("row", "reason"),
-    [("1,Quite another?,x,", "question id '1' is there twice"), ("9,How?,x,2024-13-45", "date '2024-13-45': expected")],
+    [("1,Quite another?,x,", "question id '1' occurs twice"), ("9,How?,x,2024-13-45", "date '2024-13-45': expected")],
 )
 def test_rows_under_strict_and_without(run: Run, tmp_path: Path, row: str, reason: str) -> None:
     faq = tmp_path / "faq.csv"
@@ -160,7 +160,7 @@ def test_questions_of_100_000_words_and_of_odd_characters_are_answered(run: Run,
     assert {line.split()[0] for line in lines} == {"long", "nul"}
     queries.write_text('{"id": "none", "title": ""}\n')
     refused(
-        run("rank", desk, "--queries", queries, "-o", tmp_path / "run.trec"), f"{queries}:1: expected an object with"
+        run("rank", desk, "--queries", queries, "-o", tmp_path / "run.trec"), f"{queries}, line 1: expected an object with"
     )
     assert (tmp_path / "run.trec").read_text().splitlines() == lines
 

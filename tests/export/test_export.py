@@ -158,7 +158,7 @@ def test_more_questions_than_a_chunk(tmp_path):
 def test_an_earlier_export_is_replaced_only_with_force(archive, tmp_path):
     out = tmp_path / "out"
     export_archive(archive, "beir", out)
-    with pytest.raises(ArchiveError, match="an earlier export is there; replace it with --force"):
+    with pytest.raises(ArchiveError, match="an earlier export exists; replace it with --force"):
         export_archive(archive, "csv", out)
     export_archive(archive, "csv", out, force=True)
     assert (out / "questions.csv").exists()

@@ -113,7 +113,7 @@ def test_a_hidden_split_hides_its_clusters_from_links_and_from_nothing_else(arch
     assert len(view) == 7
     assert count_pairs(view, ["title_body"]) == {"title_body": 7}
     assert list(archive.view(held_out_splits=["duplicates"]).links()) == []
-    with pytest.raises(ArchiveError, match="no split 'nope' to hide"):
+    with pytest.raises(ArchiveError, match="no split 'nope' to hold out"):
         archive.view(held_out_splits=["test", "nope"])
 
 

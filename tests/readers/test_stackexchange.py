@@ -119,7 +119,7 @@ def test_rows_that_cannot_be_taken_are_named(imported: Importing, tmp_path: Path
     assert done.summary.rejected == 7
     for line, reason in [(9, "date 'yesterday'"), (10, "no Title"), (11, "Score 'many'"), (13, "no ParentId")]:
         assert re.search(rf'Posts.xml", "line": {line}, "reason": "{re.escape(reason)}', rejected)
-    assert re.search(r'Posts.xml", "line": 12, "reason": "question id \'1\' is there twice', rejected)
+    assert re.search(r'Posts.xml", "line": 12, "reason": "question id \'1\' occurs twice', rejected)
     assert done.questions["1"].title == "Why does beer foam?"
 
 

@@ -94,10 +94,10 @@ def test_repeated_ids_are_kept_or_rejected(imported: Importing, tmp_path: Path) 
     done = imported("table", faq, repeated_ids="reject")
     assert str(done.summary) == "1 questions, 1 answers, 0 duplicate links, 2 rejected"
     rejected = done.archive.path / "rejected.jsonl"
-    assert '"line": 3, "reason": "question id \'7\' is there twice' in rejected.read_text()
+    assert '"line": 3, "reason": "question id \'7\' occurs twice' in rejected.read_text()
     done = imported("table", faq)
     assert str(done.summary) == "2 questions, 2 answers, 0 duplicate links, 1 rejected"
-    assert '"line": 4, "reason": "question id \'7\' is there twice' in rejected.read_text()
+    assert '"line": 4, "reason": "question id \'7\' occurs twice' in rejected.read_text()
     assert list(done.summary.notes.values()) == [1]
     assert [id.partition("#")[0] for id in done.questions] == ["7", "7"]
 

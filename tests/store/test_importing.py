@@ -64,7 +64,7 @@ def test_strict_stops_at_the_first_rejected_row(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"line 5: no question; --strict stops .*; the 3 questions before it are kept"):
         import_table(path, tmp_path / "out", strict=True)
     repeated = write_faq(tmp_path / "again.csv", 3, "1,Twice?,x\n")
-    with pytest.raises(InputError, match=r"again\.csv, line 5: question id '1' is there twice.*--strict"):
+    with pytest.raises(InputError, match=r"again\.csv, line 5: question id '1' occurs twice.*--strict"):
         import_table(repeated, tmp_path / "out", strict=True)
     with Archive.open(tmp_path / "out") as archive:
         assert summarise_archive(archive).finished is False

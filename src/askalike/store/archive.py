@@ -72,7 +72,7 @@ class Archive:
         of the questions that will be its queries. Raises ArchiveError for a held-out split that does not exist.
         """
         if absent := [name for name in held_out_splits if not split_exists(self, name)]:
-            raise ArchiveError(f"{self.path}: no split {', '.join(map(repr, absent))} to hide; see: askalike info")
+            raise ArchiveError(f"{self.path}: no split {', '.join(map(repr, absent))} to hold out; see: askalike info")
         return View(self._connection, self.path, kind, before, group, tuple(held_out_splits), frozenset(excluded_ids))
 
     def committed_view(self) -> CommittedView:

@@ -51,7 +51,7 @@ def backup(directory: Path, file: Path) -> BackupManifest:
     Temporarily twice the size of the backup is needed on disk. Raises ArchiveError.
     """
     if file.exists():
-        raise ArchiveError(f"{file}: is there already; choose another name, or remove it first")
+        raise ArchiveError(f"{file}: already exists; choose another name, or remove it first")
     if directory.resolve() in file.resolve().parents:
         raise ArchiveError(f"{file}: lies in the archive that it is to save; choose another place")
     with Archive.open(directory) as archive, _scratch_folder(file) as scratch, storage_errors(file):
@@ -73,9 +73,9 @@ def restore(file: Path, directory: Path) -> BackupManifest:
     Raises ArchiveError where the file is no backup or damaged, and where the directory is not empty.
     """
     if not file.is_file():
-        raise ArchiveError(f"{file}: is no file; expected one made by: askalike backup")
+        raise ArchiveError(f"{file}: not a file; expected one made by: askalike backup")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise ArchiveError(f"{directory}: is there already; a backup is restored into a new or empty directory")
+        raise ArchiveError(f"{directory}: already exists; a backup is restored into a new or empty directory")
     with _scratch_folder(directory) as scratch, storage_errors(directory):
         content = scratch / "content"
         manifest = _unpack(file, content)
@@ -128,7 +128,7 @@ def _unpack(file: Path, content: Path) -> BackupManifest:
                 if member.name != MANIFEST_FILE:
                     _extract_member(tar, member, content, manifest, file)
     except (tarfile.TarError, EOFError):
-        raise ArchiveError(f"{file}: is no backup, or was cut short; take another one") from None
+        raise ArchiveError(f"{file}: not a backup, or cut short; take another one") from None
     if missing := [name for name in manifest.files if not (content / name).is_file()]:
         raise ArchiveError(f"{file}: {missing[0]} is missing in it; take another backup")
     return manifest
@@ -153,7 +153,7 @@ def _extract_member(
     name = PurePosixPath(member.name)
     source = tar.extractfile(member) if member.isreg() else None
     if source is None or name.is_absolute() or ".." in name.parts or member.name not in manifest.files:
-        raise ArchiveError(f"{file}: holds {member.name!r}, which no backup does; nothing was restored")
+        raise ArchiveError(f"{file}: contains {member.name!r}, which no backup does; nothing was restored")
     target = content / name
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "wb") as out:

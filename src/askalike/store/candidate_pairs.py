@@ -167,7 +167,7 @@ def decide_proposal(archive: Archive, id: int, decision: ProposalDecision, decid
             sql, (id, STATE_AFTER_DECISION[decision], now("milliseconds"), decided_by)
         ).rowcount:
             raise AlreadyDecidedError(
-                f"proposal {id} is {get_proposal(archive, id).state}, or a question of it has gone"
+                f"proposal {id} is {get_proposal(archive, id).state}, or a question of it was deleted"
             )
         if decision == "accept" and insert_link_row(archive._connection, _duplicate_link(archive, id)):
             archive._connection.execute("UPDATE proposals SET linked = 1 WHERE number = ?", (id,))
@@ -187,9 +187,7 @@ def undo_decision(archive: Archive, id: int) -> PairProposal:
         if archive._connection.execute("SELECT linked FROM proposals WHERE number = ?", (id,)).fetchone() == (1,):
             delete_link_row(archive._connection, _duplicate_link(archive, id))
         if not archive._connection.execute(sql, (id,)).rowcount:
-            raise AlreadyDecidedError(
-                f"proposal {id} is {get_proposal(archive, id).state}: there is nothing to take back"
-            )
+            raise AlreadyDecidedError(f"proposal {id} is {get_proposal(archive, id).state}: there is nothing to undo")
         return get_proposal(archive, id)
 
 

@@ -134,7 +134,7 @@ class _Importer:
             return
         self._repeat_places.add(place)
         row = json.dumps({k: v for k, v in asdict(record).items() if v not in (None, ())}, ensure_ascii=False)
-        reason = f"{kind} id {record.id!r} is there twice; the first was kept"
+        reason = f"{kind} id {record.id!r} occurs twice; the first one was kept"
         self._rejects.add(RejectedRow(*place, reason, row))
 
     def _stop_if_strict(self) -> None:

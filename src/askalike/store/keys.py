@@ -83,7 +83,7 @@ def revoke_key(archive: Archive, id: str) -> None:
     with storage_errors(archive.path):
         changed = archive._connection.execute(sql, (now(), id)).rowcount
     if not changed:
-        raise SettingsError(f"{archive.path}: no key {id!r} is in force; see: askalike keys list {archive.path}")
+        raise SettingsError(f"{archive.path}: no active key {id!r}; see: askalike keys list {archive.path}")
 
 
 def verify_key(archive: Database, text: str, origin: str | None = None) -> ApiKey | None:
