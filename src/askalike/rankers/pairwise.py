@@ -80,9 +80,9 @@ class PairwiseSearcher(Searcher):
 
     def explain(self, prepared: list[ResolvedQuery], row: int, docids: Docids, texts: Texts) -> Explanations:
         """What each score loses without each word of the query."""
-        query, documents = prepared[row].query, {docid: texts[docid] for docid in docids.tolist()}
-        if not documents:
-            return {}
+        query = prepared[row].query
+        by_id = sorted(docids.tolist(), key=lambda docid: texts[docid].id)  # a batch's order moves a score's last bits
+        documents = {docid: texts[docid] for docid in by_id}
         scores = self.scorer.score(query, list(documents.values()))
 
         def score_all(queries: Sequence[Question], others: Sequence[Question]) -> Scores:
