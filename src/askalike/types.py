@@ -95,7 +95,8 @@ class Judgement:
     """A document of an imported evaluation set that is a candidate for a query, or judged for it, or both.
 
     relevance: None for a candidate without a judgement (a test set without labels). position: its place among the
-    query's candidates; None for a document that is no candidate (BEIR). of: what the document is, named as its column in exports.
+    query's candidates; None for a document that is no candidate (BEIR). of: what the document is; the name is that of
+    the column in exports.
     """
 
     split: str

@@ -160,7 +160,8 @@ def test_questions_of_100_000_words_and_of_odd_characters_are_answered(run: Run,
     assert {line.split()[0] for line in lines} == {"long", "nul"}
     queries.write_text('{"id": "none", "title": ""}\n')
     refused(
-        run("rank", desk, "--queries", queries, "-o", tmp_path / "run.trec"), f"{queries}, line 1: expected an object with"
+        run("rank", desk, "--queries", queries, "-o", tmp_path / "run.trec"),
+        f"{queries}, line 1: expected an object with",
     )
     assert (tmp_path / "run.trec").read_text().splitlines() == lines
 

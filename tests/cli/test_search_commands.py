@@ -95,7 +95,10 @@ def test_candidates_are_all_ranked(desk, tmp_path):
         (("evaluate", "{desk}", "--split", "test"), "no split 'test'"),
         (("evaluate", "{desk}", "--measures", "Sucess@1"), "Sucess@1"),
         (("evaluate",), "expected an archive's directory"),
-        (("rank", "{desk}", "--queries", "{nowhere}", "-o", "{nowhere}.run"), "expected a file of JSON lines"),
+        (
+            ("rank", "{desk}", "--queries", "{nowhere}", "-o", "{nowhere}.run"),
+            "nowhere: cannot be read (No such file or directory); expected a file",
+        ),
     ],
 )
 def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, tmp_path, words, says):
