@@ -54,13 +54,11 @@ if TYPE_CHECKING:
     from askalike.service.processes.supervisor import supervise as serve
     from askalike.service.settings import ServiceSettings
     from askalike.similarities import Similarity
-    from askalike.store.archive import Archive
+    from askalike.store import Archive, View, withdraw_ranker
     from askalike.store.backup import backup, restore
-    from askalike.store.deployments import withdraw_ranker
     from askalike.store.feedback import export_feedback
     from askalike.store.keys import create_key, list_keys, revoke_key
     from askalike.store.query_log import delete_older_than as purge_query_log
-    from askalike.store.view import View
     from askalike.text.analyzer import Analyzer, AnalyzerSettings
     from askalike.training.loss import Loss as Loss
     from askalike.tuning.promotion import promote

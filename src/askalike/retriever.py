@@ -10,7 +10,7 @@ from askalike import rankers
 from askalike.engines import SearchRequest, SearchResult
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.store.languages import LanguageAssigner
 from askalike.types import Place, Question
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from askalike.answering.reply import AnswerSource, Reply
 from askalike.errors import ArchiveError
-from askalike.store.view import View
+from askalike.store import View
 from askalike.types import Answer, Hit, SearchHit
 
 

@@ -10,7 +10,7 @@ from askalike.answering.reply import AnswerMode, Reply
 from askalike.answering.writers import find_writer, require_same_archive
 from askalike.calibration.calibration import Calibration
 from askalike.errors import SettingsError
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.types import Question, SearchHit
 
 QUESTIONS_PER_ANSWER = 5

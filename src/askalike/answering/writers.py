@@ -4,7 +4,7 @@ from pathlib import Path
 
 from askalike.encoders import MODEL_FILE, read_model_file
 from askalike.errors import SettingsError
-from askalike.store.view import View
+from askalike.store import View
 
 
 def writer_folders(archive: Path) -> list[Path]:

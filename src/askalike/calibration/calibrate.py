@@ -36,7 +36,7 @@ from askalike.calibration.thresholds import (
 )
 from askalike.errors import SettingsError
 from askalike.rankers import Ranker, open_current
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.types import Progress, Question
 
 

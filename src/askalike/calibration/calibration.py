@@ -15,8 +15,7 @@ from askalike.config import Settings, validate_settings
 from askalike.errors import ArchiveError
 from askalike.files import write_atomically
 from askalike.rankers import Ranker
-from askalike.store.archive import Archive
-from askalike.store.view import View
+from askalike.store import Archive, View
 
 FORMAT = 1
 FOLDER = "calibration"

@@ -8,7 +8,7 @@ from askalike.calibration.curves import Floats
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.errors import SettingsError
 from askalike.rankers import Ranker
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.types import Question
 
 

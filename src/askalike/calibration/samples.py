@@ -16,10 +16,7 @@ from askalike.labels import splits
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out, uncut_splits
 from askalike.rankers import Ranker, Searcher, SearchSession, open_current
 from askalike.readers import read_queries
-from askalike.store.archive import Archive
-from askalike.store.clusters import Clusters
-from askalike.store.labels import read_labels
-from askalike.store.samples import sample_questions, shuffle_names
+from askalike.store import Archive, Clusters, read_labels, sample_questions, shuffle_names
 from askalike.types import Progress, Question, Split
 
 MAX_QUERIES = 5_000

@@ -9,7 +9,7 @@ import typer
 from askalike import index, rankers
 from askalike.config import parse_assignments
 from askalike.rankers import Ranker
-from askalike.store.archive import Archive
+from askalike.store import Archive
 
 RANKER_NAMES = ", ".join(rankers.names())
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The archive's directory.")]

@@ -6,7 +6,7 @@ from pathlib import Path
 from askalike.errors import ArchiveError, InputError
 from askalike.labels.splits import load_split
 from askalike.readers import read_candidates, read_queries
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.types import Question
 
 SPLIT_PREFIX = "split:"

@@ -19,7 +19,7 @@ from askalike.cli._options import (
 )
 from askalike.cli._output import print_json
 from askalike.cli._progress import progress_bar
-from askalike.store.archive import Archive
+from askalike.store import Archive
 
 
 def register(app: typer.Typer) -> None:

@@ -15,7 +15,7 @@ from askalike.cli._output import print_json
 from askalike.cli._progress import progress_tracker
 from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
-from askalike.store.archive import Archive
+from askalike.store import Archive
 
 
 def register(app: typer.Typer) -> None:

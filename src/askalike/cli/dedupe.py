@@ -17,7 +17,7 @@ from askalike.cli._output import format_proportion
 from askalike.cli._progress import progress_bar
 from askalike.evaluation.proportion import BinomialProportion
 from askalike.moderation.dedupe import dedupe
-from askalike.store.archive import Archive
+from askalike.store import Archive
 
 
 def register(app: typer.Typer) -> None:

@@ -8,7 +8,7 @@ import typer
 from askalike.cli._options import Directory
 from askalike.cli._progress import progress_tracker
 from askalike.export.exporting import export_archive
-from askalike.store.archive import Archive
+from askalike.store import Archive
 
 
 def register(app: typer.Typer) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from askalike.cli._options import Directory
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.store.feedback import export_feedback
 
 group = typer.Typer(help="What people said of the questions that were shown to them.", no_args_is_help=True)

@@ -8,7 +8,7 @@ import typer
 from askalike.cli._options import Directory, JsonOption
 from askalike.cli._output import print_json
 from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
-from askalike.store.archive import Archive
+from askalike.store import Archive
 
 REASON_LABELS = {"nothing": "found nothing", "none_of_these": "not helped", "posted_anyway": "posted anyway"}
 

@@ -15,8 +15,8 @@ from askalike.cli._progress import byte_progress_bar
 from askalike.config import Settings
 from askalike.readers import import_archive
 from askalike.registry import load, names
+from askalike.store import ArchiveSummary
 from askalike.store.importing import REJECTS_FILE
-from askalike.store.statistics import ArchiveSummary
 
 COMMON_PARAMETERS: dict[str, Any] = {
     "paths": Annotated[list[Path], typer.Argument(metavar="PATH", help="the files or folders to read")],

@@ -12,8 +12,7 @@ from rich.table import Table
 from askalike.cli._options import Directory, JsonOption
 from askalike.cli._output import print_json
 from askalike.health.statistics import ArchiveStatistics, LengthStatistics, compute_statistics
-from askalike.store.archive import Archive
-from askalike.store.database import storage_errors
+from askalike.store import Archive, storage_errors
 
 
 def register(app: typer.Typer) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from askalike.cli._options import Directory, JsonOption
 from askalike.cli._output import print_json
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.store.keys import SCOPES, create_key, list_keys, revoke_key
 
 group = typer.Typer(help="Who may use an archive over HTTP.", no_args_is_help=True)

@@ -9,7 +9,7 @@ from askalike import rankers
 from askalike.cli._options import Directory, JsonOption
 from askalike.cli._output import print_json
 from askalike.experiments.training import list_models, remove_model
-from askalike.store.archive import Archive
+from askalike.store import Archive
 
 
 def register(app: typer.Typer) -> None:

@@ -11,8 +11,7 @@ from askalike.cli._output import print_json
 from askalike.cli._progress import progress_bar
 from askalike.errors import SettingsError
 from askalike.experiments.measuring import LEADING_MEASURE
-from askalike.store.archive import Archive
-from askalike.store.deployments import get_served_ranker, withdraw_ranker
+from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.tuning.promotion import promote
 
 REFUSED_EXIT_CODE = 1

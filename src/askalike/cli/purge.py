@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from askalike.cli._options import Directory
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.store.query_log import delete_older_than
 
 

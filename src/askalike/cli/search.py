@@ -24,7 +24,7 @@ from askalike.cli._queries import load_candidates, load_queries, require_searcha
 from askalike.cli._results import matches_as_json, print_matches
 from askalike.engines.local import LocalEngine
 from askalike.evaluation.trec import write_run
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.types import Filter
 
 

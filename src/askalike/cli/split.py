@@ -11,7 +11,7 @@ from askalike.cli._options import Directory, JsonOption
 from askalike.cli._output import print_json
 from askalike.errors import SettingsError
 from askalike.labels.partitions import Partition, create_partition
-from askalike.store.archive import Archive
+from askalike.store import Archive
 
 
 def register(app: typer.Typer) -> None:

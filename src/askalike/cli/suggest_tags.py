@@ -18,7 +18,7 @@ from askalike.cli._results import NO_RESULT_MESSAGE
 from askalike.errors import SettingsError
 from askalike.evaluation.proportion import BinomialProportion
 from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_suggestions, suggest_tags
-from askalike.store.archive import Archive
+from askalike.store import Archive
 
 
 def register(app: typer.Typer) -> None:

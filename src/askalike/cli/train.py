@@ -8,7 +8,7 @@ import typer
 from askalike.cli._options import Directory, parse_settings
 from askalike.cli._training import print_remark, print_training_progress, require_torch
 from askalike.encoders.recipes import list_trainable
-from askalike.store.archive import Archive
+from askalike.store import Archive
 
 
 def register(app: typer.Typer) -> None:

@@ -25,7 +25,7 @@ from askalike.experiments.grid_search import lexical_grids
 from askalike.experiments.measuring import LEXICAL_TUNING_MEASURE, TUNING_MEASURE, tuning_splits
 from askalike.experiments.nested_estimate import FOLDS, SEED, TuningEstimate, estimate_tuning, sample_queries
 from askalike.labels.splits import load_split
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.tuning.run import tune_archive
 from askalike.tuning.state import parse_duration
 

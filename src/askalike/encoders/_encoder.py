@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.store.view import View
+from askalike.store import View
 from askalike.types import Answer, Question, Vectors
 
 Role = Literal["query", "document"]

@@ -18,7 +18,7 @@ from askalike.encoders.learning.training_run import create_network, load_feature
 from askalike.encoders.recipes import Recipe, list_recipes
 from askalike.errors import NotFittedError, SettingsError
 from askalike.nn import Network, TokenTrace
-from askalike.store.view import View
+from askalike.store import View
 from askalike.text.features import Text, TextFeatures
 from askalike.training.checkpoint import load_weights
 from askalike.training.encoding import encode_rows, score_pairs, trace_rows

@@ -15,7 +15,7 @@ from askalike import config
 from askalike.encoders import Role, VectorCache, read_model_file
 from askalike.errors import SettingsError
 from askalike.packages import find_model
-from askalike.store.view import View
+from askalike.store import View
 from askalike.text.clean import plain_text
 from askalike.types import Answer, Question, VectorPart, Vectors
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from askalike import config
 from askalike.encoders import MODEL_FILE, Role, read_model_file
 from askalike.errors import InputError, SettingsError
-from askalike.store.view import View
+from askalike.store import View
 from askalike.text.features.pieces import TOKENIZER_FILE, LookupSettings, PieceFeatures, PieceSettings
 from askalike.text.pieces import sum_weighted_rows
 from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors

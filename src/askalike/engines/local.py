@@ -16,8 +16,7 @@ from askalike.calibration.calibrator import Calibrator
 from askalike.engines._engine import SearchRequest, SearchResult
 from askalike.engines._precedents import Precedent, find_precedents
 from askalike.rankers import Ranker, Searcher, SearchSession
-from askalike.store.archive import Archive
-from askalike.store.view import View
+from askalike.store import Archive, View
 from askalike.text.snippet import extract_snippet
 from askalike.types import TYPED_QUERY_ID, Explanation, Filter, Question, SearchHit, TopDocs
 

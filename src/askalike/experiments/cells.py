@@ -15,7 +15,7 @@ from askalike.experiments.settings import Experiment
 from askalike.experiments.task import RankingTask
 from askalike.labels.splits import labelled_splits, splits_to_hold_out
 from askalike.rankers import Ranker, Searcher, open_current
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.types import Progress, Question, Split
 
 T = TypeVar("T")

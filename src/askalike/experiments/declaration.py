@@ -18,7 +18,7 @@ from askalike.experiments.measuring import DEFAULT_MEASURES
 from askalike.experiments.settings import Experiment, PartitionSettings, SystemSettings
 from askalike.labels.splits import load_split
 from askalike.labels.splitters import SPLITTERS
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.types import DocumentKind
 
 VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")

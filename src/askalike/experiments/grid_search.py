@@ -11,7 +11,7 @@ from askalike.errors import InputError, SettingsError
 from askalike.experiments.task import RankingTask
 from askalike.experiments.trials import QueryValues, RankerSettings, Trial, TrialEvaluator, trial_key
 from askalike.rankers import Tunable
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.types import Progress, Split
 
 Grid = Mapping[str, Sequence[Any]]

@@ -10,7 +10,7 @@ from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels import splits
 from askalike.labels.splits import labelled_splits, load_split, restrict_split, splits_to_hold_out
 from askalike.rankers import Ranker, open_current
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.types import Columns, Progress, Run, Split
 
 DEFAULT_MEASURES = ("Success@1", "Success@5", "Success@10", "AP", "RR")

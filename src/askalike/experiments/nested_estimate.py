@@ -19,7 +19,7 @@ from askalike.experiments.task import RankingTask
 from askalike.experiments.trials import RankerSettings, Trial, TrialEvaluator
 from askalike.labels.clusters import assign_folds, clusters_from_qrels
 from askalike.labels.splits import restrict_split
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.types import Columns, Progress, Qrels, Run, Split
 
 FOLDS = 5

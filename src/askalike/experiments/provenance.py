@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.clock import now
-from askalike.store.archive import Archive
-from askalike.store.content import content_hash
+from askalike.store import Archive, content_hash
 
 PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", "wordllama", "torch")
 LOADED_ONLY = ("torch",)

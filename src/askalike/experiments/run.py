@@ -27,7 +27,7 @@ from askalike.health.findings import Finding
 from askalike.iteration import ProgressTracker, T
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import splits_to_hold_out
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.types import Progress
 
 OpenBar = Callable[[str], AbstractContextManager[Progress | None]]

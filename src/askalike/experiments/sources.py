@@ -12,7 +12,7 @@ from askalike.evaluation.trec import read_qrels
 from askalike.experiments.folder import file_name
 from askalike.experiments.measuring import evaluation_split
 from askalike.experiments.task import RankingTask
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.types import DocumentKind, Qrels, Question, Split
 
 RUN_ENDINGS = (".trec", ".trec.gz")

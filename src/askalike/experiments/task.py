@@ -8,8 +8,7 @@ from askalike.errors import ArchiveError
 from askalike.experiments.measuring import rank_split
 from askalike.labels.splits import identical_answers, load_split
 from askalike.rankers import Ranker, Searcher, open_current
-from askalike.store.archive import Archive
-from askalike.store.view import View
+from askalike.store import Archive, View
 from askalike.types import Columns, DocumentKind, Progress, Run, Split
 
 

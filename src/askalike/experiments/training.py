@@ -13,10 +13,7 @@ from askalike.encoders.recipes import CORPUS_ENCODERS, Recipe
 from askalike.errors import ArchiveError
 from askalike.labels.splits import load_split
 from askalike.rankers import MODELS_FOLDER
-from askalike.store.archive import Archive
-from askalike.store.deployments import get_served_ranker
-from askalike.store.labels import imported_splits
-from askalike.store.partitions import partition_parts
+from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts
 from askalike.training.settings import NegativesSettings
 from askalike.types import Question, Run
 

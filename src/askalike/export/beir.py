@@ -13,8 +13,7 @@ from askalike.export.rows import (
 )
 from askalike.iteration import ProgressTracker
 from askalike.labels.splits import load_split
-from askalike.store.archive import Archive
-from askalike.store.labels import imported_splits
+from askalike.store import Archive, imported_splits
 from askalike.store.tables import JUDGEMENT_COLUMNS, extra_judgement_rows, read_links
 from askalike.types import Answer, DocumentKind, Question
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from askalike.export.rows import write_table
 from askalike.iteration import ProgressTracker, chunks
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.store.statistics import summarise_archive
 from askalike.store.tables import (
     ANSWER_TABLE_COLUMNS,

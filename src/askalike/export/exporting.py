@@ -10,8 +10,8 @@ from askalike.export.beir import write_beir
 from askalike.export.csv_tables import write_csv, write_spreadsheets
 from askalike.files import replace_folder
 from askalike.iteration import ProgressTracker, skip_tracking
-from askalike.store.archive import Archive
-from askalike.store.database import read_transaction, storage_errors
+from askalike.store import Archive, storage_errors
+from askalike.store.database import read_transaction
 
 MANIFEST_FILE = "export.json"
 

@@ -6,8 +6,7 @@ from askalike.errors import SettingsError
 from askalike.health import boilerplate, leaks, references, texts
 from askalike.health.findings import Check, CheckContext, Finding
 from askalike.iteration import ProgressTracker, skip_tracking
-from askalike.store.archive import Archive
-from askalike.store.database import storage_errors
+from askalike.store import Archive, storage_errors
 
 LEAK_CHECKS: Sequence[Check] = (
     texts.leak_banners,

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from askalike.iteration import ProgressTracker, skip_tracking
-from askalike.store.archive import Archive
-from askalike.store.view import View
+from askalike.store import Archive, View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.types import Question
 

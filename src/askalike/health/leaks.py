@@ -9,10 +9,9 @@ from askalike.health.boilerplate import WORD_PATTERN, word_ngrams
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.iteration import chunks
 from askalike.labels.splits import document_kind, load_split
+from askalike.store import imported_splits, partition_parts, read_labels, sample_answers
 from askalike.store.integrity import related_duplicate_links
-from askalike.store.labels import imported_splits, read_labels
-from askalike.store.partitions import partition_parts
-from askalike.store.samples import SAMPLE_SIZE, sample_answers
+from askalike.store.samples import SAMPLE_SIZE
 from askalike.store.statistics import count_links
 from askalike.types import Answer, Question, Split
 

@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from askalike.labels.partitions import Partition, list_partitions
-from askalike.store import statistics
-from askalike.store.archive import Archive
+from askalike.store import Archive, ArchiveSummary, count_questions_by, sample_answers, sample_questions, statistics
 from askalike.store.database import DATABASE_FILE
-from askalike.store.samples import sample_answers, sample_questions
-from askalike.store.statistics import ArchiveSummary, SplitSize, count_questions_by
+from askalike.store.statistics import SplitSize
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.sentences import split_sentences
 

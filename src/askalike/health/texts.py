@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
+from askalike.store import count_questions_by
 from askalike.store.integrity import question_in_language, questions_without_language
-from askalike.store.statistics import count_questions_by
 from askalike.text.clean import strip_banner
 from askalike.text.language import LANGUAGES
 

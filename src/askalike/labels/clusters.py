@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from askalike.store.clusters import connected_components
+from askalike.store import connected_components
 from askalike.types import Qrels
 
 

@@ -11,15 +11,13 @@ from askalike.config import validate_settings
 from askalike.errors import ArchiveError, SettingsError
 from askalike.labels.splits import default_split, document_kind, load_split
 from askalike.labels.splitters import SPLITTERS, SplitQuery
-from askalike.store.archive import Archive
-from askalike.store.clusters import Clusters
-from askalike.store.labels import DERIVED_LABELS_SQL, RelevanceLabel, imported_splits, read_labels
+from askalike.store import Archive, Clusters, imported_splits, partition_parts, read_labels
+from askalike.store.labels import DERIVED_LABELS_SQL, RelevanceLabel
 from askalike.store.partitions import (
     PartitionDefinition,
     part_by_query,
     partition_definition,
     partition_names,
-    partition_parts,
     store_partition,
 )
 

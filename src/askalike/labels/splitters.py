@@ -13,8 +13,7 @@ from pydantic import Field, model_validator
 
 from askalike.config import Settings
 from askalike.labels.clusters import deal_clusters
-from askalike.store.clusters import connected_components
-from askalike.store.samples import shuffle_names
+from askalike.store import connected_components, shuffle_names
 
 TRAIN_DEV_TEST = ("train", "dev", "test")
 TRAIN_TEST = ("train", "test")

@@ -10,11 +10,9 @@ from itertools import pairwise
 
 from askalike.errors import SettingsError
 from askalike.iteration import chunks
-from askalike.store.clusters import Clusters
+from askalike.store import Clusters, View, imported_splits, read_labels, shuffle_names
 from askalike.store.feedback import training_pairs_from_feedback
-from askalike.store.labels import imported_queries, imported_splits, ranks_answers, read_labels
-from askalike.store.samples import shuffle_names
-from askalike.store.view import View
+from askalike.store.labels import imported_queries, ranks_answers
 from askalike.types import Answer, LinkKind, Question, TrainingPair
 
 RARE_TAG_SHARE = 0.005

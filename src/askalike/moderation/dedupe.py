@@ -15,8 +15,7 @@ from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs, mean_link_probability, pair_key
 from askalike.rankers import Ranker
 from askalike.rankers.distinct import DistinctRanker
-from askalike.store.archive import Archive
-from askalike.store.clusters import Clusters
+from askalike.store import Archive, Clusters
 from askalike.types import Progress, Question
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason")

@@ -10,7 +10,7 @@ from itertools import combinations
 
 from askalike.errors import ArchiveError
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.store.query_log import (
     UnhelpedQuery,
     ignore_phrasings,

@@ -17,8 +17,7 @@ from askalike.errors import InputError
 from askalike.iteration import chunks
 from askalike.moderation.pairs import MIN_PROBABILITY, PairProbabilities, combine_links, link_hits
 from askalike.rankers import Ranker, open_current
-from askalike.store.archive import Archive
-from askalike.store.view import View
+from askalike.store import Archive, View
 from askalike.types import Progress, Question
 
 A = TypeVar("A")

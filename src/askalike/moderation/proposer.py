@@ -14,7 +14,7 @@ from askalike.clock import now
 from askalike.moderation.dedupe import original_sort_key
 from askalike.moderation.pairs import MIN_PROBABILITY, NeighbourLink, combine_links, link_hits, pair_key
 from askalike.rankers import Ranker
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals, drop_open_proposals
 from askalike.store.proposal_scan import (
     ProposalScan,

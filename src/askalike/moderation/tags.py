@@ -8,8 +8,7 @@ from askalike.errors import ArchiveError
 from askalike.evaluation.proportion import BinomialProportion
 from askalike.iteration import chunks
 from askalike.rankers import Ranker, Searcher, open_current
-from askalike.store.archive import Archive
-from askalike.store.samples import sample_questions
+from askalike.store import Archive, sample_questions
 from askalike.types import TYPED_QUERY_ID, Hit, Question
 
 NEIGHBOUR_COUNT = 20

@@ -13,9 +13,7 @@ from askalike.encoders.recipes import CORPUS_ENCODERS, list_recipes, list_traina
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers._ranker import Ranker, Tunable
 from askalike.rankers._searcher import ResolvedQuery, Searcher, SearchSession, resolve_queries
-from askalike.store.archive import Archive
-from askalike.store.deployments import get_served_ranker
-from askalike.store.view import View
+from askalike.store import Archive, View, get_served_ranker
 from askalike.types import Progress
 
 __all__ = [

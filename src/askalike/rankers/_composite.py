@@ -12,7 +12,7 @@ from askalike.encoders.recipes import list_recipes
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import ResolvedQuery, Searcher
-from askalike.store.view import View
+from askalike.store import View
 from askalike.types import Progress
 
 

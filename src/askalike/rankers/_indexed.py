@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from askalike.errors import NotFittedError
 from askalike.index.commits import CommittedIndex
 from askalike.rankers._ranker import Ranker
-from askalike.store.view import View
+from askalike.store import View
 from askalike.types import Progress
 
 IndexT = TypeVar("IndexT", bound=CommittedIndex[Any, Any, Any])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
 from askalike.rankers._searcher import Searcher
-from askalike.store.view import View
+from askalike.store import View
 from askalike.types import Progress
 
 

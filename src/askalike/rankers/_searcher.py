@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.store.view import View
+from askalike.store import View
 from askalike.types import Columns, Explanation, Filter, Question, Run, TopDocs
 
 PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")

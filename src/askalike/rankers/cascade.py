@@ -9,7 +9,7 @@ from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Docids, Explanations, Scores, Texts, top_k
-from askalike.store.view import View
+from askalike.store import View
 from askalike.types import TopDocs
 
 

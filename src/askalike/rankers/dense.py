@@ -20,7 +20,7 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors, read_words
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
-from askalike.store.view import View
+from askalike.store import View
 from askalike.types import Answer, Progress, Question, TopDocs
 
 BATCH = 2_048

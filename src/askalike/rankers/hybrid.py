@@ -28,7 +28,7 @@ from askalike.rankers._searcher import (
     resolve_queries,
     top_k,
 )
-from askalike.store.view import View
+from askalike.store import View
 from askalike.types import Contribution, Explanation, Question, Run, Span, TopDocs
 
 RANK_OFFSET = 60

@@ -19,7 +19,7 @@ from askalike.index.lexical.searcher import PostingsSearcher, PreparedQueries, Q
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
 from askalike.similarities import Similarity
-from askalike.store.view import View
+from askalike.store import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import detect_language
 from askalike.types import Answer, Contribution, Explanation, Markup, Progress, Question, Span, TopDocs

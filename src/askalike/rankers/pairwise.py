@@ -11,7 +11,7 @@ from askalike.errors import SettingsError
 from askalike.rankers._explanations import explain_by_occlusion
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
-from askalike.store.view import View
+from askalike.store import View
 from askalike.types import Answer, Question, TopDocs
 
 

@@ -14,7 +14,7 @@ from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher, SearchSession
-from askalike.store.view import View
+from askalike.store import View
 from askalike.types import Contribution, Explanation, Question, TopDocs
 
 

@@ -13,8 +13,8 @@ from askalike.errors import InputError, SettingsError
 from askalike.readers._queries import read_candidates, read_queries
 from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject
 from askalike.registry import load
+from askalike.store import ArchiveSummary
 from askalike.store.importing import import_records, open_for_import
-from askalike.store.statistics import ArchiveSummary
 from askalike.types import LocatedRecord
 
 __all__ = [

@@ -13,7 +13,7 @@ from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.proportion import wilson_interval
 from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.rankers import Ranker, open_current
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.store.point_in_time import PointInTimeArchive
 from askalike.types import Columns, Progress, Question, Run
 

@@ -1,6 +1,21 @@
 """The archive, one SQLite file: its records, and all else that is kept with it. The only SQL of the package."""
 
 from askalike.store.archive import Archive
+from askalike.store.candidate_pairs import AlreadyDecidedError, PairProposal, ProposalState
+from askalike.store.clusters import Clusters, connected_components
+from askalike.store.content import content_hash
+from askalike.store.database import storage_errors
+from askalike.store.deployments import ServedRanker, get_served_ranker, serve_ranker, withdraw_ranker
+from askalike.store.editing import MissingRecordError
+from askalike.store.labels import imported_splits, read_labels
+from askalike.store.partitions import partition_parts
+from askalike.store.samples import sample_answers, sample_questions, shuffle_names
+from askalike.store.statistics import ArchiveSummary, count_questions_by
 from askalike.store.view import View
 
-__all__ = ["Archive", "View"]
+__all__ = [
+    "AlreadyDecidedError", "Archive", "ArchiveSummary", "Clusters", "MissingRecordError", "PairProposal",
+    "ProposalState", "ServedRanker", "View", "connected_components", "content_hash", "count_questions_by",
+    "get_served_ranker", "imported_splits", "partition_parts", "read_labels", "sample_answers", "sample_questions",
+    "serve_ranker", "shuffle_names", "storage_errors", "withdraw_ranker",
+]  # fmt: skip

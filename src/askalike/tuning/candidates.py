@@ -9,7 +9,7 @@ from typing import Any
 from askalike import registry
 from askalike.experiments.grid_search import Grid, lexical_grids
 from askalike.experiments.trials import RankerSettings, Trial
-from askalike.store.archive import Archive
+from askalike.store import Archive
 
 DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""

@@ -13,8 +13,7 @@ from askalike.experiments import training
 from askalike.experiments.trials import Trial
 from askalike.labels.training_pairs import count_pairs
 from askalike.rankers import MODELS_FOLDER
-from askalike.store.archive import Archive
-from askalike.store.samples import sample_questions
+from askalike.store import Archive, sample_questions
 from askalike.tuning.candidates import LABEL_SIGNALS, CandidateFamily
 from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import TuningTask

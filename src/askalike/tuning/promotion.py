@@ -19,8 +19,7 @@ from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH, LEADING_MEASURE, rank_split
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
 from askalike.rankers import MODELS_FOLDER, Ranker
-from askalike.store.archive import Archive
-from askalike.store.deployments import serve_ranker
+from askalike.store import Archive, serve_ranker
 from askalike.store.feedback import held_out_feedback_split
 from askalike.store.partitions import partition_date
 from askalike.types import Progress, Run, Split

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from askalike.errors import ArchiveError
-from askalike.store.archive import Archive
-from askalike.store.samples import sample_questions, shuffle_names
+from askalike.store import Archive, sample_questions, shuffle_names
 from askalike.text.clean import plain_text
 from askalike.types import Question, Split
 

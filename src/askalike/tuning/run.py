@@ -14,9 +14,7 @@ from askalike.experiments.task import RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.packages import find_model
 from askalike.rankers import Ranker, open_current
-from askalike.store.archive import Archive
-from askalike.store.content import content_hash
-from askalike.store.deployments import get_served_ranker, serve_ranker
+from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
 from askalike.tuning.candidates import DEFAULT_RANKER, LADDER
 from askalike.tuning.ladder_search import CandidateResult, EventListener, LadderSearch, Skipped
 from askalike.tuning.model_training import ModelTrainer

@@ -7,9 +7,7 @@ from typing import Any
 from askalike.experiments.nested_estimate import sample_queries
 from askalike.labels import partitions
 from askalike.labels.splits import load_split, uncut_splits
-from askalike.store.archive import Archive
-from askalike.store.content import content_hash
-from askalike.store.labels import imported_splits
+from askalike.store import Archive, content_hash, imported_splits
 from askalike.store.partitions import delete_partition
 from askalike.tuning.proxies import make_proxy_task
 from askalike.types import Split

@@ -8,8 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from askalike.encoders import Encoder, VectorCache, build
-from askalike.store.samples import sample_questions
-from askalike.store.view import View
+from askalike.store import View, sample_questions
 from askalike.tuning.candidates import PRETRAINED_RANKER
 from askalike.tuning.state import TuningState
 from askalike.types import Question

@@ -20,7 +20,7 @@ from askalike.encoders.learning.model_card import CARD_FILE, render_text_model_c
 from askalike.encoders.recipes import format_toml
 from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
 from askalike.files import replace_folder
-from askalike.store.view import View
+from askalike.store import View
 from askalike.text.features import Text
 from askalike.text.features.words import WordFeatures, WordSettings
 from askalike.types import RESERVED, LogCallback, VectorPart, Vectors

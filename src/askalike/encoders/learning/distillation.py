@@ -16,8 +16,7 @@ from askalike.encoders import Encoder
 from askalike.encoders.learning.augmentation import generate_teacher_texts
 from askalike.encoders.learning.pair_data import TrainingData
 from askalike.errors import SettingsError
-from askalike.store import labels
-from askalike.store.view import View
+from askalike.store import View, labels
 from askalike.text.features import RaggedArray, Text
 from askalike.training.settings import TeacherSettings
 from askalike.types import LogCallback, Question, Split, TrainingPair, VectorPart, Vectors

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from askalike.encoders.recipes import Recipe
-from askalike.store.statistics import count_questions_by
-from askalike.store.view import View
+from askalike.store import View, count_questions_by
 
 if TYPE_CHECKING:  # it needs torch, which models that learn from texts alone do without
     from askalike.training.checkpoint import Epoch

@@ -9,9 +9,9 @@ import numpy as np
 from askalike.encoders.recipes import DataSettings
 from askalike.iteration import chunks
 from askalike.labels.training_pairs import training_pairs
+from askalike.store import View
 from askalike.store.feedback import rejected_documents
 from askalike.store.labels import irrelevant_judgements
-from askalike.store.view import View
 from askalike.text.features import Text
 from askalike.types import Answer, Question, Split, TrainingPair
 

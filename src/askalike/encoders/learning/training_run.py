@@ -29,7 +29,7 @@ from askalike.encoders.static import StaticEncoder
 from askalike.errors import SettingsError
 from askalike.files import replace_file, replace_folder
 from askalike.nn import Network
-from askalike.store.view import View
+from askalike.store import View
 from askalike.text.features import RaggedArray, Text, TextFeatures
 from askalike.text.features.pieces import PieceFeatures
 from askalike.training.checkpoint import Epoch, read_history

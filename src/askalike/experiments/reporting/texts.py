@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.text.clean import plain_text
 from askalike.text.snippet import extract_snippet
 from askalike.types import DocumentKind, Question

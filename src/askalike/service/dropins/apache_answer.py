@@ -14,7 +14,7 @@ from askalike.engines.local import LocalEngine
 from askalike.service.requests.auth import ReadableArchive, WritableArchive
 from askalike.service.requests.records import commit
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH, Id
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.store.editing import delete_answer
 from askalike.types import Answer, Question
 

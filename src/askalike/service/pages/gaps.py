@@ -14,7 +14,7 @@ from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.rendering import archive_url, render_page
 from askalike.service.requests.context import caller_id
 from askalike.service.requests.records import ShortText, Text
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.store.editing import put_question_with_answer
 from askalike.types import Answer, Question
 

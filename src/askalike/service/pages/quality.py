@@ -14,8 +14,8 @@ from askalike.replay.report import group_into_periods
 from askalike.service.pages.auth import UserArchive
 from askalike.service.pages.charts import ProportionBar
 from askalike.service.pages.rendering import render_page
-from askalike.store.archive import Archive
-from askalike.store.deployments import ServedRanker, serving_history
+from askalike.store import Archive, ServedRanker
+from askalike.store.deployments import serving_history
 from askalike.store.query_log import weekly_verdicts
 
 router = APIRouter()

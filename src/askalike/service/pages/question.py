@@ -11,7 +11,7 @@ from askalike.service.pages.reasons import ExplanationSummary, summarise_explana
 from askalike.service.pages.rendering import render_page
 from askalike.service.requests.actions import QuestionDetails, load_question
 from askalike.service.requests.schema import safe_web_url
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.text.clean import plain_text
 from askalike.types import Link, Question, SearchHit
 

@@ -18,10 +18,14 @@ from askalike.service.pages.rendering import archive_url, is_htmx, render_page
 from askalike.service.requests.actions import DecisionOrUndo, apply_decision
 from askalike.service.requests.context import caller_id
 from askalike.service.state.served_archive import ServedArchive
-from askalike.store import candidate_pairs
-from askalike.store.archive import Archive
-from askalike.store.candidate_pairs import AlreadyDecidedError, PairProposal, ProposalState
-from askalike.store.editing import MissingRecordError
+from askalike.store import (
+    AlreadyDecidedError,
+    Archive,
+    MissingRecordError,
+    PairProposal,
+    ProposalState,
+    candidate_pairs,
+)
 from askalike.text.clean import plain_text
 from askalike.types import Answer, Question
 

@@ -9,9 +9,7 @@ from askalike.rankers import Ranker
 from askalike.service.processes.child import begin_child, start_child
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import resolve_ranker
-from askalike.store.archive import Archive
-from askalike.store.deployments import get_served_ranker
-from askalike.store.view import View
+from askalike.store import Archive, View, get_served_ranker
 
 RETRY_S = 60
 """The wait after an index could not be built."""

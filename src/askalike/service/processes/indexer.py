@@ -15,8 +15,8 @@ from askalike.moderation.proposer import Proposer
 from askalike.service.processes.builder import IndexBuilder
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import resolve_ranker
-from askalike.store.archive import Archive
-from askalike.store.deployments import ServedRanker, get_served_ranker, mark_ready
+from askalike.store import Archive, ServedRanker, get_served_ranker
+from askalike.store.deployments import mark_ready
 
 POLL_S = 0.1
 """The pause between two looks for changes."""

@@ -14,7 +14,7 @@ from askalike.errors import ArchiveError, SettingsError
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, begin_child, start_child
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.rate import create_shared_file
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.store.keys import has_active_key
 
 POLL_S = 0.2

@@ -12,9 +12,9 @@ from askalike.service import metrics
 from askalike.service.requests.context import add_log_fields
 from askalike.service.requests.schema import FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
-from askalike.store.archive import Archive
-from askalike.store.candidate_pairs import PairProposal, ProposalDecision, decide_proposal, undo_decision
-from askalike.store.editing import MissingRecordError, get_links
+from askalike.store import Archive, MissingRecordError, PairProposal
+from askalike.store.candidate_pairs import ProposalDecision, decide_proposal, undo_decision
+from askalike.store.editing import get_links
 from askalike.store.query_log import LoggedQuery, insert_feedback
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filter, Link, Question, SearchHit

@@ -16,8 +16,7 @@ from askalike.moderation.gaps import GapNotFoundError
 from askalike.service.requests.context import REQUEST_ID_HEADER, add_log_fields, app_state, request_state
 from askalike.service.requests.schema import FieldError, Problem
 from askalike.service.state.bounded_executor import OverloadedError
-from askalike.store.candidate_pairs import AlreadyDecidedError
-from askalike.store.editing import MissingRecordError
+from askalike.store import AlreadyDecidedError, MissingRecordError
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = 1

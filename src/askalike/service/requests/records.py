@@ -10,7 +10,8 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 from askalike.clock import parse_utc
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, Id, RequestModel
 from askalike.service.state.served_archive import ServedArchive
-from askalike.store.editing import MAX_RECORDS, MissingRecordError, put_records
+from askalike.store import MissingRecordError
+from askalike.store.editing import MAX_RECORDS, put_records
 from askalike.text.clean import replace_forbidden
 from askalike.types import Answer, Link, Question
 

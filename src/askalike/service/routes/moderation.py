@@ -12,8 +12,8 @@ from askalike.service.requests.actions import DecisionOrUndo, apply_decision
 from askalike.service.requests.auth import ModeratedArchive
 from askalike.service.requests.context import caller_id
 from askalike.service.requests.schema import RequestModel, ResultCount, format_confidence
-from askalike.store.archive import Archive
-from askalike.store.candidate_pairs import PairProposal, ProposalState, count_by_state, list_proposals
+from askalike.store import Archive, PairProposal, ProposalState
+from askalike.store.candidate_pairs import count_by_state, list_proposals
 
 router = APIRouter(tags=["curation"])
 ProposalId = Annotated[int, Path(ge=0, le=2**53, description="the proposal's id")]

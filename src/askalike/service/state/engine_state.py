@@ -10,8 +10,8 @@ from askalike.calibration.calibration import calibration_version
 from askalike.engines.local import LocalEngine
 from askalike.rankers import Ranker
 from askalike.service.settings import ServiceSettings
-from askalike.store.archive import Archive
-from askalike.store.deployments import ServedRanker, ready_ranker
+from askalike.store import Archive, ServedRanker
+from askalike.store.deployments import ready_ranker
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from askalike.index.commits import MANIFEST
 from askalike.rankers import Ranker
-from askalike.store.archive import Archive
+from askalike.store import Archive
 
 
 @dataclass(frozen=True, slots=True)

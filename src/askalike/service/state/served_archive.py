@@ -10,7 +10,7 @@ from askalike.service.settings import ServiceSettings
 from askalike.service.state.bounded_executor import BoundedExecutor
 from askalike.service.state.engine_state import ServedEngine
 from askalike.service.state.index_status import IndexStatus, index_status
-from askalike.store.archive import Archive
+from askalike.store import Archive
 from askalike.store.keys import ApiKey, has_key_for_origin, session_key, verify_key
 
 ResultT = TypeVar("ResultT")
