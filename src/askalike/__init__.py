@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from askalike.evaluation.significance import compare
     from askalike.evaluation.trec import read_qrels, read_run, write_run
     from askalike.experiments.comparing import compare_runs
-    from askalike.experiments.grid_search import lexical_grids, tune_ranker
+    from askalike.experiments.grid_search import estimate_tuning, lexical_grids, tune_ranker
     from askalike.experiments.measuring import evaluate_files, evaluate_ranker
-    from askalike.experiments.nested_estimate import estimate_tuning
     from askalike.experiments.outcome import ExperimentResult
     from askalike.experiments.training import list_models, load_recipe, train
     from askalike.export.exporting import export_archive

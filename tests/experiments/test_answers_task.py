@@ -7,10 +7,9 @@ from small import TEMPLATES, TOPICS, toml_at
 
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.trec import read_run
-from askalike.experiments.comparing import compare_runs
+from askalike.experiments.comparing import compare_runs, load_judgements, parse_sources
 from askalike.experiments.declaration import read_experiment
 from askalike.experiments.run import run_experiment
-from askalike.experiments.sources import load_judgements, parse_sources
 from askalike.store.archive import Archive
 from askalike.types import Answer, Question
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingsError
+from askalike.experiments.grid_search import estimate_tuning, sample_queries
 from askalike.experiments.measuring import tuning_splits
-from askalike.experiments.nested_estimate import estimate_tuning, sample_queries
 from askalike.labels.clusters import assign_folds, clusters_from_qrels
 from askalike.labels.splits import restrict_split
 from askalike.store import Archive

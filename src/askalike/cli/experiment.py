@@ -11,8 +11,8 @@ from askalike.cli._progress import nested_progress_bars
 from askalike.config import parse_assignments
 from askalike.evaluation.tables import to_text
 from askalike.experiments.declaration import read_experiment
+from askalike.experiments.outcome import describe_findings, summary_table
 from askalike.experiments.run import run_experiment
-from askalike.experiments.summary import as_dict, describe_findings, summary_table
 
 
 def register(app: typer.Typer) -> None:
@@ -39,7 +39,7 @@ def experiment_command(
     with nested_progress_bars() as watch:
         outcome = run_experiment(experiment, folder, resume=resume, force=force, open_bar=watch)
     if json:
-        print_json(as_dict(outcome))
+        print_json(outcome.as_dict())
     else:
         print(f"{to_text(summary_table(outcome))}{describe_findings(outcome.findings)}")
         print(f"{folder}: report.html, report.json, runs/")

@@ -21,9 +21,8 @@ from askalike.cli._tuning import (
     outcome_as_dict,
 )
 from askalike.errors import SettingsError
-from askalike.experiments.grid_search import lexical_grids
+from askalike.experiments.grid_search import FOLDS, SEED, TuningEstimate, estimate_tuning, lexical_grids, sample_queries
 from askalike.experiments.measuring import LEXICAL_TUNING_MEASURE, TUNING_MEASURE, tuning_splits
-from askalike.experiments.nested_estimate import FOLDS, SEED, TuningEstimate, estimate_tuning, sample_queries
 from askalike.labels.splits import load_split
 from askalike.store import Archive
 from askalike.tuning.run import tune_archive

@@ -26,15 +26,32 @@ class AnswerDiagnostics:
     values: Mapping[str, float] = field(default_factory=dict)
     samples: Sequence[Mapping[str, str]] = ()
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the diagnostics for JSON."""
+        return {"beside": dict(self.values), "samples": [dict(sample) for sample in self.samples]}
+
 
 def diagnose_answers(ranker: Ranker, task: RankingTask, labels: Split, validation: Split | None) -> AnswerDiagnostics:
-    """Return the triplet loss of a fitted ranker on a validation split, and what it writes to the queries."""
+    """Return the triplet loss of a fitted ranker on a validation split, and what it writes to the queries.
+
+    Of what it writes: the perplexity of the right answers, and fifty written answers with their variety.
+    """
     if task.kind != "answers" or not isinstance(ranker, DenseRanker):
         return AnswerDiagnostics()
     values: dict[str, float] = {}
     if validation is not None and (loss := triplet_loss(ranker, task, validation)) is not None:
         values[TRIPLET_LOSS] = loss
-    return _diagnose_generation(ranker, task, labels, values)
+    if not getattr(ranker.encoder, "can_write_answers", False):
+        return AnswerDiagnostics(values)
+    from askalike.answering.generate import Generator, distinct_n  # torch, which is loaded already
+
+    writer, pairs = Generator.from_encoder(ranker.encoder, ranker.name), relevant_pairs(task, labels)
+    values[PERPLEXITY] = writer.perplexity(pairs)
+    drawn = random.Random(SEED).sample(pairs, min(SAMPLE_SIZE, len(pairs)))
+    samples = [{"question": q.title or q.body, "written": writer.write(q), "right": right.body} for q, right in drawn]
+    for n in (1, 2):
+        values[f"distinct-{n}"] = distinct_n([sample["written"] for sample in samples], n)
+    return AnswerDiagnostics(values, samples)
 
 
 def triplet_loss(ranker: DenseRanker, task: RankingTask, labels: Split) -> float | None:
@@ -50,64 +67,26 @@ def triplet_loss(ranker: DenseRanker, task: RankingTask, labels: Split) -> float
         return None
     rows = {answer.id: row for row, answer in enumerate(answers)}
     right = np.array([rows[answer.id] for _, answer in pairs])
-    wrong = _sample_wrong_answers(
-        right, [set(labels.qrels[question.id]) for question, _ in pairs], [a.id for a in answers]
-    )
+    wrong = _sample_wrong_answers(pairs, [a.id for a in answers], rows, labels)
     query, document = np.asarray(questions[0].values, np.float64), np.asarray(documents[0].values, np.float64)
-    difference = _distance(query, document[right]) - _distance(query, document[wrong])
-    return float(np.maximum(difference + MARGIN, 0).mean())
+    distances = [np.linalg.norm(query - document[other], axis=1) for other in (right, wrong)]
+    return float(np.maximum(distances[0] - distances[1] + MARGIN, 0).mean())
 
 
 def relevant_pairs(task: RankingTask, labels: Split) -> list[tuple[Question, Answer]]:
     """Return each query with each of its right answers that the archive has."""
-    ids = {id for grades in labels.qrels.values() for id, grade in grades.items() if grade > 0}
-    answers = task.documents.get_answers(ids)
-    return [
-        (labels.queries[query], answers[id])
-        for query, grades in labels.qrels.items()
-        for id, grade in grades.items()
-        if grade > 0 and id in answers
-    ]
-
-
-def _distance(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.linalg.norm(one - other, axis=1)  # type: ignore[no-any-return]
+    pairs = [(query, id) for query, grades in labels.qrels.items() for id, grade in grades.items() if grade > 0]
+    answers = task.documents.get_answers({id for _, id in pairs})
+    return [(labels.queries[query], answers[id]) for query, id in pairs if id in answers]
 
 
 def _sample_wrong_answers(
-    relevant: NDArray[np.int64], relevant_ids: Sequence[set[str]], ids: Sequence[str]
+    pairs: Sequence[tuple[Question, Answer]], ids: Sequence[str], rows: Mapping[str, int], labels: Split
 ) -> NDArray[np.int64]:
-    """Return for each pair an answer that is not right for its query, drawn with the seed; its own where all are."""
-    generator = random.Random(SEED)
-    wrong = []
-    for own, right_ids in zip(relevant.tolist(), relevant_ids, strict=True):
-        drawn = generator.sample(range(len(ids)), min(len(ids), len(right_ids) + 1))
-        wrong.append(next((n for n in drawn if ids[n] not in right_ids), own))
+    """Return for each pair the row of an answer not right for its query, drawn with the seed; its own if all are."""
+    generator, wrong = random.Random(SEED), []
+    for question, answer in pairs:
+        right = labels.qrels[question.id]
+        drawn = generator.sample(range(len(ids)), min(len(ids), len(right) + 1))
+        wrong.append(next((n for n in drawn if ids[n] not in right), rows[answer.id]))
     return np.array(wrong)
-
-
-def _diagnose_generation(
-    ranker: DenseRanker, task: RankingTask, labels: Split, values: dict[str, float]
-) -> AnswerDiagnostics:
-    """Return the perplexity on the pairs, and fifty written answers with their variety, for a ranker that writes."""
-    if not getattr(ranker.encoder, "can_write_answers", False):
-        return AnswerDiagnostics(values)
-    from askalike.answering.generate import Generator, distinct_n  # torch, which is loaded already
-
-    writer, pairs = Generator.from_encoder(ranker.encoder, ranker.name), relevant_pairs(task, labels)
-    values[PERPLEXITY] = writer.perplexity(pairs)
-    drawn = random.Random(SEED).sample(pairs, min(SAMPLE_SIZE, len(pairs)))
-    samples = [_sample_dict(question, writer.write(question), answer) for question, answer in drawn]
-    texts = [sample["written"] for sample in samples]
-    for n in (1, 2):
-        values[f"distinct-{n}"] = distinct_n(texts, n)
-    return AnswerDiagnostics(values, samples)
-
-
-def _sample_dict(question: Question, written: str, right: Answer) -> dict[str, str]:
-    return {"question": question.title or question.body, "written": written, "right": right.body}
-
-
-def as_dict(diagnostics: AnswerDiagnostics) -> dict[str, Any]:
-    """Return the diagnostics for JSON."""
-    return {"beside": dict(diagnostics.values), "samples": [dict(sample) for sample in diagnostics.samples]}

@@ -1,7 +1,10 @@
-"""Compares runs: significance tests by every measure, and the queries that the systems differ most on."""
+"""Compares runs: their files and judgements, tests by every measure, and the queries that systems differ most on."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from askalike.errors import InputError, SettingsError
@@ -10,10 +13,134 @@ from askalike.evaluation.evaluate import evaluate, first_relevant_ranks, order_d
 from askalike.evaluation.rules import get_rule
 from askalike.evaluation.significance import compare
 from askalike.evaluation.tables import ResultTable
-from askalike.evaluation.trec import read_run
+from askalike.evaluation.trec import read_qrels, read_run
+from askalike.experiments.folder import file_name
+from askalike.experiments.measuring import evaluation_split
 from askalike.experiments.reporting.texts import ReportTexts, load_texts
-from askalike.experiments.sources import RunJudgements, RunSource
-from askalike.types import Qrels, Run
+from askalike.experiments.task import RankingTask
+from askalike.store import Archive
+from askalike.types import DocumentKind, Qrels, Question, Run, Split
+
+RUN_ENDINGS = (".trec", ".trec.gz")
+_SEED_SUFFIX = re.compile(r"(.+)-seed(\d+)")
+_RUN_EXTENSION = re.compile(r"\.(trec|run|txt|tsv|pred|res)?(\.gz)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSource:
+    """A system: its run files, one a seed. folder: that of the experiment that they belong to, if any."""
+
+    label: str
+    paths: Sequence[Path]
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunJudgements:
+    """Judgements, with the texts of the queries and the archive that has the documents, where these are known."""
+
+    qrels: Qrels
+    queries: Mapping[str, Question] = field(default_factory=dict)
+    archive: Path | None = None
+    kind: DocumentKind = "questions"
+
+
+def parse_sources(arguments: Sequence[str]) -> list[RunSource]:
+    """Return the systems that the arguments name: `FILE`, `FOLDER` of an experiment, or `NAME=` before either.
+
+    Systems of an experiment have its labels, with the folder's name before them where two would be equal. Raises
+    InputError for a folder that is not an experiment's, SettingsError for a label given twice.
+    """
+    groups = [list(_parse_argument(argument)) for argument in arguments]
+    labels = [source.label for group in groups for source in group]
+    sources = [_disambiguate(source, labels) for group in groups for source in group]
+    names = [source.label for source in sources]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        example = f"NAME={sources[0].paths[0]}"
+        raise SettingsError(f"two systems are called {twice!r}; give one another name, as in {example}")
+    return sources
+
+
+def _parse_argument(argument: str) -> Iterator[RunSource]:
+    name, sign, file = argument.partition("=")
+    if not (sign and name) or Path(argument).exists():
+        name, file = "", argument
+    if not (path := Path(file)).is_dir():
+        yield RunSource(name or _RUN_EXTENSION.sub("", path.name) or path.name, [path])
+        return
+    runs = _find_runs(path)
+    for label, files in runs.items():
+        yield RunSource(label if not name else name if len(runs) == 1 else f"{name}/{label}", files, path)
+
+
+def _find_runs(folder: Path) -> dict[str, list[Path]]:
+    """Return label → the runs of an experiment's folder by rising seed, in the order of its configuration."""
+    files = sorted(p for p in (folder / "runs").glob("*") if p.name.endswith(RUN_ENDINGS))
+    if not files:
+        expected = "a run file, or a folder made by askalike experiment"
+        raise InputError(f"{folder}: no runs/*.trec in it; expected {expected}")
+    runs: dict[str, list[tuple[int, Path]]] = {}
+    for path in files:
+        stem = _RUN_EXTENSION.sub("", path.name)
+        seeded = _SEED_SUFFIX.fullmatch(stem)
+        runs.setdefault(seeded[1] if seeded else stem, []).append((int(seeded[2]) if seeded else 0, path))
+    labels = {file_name(system["label"]): system["label"] for system in _read_config(folder).get("system", ())}
+    order = [*(stem for stem in labels if stem in runs), *(stem for stem in runs if stem not in labels)]
+    return {labels.get(stem, stem): [path for _, path in sorted(runs[stem])] for stem in order}
+
+
+def _disambiguate(source: RunSource, labels: Sequence[str]) -> RunSource:
+    if source.folder is None or labels.count(source.label) == 1:
+        return source
+    return RunSource(f"{source.folder.resolve().name}/{source.label}", source.paths, source.folder)
+
+
+def declared_value(sources: Sequence[RunSource], key: str) -> Any:
+    """Return the value of a key in the config.toml of all experiments; None where it is missing or they differ."""
+    folders = dict.fromkeys(source.folder for source in sources if source.folder)
+    values = [_read_config(folder).get(key) for folder in folders]
+    return values[0] if values and all(value == values[0] for value in values) else None
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.toml"
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+
+
+def load_judgements(
+    sources: Sequence[RunSource], qrels: Path | None, archive: Path | None, split_name: str | None
+) -> RunJudgements:
+    """Return the judgements of a file, else of an archive's split, else of the split of the experiments.
+
+    With both, the file judges and the archive gives the texts. Raises SettingsError where there are none.
+    """
+    path = archive or _find_archive(sources)
+    if path is None and qrels is None:
+        raise SettingsError(
+            "compare: nothing to judge by; expected --qrels FILE, or --archive DIR with --split NAME, or folders "
+            "made by askalike experiment on one split of an archive that is still there"
+        )
+    judged = read_qrels(qrels) if qrels else None
+    if path is None:
+        return RunJudgements(judged or {})
+    with Archive.open(path) as opened:
+        name = split_name or declared_value(sources, "split") or (evaluation_split(opened) if judged is None else None)
+        kind: DocumentKind = declared_value(sources, "task") or "questions"
+        labels = RankingTask.from_archive(opened, kind).labels(name) if name else Split({}, {})
+    return RunJudgements(labels.qrels if judged is None else judged, labels.queries, path, kind)
+
+
+def _find_archive(sources: Sequence[RunSource]) -> Path | None:
+    """Return the path of the experiments' archive, seen from the working directory or from their folder."""
+    value = declared_value(sources, "archive")
+    folder = next((source.folder for source in sources if source.folder), None)
+    if not isinstance(value, str) or folder is None:
+        return None
+    return next((p for p in (Path(value), folder / value) if (p / "archive.sqlite").is_file()), None)
+
 
 SHOWN_QUERIES = 5
 """The queries that are shown of a pair."""
@@ -80,7 +207,6 @@ def compare_runs(
     judgements: RunJudgements,
     measures: Sequence[str],
     rule: str,
-    *,
     common_only: bool = False,
 ) -> RunComparison:
     """Compare every pair of systems by every measure. A query without hits counts 0, as the rule says.
@@ -97,21 +223,16 @@ def compare_runs(
     for path, run in all_runs:
         if not any(query in judgements.qrels for query in run):
             raise InputError(f"{path}: none of its {len(run)} queries (such as {next(iter(run))!r}) is judged")
-    qrels = _common_qrels(judgements.qrels, [run for _, run in all_runs]) if common_only else judgements.qrels
-    evaluations = {
-        label: [evaluate(run, qrels, measures, rule) for _, run in of_label] for label, of_label in runs.items()
-    }
+    qrels = judgements.qrels
+    if common_only:
+        qrels = {query: grades for query, grades in qrels.items() if all(query in run for _, run in all_runs)}
+        if not qrels:
+            raise InputError(f"the runs have no judged query in common ({len(judgements.qrels)} are judged)")
+    evaluations = {name: [evaluate(run, qrels, measures, rule) for _, run in pairs] for name, pairs in runs.items()}
     comparisons = [compare(evaluations, measure, max_differing=SHOWN_QUERIES) for measure in measures]
     builder = _ContrastBuilder({label: of_label[0][1] for label, of_label in runs.items()}, qrels, rule)
     remarks = _remarks(all_runs, judgements.qrels, len(judgements.qrels) - len(qrels))
     return RunComparison(comparisons, builder.contrasts(comparisons[0], judgements), remarks)
-
-
-def _common_qrels(qrels: Qrels, runs: Sequence[Run]) -> Qrels:
-    common = {query: grades for query, grades in qrels.items() if all(query in run for run in runs)}
-    if not common:
-        raise InputError(f"the runs have no judged query in common ({len(qrels)} are judged)")
-    return common
 
 
 def _remarks(labelled_runs: Sequence[tuple[Any, Run]], qrels: Qrels, n_excluded: int) -> list[str]:
@@ -145,17 +266,12 @@ class _ContrastBuilder:
         return [PairContrasts(pair.first, pair.second, self._query_contrasts(pair, texts)) for pair in comparison.pairs]
 
     def _query_contrasts(self, pair: SystemPair, texts: ReportTexts) -> list[QueryContrast]:
-        return [
-            QueryContrast(
-                d.query_id,
-                texts.query(d.query_id),
-                self._relevant_id(d.query_id),
-                texts.document(self._relevant_id(d.query_id)),
-                self._top_hit(pair.first, d.query_id, d.first, texts),
-                self._top_hit(pair.second, d.query_id, d.second, texts),
-            )
-            for d in pair.differing
-        ]
+        contrasts = []
+        for d in pair.differing:
+            id, relevant = d.query_id, self._relevant_id(d.query_id)
+            hits = self._top_hit(pair.first, id, d.first, texts), self._top_hit(pair.second, id, d.second, texts)
+            contrasts.append(QueryContrast(id, texts.query(id), relevant, texts.document(relevant), *hits))
+        return contrasts
 
     def _top_hit(self, label: str, query_id: str, value: float, texts: ReportTexts) -> TopHit:
         id, rank = self._first_id(label, query_id), self._ranks[label][query_id]

@@ -1,7 +1,7 @@
-"""The result of an experiment: every system's runs and measures, ready to be compared, written and shown."""
+"""The result of an experiment: every system's runs and measures, to be compared, as a table and as JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Literal
@@ -9,8 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from askalike.evaluation.comparison import Comparison
-from askalike.evaluation.outcome import Evaluation
+from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, Evaluation
 from askalike.evaluation.significance import interval_over_seeds
+from askalike.evaluation.tables import ResultTable, TableCell
+from askalike.health.checks import LEAK_CHECKS
 from askalike.health.findings import Finding
 from askalike.types import Run, Split
 
@@ -29,9 +31,8 @@ class SeedResult:
 class SystemResult:
     """One row of an experiment's table.
 
-    settings: the resolved ones, tuned values included. seed_results: seed → result; a system that is not random has
-    one. tuned: what tuning chose, and the value that it was chosen by, as in
-    `{"k1": 0.9, "Success@10 on dev (n = 50)": 0.31}`; empty where nothing was tuned.
+    settings: the resolved ones, tuned values included. seed_results: one where the system is not random. tuned: what
+    tuning chose, and the value that it was chosen by, as in `{"k1": 0.9, "Success@10 on dev (n = 50)": 0.31}`.
     """
 
     label: str
@@ -58,11 +59,26 @@ class SystemResult:
 
     def diagnostics(self) -> Mapping[str, tuple[float, float | None]]:
         """Return the mean and standard deviation over seeds (None with one seed) of each diagnostic value."""
-        values_of: dict[str, list[float]] = {}
-        for result in self.seed_results.values():
-            for name, value in result.diagnostics.items():
-                values_of.setdefault(name, []).append(value)
-        return {name: (fmean(values), stdev(values) if len(values) > 1 else None) for name, values in values_of.items()}
+        of_seeds = [result.diagnostics for result in self.seed_results.values()]
+        names = dict.fromkeys(name for values in of_seeds for name in values)
+        lists = {name: [values[name] for values in of_seeds if name in values] for name in names}
+        return {name: (fmean(values), stdev(values) if len(values) > 1 else None) for name, values in lists.items()}
+
+    def as_dict(self, measures: Sequence[str]) -> dict[str, Any]:
+        """Return the row for JSON, with the means by these measures."""
+        means = {}
+        for measure in measures:
+            low, high = self.interval(measure)
+            means[measure] = {"mean": self.mean(measure), "low": low, "high": high, "sd": self.sd(measure)}
+        return {
+            "label": self.label,
+            "ranker": self.ranker,
+            "settings": dict(self.settings),
+            "tuned": dict(self.tuned),
+            "measures": means,
+            "beside": {name: {"mean": mean, "sd": sd} for name, (mean, sd) in self.diagnostics().items()},
+            "seeds": {str(seed): result.evaluation.as_dict() for seed, result in self.seed_results.items()},
+        }
 
     def _means(self, measure: str) -> list[float]:
         return [result.evaluation.means[measure] for result in self.seed_results.values()]
@@ -70,14 +86,12 @@ class SystemResult:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentResult:
-    """A whole experiment.
+    """A whole experiment; `folder` reproduces it.
 
-    folder: the folder that reproduces it. comparisons: measure → the comparison of every pair of systems; empty with
-    one system. findings: those of the check of the archive before the experiment began. paper: system label → measure
-    → the paper's value, as a share of 1. known_differences: known differences from the paper. provenance: versions,
-    data hash, commit, seeds, times. task: what was ranked. samples: system label → the answers that it wrote with the
-    first seed, as `question`, `written` and `right`. typing: the typing curve, system label → share of the question's
-    words ("0.25") → measure → mean.
+    comparisons: measure → that of every pair of systems; empty with one system. findings: those of the check of the
+    archive before. paper: system label → measure → the paper's value, as a share of 1, with known_differences from it.
+    provenance: versions, data hash, commit, seeds, times. samples: system label → the answers that it wrote with the
+    first seed, as `question`, `written`, `right`. typing: label → share of the words ("0.25") → measure → mean.
     """
 
     title: str
@@ -96,3 +110,77 @@ class ExperimentResult:
     task: Literal["questions", "answers"] = "questions"
     samples: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
     typing: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the runs themselves, which lie in the experiment's folder, for JSON."""
+        return {
+            "title": self.title,
+            "archive": str(self.archive),
+            "task": self.task,
+            "split": self.split,
+            "queries": len(self.labels.queries),
+            "measures": list(self.measures),
+            "rule": self.rule,
+            "systems": [system.as_dict(self.measures) for system in self.systems],
+            "comparisons": {measure: comparison.as_dict() for measure, comparison in self.comparisons.items()},
+            "typing": self.typing,
+            "samples": {label: [dict(sample) for sample in samples] for label, samples in self.samples.items()},
+            "paper": self.paper,
+            "known_differences": list(self.known_differences),
+            "check": {
+                "verdict": describe_findings(self.findings),
+                "findings": [asdict(finding) for finding in self.findings if finding.count],
+            },
+            "provenance": dict(self.provenance),
+        }
+
+
+def summary_table(outcome: ExperimentResult) -> ResultTable:
+    """Return a row a system: of each measure the mean (± sd over seeds), its interval, the systems that it beats."""
+    rows = [_table_row(outcome, i, system) for i, system in enumerate(outcome.systems)]
+    first = next(iter(outcome.systems[0].seed_results.values())).evaluation
+    comparison = next(iter(outcome.comparisons.values()), None)
+    notes = comparison.notes if comparison else (first.describe,)
+    tuning = [_describe_tuning(system) for system in outcome.systems if system.tuned]
+    diagnostics = [_describe_diagnostics(system) for system in outcome.systems if system.diagnostics()]
+    has_seeds = any(len(system.seed_results) > 1 for system in outcome.systems)
+    seed_note = "; ± and brackets of a system with several seeds: over these too, Welch's t" if has_seeds else ""
+    intervals = f"in brackets: 95 %, bootstrap over queries, {BOOTSTRAP_DRAWS} draws{seed_note}"
+    counts = f"n = {first.n} queries of split {outcome.split}; {intervals}"
+    return ResultTable(outcome.title, ("system", *outcome.measures), rows, (counts, *notes, *tuning, *diagnostics))
+
+
+def describe_findings(findings: Sequence[Finding]) -> str:
+    """Return one line about the check of the archive. It names leaks and what must not be overlooked."""
+    positive = [finding for finding in findings if finding.count]
+    leaks = {check.__name__ for check in LEAK_CHECKS}
+    loud = [
+        f"{f.name.replace('_', ' ').upper()} ({f.count:,} of {f.n:,})" for f in positive if f.loud or f.name in leaks
+    ]
+    text = f"check: {len(positive)} of {len(findings)} checks found something"
+    return f"{text}, among them {', '.join(loud)}" if loud else f"{text}; no leak among it" if positive else text
+
+
+def _table_row(outcome: ExperimentResult, i: int, system: SystemResult) -> list[str | TableCell]:
+    compared = [comparison.systems[i] for comparison in outcome.comparisons.values()]
+    name = f"{compared[0].letter} {system.label}" if compared else system.label
+    letters = ["".join(each.beats) for each in compared] or [""] * len(outcome.measures)
+    cells: list[str | TableCell] = [name]
+    for measure, mark in zip(outcome.measures, letters, strict=True):
+        (low, high), mean = system.interval(measure), _format_mean(system.mean(measure), system.sd(measure))
+        cells.append(TableCell(f"{mean} [{low:.4f}–{high:.4f}]", mark))
+    return cells
+
+
+def _format_mean(mean: float, sd: float | None) -> str:
+    return f"{mean:.4f}" if sd is None else f"{mean:.4f} ± {sd:.4f}"
+
+
+def _describe_tuning(system: SystemResult) -> str:
+    chosen = (f"{k} {v:.4f}" if isinstance(v, float) and " on " in k else f"{k} {v}" for k, v in system.tuned.items())
+    return f"{system.label}: {', '.join(chosen)}"
+
+
+def _describe_diagnostics(system: SystemResult) -> str:
+    values = (f"{name} {_format_mean(mean, sd)}" for name, (mean, sd) in system.diagnostics().items())
+    return f"{system.label}: {', '.join(values)}"

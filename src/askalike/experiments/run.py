@@ -1,8 +1,9 @@
-"""Runs an experiment: one declaration in, one folder out."""
+"""Runs an experiment, one declaration in, one folder out: each system with each seed is a cell, measured once."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +12,125 @@ import numpy as np
 from askalike import rankers
 from askalike.errors import SettingsError
 from askalike.evaluation.comparison import Comparison
+from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.significance import compare
-from askalike.experiments.cells import CellContext, CellResult, run_cell
-from askalike.experiments.declaration import resolve
-from askalike.experiments.folder import ExperimentFolder, file_name
+from askalike.evaluation.trec import read_run, separate_ties, write_run
+from askalike.experiments.answer_measures import diagnose_answers
+from askalike.experiments.declaration import Experiment, SystemSettings, resolve
+from askalike.experiments.folder import ExperimentFolder, cell_name, file_name
 from askalike.experiments.grid_search import search_grid
-from askalike.experiments.outcome import ExperimentResult, SystemResult
+from askalike.experiments.outcome import ExperimentResult, SeedResult, SystemResult
 from askalike.experiments.provenance import collect_provenance
-from askalike.experiments.settings import Experiment, SystemSettings
-from askalike.experiments.summary import as_dict
 from askalike.experiments.task import RankingTask
 from askalike.experiments.trials import TrialEvaluator
 from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
 from askalike.iteration import ProgressTracker, T
 from askalike.labels.partitions import create_partition
-from askalike.labels.splits import splits_to_hold_out
+from askalike.labels.splits import labelled_splits, splits_to_hold_out
+from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store import Archive
-from askalike.types import Progress
+from askalike.types import Progress, Question, Split
 
+TYPED_SHARES: Mapping[str, float] = {"0.25": 0.25, "0.5": 0.5, "0.75": 0.75, "1": 1.0}
+"""The points of the typing curve: the shares of a title's words that have been typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellContext:
+    """What all cells of an experiment share."""
+
+    experiment: Experiment
+    archive: Archive
+    folder: ExperimentFolder
+    labels: Split
+    task: RankingTask
+
+    @property
+    def validation(self) -> Split | None:
+        """The split that would tune; None if the archive does not have it."""
+        is_labelled = self.experiment.dev in labelled_splits(self.archive, self.task.kind)
+        return self.task.labels(self.experiment.dev) if is_labelled else None
+
+
+@dataclass(slots=True)
+class CellResult:
+    """A finished cell. typing: share of the words → measure → mean. seconds: step → its time.
+
+    samples: answers that the system wrote, as `question`, `written` and `right`.
+    """
+
+    result: SeedResult
+    typing: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    samples: Sequence[Mapping[str, str]] = ()
+
+
+def run_cell(
+    context: CellContext, system: SystemSettings, tuned: Mapping[str, Any], seed: int | None, progress: Progress | None
+) -> CellResult:
+    """Return the cell, ranked first if its run is not written yet. seed: None for a ranker that is not random."""
+    name = cell_name(system.label, seed)
+    path = context.folder.run_path(name)
+    if not path.exists():
+        values = {**system.settings, **tuned, **({} if seed is None else {"seed": seed})}
+        _compute_cell(
+            context, rankers.create(system.ranker, values, context.archive.path), system.label, name, progress
+        )
+    record, run = context.folder.read_json(f"cells/{name}.json") or {}, read_run(path)
+    evaluation = evaluate(run, context.labels.qrels, context.experiment.measures, context.experiment.rule)
+    seconds = record["seconds"]
+    result = SeedResult(run, evaluation, sum(seconds.values()), record.get("beside", {}))
+    return CellResult(result, record["typing"], seconds, record.get("samples", ()))
+
+
+def _compute_cell(context: CellContext, ranker: Ranker, label: str, name: str, progress: Progress | None) -> None:
+    """Write the cell's record and then its run, with which the cell is finished."""
+    experiment, labels = context.experiment, context.labels
+    seconds: dict[str, float] = {}
+    view = context.task.training_view(splits_to_hold_out(context.archive, experiment.split))
+    _time_step(seconds, "fit", lambda: ranker.fit(view))
+    searcher = _time_step(seconds, "index", lambda: open_current(ranker, view, progress))
+    run = _time_step(seconds, "rank", lambda: context.task.rank(searcher, labels, experiment.k))
+    typing: Mapping[str, Mapping[str, float]] = {}
+    if experiment.typing_curve:
+        typing = compute_typing_curve(searcher, labels, experiment.measures, experiment.rule, experiment.k)
+    diagnostics = diagnose_answers(ranker, context.task, labels, context.validation).as_dict()
+    context.folder.write_json(f"cells/{name}.json", {"seconds": seconds, "typing": typing, **diagnostics})
+    write_run(run, context.folder.run_path(name), file_name(label))
+    context.folder.log(f"{name}: {', '.join(f'{step} {took:.2f} s' for step, took in seconds.items())}")
+
+
+def _time_step(seconds: dict[str, float], step: str, action: Callable[[], T]) -> T:
+    started = time.perf_counter()
+    result = action()
+    seconds[step] = round(time.perf_counter() - started, 3)
+    return result
+
+
+def compute_typing_curve(
+    searcher: Searcher, labels: Split, measures: Sequence[str], rule: str, k: int
+) -> dict[str, dict[str, float]]:
+    """Return share of the title's words → measure → mean over the queries, by an opened ranker.
+
+    The last word counts as typed to its end. A body is not there yet while the title is typed.
+    """
+    curve = {}
+    for name, share in TYPED_SHARES.items():
+        queries = {id: truncate_title(query, share) for id, query in labels.queries.items()}
+        run = searcher.rank(queries, k, candidates=labels.candidates)
+        curve[name] = dict(evaluate(separate_ties(run), labels.qrels, measures, rule).means)
+    return curve
+
+
+def truncate_title(question: Question, share: float) -> Question:
+    """Return the question with only the first words of its title: that share of them, rounded, at least one."""
+    words = question.title.split()
+    return replace(question, title=" ".join(words[: max(1, round(len(words) * share))]), body="")
+
+
+SystemCells = Mapping[str, Mapping[int, CellResult]]
+"""System → seed → its cell. A system that is not random has one, under the first seed."""
 OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
 """Opens a progress bar with a description; bars may lie within each other."""
 
@@ -63,7 +164,7 @@ def run_experiment(
         context = CellContext(experiment, archive, place, task.labels(experiment.split), task)
         cells = _run_cells(context, open_bar)
     outcome = _experiment_result(context, cells, findings, provenance)
-    place.write_json("report.json", as_dict(outcome))
+    place.write_json("report.json", outcome.as_dict())
 
     from askalike.experiments.reporting.report import write_report  # matplotlib takes a second to load
 
@@ -114,8 +215,7 @@ def _track_with_bars(open_bar: OpenBar) -> ProgressTracker:
     return track
 
 
-def _run_cells(context: CellContext, open_bar: OpenBar) -> dict[str, dict[int, CellResult]]:
-    """Return system → seed → its cell. A system that is not random has one, under the first seed."""
+def _run_cells(context: CellContext, open_bar: OpenBar) -> SystemCells:
     experiment = context.experiment
     pairs = [(system, seed) for system in experiment.system for seed in system_seeds(experiment, system)]
     cells: dict[str, dict[int, CellResult]] = {}
@@ -123,18 +223,11 @@ def _run_cells(context: CellContext, open_bar: OpenBar) -> dict[str, dict[int, C
         for done, (system, seed) in enumerate(pairs):
             if report:
                 report(done, len(pairs))
-            settings = _system_settings(context, system, open_bar)
+            tuned = _load_or_tune(context, system, open_bar)["settings"] if system.tune else {}
             with open_bar(system.label) as indexing:
-                cell = run_cell(context, system.label, system.ranker, settings, seed, indexing)
+                cell = run_cell(context, system, tuned, seed, indexing)
             cells.setdefault(system.label, {})[experiment.seeds[0] if seed is None else seed] = cell
     return cells
-
-
-def _system_settings(context: CellContext, system: SystemSettings, open_bar: OpenBar = no_bar) -> dict[str, Any]:
-    """Return the settings that a system is run with, those that tuning chooses included."""
-    if not system.tune:
-        return system.settings
-    return {**system.settings, **_load_or_tune(context, system, open_bar)["settings"]}
 
 
 def _load_or_tune(context: CellContext, system: SystemSettings, open_bar: OpenBar = no_bar) -> dict[str, Any]:
@@ -154,12 +247,8 @@ def _tune_system(context: CellContext, system: SystemSettings, open_bar: OpenBar
     measure = system.tune_measure or experiment.measures[0]
     labels = context.task.labels(experiment.dev)
     held_out = splits_to_hold_out(context.archive, experiment.dev)
-    with (
-        open_bar(f"{system.label}: tuning") as report,
-        TrialEvaluator(
-            context.task, {"dev": labels}, [measure], experiment.rule, held_out_splits=held_out
-        ) as evaluator,
-    ):
+    trials = TrialEvaluator(context.task, {"dev": labels}, [measure], experiment.rule, held_out_splits=held_out)
+    with trials as evaluator, open_bar(f"{system.label}: tuning") as report:
         best = search_grid(evaluator, system.ranker, grids, system.settings, progress=report)
     names = {name for grid in grids for name in grid}
     return {
@@ -174,10 +263,7 @@ def _tune_system(context: CellContext, system: SystemSettings, open_bar: OpenBar
 
 
 def _experiment_result(
-    context: CellContext,
-    cells: Mapping[str, Mapping[int, CellResult]],
-    findings: Sequence[Finding],
-    provenance: Mapping[str, Any],
+    context: CellContext, cells: SystemCells, findings: Sequence[Finding], provenance: Mapping[str, Any]
 ) -> ExperimentResult:
     experiment = context.experiment
     systems = [_system_result(context, system, cells[system.label]) for system in experiment.system]
@@ -203,14 +289,13 @@ def _experiment_result(
 
 
 def _system_result(context: CellContext, system: SystemSettings, cells: Mapping[int, CellResult]) -> SystemResult:
-    seed_results = {seed: cell.result for seed, cell in cells.items()}
-    settings = rankers.create(system.ranker, _system_settings(context, system), context.archive.path).values
-    tuned: dict[str, Any] = {}
+    values, tuned, results = system.settings, {}, {seed: cell.result for seed, cell in cells.items()}
     if system.tune:
         record = _load_or_tune(context, system)
-        chosen_by = f"{record['measure']} on {record['split']} (n = {record['n']})"
-        tuned = {**record["settings"], chosen_by: record["value"]}
-    return SystemResult(system.label, system.ranker, settings, seed_results, tuned)
+        values = {**values, **record["settings"]}
+        tuned = {**record["settings"], f"{record['measure']} on {record['split']} (n = {record['n']})": record["value"]}
+    settings = rankers.create(system.ranker, values, context.archive.path).values
+    return SystemResult(system.label, system.ranker, settings, results, tuned)
 
 
 def _compare_systems(systems: Sequence[SystemResult], measures: Sequence[str]) -> dict[str, Comparison]:
@@ -220,7 +305,7 @@ def _compare_systems(systems: Sequence[SystemResult], measures: Sequence[str]) -
     return {measure: compare(evaluations, measure) for measure in measures}
 
 
-def _collect_seconds(context: CellContext, cells: Mapping[str, Mapping[int, CellResult]]) -> dict[str, Any]:
+def _collect_seconds(context: CellContext, cells: SystemCells) -> dict[str, Any]:
     """Return system → `tune`, where it was tuned, and seed → step → its time."""
     seconds: dict[str, Any] = {}
     for system in context.experiment.system:
@@ -231,8 +316,9 @@ def _collect_seconds(context: CellContext, cells: Mapping[str, Mapping[int, Cell
 
 def _mean_typing_curve(cells: Mapping[int, CellResult]) -> dict[str, dict[str, float]]:
     """Return share of the words → measure → the mean over seeds."""
-    curves = [cell.typing for cell in cells.values()]
-    return {
-        share: {measure: float(np.mean([curve[share][measure] for curve in curves])) for measure in means}
-        for share, means in curves[0].items()
-    }
+
+    def mean(share: str, measure: str) -> float:
+        return float(np.mean([cell.typing[share][measure] for cell in cells.values()]))
+
+    first = next(iter(cells.values())).typing
+    return {share: {measure: mean(share, measure) for measure in means} for share, means in first.items()}

@@ -3,10 +3,11 @@
 import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count, product
+from itertools import product
 from typing import Any
 
 from askalike import registry
+from askalike.encoders import NEURAL_EXTRA_MODULES as NEURAL_MODULES
 from askalike.experiments.grid_search import Grid, lexical_grids
 from askalike.experiments.trials import RankerSettings, Trial
 from askalike.store import Archive
@@ -48,11 +49,9 @@ class Candidate:
 class CandidateFamily:
     """A dense ranker, tried alone and in hybrids with the lexical one.
 
-    recipe: the recipe that trains it; None for a ranker that needs no training. needs_teacher: whether it needs a
-    pre-trained encoder. required_modules: Python modules that must be installed. signals: the training signals that
-    it may learn from, as far as the archive has them; weak_signals are added where those give too few pairs.
-    pairs_per_second: how many training pairs of titles one processor core learns, a first guess. recipe_settings:
-    settings of the recipe beside the signals.
+    recipe: what trains it; None for a ranker that needs no training. needs_teacher: whether it needs a pre-trained
+    encoder. signals: what it may learn from, as far as the archive has it; weak_signals are added where those give too
+    few pairs. pairs_per_second: how many training pairs of titles one processor core learns, a first guess.
     """
 
     name: str
@@ -66,18 +65,12 @@ class CandidateFamily:
 
 
 LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings")
-NEURAL_MODULES = ("torch", "lightning_fabric", "safetensors", "gensim")
+TEXT_SIGNALS = (*LABEL_SIGNALS, "related", "title_body", "question_answer")
+WEAK_SIGNALS = ("same_tag", "same_category")
 LADDER = (
     CandidateFamily("static", required_modules=("wordllama",)),
     CandidateFamily(
-        "trained static",
-        "static",
-        False,
-        NEURAL_MODULES,
-        (*LABEL_SIGNALS, "related", "title_body", "question_answer"),
-        6_000,
-        {"of_cluster": 5},
-        ("same_tag", "same_category"),
+        "trained static", "static", False, NEURAL_MODULES, TEXT_SIGNALS, 6_000, {"of_cluster": 5}, WEAK_SIGNALS
     ),
     CandidateFamily("distil", "distil", True, NEURAL_MODULES, pairs_per_second=15_000),
     CandidateFamily("bow_cnn", "bow_cnn", False, NEURAL_MODULES, LABEL_SIGNALS, 60),
@@ -87,6 +80,10 @@ LADDER = (
     CandidateFamily(PRETRAINED_RANKER, needs_teacher=True, required_modules=("sentence_transformers",)),
 )
 """From the simplest to the most complex. A new family is one entry here."""
+
+
+FAMILY_LEVELS = (WITH_VOTES + DISTINCT_LEVELS + 1, 2 * DISTINCT_LEVELS)
+"""The level of the first family, and how much higher the next one's is: room for its kinds and their distinct hits."""
 
 
 def missing_module(family: CandidateFamily) -> str | None:
@@ -101,8 +98,8 @@ def lexical_candidates(archive: Archive, fixed: RankerSettings) -> Iterator[Cand
     """
     yield Candidate(DEFAULT_RANKER, UNTUNED, (Trial(DEFAULT_RANKER),))
     for name in registry.names("similarity"):
-        settings_list = [settings for grid in lexical_grids(archive, name, fixed) for settings in vary_one(grid)]
-        unique = {tuple(sorted(settings.items())): settings for settings in settings_list}
+        varied = [settings for grid in lexical_grids(archive, name, fixed) for settings in vary_one(grid)]
+        unique = {tuple(sorted(settings.items())): settings for settings in varied}
         yield Candidate(f"{name}, tuned", TUNED, tuple(Trial(name, settings) for settings in unique.values()))
 
 
@@ -144,11 +141,6 @@ def distinct_candidate(candidate: Candidate, trial: Trial) -> Candidate:
     level = max(candidate.level, WITH_VOTES) + DISTINCT_LEVELS
     trials = (Trial("distinct", _composite_settings(trial)),)
     return Candidate(f"distinct ({candidate.name})", level, trials, candidate.lexical_base)
-
-
-def family_levels() -> Iterator[int]:
-    """Yield the first level of each family, above the lexical ones, with room for its kinds and their distinct hits."""
-    return count(WITH_VOTES + DISTINCT_LEVELS + 1, 2 * DISTINCT_LEVELS)
 
 
 def _composite_settings(*parts: Trial) -> RankerSettings:

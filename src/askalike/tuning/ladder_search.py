@@ -3,27 +3,27 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import fsum
+from itertools import count
 
 from askalike.errors import TrainingError
-from askalike.experiments.nested_estimate import nested_folds
+from askalike.experiments.grid_search import nested_folds
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.tuning.candidates import (
+    FAMILY_LEVELS,
     LADDER,
     WITH_VOTES,
     Candidate,
     CandidateFamily,
     dense_candidates,
     distinct_candidate,
-    family_levels,
     lexical_candidates,
     missing_module,
     votes_candidate,
 )
-from askalike.tuning.choice import EvaluatedTrial, choose, choose_lexical
 from askalike.tuning.model_training import ModelTrainer, OutOfTimeError
 from askalike.tuning.state import Budget, format_duration
 from askalike.tuning.task import TuningTask
+from askalike.tuning.verdict import EvaluatedTrial, choose, choose_lexical
 
 LEXICAL_BUDGET_SHARE = 0.3
 """The share of the budget that lexical rankers may take."""
@@ -35,10 +35,7 @@ RANKINGS_PER_FAMILY = 20
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """A candidate's best trial on the n queries that choose, its means, and the seconds that the candidate took.
-
-    mean: by the measure that chooses. reported_mean: by LEADING_MEASURE.
-    """
+    """A candidate's best trial on the n queries that choose, its means by their measure and by LEADING_MEASURE."""
 
     candidate: Candidate
     trial: Trial
@@ -58,6 +55,7 @@ class Skipped:
 
 Event = TuningTask | CandidateResult | Skipped
 EventListener = Callable[[Event], None]
+TrialChooser = Callable[[Sequence[EvaluatedTrial], Sequence[str]], EvaluatedTrial]
 
 
 class LadderSearch:
@@ -69,9 +67,9 @@ class LadderSearch:
         evaluator: TrialEvaluator,
         trainer: ModelTrainer,
         budget: Budget,
-        on_event: EventListener,
+        listener: EventListener,
     ) -> None:
-        self.task, self.evaluator, self.trainer, self.budget, self.on_event = task, evaluator, trainer, budget, on_event
+        self.task, self.evaluator, self.trainer, self.budget, self.on_event = task, evaluator, trainer, budget, listener
         self.archive, self.teacher = evaluator.task.archive, trainer.teacher
         self.has_votes = self.archive.view().has_votes
         self.evaluated_trials: list[EvaluatedTrial] = []
@@ -99,13 +97,13 @@ class LadderSearch:
 
         What needs no training comes first: its time is known, and a teacher has then encoded the archive's texts.
         """
-        levels = zip(LADDER, family_levels(), strict=False)
+        levels = zip(LADDER, count(*FAMILY_LEVELS), strict=False)
         for family, level in sorted(levels, key=lambda pair: pair[0].recipe is not None):
-            if reason := self._skip_reason(family) or self._shortage_reason(family):
+            if reason := self._skip_reason(family):
                 self._skip(family.name, reason)
                 continue
             try:
-                dense = self._dense_trial(family)
+                dense = self.trainer.train(family, self.budget) if family.recipe else self._untrained_trial(family)
             except (OutOfTimeError, TrainingError) as error:
                 self._skip(family.name, str(error))
                 continue
@@ -122,18 +120,14 @@ class LadderSearch:
 
     def _try_candidate(self, candidate: Candidate) -> None:
         started, measure = time.monotonic(), self.evaluator.measures[0]
-        entries = [
-            EvaluatedTrial.from_values(candidate, trial, measure, values)
-            for trial, values in zip(candidate.trials, self.evaluator.evaluate_trials(candidate.trials), strict=True)
-        ]
+        pairs = zip(candidate.trials, self.evaluator.evaluate_trials(candidate.trials), strict=True)
+        entries = [EvaluatedTrial.from_values(candidate, trial, measure, values) for trial, values in pairs]
         self.evaluated_trials += entries
         queries = sorted(entries[0].values)
         best = max(entries, key=lambda entry: entry.mean(queries))
-        reported = fsum(best.reported_values.values()) / len(best.reported_values)
-        seconds = time.monotonic() - started
-        result = CandidateResult(candidate, best.trial, best.mean(queries), reported, len(queries), seconds)
-        self.candidate_results.append(result)
-        self.on_event(result)
+        means, seconds = (best.mean(queries), best.reported_mean), time.monotonic() - started
+        self.candidate_results.append(CandidateResult(candidate, best.trial, *means, len(queries), seconds))
+        self.on_event(self.candidate_results[-1])
 
     def _skip(self, name: str, reason: str) -> None:
         self.skipped.append(Skipped(name, reason))
@@ -141,9 +135,6 @@ class LadderSearch:
 
     def _is_evaluated(self, candidate: Candidate) -> bool:
         return all(self.evaluator.memory.trial_values(trial, "dev") is not None for trial in candidate.trials)
-
-    def _dense_trial(self, family: CandidateFamily) -> Trial:
-        return self.trainer.train(family, self.budget) if family.recipe else self._untrained_trial(family)
 
     def _untrained_trial(self, family: CandidateFamily) -> Trial:
         return Trial(family.name, self.teacher.settings if self.teacher and family.needs_teacher else {})
@@ -153,34 +144,26 @@ class LadderSearch:
             return "no pre-trained encoder is given (--encoder)"
         if module := missing_module(family):
             return f"{module} is not installed"
-        if family.recipe and not self.trainer.is_trained(family):
-            return self.trainer.untrainable_reason(family)
-        return None
-
-    def _shortage_reason(self, family: CandidateFamily) -> str | None:
-        needed = self._estimate_s(family)
-        return _no_time_reason(needed, self.budget.remaining_s) if needed > self.budget.remaining_s else None
+        if reason := family.recipe and self.trainer.untrainable_reason(family):
+            return reason
+        needed, left = self._estimate_s(family), self.budget.remaining_s
+        return _no_time_reason(needed, left) if needed > left else None
 
     def _estimate_s(self, family: CandidateFamily) -> float:
         """Return the seconds that a family takes: to train, to encode all questions, and to rank."""
-        if not family.recipe and self._is_ranked(family):
+        training_s, encoding_s = 0.0, len(self.archive.view()) / INDEXED_PER_SECOND
+        if family.recipe:
+            training_s = self.trainer.estimate_training_s(family)
+        elif self.evaluator.memory.trial_values(self._untrained_trial(family), "dev") is not None:
             return 0.0
-        if family.needs_teacher and not family.recipe:
+        elif family.needs_teacher:
             encoding_s = self.trainer.estimate_encoding_s()
-        else:
-            encoding_s = len(self.archive.view()) / INDEXED_PER_SECOND
-        training_s = self.trainer.estimate_training_s(family) if family.recipe else 0.0
         return encoding_s + RANKINGS_PER_FAMILY * self._ranking_s + training_s
-
-    def _is_ranked(self, family: CandidateFamily) -> bool:
-        return self.evaluator.memory.trial_values(self._untrained_trial(family), "dev") is not None
 
     def _lexical_bases(self) -> Sequence[Trial]:
         return [entry.trial for entry in self._choices_over_folds(choose_lexical)]
 
-    def _choices_over_folds(
-        self, choose_from: Callable[[Sequence[EvaluatedTrial], Sequence[str]], EvaluatedTrial]
-    ) -> Sequence[EvaluatedTrial]:
+    def _choices_over_folds(self, choose_from: TrialChooser) -> Sequence[EvaluatedTrial]:
         """Return the different choices of all queries, and of those of all folds but one where folds measure."""
         queries = sorted(self.evaluated_trials[0].values)
         query_sets = [queries]

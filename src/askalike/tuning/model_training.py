@@ -1,26 +1,102 @@
-"""Trains the model of a candidate family on an archive, without the held-out queries, as long as there is time."""
+"""Trains the models of candidate families, as long as there is time; the pre-trained encoder that teaches some."""
 
 import hashlib
+import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
 
-from askalike.encoders import MODEL_FILE
+from askalike.encoders import MODEL_FILE, Encoder, VectorCache, build
 from askalike.encoders.recipes import Recipe
 from askalike.errors import AskalikeError
 from askalike.experiments import training
 from askalike.experiments.trials import Trial
 from askalike.labels.training_pairs import count_pairs
 from askalike.rankers import MODELS_FOLDER
-from askalike.store import Archive, sample_questions
-from askalike.tuning.candidates import LABEL_SIGNALS, CandidateFamily
+from askalike.store import Archive, View, sample_questions
+from askalike.tuning.candidates import LABEL_SIGNALS, PRETRAINED_RANKER, CandidateFamily
 from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import TuningTask
-from askalike.tuning.teacher import Teacher, count_words
+from askalike.types import Question
 
 if TYPE_CHECKING:
+    from askalike.encoders.pretrained import PretrainedEncoder
     from askalike.training.trainer import TrainingProgress
+
+PROBE_QUESTIONS = 32
+"""The number of questions that measure its speed."""
+BF16_MIN_SPEEDUP = 1.3
+"""bf16 is used where float32 takes so many times as much processor time."""
+MAX_WORDS = 200
+"""Words of a text that count for its length: most models cut off the rest."""
+
+
+class Teacher:
+    """A pre-trained encoder by its folder or package, as the ranker `pretrained` takes it."""
+
+    def __init__(self, model: str, view: View, state: TuningState) -> None:
+        self.model, self._view, self._state = model, view, state
+        self._folder = state.folder / "encoded"
+        self._words_per_s = 0.0
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """Its settings as a ranker: the model, and bf16 where that is faster, which is measured once an archive."""
+        if (settings := self._state.read_note(self.model)) is None:
+            plain: dict[str, Any] = {"model": self.model}
+            half = {**plain, "precision": "bf16"}
+            settings = half if self._encoding_cpu_s(plain) > BF16_MIN_SPEEDUP * self._encoding_cpu_s(half) else plain
+            self._state.write_note(self.model, settings)
+        return dict(settings)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder, with a memory on disk of what it has encoded."""
+        encoder = cast("PretrainedEncoder", self._load_encoder(self.settings))
+        started = time.monotonic()
+        encoder.encode(self._probes, "document")
+        self._words_per_s = sum(map(count_words, self._probes)) / (time.monotonic() - started)
+        encoder.cache = VectorCache(self._folder, encoder.fingerprint)
+        return encoder
+
+    @cached_property
+    def words_per_s(self) -> float:
+        """The words of the archive's questions that it encodes a second."""
+        return self._words_per_s if self.encoder else 0.0
+
+    def share_encoder(self, ranker: Any) -> None:
+        """Give this encoder to a ranker, and to parts of it, that use the same model."""
+        if ranker.name == PRETRAINED_RANKER and ranker.encoder.fingerprint == self.encoder.fingerprint:
+            ranker.encoder = self.encoder
+        for part in getattr(ranker, "parts", ()):
+            self.share_encoder(part)
+
+    def clear_memory(self) -> None:
+        """Remove what it has encoded from the disk."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @cached_property
+    def _probes(self) -> Sequence[Question]:
+        return list(islice(sample_questions(self._view, PROBE_QUESTIONS, 0), PROBE_QUESTIONS))
+
+    def _encoding_cpu_s(self, settings: Mapping[str, Any]) -> float:
+        encoder, started = self._load_encoder(settings), time.process_time()
+        encoder.encode(self._probes, "document")
+        return time.process_time() - started
+
+    def _load_encoder(self, settings: Mapping[str, Any]) -> Encoder:
+        """Return the encoder after a first text, which takes longer than others."""
+        encoder = build(PRETRAINED_RANKER, settings)
+        encoder.encode(self._probes[:1], "document")
+        return encoder
+
+
+def count_words(question: Question) -> int:
+    """Return about how many words of a question an encoder reads."""
+    return min(len(question.title.split()) + len(question.body.split()), MAX_WORDS)
+
 
 LENGTH_SAMPLE = 500
 """The number of questions that measure the lengths of texts."""
@@ -37,14 +113,9 @@ class OutOfTimeError(AskalikeError):
 
 
 class ModelTrainer:
-    """Trains the models of candidate families, some of them by a teacher.
+    """Trains the models of candidate families; `label_trained_models` names those that have learned from labels."""
 
-    `label_trained_models` are the names of the models that have learned from labels.
-    """
-
-    def __init__(
-        self, archive: Archive, task: TuningTask, state: TuningState, teacher: Teacher | None, log: Log
-    ) -> None:
+    def __init__(self, archive: Archive, task: TuningTask, state: TuningState, teacher: Teacher | None, log: Log):
         self.archive, self.task, self.state, self.teacher, self.log = archive, task, state, teacher, log
         self.label_trained_models: set[str] = set()
         self._pair_counts: dict[str, int] = {}
@@ -61,13 +132,11 @@ class ModelTrainer:
         """Return whether the family's model is trained already."""
         return (self.archive.path / MODELS_FOLDER / self.model_name(family) / MODEL_FILE).exists()
 
-    def available_signals(self, family: CandidateFamily) -> Sequence[str]:
-        """Return the family's signals that the archive has, with the weak ones where the others give too few pairs."""
-        return list(self._count_pairs(family))
-
     def untrainable_reason(self, family: CandidateFamily) -> str | None:
         """Return why the family cannot be trained on this archive; None where it can."""
-        if not family.needs_teacher and (n := sum(self._count_pairs(family).values())) < MIN_PAIRS:
+        if self.is_trained(family) or family.needs_teacher:
+            return None
+        if (n := sum(self._count_pairs(family).values())) < MIN_PAIRS:
             return f"{n} pairs to learn from, {MIN_PAIRS} are needed"
         return None
 
@@ -77,7 +146,9 @@ class ModelTrainer:
             return 0.0
         recipe = self._recipe(family)
         if self.teacher and family.needs_teacher:
-            words = self._count_teacher_words(recipe)
+            lessons, (title, whole) = recipe.teacher, self._mean_lengths
+            titles_per_question = lessons.prefixes + lessons.dropped + lessons.recombined + 2 * lessons.alone
+            words = len(self._view) * (title * titles_per_question + whole)
             student_s = words / REFERENCE_TITLE_WORDS * recipe.training.epochs / family.pairs_per_second
             return words / self.teacher.words_per_s + student_s
         relative_length = sum(self._mean_lengths) / (2 * REFERENCE_TITLE_WORDS)
@@ -98,9 +169,8 @@ class ModelTrainer:
 
             def stop_when_spent(progress: "TrainingProgress") -> None:
                 if budget.remaining_s < 0:
-                    raise OutOfTimeError(
-                        f"{family.name} was stopped in epoch {progress.epoch}; a larger --budget goes on"
-                    )
+                    where = f"in epoch {progress.epoch}"
+                    raise OutOfTimeError(f"{family.name} was stopped {where}; a larger --budget goes on")
 
             try:
                 training.train(
@@ -111,21 +181,15 @@ class ModelTrainer:
                 )  # fmt: skip
             finally:
                 self.state.record_time(f"train {family.name}", time.monotonic() - started)
-        if set(LABEL_SIGNALS) & set(self.available_signals(family)):
+        if set(LABEL_SIGNALS) & self._count_pairs(family).keys():
             self.label_trained_models.add(self.model_name(family))
         return Trial(self.model_name(family))
 
     def _recipe(self, family: CandidateFamily) -> Recipe:
-        values: dict[str, Any] = {"signals": tuple(self.available_signals(family))}
+        values: dict[str, Any] = {"signals": tuple(self._count_pairs(family))}
         if self.teacher and family.needs_teacher:
             values = {"teacher.model": self.teacher.model, "teacher.half": "precision" in self.teacher.settings}
         return Recipe.read(family.recipe or "", {**family.recipe_settings, **values})
-
-    def _count_teacher_words(self, recipe: Recipe) -> float:
-        """Return about how many words the teacher encodes for a student."""
-        lessons, (title, whole) = recipe.teacher, self._mean_lengths
-        titles_per_question = lessons.prefixes + lessons.dropped + lessons.recombined + 2 * lessons.alone
-        return len(self._view) * (title * titles_per_question + whole)
 
     @cached_property
     def _mean_lengths(self) -> tuple[float, float]:
@@ -135,7 +199,7 @@ class ModelTrainer:
         return titles / max(len(sample), 1), sum(map(count_words, sample)) / max(len(sample), 1)
 
     def _count_pairs(self, family: CandidateFamily) -> dict[str, int]:
-        """Return the number of pairs of each signal that the family learns from."""
+        """Return the number of pairs of each signal of the family, weak ones too where the others give too few."""
         counts = self._pair_counts = self._pair_counts or count_pairs(self._view)
         chosen = {name: counts[name] for name in family.signals if counts[name]}
         if sum(chosen.values()) < MIN_PAIRS:

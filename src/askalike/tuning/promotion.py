@@ -32,9 +32,8 @@ MIN_QUERIES = 30
 class Promotion:
     """The outcome of a promotion, and the reason in a sentence.
 
-    split: the split of the held-out duplicate links; None where no split was held out. links, feedback: the number of
-    queries of each that the rankers were compared on. compared: candidate minus active ranker; None where they were
-    not compared.
+    split: that of the held-out duplicate links, if any was held out. links, feedback: the number of queries of each
+    that the rankers were compared on. compared: candidate minus active ranker; None where they were not compared.
     """
 
     candidate: str
@@ -49,10 +48,8 @@ class Promotion:
 
     def as_dict(self) -> Mapping[str, Any]:
         """Return everything but the single queries, for JSON."""
-        values = asdict(self)
-        if self.compared:
-            values["compared"] = {key: value for key, value in values["compared"].items() if key != "differing"}
-        return values
+        compared = {k: v for k, v in asdict(self.compared).items() if k != "differing"} if self.compared else None
+        return {**asdict(self), "compared": compared}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +90,19 @@ def promote(
     if is_served(archive, candidate):
         return Promotion(name, active.name, False, f"{name} with these settings is in service already", measure)
     queries = _select_queries(archive, (candidate, active))
-    pair = (
-        _compare_rankers(archive, candidate, active, queries, measure, progress) if queries.n >= MIN_QUERIES else None
-    )
-    promoted = force or (pair is not None and _is_better(pair))
-    comparison = _describe_comparison(name, active.name, pair, queries, measure)
+    pair, is_better = None, False
+    comparison = f"{name}: {queries} are too few to tell whether it is better than {active.name}"
+    if queries.n < MIN_QUERIES:
+        comparison += f", {MIN_QUERIES} are needed"
+    else:
+        pair = _compare_rankers(archive, candidate, active, queries, measure, progress)
+        is_better = pair.difference > 0 and pair.p < ALPHA
+        points, low, high = 100 * pair.difference, 100 * pair.low, 100 * pair.high
+        comparison = (
+            f"{name}: {points:+.1f} points {measure} [{low:.1f}, {high:.1f}] over {active.name}, p "
+            f"{format_p(pair.p)}, {queries}: {'' if is_better else 'not '}significantly better"
+        )
+    promoted = force or is_better
     reason = f"{comparison}; {'serving it' if promoted else 'refused'}"
     if promoted:
         serve_ranker(archive, name, settings or {}, reason)
@@ -112,12 +117,7 @@ def is_served(archive: Archive, ranker: Ranker) -> bool:
 
 
 def _compare_rankers(
-    archive: Archive,
-    candidate: Ranker,
-    active: Ranker,
-    queries: _HeldOutQueries,
-    measure: str,
-    progress: Progress | None,
+    archive: Archive, new: Ranker, active: Ranker, queries: _HeldOutQueries, measure: str, progress: Progress | None
 ) -> SystemPair:
     """Return candidate minus active ranker over all held-out queries."""
     splits = [labels for labels in (queries.links, queries.feedback) if labels.queries]
@@ -129,25 +129,7 @@ def _compare_rankers(
         run = Run({query: run.columns(query) for run in runs for query in run})
         return evaluate(separate_ties(run), qrels, [measure])
 
-    return compare({"candidate": measure_ranker(candidate), "before": measure_ranker(active)}, measure).pairs[0]
-
-
-def _is_better(pair: SystemPair) -> bool:
-    return pair.difference > 0 and pair.p < ALPHA
-
-
-def _describe_comparison(
-    name: str, active_name: str, pair: SystemPair | None, queries: _HeldOutQueries, measure: str
-) -> str:
-    if pair is None:
-        return (
-            f"{name}: {queries} are too few to tell whether it is better than {active_name}, {MIN_QUERIES} are needed"
-        )
-    points, low, high = 100 * pair.difference, 100 * pair.low, 100 * pair.high
-    return (
-        f"{name}: {points:+.1f} points {measure} [{low:.1f}, {high:.1f}] over {active_name}, p {format_p(pair.p)}, "
-        f"{queries}: {'' if _is_better(pair) else 'not '}significantly better"
-    )
+    return compare({"candidate": measure_ranker(new), "before": measure_ranker(active)}, measure).pairs[0]
 
 
 def _select_queries(archive: Archive, candidates: Sequence[Ranker]) -> _HeldOutQueries:
@@ -155,27 +137,19 @@ def _select_queries(archive: Archive, candidates: Sequence[Ranker]) -> _HeldOutQ
 
     Test splits come before others.
     """
-    models = {name for ranker in candidates for name in _trained_models(archive, ranker)}
-    folders = [archive.path / MODELS_FOLDER / name for name in models]
-    usable = [
-        name for name in labelled_splits(archive) if all(_was_held_out(archive, folder, name) for folder in folders)
-    ]
-    usable.sort(key=lambda name: name.split("/")[-1] != "test")
-    links = load_split(archive, usable[0]) if usable else Split({}, {})
-    return _HeldOutQueries(usable[0] if usable else None, links, held_out_feedback_split(archive))
-
-
-def _trained_models(archive: Archive, ranker: Ranker) -> set[str]:
-    """Return the archive's trained models that a ranker consists of."""
-    return {ranker.name, *ranker.values.get("parts", ())} & set(rankers.trained_model_names(archive.path))
+    names = {name for ranker in candidates for name in (ranker.name, *ranker.values.get("parts", ()))}
+    models = [archive.path / MODELS_FOLDER / name for name in names & set(rankers.trained_model_names(archive.path))]
+    splits = sorted(labelled_splits(archive), key=lambda name: name.split("/")[-1] != "test")
+    usable = next((s for s in splits if all(_was_held_out(archive, model, s) for model in models)), None)
+    links = load_split(archive, usable) if usable else Split({}, {})
+    return _HeldOutQueries(usable, links, held_out_feedback_split(archive))
 
 
 def _was_held_out(archive: Archive, folder: Path, split_name: str) -> bool:
     """Return whether a model was trained without a split that was not cut anew since."""
     if split_name not in read_model_file(folder).get("trained", {}).get("hidden", ()):
         return False
-    date = partition_date(archive, split_name.partition("/")[0])
-    if date is None:
+    if not (date := partition_date(archive, split_name.partition("/")[0])):
         return True
     cut_at = datetime.fromisoformat(date)
     cut_at = cut_at if cut_at.tzinfo else cut_at.replace(tzinfo=UTC)

@@ -1,7 +1,6 @@
 """Tuning: candidates are tried as long as there is time, one is chosen, measured once, and put into service."""
 
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +10,16 @@ from askalike.errors import AskalikeError
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE
 from askalike.experiments.task import RankingTask
-from askalike.experiments.trials import Trial, TrialEvaluator
+from askalike.experiments.trials import TrialEvaluator
 from askalike.packages import find_model
 from askalike.rankers import Ranker, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
 from askalike.tuning.candidates import DEFAULT_RANKER, LADDER
 from askalike.tuning.ladder_search import CandidateResult, EventListener, LadderSearch, Skipped
-from askalike.tuning.model_training import ModelTrainer
+from askalike.tuning.model_training import ModelTrainer, Teacher
 from askalike.tuning.promotion import is_served
 from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import TuningTask, make_task
-from askalike.tuning.teacher import Teacher
 from askalike.tuning.verdict import TuningVerdict, reach_verdict
 
 STATE_VERSION = 2
@@ -30,10 +28,9 @@ STATE_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """The verdict, the result of every candidate, what was skipped, and the calibration of the ranker that serves.
+    """The verdict, every candidate's result, what was skipped, the calibration of what serves or why there is none.
 
-    calibration_result: None where it is not calibrated, and uncalibrated_reason says why. spent_s: the seconds of this
-    call and of those that it goes on from.
+    spent_s: the seconds of this call and of those that it goes on from.
     """
 
     verdict: TuningVerdict
@@ -60,9 +57,8 @@ def tune_archive(
 
     encoder: a pre-trained encoder's folder or package, which teaches and competes. fixed: settings that all rankers
     have. on_event: called with the task, the result of each candidate, and each skipped one. The same call goes on
-    where another was interrupted, with a budget of its own, and tries what was skipped as far as that reaches.
-    Raises ArchiveError where there is nothing to tune on, SettingsError for an unknown measure, rule, encoder or
-    setting.
+    where another was interrupted, with a budget of its own, and tries what was skipped as far as that reaches. Raises
+    ArchiveError where there is nothing to tune on, SettingsError for an unknown measure, rule, encoder or setting.
     """
     canonical_name(measure)
     if encoder:
@@ -70,6 +66,7 @@ def tune_archive(
     task = make_task(archive, seed)
     state = TuningState(archive.path, [STATE_VERSION, content_hash(archive), measure, rule, dict(fixed or {}), seed])
     teacher = Teacher(encoder, archive.view(), state) if encoder else None
+    share_encoder = teacher.share_encoder if teacher else lambda ranker: None
     evaluator = TrialEvaluator(
         RankingTask(archive),
         {"dev": task.dev, "test": task.evaluation_split},
@@ -78,7 +75,7 @@ def tune_archive(
         held_out_splits=task.held_out_splits,
         fixed={**(fixed or {}), **task.fixed},
         memory=state,
-        prepare=teacher.share_encoder if teacher else lambda ranker: None,
+        prepare=share_encoder,
     )
     trainer = ModelTrainer(archive, task, state, teacher, log)
     search = LadderSearch(task, evaluator, trainer, Budget(budget_s), on_event)
@@ -91,36 +88,30 @@ def tune_archive(
     served_fixed = {name: value for name, value in (fixed or {}).items() if name not in task.fixed}
     served = verdict.served_trial.trial
     settings = {**served_fixed, **served.settings}
-    ranker = _create_ranker(archive, Trial(served.ranker, settings), teacher)
-    evaluator.keep_index(ranker)
-    evaluator.keep_index(_create_ranker(archive, Trial(DEFAULT_RANKER, served_fixed), teacher))
+    ranker = rankers.create(served.ranker, settings, archive.path)
+    for kept in (ranker, rankers.create(DEFAULT_RANKER, served_fixed, archive.path)):
+        share_encoder(kept)
+        evaluator.keep_index(kept)
     evaluator.remove_indexes()
     if get_served_ranker(archive) is None or not is_served(archive, ranker):
         serve_ranker(archive, served.ranker, settings, verdict.sentence)
-    calibration_result, reason = _calibrate(archive, ranker, task, served, trainer.label_trained_models)
+    is_label_trained = not trainer.label_trained_models.isdisjoint((served.ranker, *served.part_names))
+    calibration_result, reason = _calibrate(archive, ranker, task, is_label_trained)
     if teacher and not {family.name for family in LADDER if family.needs_teacher} & {s.name for s in search.skipped}:
         teacher.clear_memory()
     return TuningResult(verdict, search.candidate_results, search.skipped, calibration_result, reason, state.spent_s)
 
 
-def _create_ranker(archive: Archive, trial: Trial, teacher: Teacher | None) -> Ranker:
-    ranker = rankers.create(trial.ranker, trial.settings, archive.path)
-    if teacher:
-        teacher.share_encoder(ranker)
-    return ranker
-
-
 def _calibrate(
-    archive: Archive, ranker: Ranker, task: TuningTask, served: Trial, label_trained_models: AbstractSet[str]
+    archive: Archive, ranker: Ranker, task: TuningTask, is_label_trained: bool
 ) -> tuple[CalibrationReport | None, str | None]:
     """Build and calibrate the ranker that serves. Return the report, or None and why it cannot be calibrated.
 
-    A ranker with one of the label-trained models as a part is calibrated on the test part alone.
+    A ranker with a part that has learned from labels is calibrated on the test part alone.
     """
     open_current(ranker, archive.view())
     if task.held_out_calibration_split is None or task.full_calibration_split is None:
         return None, "nobody has labelled what asks the same"
-    is_label_trained = bool({served.ranker, *served.part_names} & label_trained_models)
     split_name = task.held_out_calibration_split if is_label_trained else task.full_calibration_split
     try:
         report = calibrate(archive, ranker, split_name)

@@ -1,7 +1,4 @@
-"""What a run of tuning has found out so far, on disk, and how much time it has left.
-
-A run that was interrupted, or had too little time, goes on from its state.
-"""
+"""What a run of tuning has found out so far, on disk, where the next run goes on from it, and how much time is left."""
 
 import hashlib
 import json
@@ -73,15 +70,12 @@ class TuningState(TrialMemory):
             raise self._write_error(error) from None
 
     def trial_values(self, trial: Trial, part: str) -> TrialValues | None:
-        """See TrialMemory."""
         return self._records.get(trial_key(trial, part))
 
     def save_trial(self, trial: Trial, part: str, values: TrialValues, seconds: float) -> None:
-        """See TrialMemory. Raises ArchiveError where the state cannot be written."""
         self._append(trial_key(trial, part), {measure: dict(of_query) for measure, of_query in values.items()}, seconds)
 
     def record_index(self, index: Path) -> None:
-        """See TrialMemory."""
         self._append("made", str(index.relative_to(self.directory)))
 
     def record_time(self, activity: str, seconds: float) -> None:

@@ -1,35 +1,152 @@
-"""The verdict of tuning: what is chosen, what it is worth on queries that did not choose it, and what is served."""
+"""The verdict of tuning: the simplest candidate that no other beats, its worth on other queries, what is served."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import fsum
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.evaluation.resampling import bootstrap_means, max_sum_p, percentile_interval, sign_flip_p
+from askalike.evaluation.significance import ALPHA, RESAMPLING_DRAWS, RESAMPLING_SEED
 from askalike.evaluation.tables import format_p
+from askalike.experiments.grid_search import nested_folds
 from askalike.experiments.measuring import LEADING_MEASURE
-from askalike.experiments.nested_estimate import nested_folds
-from askalike.experiments.trials import QueryValues, TrialEvaluator
-from askalike.tuning.candidates import PRETRAINED_RANKER
-from askalike.tuning.choice import (
-    EvaluatedTrial,
-    PairedDifference,
-    best_lexical,
-    choose,
-    choose_lexical,
-    paired_difference,
-)
+from askalike.experiments.trials import QueryValues, Trial, TrialEvaluator, TrialValues
+from askalike.tuning.candidates import PRETRAINED_RANKER, Candidate
 from askalike.tuning.task import MIN_MEANINGFUL, TuningTask
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedTrial:
+    """A trial of a candidate with its values, by the measure that chooses and by LEADING_MEASURE, which is reported."""
+
+    candidate: Candidate
+    trial: Trial
+    values: QueryValues
+    reported_values: QueryValues
+
+    @classmethod
+    def from_values(cls, candidate: Candidate, trial: Trial, measure: str, values: TrialValues) -> Self:
+        """Return a trial with what it is worth by the measure that chooses and by LEADING_MEASURE."""
+        return cls(candidate, trial, values[measure], values[LEADING_MEASURE])
+
+    @property
+    def reported_mean(self) -> float:
+        """The mean of LEADING_MEASURE over all queries."""
+        return fsum(self.reported_values.values()) / len(self.reported_values)
+
+    def mean(self, queries: Sequence[str]) -> float:
+        """Return the mean over some of the queries."""
+        return float(np.mean([self.values[q] for q in queries]))
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """The mean of first minus second over n queries, its 95 % interval, and p (two-sided, paired randomisation)."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    n: int
+
+    @property
+    def better(self) -> bool:
+        """Whether the first is significantly better."""
+        return self.mean > 0 and self.p < ALPHA
+
+
+def paired_difference(first: QueryValues, second: QueryValues) -> PairedDifference:
+    """Return first minus second, on the queries of both."""
+    differences = np.array([[first[q] - second[q]] for q in sorted(first.keys() & second.keys())])
+    low, high = percentile_interval(bootstrap_means(differences, RESAMPLING_DRAWS, RESAMPLING_SEED)[:, 0])
+    p = float(sign_flip_p(differences, RESAMPLING_DRAWS, RESAMPLING_SEED)[0])
+    return PairedDifference(float(differences.mean()), low, high, p, len(differences))
+
+
+def choose(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> EvaluatedTrial:
+    """Return the best trial of the simplest level that beats the lexical choice significantly and is not beaten itself.
+
+    A hybrid competes only if its lexical base is the lexical choice of these queries. Ties go to what was tried first.
+    Where a pre-trained encoder beats the lexical choice, a simpler trial has to be as good on average as what that
+    encoder brings, alone or in a hybrid: on few queries, not to be beaten significantly says little. Where nothing
+    beats the lexical choice, it is the choice.
+    """
+    lexical = choose_lexical(trials, queries)
+    others = [e for e in trials if not e.candidate.is_lexical and e.candidate.lexical_base in (None, lexical.trial)]
+    baseline = _value_matrix([lexical], queries)[:, 0]
+    levels = _group_by_level(others)
+    better = [level for level in levels if beats_significantly(_value_matrix(level, queries), baseline)]
+    if not better:
+        return lexical
+    simplest = _simplest_unbeaten(better, queries)
+    encoder = next((e for level in better for e in level if e.trial.ranker == PRETRAINED_RANKER), None)
+    if encoder is None:
+        return simplest
+    with_encoder = [level for level in better if level[0].candidate.level >= encoder.candidate.level]
+    encoder_choice = _simplest_unbeaten(with_encoder, queries)
+    return simplest if simplest.mean(queries) >= encoder_choice.mean(queries) else encoder_choice
+
+
+def choose_lexical(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> EvaluatedTrial:
+    """Return the simplest lexical trial that no other lexical one beats significantly on the queries."""
+    return _simplest_unbeaten(_group_by_level([e for e in trials if e.candidate.is_lexical]), queries)
+
+
+def best_lexical(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> EvaluatedTrial:
+    """Return the lexical trial with the highest mean on the queries: the one that any other has to beat."""
+    return max((e for e in trials if e.candidate.is_lexical), key=lambda e: e.mean(queries))
+
+
+def beats_significantly(candidate_values: Floats, baseline_values: Floats) -> bool:
+    """Return whether the best of some trials is significantly greater than another ranker.
+
+    candidate_values: (queries, trials). baseline_values: (queries,). The best of many looks better than it is: random
+    signs show how good the best of so many would be by chance (Westfall and Young 1993), each trial's sum in units of
+    its own spread.
+    """
+    differences = candidate_values - baseline_values[:, None]
+    spread = np.sqrt((differences**2).sum(0))
+    differences = differences[:, spread > 0] / spread[spread > 0]
+    if not differences.size or differences.sum(0).max() <= 0:
+        return False
+    return float(max_sum_p(differences, RESAMPLING_DRAWS, RESAMPLING_SEED)) < ALPHA / 2
+
+
+def _group_by_level(trials: Sequence[EvaluatedTrial]) -> Sequence[Sequence[EvaluatedTrial]]:
+    """Return the trials of each level, the simplest level first."""
+    levels = sorted({e.candidate.level for e in trials})
+    return [[e for e in trials if e.candidate.level == level] for level in levels]
+
+
+def _simplest_unbeaten(levels: Sequence[Sequence[EvaluatedTrial]], queries: Sequence[str]) -> EvaluatedTrial:
+    """Return the best trial of the first level that no other level beats; the best of all where each is beaten."""
+    tables = [_value_matrix(level, queries) for level in levels]
+    bests = [max(level, key=lambda entry: entry.mean(queries)) for level in levels]
+    for n, best in enumerate(bests):
+        values = _value_matrix([best], queries)[:, 0]
+        if not any(beats_significantly(table, values) for other, table in enumerate(tables) if other != n):
+            return best
+    return max(bests, key=lambda entry: entry.mean(queries))
+
+
+def _value_matrix(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> Floats:
+    """Return the values as (queries, trials)."""
+    return np.array([[e.values[q] for e in trials] for q in queries])
 
 
 @dataclass(frozen=True, slots=True)
 class TuningVerdict:
     """What was chosen by one measure, and its worth, measured once on queries that did not choose it.
 
-    lexical_fallback: the lexical ranker that is served where nothing beats the best lexical one, whose name is
-    best_lexical_name. value, reported_difference: the chosen trial's mean of LEADING_MEASURE and its difference to the
-    best lexical ranker. difference_to_lexical: the same difference by the measure that chooses; it decides.
-    difference_to_encoder: the difference to the pre-trained encoder alone, by the measure that chooses; None without
-    one. fold_choices: in nested folds, the names of what the other folds of each fold chose.
+    lexical_fallback: what is served where nothing beats the best lexical ranker, best_lexical_name. value,
+    reported_difference: the chosen trial's mean of LEADING_MEASURE and its difference to the best lexical ranker.
+    difference_to_lexical, difference_to_encoder: by the measure that chooses, to the best lexical ranker, which
+    decides, and to the encoder alone, if there is one. fold_choices: what the other folds of each fold chose.
     """
 
     task: TuningTask
@@ -55,10 +172,8 @@ class TuningVerdict:
         name, n = self.chosen.candidate.name, self.difference_to_lexical.n
         text = f"{name}: {LEADING_MEASURE} {100 * self.value:.1f} %"
         if self.chosen.candidate.is_lexical:
-            return (
-                f"{text}, n = {n:,}: no candidate beats the lexical rankers on the queries that choose; serving it"
-                f"{self._caveat}"
-            )
+            reason = "no candidate beats the lexical rankers on the queries that choose"
+            return f"{text}, n = {n:,}: {reason}; serving it{self._caveat}"
         text += f", {format_difference(self.reported_difference, f' over {self.best_lexical_name}')}"
         if self.measure != LEADING_MEASURE:
             text += f"; {self.measure} {format_difference(self.difference_to_lexical)}"
@@ -103,18 +218,17 @@ def reach_verdict(task: TuningTask, evaluator: TrialEvaluator, trials: Sequence[
         alone = _evaluate_on_test(evaluator, encoder) if encoder else None
     else:
         folds = list(nested_folds(queries, task.dev.qrels, seed=task.seed))
-        choices = [choose(trials, rest) for _, rest in folds]
-        fold_choices = [entry.candidate.name for entry in choices]
-        ours = _merge_folds([fold for fold, _ in folds], choices)
-        baseline = _merge_folds([fold for fold, _ in folds], [best_lexical(trials, rest) for _, rest in folds])
-        alone = encoder
+        choices = [(fold, choose(trials, rest)) for fold, rest in folds]
+        fold_choices = [entry.candidate.name for _, entry in choices]
+        ours, alone = _merge_folds(choices), encoder
+        baseline = _merge_folds([(fold, best_lexical(trials, rest)) for fold, rest in folds])
     return TuningVerdict(
         task=task,
         measure=evaluator.measures[0],
         chosen=chosen,
         lexical_fallback=choose_lexical(trials, queries),
         best_lexical_name=lexical.trial.ranker,
-        value=_mean(ours.reported_values),
+        value=ours.reported_mean,
         reported_difference=paired_difference(ours.reported_values, baseline.reported_values),
         difference_to_lexical=paired_difference(ours.values, baseline.values),
         difference_to_encoder=paired_difference(ours.values, alone.values) if alone else None,
@@ -133,12 +247,8 @@ def _evaluate_on_test(evaluator: TrialEvaluator, entry: EvaluatedTrial) -> Evalu
     return EvaluatedTrial.from_values(entry.candidate, entry.trial, evaluator.measures[0], values)
 
 
-def _merge_folds(folds: Sequence[Sequence[str]], choices: Sequence[EvaluatedTrial]) -> EvaluatedTrial:
+def _merge_folds(choices: Sequence[tuple[Sequence[str], EvaluatedTrial]]) -> EvaluatedTrial:
     """Return the values of each fold's queries under the trial that was chosen for that fold."""
-    values = {q: entry.values[q] for fold, entry in zip(folds, choices, strict=True) for q in fold}
-    reported = {q: entry.reported_values[q] for fold, entry in zip(folds, choices, strict=True) for q in fold}
-    return EvaluatedTrial(choices[0].candidate, choices[0].trial, values, reported)
-
-
-def _mean(values: QueryValues) -> float:
-    return fsum(values.values()) / len(values)
+    values = {q: entry.values[q] for fold, entry in choices for q in fold}
+    reported = {q: entry.reported_values[q] for fold, entry in choices for q in fold}
+    return EvaluatedTrial(choices[0][1].candidate, choices[0][1].trial, values, reported)

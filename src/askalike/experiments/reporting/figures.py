@@ -22,7 +22,7 @@ from askalike.experiments.plotting import (
     system_colour,
     to_inline_svg,
 )
-from askalike.experiments.reporting.ranks import cap_rank
+from askalike.experiments.reporting.cards import cap_rank
 
 WIDTH = 372.0
 TICKS = (1, 2, 5, 10, 20, 50, 100)

@@ -9,13 +9,13 @@ from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.outcome import ExperimentResult
 from askalike.experiments.reporting import cards, figures, headline
-from askalike.experiments.reporting.page import render, write_file
-from askalike.experiments.reporting.ranks import (
+from askalike.experiments.reporting.cards import (
     SystemRanks,
     collect_ranks,
     compute_accuracy_curves,
     scores_by_relevance,
 )
+from askalike.experiments.reporting.page import render, write_file
 from askalike.experiments.reporting.texts import load_texts
 
 REPORT_FILE = "report.html"
