@@ -25,9 +25,8 @@ PROPOSAL_COLUMNS = (
     "p.number, p.question, p.other, p.probability, p.score, p.model, p.found_at, p.state, p.decided_at, p.by"
 )
 CERTAINTY_ORDER_SQL = "COALESCE(p.probability, -1) DESC, p.score DESC, p.number"
-BOTH_EXIST_SQL = (
-    "EXISTS (SELECT 1 FROM questions WHERE id = p.question) AND EXISTS (SELECT 1 FROM questions WHERE id = p.other)"
-)
+BOTH_EXIST_SQL = """EXISTS (SELECT 1 FROM questions WHERE id = p.question) AND EXISTS (SELECT 1 FROM questions
+    WHERE id = p.other)"""
 LINKED_SQL = """EXISTS (
     WITH RECURSIVE same(id) AS (
         VALUES ({one}) UNION
@@ -75,14 +74,11 @@ def add_proposals(archive: Archive, pairs: Iterable[CandidatePair]) -> int:
     (a, b) and (b, a) are the same pair. A decided pair stays decided; an open one takes the new probability and score.
     Pairs that duplicate links already join, directly or by a chain, and pairs with a deleted question are left out.
     """
-    sql = (
-        "INSERT INTO proposals (question, other, probability, score, model, found_at) "
-        "SELECT p.question, p.other, ?3, ?4, ?5, ?6 FROM (SELECT ?1 AS question, ?2 AS other) p "
-        f"WHERE ?1 != ?2 AND {BOTH_EXIST_SQL} AND NOT {LINKED_SQL.format(one='p.question', other='p.other')} "
-        "ON CONFLICT (MIN(question, other), MAX(question, other)) DO UPDATE SET question = excluded.question, "
-        "other = excluded.other, probability = excluded.probability, score = excluded.score, model = excluded.model, "
-        "found_at = excluded.found_at WHERE state IN ('open', 'skipped')"
-    )
+    sql = f"""INSERT INTO proposals (question, other, probability, score, model, found_at) SELECT p.question, p.other,
+        ?3, ?4, ?5, ?6 FROM (SELECT ?1 AS question, ?2 AS other) p WHERE ?1 != ?2 AND {BOTH_EXIST_SQL} AND NOT
+        {LINKED_SQL.format(one="p.question", other="p.other")} ON CONFLICT (MIN(question, other), MAX(question, other))
+        DO UPDATE SET question = excluded.question, other = excluded.other, probability = excluded.probability, score =
+        excluded.score, model = excluded.model, found_at = excluded.found_at WHERE state IN ('open', 'skipped')"""
     rows = [(f.question, f.other, f.probability, f.score, f.model, now("milliseconds")) for f in pairs]
     with write_transaction(archive) as connection:
         before = _count_proposals(archive)
@@ -92,9 +88,8 @@ def add_proposals(archive: Archive, pairs: Iterable[CandidatePair]) -> int:
 
 def drop_open_proposals(archive: Archive, *, max_open: int | None = None, found_before: str | None = None) -> int:
     """Delete the open proposals beyond the `max_open` most certain ones, or found before a time; return how many."""
-    beyond = (
-        f"SELECT p.number FROM proposals p WHERE p.state = 'open' ORDER BY {CERTAINTY_ORDER_SQL} LIMIT -1 OFFSET ?2"
-    )
+    beyond = f"""SELECT p.number FROM proposals p WHERE p.state = 'open' ORDER BY {CERTAINTY_ORDER_SQL}
+        LIMIT -1 OFFSET ?2"""
     sql = f"DELETE FROM proposals WHERE state = 'open' AND (found_at < ?1 OR ?2 IS NOT NULL AND number IN ({beyond}))"
     with storage_errors(archive.path):
         return archive._connection.execute(sql, (found_before, max_open)).rowcount
@@ -144,10 +139,8 @@ def count_by_state(archive: Archive) -> dict[ProposalState, int]:
 
 def latest_decision(archive: Archive, decided_by: str | None = None) -> PairProposal | None:
     """Return the proposal decided last, by anyone or by one person; `undo_decision` would reopen it."""
-    sql = (
-        f"SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.state != 'open' AND (p.by = ?1 OR ?1 IS NULL) "
-        "ORDER BY p.decided_at DESC, p.number DESC LIMIT 1"
-    )
+    sql = f"""SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.state != 'open' AND (p.by = ?1 OR ?1 IS NULL)
+        ORDER BY p.decided_at DESC, p.number DESC LIMIT 1"""
     row = archive._connection.execute(sql, (decided_by,)).fetchone()
     return PairProposal(*row) if row else None
 
@@ -158,10 +151,8 @@ def decide_proposal(archive: Archive, id: int, decision: ProposalDecision, decid
     Raises AlreadyDecidedError where it was decided or a question of it was deleted, MissingRecordError where there is
     no such proposal.
     """
-    sql = (
-        "UPDATE proposals AS p SET state = ?2, decided_at = ?3, by = ?4, linked = 0 WHERE number = ?1 "
-        f"AND state IN ('open', 'skipped') AND {BOTH_EXIST_SQL}"
-    )
+    sql = f"""UPDATE proposals AS p SET state = ?2, decided_at = ?3, by = ?4, linked = 0 WHERE number = ?1
+        AND state IN ('open', 'skipped') AND {BOTH_EXIST_SQL}"""
     with storage_errors(archive.path), change_transaction(archive._connection):
         if not archive._connection.execute(
             sql, (id, STATE_AFTER_DECISION[decision], now("milliseconds"), decided_by)
@@ -179,10 +170,8 @@ def undo_decision(archive: Archive, id: int) -> PairProposal:
 
     Raises AlreadyDecidedError where it is open, MissingRecordError where there is no such proposal.
     """
-    sql = (
-        "UPDATE proposals SET state = 'open', decided_at = NULL, by = NULL, linked = 0 "
-        "WHERE number = ? AND state != 'open'"
-    )
+    sql = """UPDATE proposals SET state = 'open', decided_at = NULL, by = NULL, linked = 0 WHERE number = ?
+        AND state != 'open'"""
     with storage_errors(archive.path), change_transaction(archive._connection):
         if archive._connection.execute("SELECT linked FROM proposals WHERE number = ?", (id,)).fetchone() == (1,):
             delete_link_row(archive._connection, _duplicate_link(archive, id))

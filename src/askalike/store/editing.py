@@ -83,11 +83,9 @@ def get_answer(archive: Archive, id: str) -> Answer | None:
 
 def get_links(archive: Archive, question_id: str, kind: Literal["duplicate", "related"] | None = None) -> list[Link]:
     """Return the links with both ends in the archive that a question is an end of, of one kind or of all."""
-    sql = (
-        "SELECT l.source, l.target, l.kind, l.created_at FROM links l JOIN questions s ON s.id = l.source "
-        "JOIN questions t ON t.id = l.target WHERE (l.source = ?1 OR l.target = ?1) AND (l.kind = ?2 OR ?2 IS NULL) "
-        "ORDER BY s.number, t.number, l.kind"
-    )
+    sql = """SELECT l.source, l.target, l.kind, l.created_at FROM links l JOIN questions s ON s.id = l.source
+        JOIN questions t ON t.id = l.target WHERE (l.source = ?1 OR l.target = ?1) AND (l.kind = ?2 OR ?2 IS NULL)
+        ORDER BY s.number, t.number, l.kind"""
     return [Link(*row) for row in archive._connection.execute(sql, (question_id, kind))]
 
 

@@ -123,10 +123,8 @@ def begin_session(archive: Archive, key: ApiKey, hours: float) -> str:
 def session_key(archive: Database, secret: str) -> ApiKey | None:
     """Return the key that a session was begun with; None where the session has ended or the key was revoked."""
     columns = ", ".join(f"k.{name}" for name in KEY_COLUMNS.split(", "))
-    sql = (
-        f"SELECT {columns} FROM sessions s JOIN keys k ON k.id = s.key "
-        "WHERE s.hash = ? AND s.ends_at > ? AND k.revoked_at IS NULL"
-    )
+    sql = f"""SELECT {columns} FROM sessions s JOIN keys k ON k.id = s.key WHERE s.hash = ? AND s.ends_at > ?
+        AND k.revoked_at IS NULL"""
     values = (_hash_session_secret(secret), _format_time(datetime.now(UTC)))
     row = archive._connection.execute(sql, values).fetchone()
     return ApiKey(*row) if row else None

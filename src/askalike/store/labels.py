@@ -10,25 +10,17 @@ from askalike.types import DocumentKind, Question
 ANSWERS_SPLIT = "answers"
 """The split whose queries are the archive's own questions, and whose documents are its answers."""
 
-IMPORTED_LABELS_SQL = (
-    "SELECT x.id, COALESCE(q.id, x.split || char(10) || x.id), j.document_id FROM queries x "
-    "LEFT JOIN questions q ON q.id = x.id AND q.title = x.title LEFT JOIN judgements j ON j.split = x.split "
-    "AND j.query_id = x.id AND j.of = 'questions' AND j.relevance > 0 WHERE x.split = ? ORDER BY x.rowid"
-)
+IMPORTED_LABELS_SQL = """SELECT x.id, COALESCE(q.id, x.split || char(10) || x.id), j.document_id FROM queries x
+    LEFT JOIN questions q ON q.id = x.id AND q.title = x.title LEFT JOIN judgements j ON j.split = x.split
+    AND j.query_id = x.id AND j.of = 'questions' AND j.relevance > 0 WHERE x.split = ? ORDER BY x.rowid"""
 DERIVED_LABELS_SQL: Mapping[str, str] = {
-    "duplicates": (
-        "SELECT l.source, l.source, l.target FROM links l JOIN questions s ON s.id = l.source "
-        "JOIN questions t ON t.id = l.target WHERE l.kind = 'duplicate' AND l.source != l.target "
-        "ORDER BY s.number, t.number"
-    ),
-    "rephrasings": (
-        "SELECT q.id || '#' || (e.key + 1), q.id, q.id FROM questions q, json_each(q.rephrasings) e "
-        "WHERE q.rephrasings != '[]' ORDER BY q.number, e.key"
-    ),
-    "answers": (
-        "SELECT id, id, id FROM questions q WHERE EXISTS (SELECT 1 FROM answers a WHERE a.question_id = q.id "
-        "AND TRIM(a.body) != '' AND COALESCE(a.label, 'Good') = 'Good') ORDER BY number"
-    ),
+    "duplicates": """SELECT l.source, l.source, l.target FROM links l JOIN questions s ON s.id = l.source
+        JOIN questions t ON t.id = l.target WHERE l.kind = 'duplicate' AND l.source != l.target
+        ORDER BY s.number, t.number""",
+    "rephrasings": """SELECT q.id || '#' || (e.key + 1), q.id, q.id FROM questions q, json_each(q.rephrasings) e
+        WHERE q.rephrasings != '[]' ORDER BY q.number, e.key""",
+    "answers": """SELECT id, id, id FROM questions q WHERE EXISTS (SELECT 1 FROM answers a WHERE a.question_id = q.id
+        AND TRIM(a.body) != '' AND COALESCE(a.label, 'Good') = 'Good') ORDER BY number""",
 }
 """The name of each derived split → a query for its labels, with the columns of `RelevanceLabel`."""
 
@@ -65,19 +57,15 @@ def imported_queries(database: Database, split: str) -> dict[str, Question]:
 
 def imported_qrels(database: Database, split: str, kind: DocumentKind) -> Iterator[tuple[str, str, int]]:
     """Yield the query id, document id and relevance of each judgement of an imported split, ordered by the ids."""
-    sql = (
-        "SELECT query_id, document_id, relevance FROM judgements "
-        "WHERE split = ? AND of = ? AND relevance IS NOT NULL ORDER BY query_id, document_id"
-    )
+    sql = """SELECT query_id, document_id, relevance FROM judgements WHERE split = ? AND of = ?
+        AND relevance IS NOT NULL ORDER BY query_id, document_id"""
     yield from database._connection.execute(sql, (split, kind))
 
 
 def imported_candidates(database: Database, split: str, kind: DocumentKind) -> Iterator[tuple[str, str]]:
     """Yield the query id and document id of each candidate of an imported split: by query, then in its given order."""
-    sql = (
-        "SELECT query_id, document_id FROM judgements "
-        "WHERE split = ? AND of = ? AND position IS NOT NULL ORDER BY query_id, position, document_id"
-    )
+    sql = """SELECT query_id, document_id FROM judgements WHERE split = ? AND of = ? AND position IS NOT NULL
+        ORDER BY query_id, position, document_id"""
     yield from database._connection.execute(sql, (split, kind))
 
 

@@ -69,10 +69,8 @@ def weekly_verdicts(archive: Archive, weeks: int) -> list[tuple[str, dict[str, i
 
 def read_unhelped_queries(archive: Archive, min_probability: float = 0.0) -> Iterator[UnhelpedQuery]:
     """Yield the queries that found nothing, nothing as probable, or nothing that helped; the oldest first."""
-    sql = (
-        "SELECT title, asked_at AS at, 'nothing' FROM asked WHERE found = '[]' OR probability < ?1 "
-        f"UNION ALL SELECT title, given_at, verdict FROM feedback WHERE verdict IN {UNHELPFUL_VERDICTS} ORDER BY at"
-    )
+    sql = f"""SELECT title, asked_at AS at, 'nothing' FROM asked WHERE found = '[]' OR probability < ?1
+        UNION ALL SELECT title, given_at, verdict FROM feedback WHERE verdict IN {UNHELPFUL_VERDICTS} ORDER BY at"""
     return map(UnhelpedQuery._make, archive._connection.execute(sql, (min_probability,)))
 
 

@@ -71,10 +71,8 @@ def unfinished_import(database: Database) -> str | None:
 
 def count_links(database: Database, kind: LinkKind) -> int:
     """Return how many links of a kind have both their ends in the archive."""
-    sql = (
-        "SELECT COUNT(*) FROM links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target "
-        "WHERE l.kind = ?"
-    )
+    sql = """SELECT COUNT(*) FROM links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target
+        WHERE l.kind = ?"""
     return fetch_int(database, sql, kind)
 
 
@@ -114,10 +112,7 @@ def count_questions_by(
 
 def split_sizes(database: Database) -> list[SplitSize]:
     """Return the size of each imported split, by name."""
-    sql = (
-        "SELECT s.split, (SELECT COUNT(*) FROM queries q WHERE q.split = s.split), COUNT(j.relevance), "
-        "COALESCE(SUM(j.relevance > 0), 0), COUNT(j.position) "
-        "FROM (SELECT split FROM queries UNION SELECT split FROM judgements) s "
-        "LEFT JOIN judgements j ON j.split = s.split GROUP BY s.split ORDER BY s.split"
-    )
+    sql = """SELECT s.split, (SELECT COUNT(*) FROM queries q WHERE q.split = s.split), COUNT(j.relevance),
+        COALESCE(SUM(j.relevance > 0), 0), COUNT(j.position) FROM (SELECT split FROM queries UNION SELECT split
+        FROM judgements) s LEFT JOIN judgements j ON j.split = s.split GROUP BY s.split ORDER BY s.split"""
     return [SplitSize(*row) for row in database._connection.execute(sql)]

@@ -23,10 +23,8 @@ def read_links(database: Database) -> Iterator[Link]:
 
 def duplicate_targets(database: Database, ids: Sequence[str]) -> dict[str, list[str]]:
     """Map each of these questions with a duplicate link to the ids of its originals, sorted."""
-    sql = (
-        "SELECT source, target FROM links WHERE kind = 'duplicate' "
-        "AND source IN (SELECT value FROM json_each(?)) ORDER BY source, target"
-    )
+    sql = """SELECT source, target FROM links WHERE kind = 'duplicate' AND source IN (SELECT value FROM json_each(?))
+        ORDER BY source, target"""
     targets: dict[str, list[str]] = {}
     for source, target in database._connection.execute(sql, (json.dumps(ids),)):
         targets.setdefault(source, []).append(target)

@@ -19,10 +19,8 @@ from askalike.types import Answer, DocumentKind, Filter, Link, LinkKind, Questio
 CHUNK_ROWS = 10_000
 
 QUESTION_SQL = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)} FROM questions"
-ANSWER_SQL = (
-    f"SELECT a.number, a.id, {', '.join('a.' + c for c in ANSWER_COLUMNS)}, q.accepted_answer_id IS a.id "
-    "FROM answers a LEFT JOIN questions q ON q.id = a.question_id"
-)
+ANSWER_SQL = f"""SELECT a.number, a.id, {", ".join("a." + c for c in ANSWER_COLUMNS)}, q.accepted_answer_id IS a.id
+    FROM answers a LEFT JOIN questions q ON q.id = a.question_id"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +122,8 @@ class View:
 
     def deleted_docids(self, since: int = 0) -> list[int]:
         """Return the docids that left the view after change `since`: deleted, or no longer created before its date."""
-        sql = (
-            "SELECT number FROM deletions WHERE of = ?1 AND change > ?2 UNION "
-            f"SELECT number FROM {self.kind} WHERE change > ?2 AND (created_at < ?3) IS NOT TRUE AND ?3 IS NOT NULL"
-        )
+        sql = f"""SELECT number FROM deletions WHERE of = ?1 AND change > ?2 UNION SELECT number FROM {self.kind}
+            WHERE change > ?2 AND (created_at < ?3) IS NOT TRUE AND ?3 IS NOT NULL"""
         return [n for (n,) in self._connection.execute(sql, (self.kind, since, self.before))]
 
     def ids(self, docids: Iterable[int]) -> dict[int, str]:
@@ -167,11 +163,9 @@ class View:
 
     def docids_of_answers(self, question_docids: Iterable[int]) -> dict[int, list[int]]:
         """Map each question's docid to those of its answers: the accepted one first, then by votes."""
-        sql = (
-            "SELECT q.number, a.number FROM questions q JOIN answers a ON a.question_id = q.id "
-            "WHERE q.number IN (SELECT value FROM json_each(?)) "
-            "ORDER BY q.accepted_answer_id IS NOT a.id, COALESCE(a.votes, 0) DESC, a.number"
-        )
+        sql = """SELECT q.number, a.number FROM questions q JOIN answers a ON a.question_id = q.id WHERE q.number IN
+            (SELECT value FROM json_each(?))
+            ORDER BY q.accepted_answer_id IS NOT a.id, COALESCE(a.votes, 0) DESC, a.number"""
         answers: dict[int, list[int]] = {}
         for question, answer in self._select_in_chunks(sql, [int(n) for n in question_docids]):
             answers.setdefault(question, []).append(answer)
@@ -179,10 +173,8 @@ class View:
 
     def docids_of_questions(self, answer_docids: Iterable[int]) -> dict[int, int]:
         """Map each answer's docid to that of its question, where the question exists."""
-        sql = (
-            "SELECT a.number, q.number FROM answers a JOIN questions q ON q.id = a.question_id "
-            "WHERE a.number IN (SELECT value FROM json_each(?))"
-        )
+        sql = """SELECT a.number, q.number FROM answers a JOIN questions q ON q.id = a.question_id WHERE a.number IN
+            (SELECT value FROM json_each(?))"""
         return dict(self._select_in_chunks(sql, [int(n) for n in answer_docids]))
 
     def get_questions(self, ids: Iterable[str]) -> dict[str, Question]:
@@ -229,10 +221,8 @@ class View:
         if self.before:
             where += " AND (l.created_at < ? OR l.created_at IS NULL)"
             values.append(self.before)
-        sql = (
-            "SELECT l.source, l.target, l.kind, l.created_at FROM links l JOIN questions s ON s.id = l.source "
-            f"JOIN questions t ON t.id = l.target WHERE {where} ORDER BY s.number, t.number"
-        )
+        sql = f"""SELECT l.source, l.target, l.kind, l.created_at FROM links l JOIN questions s ON s.id = l.source
+            JOIN questions t ON t.id = l.target WHERE {where} ORDER BY s.number, t.number"""
         clusters = self.clusters() if self.held_out_splits else None
         for row in self._connection.execute(sql, values):
             if clusters is None or not clusters.is_held_out(row[0], row[1]):
@@ -240,10 +230,8 @@ class View:
 
     def duplicate_links_at(self, ids: Iterable[str]) -> list[tuple[str, str]]:
         """Return source and target of the archive's duplicate links with an end among these questions."""
-        sql = (
-            "SELECT l.source, l.target FROM links l WHERE l.kind = 'duplicate' AND l.source != l.target AND "
-            "(l.source IN (SELECT value FROM json_each(?1)) OR l.target IN (SELECT value FROM json_each(?1)))"
-        )
+        sql = """SELECT l.source, l.target FROM links l WHERE l.kind = 'duplicate' AND l.source != l.target
+            AND (l.source IN (SELECT value FROM json_each(?1)) OR l.target IN (SELECT value FROM json_each(?1)))"""
         return list(self._connection.execute(sql, (json.dumps(list(ids)),)))
 
     def groups_sharing(self, attribute: Literal["tag", "category"]) -> Iterator[tuple[str, list[str]]]:

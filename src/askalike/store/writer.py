@@ -151,9 +151,8 @@ def update_sql(table: str, columns: Sequence[str]) -> str:
     holes = ", ".join("?" * len(columns))
     assigned = ", ".join(f"{c} = ?" for c in columns)
     same = f"({', '.join(columns)}) IS ({holes})"
-    return (
-        f"UPDATE {table} SET {assigned}, change = CASE WHEN {same} THEN change ELSE ? END, import = ? WHERE number = ?"
-    )
+    return f"""UPDATE {table} SET {assigned}, change = CASE WHEN {same} THEN change ELSE ? END, import = ?
+        WHERE number = ?"""
 
 
 def question_row(q: Question) -> tuple[Any, ...]:
