@@ -10,7 +10,7 @@ from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_
 from askalike.iteration import chunks
 from askalike.labels.splits import document_kind, load_split
 from askalike.store import imported_splits, partition_parts, read_labels, sample_answers
-from askalike.store.integrity import related_duplicate_links
+from askalike.store.integrity import find_faults
 from askalike.store.samples import SAMPLE_SIZE
 from askalike.store.statistics import count_links
 from askalike.types import Answer, Question, Split
@@ -48,18 +48,18 @@ def clusters_across_splits(context: CheckContext) -> Finding:
 
     A chain of links is enough: the original of a test query may be the duplicate of a question in a training pair.
     """
-    clusters = context.view.clusters()
+    view = context.view
+    clusters = view.clusters()
     leaking: list[str] = []
     total = 0
     for splits in _split_groups(context):
-        labels = {name: read_labels(context.view, name) for name in splits}
-        cluster_by_query = {
-            name: {label.query_id: clusters.cluster_of(label.text_id) for label in labels[name]} for name in splits
+        by_query = {
+            name: {x.query_id: clusters.cluster_of(x.text_id) for x in read_labels(view, name)} for name in splits
         }
-        n_splits = Counter(cluster for of_split in cluster_by_query.values() for cluster in set(of_split.values()))
+        n_splits = Counter(cluster for of_split in by_query.values() for cluster in set(of_split.values()))
         for name in filter(_is_evaluated, splits):
-            total += len(cluster_by_query[name])
-            leaking += [f"{id} ({name})" for id, cluster in cluster_by_query[name].items() if n_splits[cluster] > 1]
+            total += len(by_query[name])
+            leaking += [f"{id} ({name})" for id, cluster in by_query[name].items() if n_splits[cluster] > 1]
     count, examples = count_with_examples(leaking)
     meaning = "Training pairs give these queries' answers away through a chain of links; cut by cluster."
     return Finding("clusters_across_splits", count, total, "queries of dev, test and folds", meaning, examples)
@@ -68,11 +68,10 @@ def clusters_across_splits(context: CheckContext) -> Finding:
 def related_duplicates(context: CheckContext) -> Finding:
     """Find duplicate links whose two ends a related link joins as well."""
     clusters = context.view.clusters()
-    inside = sum(
-        clusters.cluster_of(link.source) == clusters.cluster_of(link.target) for link in context.view.links("related")
-    )
+    cluster, links = clusters.cluster_of, context.view.links("related")
+    inside = sum(cluster(link.source) == cluster(link.target) for link in links)
     n_related = count_links(context.view, "related")
-    count, total, examples = related_duplicate_links(context.view, MAX_EXAMPLES)
+    count, total, examples = find_faults(context.view, "related_duplicates", MAX_EXAMPLES)
     meaning = "Related links learned from as they are carry these labels; askalike's training signals leave them out."
     details = (f"{inside:,} of {n_related:,} related links are inside a duplicate cluster",) if inside else ()
     return Finding("related_duplicates", count, total, "duplicate links", meaning, examples, details)
@@ -87,12 +86,6 @@ def answers_quoting_questions(context: CheckContext) -> Finding:
     meaning = "A model of questions and answers learns from these to compare words; know it, or leave them out."
     of = "answers" if total <= SAMPLE_SIZE else "sampled answers"
     return Finding("answers_quoting_questions", count, n, of, meaning, examples)
-
-
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the share of all terms of two texts that both have."""
-    shared = len(one & other)
-    return shared / max(len(one) + len(other) - shared, 1)
 
 
 @dataclass(slots=True)
@@ -122,7 +115,8 @@ class NearDuplicateIndex:
                     self.postings[term].append(number)
         for number in {number for term in self._rarest_terms(terms) for number in self.postings.get(term, ())}:
             other_split, id, text_terms = self.texts[number]
-            if other_split != split and jaccard(text_terms, terms) >= NEAR_DUPLICATE_JACCARD:
+            jaccard = len(text_terms & terms) / max(len(text_terms | terms), 1)
+            if other_split != split and jaccard >= NEAR_DUPLICATE_JACCARD:
                 yield other_split, id
 
     def _rarest_terms(self, terms: frozenset[str]) -> list[str]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.store import count_questions_by
-from askalike.store.integrity import question_in_language, questions_without_language
+from askalike.store.integrity import find_faults, question_in_language
 from askalike.text.clean import strip_banner
 from askalike.text.language import LANGUAGES
 
@@ -40,11 +40,10 @@ def repeated_titles(context: CheckContext) -> Finding:
             docids.append(docid)
             hashes.append(hash(plain))
     repeats, largest = _find_repeats(np.array(docids, np.int64), np.array(hashes, np.int64))
-    details = tuple(f"{n:,} times: {_read_title(context, docid)}" for docid, n in largest)
-    meaning = (
-        "Questions with one title compete for one place in a ranking; link them as duplicates, merge them, or delete "
-        "the copies."
-    )
+    questions = context.view.questions_by_docid(docid for docid, _ in largest)
+    details = tuple(f"{n:,} times: {questions[docid].title}" for docid, n in largest)
+    problem = "Questions with one title compete for one place in a ranking"
+    meaning = f"{problem}; link them as duplicates, merge them, or delete the copies."
     ids = context.view.ids(repeats[:MAX_EXAMPLES].tolist())
     examples = tuple(ids[docid] for docid in sorted(ids))
     return Finding("repeated_titles", len(repeats), len(context.view), "questions", meaning, examples, details)
@@ -75,7 +74,7 @@ def no_tokens(context: CheckContext) -> Finding:
 
 def unknown_languages(context: CheckContext) -> Finding:
     """Find questions without a language, in an archive without one."""
-    matches = questions_without_language(context.view, MAX_EXAMPLES)
+    matches = find_faults(context.view, "unknown_languages", MAX_EXAMPLES)
     count, examples = (0, ()) if context.language else (matches.matching, matches.examples)
     meaning = "They are stemmed as if they were English; say what they are with --language when importing."
     return Finding("unknown_languages", count, matches.total, "questions", meaning, examples)
@@ -87,17 +86,9 @@ def unsupported_languages(context: CheckContext) -> Finding:
     unsupported = {language: n for language, n in counts.items() if language and _limitation(language)}
     details = tuple(f"{language}: {n:,} questions; {_limitation(language)}" for language, n in unsupported.items())
     meaning = "Search in these languages finds less than it should; encoders that know the language make up for it."
-    examples = (question_in_language(context.view, x, context.language) for x in list(unsupported)[:MAX_EXAMPLES])
-    return Finding(
-        "unsupported_languages",
-        sum(unsupported.values()),
-        len(context.view),
-        "questions",
-        meaning,
-        tuple(filter(None, examples)),
-        details,
-        loud=bool(unsupported),
-    )
+    firsts = (question_in_language(context.view, x, context.language) for x in list(unsupported)[:MAX_EXAMPLES])
+    examples, count, n = tuple(filter(None, firsts)), sum(unsupported.values()), len(context.view)
+    return Finding("unsupported_languages", count, n, "questions", meaning, examples, details, loud=bool(unsupported))
 
 
 def _limitation(language: str) -> str:
@@ -116,8 +107,3 @@ def _find_repeats(docids: IntArray, hashes: IntArray) -> tuple[IntArray, list[tu
     is_repeat[first] = False
     shared = sorted((-int(n), int(docids[i])) for i, n in zip(first[counts > 1], counts[counts > 1], strict=True))
     return docids[is_repeat], [(docid, -size) for size, docid in shared[:MAX_EXAMPLES]]
-
-
-def _read_title(context: CheckContext, docid: int) -> str:
-    questions = context.view.get_questions(context.view.ids([docid]).values())
-    return next(question.title for question in questions.values())

@@ -7,34 +7,28 @@ from typing import Any, Literal, get_args
 from askalike.clock import now
 from askalike.errors import ArchiveError
 from askalike.store.archive import Archive
-from askalike.store.database import change_transaction, fetch_int, storage_errors, write_transaction
+from askalike.store.database import change_transaction, execute, fetch_int, storage_errors, write_transaction
 from askalike.store.editing import MissingRecordError, delete_link_row, insert_link_row
 from askalike.types import Link
 
 ProposalState = Literal["open", "accepted", "rejected", "skipped"]
 PROPOSAL_STATES: tuple[ProposalState, ...] = get_args(ProposalState)
 ProposalDecision = Literal["accept", "reject", "skip"]
-STATE_AFTER_DECISION: Mapping[ProposalDecision, ProposalState] = {
-    "accept": "accepted",
-    "reject": "rejected",
-    "skip": "skipped",
-}
-DECISIONS: tuple[ProposalDecision, ...] = get_args(ProposalDecision)
+STATE_AFTER: Mapping[ProposalDecision, ProposalState] = {"accept": "accepted", "reject": "rejected", "skip": "skipped"}
 
-PROPOSAL_COLUMNS = (
-    "p.number, p.question, p.other, p.probability, p.score, p.model, p.found_at, p.state, p.decided_at, p.by"
-)
+PROPOSAL_SQL = """SELECT p.number, p.question, p.other, p.probability, p.score, p.model, p.found_at, p.state, p.decided_at,
+    p.by FROM proposals p"""
 CERTAINTY_ORDER_SQL = "COALESCE(p.probability, -1) DESC, p.score DESC, p.number"
 BOTH_EXIST_SQL = """EXISTS (SELECT 1 FROM questions WHERE id = p.question) AND EXISTS (SELECT 1 FROM questions
     WHERE id = p.other)"""
 LINKED_SQL = """EXISTS (
     WITH RECURSIVE same(id) AS (
-        VALUES ({one}) UNION
+        VALUES (p.question) UNION
         SELECT l.target FROM same JOIN links l ON l.source = same.id AND l.kind = 'duplicate' UNION
         SELECT l.source FROM same JOIN links l ON l.target = same.id AND l.kind = 'duplicate'
-    ) SELECT 1 FROM same WHERE id = {other}
+    ) SELECT 1 FROM same WHERE id = p.other
 )"""
-"""A condition: duplicate links, or chains of them, already join two questions."""
+"""A condition: duplicate links, or chains of them, already join the questions of `p`."""
 
 
 class AlreadyDecidedError(ArchiveError):
@@ -76,14 +70,15 @@ def add_proposals(archive: Archive, pairs: Iterable[CandidatePair]) -> int:
     """
     sql = f"""INSERT INTO proposals (question, other, probability, score, model, found_at) SELECT p.question, p.other,
         ?3, ?4, ?5, ?6 FROM (SELECT ?1 AS question, ?2 AS other) p WHERE ?1 != ?2 AND {BOTH_EXIST_SQL} AND NOT
-        {LINKED_SQL.format(one="p.question", other="p.other")} ON CONFLICT (MIN(question, other), MAX(question, other))
+        {LINKED_SQL} ON CONFLICT (MIN(question, other), MAX(question, other))
         DO UPDATE SET question = excluded.question, other = excluded.other, probability = excluded.probability, score =
         excluded.score, model = excluded.model, found_at = excluded.found_at WHERE state IN ('open', 'skipped')"""
     rows = [(f.question, f.other, f.probability, f.score, f.model, now("milliseconds")) for f in pairs]
+    count_sql = "SELECT COUNT(*) FROM proposals"
     with write_transaction(archive) as connection:
-        before = _count_proposals(archive)
+        before = fetch_int(archive, count_sql)
         connection.executemany(sql, rows)
-        return _count_proposals(archive) - before
+        return fetch_int(archive, count_sql) - before
 
 
 def drop_open_proposals(archive: Archive, *, max_open: int | None = None, found_before: str | None = None) -> int:
@@ -91,16 +86,12 @@ def drop_open_proposals(archive: Archive, *, max_open: int | None = None, found_
     beyond = f"""SELECT p.number FROM proposals p WHERE p.state = 'open' ORDER BY {CERTAINTY_ORDER_SQL}
         LIMIT -1 OFFSET ?2"""
     sql = f"DELETE FROM proposals WHERE state = 'open' AND (found_at < ?1 OR ?2 IS NOT NULL AND number IN ({beyond}))"
-    with storage_errors(archive.path):
-        return archive._connection.execute(sql, (found_before, max_open)).rowcount
+    return execute(archive, sql, found_before, max_open).rowcount
 
 
 def pending_proposals(archive: Archive, limit: int = 1) -> list[PairProposal]:
     """Return open proposals, the most certain first, then skipped ones, the longest ago first."""
-    proposals = list_proposals(archive, "open", limit)
-    if len(proposals) < limit:
-        proposals += list_proposals(archive, "skipped", limit - len(proposals))
-    return proposals
+    return (list_proposals(archive, "open", limit) + list_proposals(archive, "skipped", limit))[:limit]
 
 
 def list_proposals(
@@ -112,20 +103,17 @@ def list_proposals(
     question was deleted, or where duplicate links join both questions by now.
     """
     where, values = _after_clause(archive, state, after_id)
-    order = {"open": CERTAINTY_ORDER_SQL, "skipped": "p.decided_at, p.number"}.get(
-        state, "p.decided_at DESC, p.number DESC"
-    )
-    if state in ("open", "skipped"):
-        where += f" AND {BOTH_EXIST_SQL} AND NOT {LINKED_SQL.format(one='p.question', other='p.other')}"
-    sql = f"SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.state = ?1{where} ORDER BY {order} LIMIT ?2"
+    orders = {"open": CERTAINTY_ORDER_SQL, "skipped": "p.decided_at, p.number"}
+    if state in orders:
+        where += f" AND {BOTH_EXIST_SQL} AND NOT {LINKED_SQL}"
+    order = orders.get(state, "p.decided_at DESC, p.number DESC")
+    sql = f"{PROPOSAL_SQL} WHERE p.state = ?1{where} ORDER BY {order} LIMIT ?2"
     return [PairProposal(*row) for row in archive._connection.execute(sql, (state, limit, *values))]
 
 
 def get_proposal(archive: Archive, id: int) -> PairProposal:
     """Return a proposal. Raises MissingRecordError where there is none with that id."""
-    row = archive._connection.execute(
-        f"SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.number = ?", (id,)
-    ).fetchone()
+    row = archive._connection.execute(f"{PROPOSAL_SQL} WHERE p.number = ?", (id,)).fetchone()
     if row is None:
         raise MissingRecordError(f"there is no proposal {id}")
     return PairProposal(*row)
@@ -139,7 +127,7 @@ def count_by_state(archive: Archive) -> dict[ProposalState, int]:
 
 def latest_decision(archive: Archive, decided_by: str | None = None) -> PairProposal | None:
     """Return the proposal decided last, by anyone or by one person; `undo_decision` would reopen it."""
-    sql = f"""SELECT {PROPOSAL_COLUMNS} FROM proposals p WHERE p.state != 'open' AND (p.by = ?1 OR ?1 IS NULL)
+    sql = f"""{PROPOSAL_SQL} WHERE p.state != 'open' AND (p.by = ?1 OR ?1 IS NULL)
         ORDER BY p.decided_at DESC, p.number DESC LIMIT 1"""
     row = archive._connection.execute(sql, (decided_by,)).fetchone()
     return PairProposal(*row) if row else None
@@ -154,15 +142,13 @@ def decide_proposal(archive: Archive, id: int, decision: ProposalDecision, decid
     sql = f"""UPDATE proposals AS p SET state = ?2, decided_at = ?3, by = ?4, linked = 0 WHERE number = ?1
         AND state IN ('open', 'skipped') AND {BOTH_EXIST_SQL}"""
     with storage_errors(archive.path), change_transaction(archive._connection):
-        if not archive._connection.execute(
-            sql, (id, STATE_AFTER_DECISION[decision], now("milliseconds"), decided_by)
-        ).rowcount:
-            raise AlreadyDecidedError(
-                f"proposal {id} is {get_proposal(archive, id).state}, or a question of it was deleted"
-            )
-        if decision == "accept" and insert_link_row(archive._connection, _duplicate_link(archive, id)):
-            archive._connection.execute("UPDATE proposals SET linked = 1 WHERE number = ?", (id,))
-        return get_proposal(archive, id)
+        decided = execute(archive, sql, id, STATE_AFTER[decision], now("milliseconds"), decided_by).rowcount
+        proposal = get_proposal(archive, id)
+        if not decided:
+            raise AlreadyDecidedError(f"proposal {id} is {proposal.state}, or a question of it was deleted")
+        if decision == "accept" and insert_link_row(archive._connection, _duplicate_link(proposal)):
+            execute(archive, "UPDATE proposals SET linked = 1 WHERE number = ?", id)
+        return proposal
 
 
 def undo_decision(archive: Archive, id: int) -> PairProposal:
@@ -173,15 +159,16 @@ def undo_decision(archive: Archive, id: int) -> PairProposal:
     sql = """UPDATE proposals SET state = 'open', decided_at = NULL, by = NULL, linked = 0 WHERE number = ?
         AND state != 'open'"""
     with storage_errors(archive.path), change_transaction(archive._connection):
-        if archive._connection.execute("SELECT linked FROM proposals WHERE number = ?", (id,)).fetchone() == (1,):
-            delete_link_row(archive._connection, _duplicate_link(archive, id))
-        if not archive._connection.execute(sql, (id,)).rowcount:
-            raise AlreadyDecidedError(f"proposal {id} is {get_proposal(archive, id).state}: there is nothing to undo")
-        return get_proposal(archive, id)
+        if fetch_int(archive, "SELECT SUM(linked) FROM proposals WHERE number = ?", id):
+            delete_link_row(archive._connection, _duplicate_link(get_proposal(archive, id)))
+        undone = execute(archive, sql, id).rowcount
+        proposal = get_proposal(archive, id)
+        if not undone:
+            raise AlreadyDecidedError(f"proposal {id} is {proposal.state}: there is nothing to undo")
+        return proposal
 
 
-def _duplicate_link(archive: Archive, id: int) -> Link:
-    proposal = get_proposal(archive, id)
+def _duplicate_link(proposal: PairProposal) -> Link:
     return Link(proposal.question, proposal.other, "duplicate", now("milliseconds"))
 
 
@@ -192,13 +179,7 @@ def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) 
     last = get_proposal(archive, after_id)
     if state == "open":
         certainty = -1 if last.probability is None else last.probability
-        return (
-            " AND (-COALESCE(p.probability, -1), -p.score, p.number) > (-?3, -?4, ?5)",
-            (certainty, last.score, last.id),
-        )
+        after = " AND (-COALESCE(p.probability, -1), -p.score, p.number) > (-?3, -?4, ?5)"
+        return after, (certainty, last.score, last.id)
     sign = ">" if state == "skipped" else "<"
     return f" AND (p.decided_at, p.number) {sign} (?3, ?4)", (last.decided_at or "", last.id)
-
-
-def _count_proposals(archive: Archive) -> int:
-    return fetch_int(archive, "SELECT COUNT(*) FROM proposals")

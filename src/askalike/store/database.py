@@ -11,6 +11,7 @@ from askalike.errors import ArchiveError
 from askalike.store.migrations import migrate
 
 DATABASE_FILE = "archive.sqlite"
+IN_JSON_SQL = "IN (SELECT value FROM json_each(?))"
 ADVICE = {
     "database or disk is full": "free some space and repeat; what was committed before is safe",
     "disk I/O error": "the disk may be full or failing: free some space and repeat",
@@ -56,14 +57,11 @@ def storage_errors(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         raise ArchiveError(f"{path}: {error}; {ADVICE.get(str(error), 'repeat, or restore a backup')}") from None
     except UnicodeEncodeError as error:
-        raise ArchiveError(
-            f"{path}: {error.object[:60]!r} holds a lone surrogate, which cannot be stored; replace it, nothing of its "
-            "batch was written"
-        ) from None
+        problem = "holds a lone surrogate, which cannot be stored; replace it, nothing of its batch was written"
+        raise ArchiveError(f"{path}: {error.object[:60]!r} {problem}") from None
     except sqlite3.DatabaseError as error:
-        raise ArchiveError(
-            f"{path / DATABASE_FILE}: {error}; it is damaged or no SQLite file; restore a backup"
-        ) from None
+        file = path / DATABASE_FILE
+        raise ArchiveError(f"{file}: {error}; it is damaged or no SQLite file; restore a backup") from None
 
 
 @contextmanager
@@ -102,6 +100,12 @@ def atomic(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def execute(archive: WritableDatabase, sql: str, *values: object) -> sqlite3.Cursor:
+    """Run a statement that writes. SQLite's errors become an ArchiveError."""
+    with storage_errors(archive.path):
+        return archive._connection.execute(sql, values)
 
 
 def fetch_int(database: Database, sql: str, *values: object) -> int:

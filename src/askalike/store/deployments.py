@@ -1,15 +1,13 @@
 """Which ranker an archive serves where none is named: the one deployed last and not withdrawn since."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from askalike.clock import now
 from askalike.store.archive import Archive
-from askalike.store.database import storage_errors
-
-SERVED_COLUMNS = "number, since, ranker, settings, reason"
+from askalike.store.database import execute
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +23,8 @@ class ServedRanker:
 
 def serve_ranker(archive: Archive, ranker: str, settings: Mapping[str, Any], reason: str) -> ServedRanker:
     """Deploy a ranker: every search that names none uses it from now on."""
-    row = (now(), ranker, json.dumps(dict(settings)), reason)
-    with storage_errors(archive.path):
-        archive._connection.execute("INSERT INTO served (since, ranker, settings, reason) VALUES (?, ?, ?, ?)", row)
+    sql = "INSERT INTO served (since, ranker, settings, reason) VALUES (?, ?, ?, ?)"
+    execute(archive, sql, now(), ranker, json.dumps(dict(settings)), reason)
     return serving_history(archive)[0]
 
 
@@ -38,33 +35,28 @@ def get_served_ranker(archive: Archive) -> ServedRanker | None:
 
 def withdraw_ranker(archive: Archive) -> ServedRanker | None:
     """Withdraw the deployed ranker and return the one that serves again; None is the built-in default."""
-    sql = "UPDATE served SET withdrawn = 1 WHERE number = (SELECT MAX(number) FROM served WHERE NOT withdrawn)"
-    with storage_errors(archive.path):
-        archive._connection.execute(sql)
+    execute(
+        archive, "UPDATE served SET withdrawn = 1 WHERE number = (SELECT MAX(number) FROM served WHERE NOT withdrawn)"
+    )
     return get_served_ranker(archive)
 
 
 def ready_ranker(archive: Archive) -> ServedRanker | None:
     """Return the ranker whose index a running service has built and uses; None is the built-in default."""
-    with storage_errors(archive.path):
-        row = archive._connection.execute(f"SELECT {SERVED_COLUMNS} FROM served WHERE ready").fetchone()
-    return _served_from_row(row) if row else None
+    return next(_served_rankers(archive, "ready"), None)
 
 
 def mark_ready(archive: Archive, number: int | None) -> None:
     """Record that the index of a deployment is built and to be used; None is the built-in default."""
-    with storage_errors(archive.path):
-        archive._connection.execute(
-            "UPDATE served SET ready = number IS ? WHERE ready OR number IS ?", (number, number)
-        )
+    execute(archive, "UPDATE served SET ready = number IS ?1 WHERE ready OR number IS ?1", number)
 
 
 def serving_history(archive: Archive) -> list[ServedRanker]:
     """Return the deployments that were not withdrawn, the newest first."""
-    rows = archive._connection.execute(f"SELECT {SERVED_COLUMNS} FROM served WHERE NOT withdrawn ORDER BY number DESC")
-    return [_served_from_row(row) for row in rows]
+    return list(_served_rankers(archive, "NOT withdrawn ORDER BY number DESC"))
 
 
-def _served_from_row(row: Sequence[Any]) -> ServedRanker:
-    number, since, ranker, settings, reason = row
-    return ServedRanker(number, since, ranker, json.loads(settings), reason)
+def _served_rankers(archive: Archive, condition: str) -> Iterator[ServedRanker]:
+    sql = f"SELECT number, since, ranker, settings, reason FROM served WHERE {condition}"
+    for number, since, ranker, settings, reason in execute(archive, sql):
+        yield ServedRanker(number, since, ranker, json.loads(settings), reason)

@@ -8,13 +8,12 @@ import hmac
 import re
 import secrets
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Literal, get_args
 
 from askalike.clock import now
 from askalike.errors import SettingsError
 from askalike.store.archive import Archive
-from askalike.store.database import Database, storage_errors, write_transaction
+from askalike.store.database import Database, execute, fetch_int, write_transaction
 
 Scope = Literal["read", "write", "moderate"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -54,21 +53,12 @@ def create_key(archive: Archive, scope: str, note: str = "", origin: str | None 
         raise SettingsError(f"no scope is called {scope!r}; there are: {', '.join(SCOPES)}")
     if origin is not None and scope != "read":
         raise SettingsError(f"a key for pages of {origin} is seen by everybody: its scope can only be read")
-    if origin is not None:
-        check_origin(origin)
+    if origin is not None and not ORIGIN_PATTERN.fullmatch(origin):
+        raise SettingsError(f"{origin!r} is no origin; expected one such as https://forum.example, without a path")
     id, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), secrets.token_bytes(16)
     row = (id, scope, note, now(), None, origin, salt, _hash_key_secret(salt, secret))
-    with storage_errors(archive.path):
-        archive._connection.execute(
-            f"INSERT INTO keys ({KEY_COLUMNS}, salt, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
-        )
+    execute(archive, f"INSERT INTO keys ({KEY_COLUMNS}, salt, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
     return f"ask_{id}_{secret}"
-
-
-def check_origin(origin: str) -> None:
-    """Raise SettingsError for a text that no browser sends as an origin."""
-    if not ORIGIN_PATTERN.fullmatch(origin):
-        raise SettingsError(f"{origin!r} is no origin; expected one such as https://forum.example, without a path")
 
 
 def list_keys(archive: Archive) -> list[ApiKey]:
@@ -80,9 +70,7 @@ def list_keys(archive: Archive) -> list[ApiKey]:
 def revoke_key(archive: Archive, id: str) -> None:
     """Revoke a key at once. Raises SettingsError where no active key has that id."""
     sql = "UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
-    with storage_errors(archive.path):
-        changed = archive._connection.execute(sql, (now(), id)).rowcount
-    if not changed:
+    if not execute(archive, sql, now(), id).rowcount:
         raise SettingsError(f"{archive.path}: no active key {id!r}; see: askalike keys list {archive.path}")
 
 
@@ -101,8 +89,7 @@ def verify_key(archive: Database, text: str, origin: str | None = None) -> ApiKe
 
 def has_key_for_origin(archive: Database, origin: str) -> bool:
     """Return whether there is an active key for pages of an origin."""
-    sql = "SELECT EXISTS (SELECT 1 FROM keys WHERE origin = ? AND revoked_at IS NULL)"
-    return bool(archive._connection.execute(sql, (origin,)).fetchone()[0])
+    return bool(fetch_int(archive, "SELECT COUNT(*) FROM keys WHERE origin = ? AND revoked_at IS NULL", origin))
 
 
 def has_active_key(archive: Archive) -> bool:
@@ -112,10 +99,10 @@ def has_active_key(archive: Archive) -> bool:
 
 def begin_session(archive: Archive, key: ApiKey, hours: float) -> str:
     """Begin a session that ends after so many hours, or with its key; return its secret."""
-    secret, begin = secrets.token_urlsafe(32), datetime.now(UTC)
-    row = (_hash_session_secret(secret), key.id, _format_time(begin), _format_time(begin + timedelta(hours=hours)))
+    secret, begin = secrets.token_urlsafe(32), now()
+    row = (_hash_session_secret(secret), key.id, begin, now(days_ago=-hours / 24))
     with write_transaction(archive) as connection:
-        connection.execute("DELETE FROM sessions WHERE ends_at <= ?", (_format_time(begin),))
+        connection.execute("DELETE FROM sessions WHERE ends_at <= ?", (begin,))
         connection.execute("INSERT INTO sessions (hash, key, began_at, ends_at) VALUES (?, ?, ?, ?)", row)
     return secret
 
@@ -125,15 +112,13 @@ def session_key(archive: Database, secret: str) -> ApiKey | None:
     columns = ", ".join(f"k.{name}" for name in KEY_COLUMNS.split(", "))
     sql = f"""SELECT {columns} FROM sessions s JOIN keys k ON k.id = s.key WHERE s.hash = ? AND s.ends_at > ?
         AND k.revoked_at IS NULL"""
-    values = (_hash_session_secret(secret), _format_time(datetime.now(UTC)))
-    row = archive._connection.execute(sql, values).fetchone()
+    row = archive._connection.execute(sql, (_hash_session_secret(secret), now())).fetchone()
     return ApiKey(*row) if row else None
 
 
 def end_session(archive: Archive, secret: str) -> None:
     """End a session, if there is one."""
-    with storage_errors(archive.path):
-        archive._connection.execute("DELETE FROM sessions WHERE hash = ?", (_hash_session_secret(secret),))
+    execute(archive, "DELETE FROM sessions WHERE hash = ?", _hash_session_secret(secret))
 
 
 def _hash_key_secret(salt: bytes, secret: str) -> bytes:
@@ -144,7 +129,3 @@ def _hash_key_secret(salt: bytes, secret: str) -> bytes:
 def _hash_session_secret(secret: str) -> bytes:
     """Return a fast hash, which is safe for 256 random bits."""
     return hashlib.blake2b(secret.encode(errors="replace"), digest_size=32, person=b"session").digest()
-
-
-def _format_time(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds")

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, get_args
 
 from askalike.clock import now
 from askalike.store.archive import Archive
-from askalike.store.database import storage_errors, write_transaction
+from askalike.store.database import execute, write_transaction
 
 FeedbackVerdict = Literal["accept", "reject", "none_of_these", "posted_anyway"]
 FEEDBACK_VERDICTS: tuple[FeedbackVerdict, ...] = get_args(FeedbackVerdict)
@@ -54,8 +54,7 @@ def insert_feedback(archive: Archive, query: LoggedQuery, verdict: FeedbackVerdi
     """Store a verdict on one of the shown questions, or on all of them where `chosen_id` is None."""
     row = (now("milliseconds"), query.title, query.body, json.dumps(query.shown_ids), chosen_id, verdict, query.model)
     sql = "INSERT INTO feedback (given_at, title, body, shown, chosen, verdict, model) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    with storage_errors(archive.path):
-        archive._connection.execute(sql, row)
+    execute(archive, sql, *row)
 
 
 def weekly_verdicts(archive: Archive, weeks: int) -> list[tuple[str, dict[str, int]]]:
@@ -86,10 +85,9 @@ def delete_older_than(archive: Archive, days: float) -> tuple[int, int]:
 def ignore_phrasings(archive: Archive, digests: Iterable[str], ignored_by: str) -> None:
     """Ignore phrasings in gaps from now on. Only their digests are stored, not their texts."""
     at = now("milliseconds")
+    rows = [(digest, at, ignored_by) for digest in digests]
     with write_transaction(archive) as connection:
-        connection.executemany(
-            "INSERT OR IGNORE INTO ignored_gaps VALUES (?, ?, ?)", [(digest, at, ignored_by) for digest in digests]
-        )
+        connection.executemany("INSERT OR IGNORE INTO ignored_gaps VALUES (?, ?, ?)", rows)
 
 
 def restore_phrasings(archive: Archive, digests: Iterable[str]) -> None:
