@@ -4,30 +4,15 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "askalike"
 
-LAYERS = (
-    {"types", "errors"},
-    {"registry", "config", "clock", "files", "packages", "iteration"},
-    {"text", "nn", "index", "similarities", "evaluation"},
-    {"store"},
-    {"labels", "training"},
-    {"health", "export", "encoders"},
-    {"readers", "rankers"},
-    {"calibration"},
-    {"answering"},
-    {"engines"},
-    {"moderation", "experiments", "retriever"},
-    {"tuning", "replay"},
-    {"service"},
-    {"cli"},
-    {"__main__"},
-)
-"""Imports go to lower layers only; members of one layer do not import each other."""
+LAYERS = tuple(tomllib.loads((SOURCE.parents[1] / "docs" / "layers.toml").read_text(encoding="utf-8"))["layer"])
+"""The import table: of each layer the rooms with a sentence, the lowest layer first."""
 
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 LONG_FILES = {
@@ -85,6 +70,10 @@ def parts_imported(file: str) -> set[str]:
     if parts - {""}:
         parts.discard("")  # `from askalike import rankers` names both
     return parts - {part_of(file)}
+
+
+def test_every_room_is_in_the_table_once():
+    assert sorted(part for parts in LAYERS for part in parts) == sorted({part_of(file) for file in FILES} - {FACADE})
 
 
 @pytest.mark.parametrize("file", FILES)

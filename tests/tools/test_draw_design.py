@@ -1,0 +1,58 @@
+"""The pictures of the design are what the code says, and drawing them notices where the code has changed."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).parents[2] / "tools" / "draw_design.py"
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("draw_design", TOOL)
+    module = sys.modules["draw_design"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_pictures_are_what_the_code_says(tool, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["draw_design.py", "--check"])
+    tool.main()  # exits where a file differs; tools/draw_design.py writes it anew
+
+
+def test_a_picture_that_differs_fails_the_check(tool, monkeypatch, tmp_path):
+    drawn = tmp_path / "layers.svg"
+    drawn.write_text("<svg/>")
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    monkeypatch.setattr(tool, "wanted_files", lambda: {drawn: "<svg><g/></svg>"})
+    monkeypatch.setattr(sys, "argv", ["draw_design.py", "--check"])
+    with pytest.raises(SystemExit, match="layers.svg"):
+        tool.main()
+    monkeypatch.setattr(sys, "argv", ["draw_design.py"])
+    tool.main()
+    assert drawn.read_text() == "<svg><g/></svg>"
+
+
+@pytest.mark.parametrize(
+    "place", ["engines.locale:LocalEngine", "engines.local:Engine", "engines.local:LocalEngine.seek", "rankers:opened"]
+)
+def test_a_name_that_the_code_lacks_is_noticed(tool, place):
+    with pytest.raises(tool.DriftError, match="names"):
+        tool.Code().find(place)
+
+
+def test_a_call_that_is_gone_is_noticed(tool):
+    with pytest.raises(tool.DriftError, match="uses estimate"):
+        tool.Code().require_use("engines.local:LocalEngine.close", "calibration.calibrator:Calibrator.estimate")
+
+
+def test_an_import_changes_the_picture_of_the_layers(tool):
+    layers = [{"errors": ""}, {"files": ""}, {"text": ""}, {"store": ""}, {"rankers": ""}]
+    one = tool.draw_layers(layers, {"rankers": {"text"}, "store": {"text"}})
+    other = tool.draw_layers(layers, {"rankers": {"text", "store"}, "store": {"text"}})
+    assert one != other
+    assert one.count("arrow") == other.count("arrow"), "rankers → text follows from rankers → store → text"
+    with pytest.raises(tool.DriftError, match="lacks cli"):
+        tool.draw_layers(layers, {"rankers": {"cli"}})
