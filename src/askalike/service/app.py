@@ -12,12 +12,11 @@ from askalike.service.middleware.origins import ArchiveCORSMiddleware, LoopbackO
 from askalike.service.middleware.tracing import TracingMiddleware
 from askalike.service.pages.rendering import render_error_page
 from askalike.service.requests.context import AppState
-from askalike.service.requests.problems import RESPONSES, install_error_handlers
-from askalike.service.routes import answers, asking, health, links, metrics, moderation, questions, similar, widget
+from askalike.service.requests.problems import ERROR_HANDLERS, RESPONSES
+from askalike.service.routes import asking, moderation, monitoring, records, widget
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.hot_reload import hot_reload
 from askalike.service.state.rate import RateLimiter
-from askalike.service.state.served_archive import ServedArchive
+from askalike.service.state.served_archive import ServedArchive, hot_reload
 
 VERSION = "1"
 
@@ -29,10 +28,10 @@ def create_app(settings: ServiceSettings, rate_limiter: RateLimiter) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as stack:
-            state.served_archives |= {name: ServedArchive.open(name, settings) for name in settings.archive_paths()}
-            for served_archive in state.served_archives.values():
-                stack.callback(served_archive.close)
-            async with hot_reload(state.served_archives.values()):
+            state.sites |= {name: ServedArchive(name, settings) for name in settings.archive_paths()}
+            for site in state.sites.values():
+                stack.callback(site.close)
+            async with hot_reload(state.sites.values()):
                 yield
 
     app = FastAPI(
@@ -43,33 +42,21 @@ def create_app(settings: ServiceSettings, rate_limiter: RateLimiter) -> FastAPI:
         docs_url=None,  # its pages fetch from other hosts
         redoc_url=None,
         responses=dict(RESPONSES),
+        exception_handlers=dict(ERROR_HANDLERS),
     )
-    state.attach(app)
-    install_error_handlers(app)
-    _include_routes(app)
-    _add_middleware(app, state)
-    return app
-
-
-def _include_routes(app: FastAPI) -> None:
+    app.state.service = state
     archive_router = APIRouter()
-    for module in (similar, asking, discourse, apache_answer, questions, answers, links, moderation):
-        archive_router.include_router(module.router)
+    routers = (asking.router, discourse.router, apache_answer.router, *records.ROUTERS, moderation.router)
+    for router in routers:
+        archive_router.include_router(router)
     app.include_router(archive_router, prefix="/v1/{archive}")  # first, as routes are tried in order
-    for module in (health, metrics, widget):
-        app.include_router(module.router)
-    app.include_router(pages.create_router())
-
-
-def _add_middleware(app: FastAPI, state: AppState) -> None:
-    """Add the middleware, the innermost first."""
-    settings = state.settings
-    app.add_middleware(BodyLimitMiddleware, max_bytes=settings.max_body_bytes, receive_s=settings.receive_s)
+    for router in (monitoring.router, widget.router, pages.create_router()):
+        app.include_router(router)
     app.add_middleware(
-        ArchiveCORSMiddleware,
-        allowed_origins=settings.allow_origins,
-        served_archives=lambda: state.served_archives.values(),
-    )
+        BodyLimitMiddleware, max_bytes=settings.max_body_bytes, receive_s=settings.receive_s
+    )  # innermost
+    app.add_middleware(ArchiveCORSMiddleware, state=state)
     if settings.keyless:
         app.add_middleware(LoopbackOnlyMiddleware)
     app.add_middleware(TracingMiddleware, log_texts=settings.log_texts)
+    return app

@@ -60,9 +60,8 @@ class ServiceSettings(Settings):
         """Return each archive's path by the name of its folder. Raises SettingsError where two have one name."""
         items = [(path.resolve().name, path) for path in self.archives]
         if duplicates := [name for name, n in Counter(name for name, _ in items).items() if n > 1]:
-            raise SettingsError(
-                f"two archives are called {duplicates[0]!r}: the folder's name is the address; rename one"
-            )
+            name = duplicates[0]
+            raise SettingsError(f"two archives are called {name!r}: the folder's name is the address; rename one")
         return dict(items)
 
 

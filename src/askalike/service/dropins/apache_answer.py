@@ -103,61 +103,53 @@ class DeleteRequest(BaseModel):
 
 
 @router.post("/v1/embeddings")
-async def embeddings(served_archive: ReadableArchive, request: EmbeddingRequest) -> EmbeddingResponse:
+async def embeddings(site: ReadableArchive, request: EmbeddingRequest) -> EmbeddingResponse:
     """Return the bytes of each text as numbers."""
     data = [Embedding(index=n, embedding=encode_text(text)) for n, text in enumerate(request.input)]
     return EmbeddingResponse(data=data, model=request.model)
 
 
 @router.get("/api/v1/collections/{name}")
-async def collection(served_archive: ReadableArchive, name: CollectionName) -> CollectionResponse:
+async def collection(site: ReadableArchive, name: CollectionName) -> CollectionResponse:
     """Return the archive as a collection."""
     return CollectionResponse(id=name, name=name)
 
 
 @router.post("/api/v1/collections")
-async def new_collection(served_archive: ReadableArchive, request: CreateCollectionRequest) -> CollectionResponse:
+async def new_collection(site: ReadableArchive, request: CreateCollectionRequest) -> CollectionResponse:
     """Return the archive as a collection, which exists already."""
     return CollectionResponse(id=request.name, name=request.name)
 
 
 @router.post("/api/v1/collections/{name}/upsert")
-async def upsert(
-    served_archive: WritableArchive, name: CollectionName, request: UpsertRequest, response: Response
-) -> bool:
+async def upsert(site: WritableArchive, name: CollectionName, request: UpsertRequest, response: Response) -> bool:
     """Put questions and answers; 409 for an answer whose question does not exist."""
     if not len(request.ids) == len(request.metadatas) == len(request.documents):
         raise HTTPException(422, "body: ids, metadatas and documents have to be as many")
     documents = list(zip(request.ids, request.metadatas, request.documents, strict=True))
-    questions = [
-        to_question(id, metadata, text) for id, metadata, text in documents if metadata.object_type == "question"
-    ]
-    answers = [to_answer(id, metadata, text) for id, metadata, text in documents if metadata.object_type == "answer"]
+    questions = [to_question(*document) for document in documents if document[1].object_type == "question"]
+    answers = [to_answer(*document) for document in documents if document[1].object_type == "answer"]
     if questions:
-        await commit(served_archive, questions, response)
+        await commit(site, questions, response)
     if answers:
-        await commit(served_archive, answers, response)
+        await commit(site, answers, response)
     response.status_code = 200
     return True
 
 
 @router.post("/api/v1/collections/{name}/query")
-async def query(
-    served_archive: ReadableArchive, name: CollectionName, request: CollectionQuery
-) -> CollectionQueryResult:
+async def query(site: ReadableArchive, name: CollectionName, request: CollectionQuery) -> CollectionQueryResult:
     """Return the questions most similar to each text."""
     texts = [decode_text(numbers) for numbers in request.query_embeddings]
-    results = await served_archive.run_on_engine(
-        lambda engine: [_search(engine, text, request.n_results) for text in texts]
-    )
+    results = await site.run_on_engine(lambda engine: [_search(engine, text, request.n_results) for text in texts])
     ids, distances, metadatas = zip(*results, strict=True)
     return CollectionQueryResult(ids=list(ids), distances=list(distances), metadatas=list(metadatas))
 
 
 @router.post("/api/v1/collections/{name}/delete")
-async def delete(served_archive: WritableArchive, name: CollectionName, request: DeleteRequest) -> list[str]:
+async def delete(site: WritableArchive, name: CollectionName, request: DeleteRequest) -> list[str]:
     """Delete questions, with their answers, and answers."""
-    return await served_archive.run_on_archive(lambda archive: _delete(archive, request.ids))
+    return await site.run_on_archive(lambda archive: _delete(archive, request.ids))
 
 
 def encode_text(text: str) -> list[float]:
@@ -174,15 +166,17 @@ def decode_text(embedding: list[float]) -> str:
 
 def to_question(id: str, metadata: DocumentMetadata, text: str) -> Question:
     """Return the question in a document of Answer: its title and text, then its answers and comments."""
-    return Question(
-        id, metadata.title, strip_appended_sections(text.removeprefix(f"Question: {metadata.title}").lstrip("\n"))
-    )
+    return Question(id, metadata.title, strip_appended_sections(_remove_title(metadata.title, text)))
 
 
 def to_answer(id: str, metadata: DocumentMetadata, text: str) -> Answer:
     """Return the answer in a document of Answer: its question's title, its text, then its comments."""
+    try:
+        question_id = str(json.loads(metadata.metadata)["question_id"])
+    except (ValueError, KeyError, TypeError):
+        raise HTTPException(422, "body.metadatas: an answer's metadata is JSON that names its question_id") from None
     body = _remove_title(metadata.title, text).removeprefix("Answer: ")
-    return Answer(id, _parse_question_id(metadata), strip_appended_sections(body))
+    return Answer(id, question_id, strip_appended_sections(body))
 
 
 def strip_appended_sections(text: str) -> str:
@@ -192,13 +186,6 @@ def strip_appended_sections(text: str) -> str:
 
 def _remove_title(title: str, text: str) -> str:
     return text.removeprefix(f"Question: {title}").lstrip("\n")
-
-
-def _parse_question_id(metadata: DocumentMetadata) -> str:
-    try:
-        return str(json.loads(metadata.metadata)["question_id"])
-    except (ValueError, KeyError, TypeError):
-        raise HTTPException(422, "body.metadatas: an answer's metadata is JSON that names its question_id") from None
 
 
 def _search(engine: LocalEngine, text: str, k: int) -> tuple[list[str], list[float], list[DocumentMetadata]]:
@@ -221,7 +208,6 @@ def _to_metadata(question: Question, answers: list[Answer]) -> DocumentMetadata:
 
 
 def _delete(archive: Archive, ids: list[str]) -> list[str]:
-    questions = archive.view().docids(ids).keys()
-    if questions:
+    if questions := archive.view().docids(ids).keys():
         archive.delete(questions)
     return [id for id in ids if id in questions or delete_answer(archive, id)]

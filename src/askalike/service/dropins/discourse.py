@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from askalike.engines.local import LocalEngine
 from askalike.service.requests.auth import ReadableArchive
-from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, safe_web_url
-from askalike.types import SearchHit
+from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, safe_url
+from askalike.types import Question
 
 MAX_TOPICS = 5
 """The number that Discourse shows by default."""
@@ -80,29 +80,29 @@ class SimilarTopics(BaseModel):
 @router.get("/topics/similar_to.json", include_in_schema=False)
 @router.get("/similar_topics", include_in_schema=False)
 @router.get("/similar_topics.json", include_in_schema=False)
-async def similar_to(served_archive: ReadableArchive, title: TopicTitle, raw: TopicText = "") -> SimilarTopics:
+async def similar_to(site: ReadableArchive, title: TopicTitle, raw: TopicText = "") -> SimilarTopics:
     """Return the questions most similar to a new topic, in the shape of Discourse's own response."""
-    return await served_archive.run_on_engine(lambda engine: _search_topics(engine, title, raw))
+    return await site.run_on_engine(lambda engine: _search_topics(engine, title, raw))
 
 
 def _search_topics(engine: LocalEngine, title: str, raw: str) -> SimilarTopics:
     hits = engine.search(title, MAX_TOPICS, body=raw, prefix=True)
     answers = engine.archive.view().get_answers_to(hit.question.id for hit in hits)
-    return SimilarTopics(
-        similar_topics=[_to_similar_topic(hit) for hit in hits],
-        topics=[_to_topic(hit, len(answers[hit.question.id])) for hit in hits],
-    )
+    topics = [_to_topic(hit.question, len(answers[hit.question.id])) for hit in hits]
+    similar_topics = [
+        SimilarTopic(
+            id=topic.id,
+            blurb=hit.snippet,
+            created_at=topic.created_at,
+            url=safe_url(hit.question.url) or f"/t/{topic.id}",
+            topic_id=topic.id,
+        )
+        for hit, topic in zip(hits, topics, strict=True)
+    ]
+    return SimilarTopics(similar_topics=similar_topics, topics=topics)
 
 
-def _to_similar_topic(hit: SearchHit) -> SimilarTopic:
-    question = hit.question
-    id = to_topic_id(question.id)
-    url = safe_web_url(question.url) or f"/t/{id}"
-    return SimilarTopic(id=id, blurb=hit.snippet, created_at=question.created_at, url=url, topic_id=id)
-
-
-def _to_topic(hit: SearchHit, n_answers: int) -> Topic:
-    question = hit.question
+def _to_topic(question: Question, n_answers: int) -> Topic:
     return Topic(
         id=to_topic_id(question.id),
         title=question.title,
@@ -127,5 +127,5 @@ def to_topic_id(id: str) -> TopicId:
 
 def slug_from_url(url: str | None) -> str:
     """Return the part of a topic's address (`…/t/SLUG/ID`) that is made of its title; `-` without one."""
-    parts = (safe_web_url(url) or "").split("/")
+    parts = (safe_url(url) or "").split("/")
     return parts[parts.index("t") + 1] if "t" in parts[:-2] else "-"

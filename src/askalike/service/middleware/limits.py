@@ -26,15 +26,14 @@ class BodyLimitMiddleware:
         self._receive_s = receive_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         request = Request(scope)
         if refusal := self._check_headers(request):
             await problem_response(request, *refusal)(scope, receive, send)
-            return
-        await self._app(scope, self._limit_receive(receive), send)
+        else:
+            await self._app(scope, self._limit_receive(receive), send)
 
     def _check_headers(self, request: Request) -> tuple[int, str] | None:
         """Return the status and the reason where the headers are reason enough to refuse the request."""
@@ -61,7 +60,12 @@ class BodyLimitMiddleware:
             nonlocal n_bytes, complete
             if complete:
                 return await receive()
-            message = await self._receive_before(deadline, receive)
+            try:
+                async with asyncio.timeout(deadline - time.monotonic()):
+                    message = await receive()
+            except TimeoutError:
+                detail = f"body: did not arrive within {self._receive_s:g} s; send it faster, or less at a time"
+                raise HTTPException(408, detail, {"connection": "close"}) from None
             complete = not message.get("more_body", False)
             n_bytes += len(message.get("body", b""))
             if n_bytes > self._max_bytes:
@@ -69,11 +73,3 @@ class BodyLimitMiddleware:
             return message
 
         return limited_receive
-
-    async def _receive_before(self, deadline: float, receive: Receive) -> Message:
-        try:
-            async with asyncio.timeout(deadline - time.monotonic()):
-                return await receive()
-        except TimeoutError:
-            detail = f"body: did not arrive within {self._receive_s:g} s; send it faster, or less at a time"
-            raise HTTPException(408, detail, {"connection": "close"}) from None

@@ -3,14 +3,13 @@
 import re
 import time
 from secrets import token_hex
-from typing import Any
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.service.log import log_event
 from askalike.service.metrics import REQUEST_SECONDS, REQUESTS
-from askalike.service.requests.context import REQUEST_ID_HEADER, RequestState, attach_request_state, request_state
+from askalike.service.requests.context import REQUEST_ID_HEADER, REQUEST_STATE_KEY, RequestState
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
 REQUEST_ID_PATTERN = re.compile("[A-Za-z0-9._-]{1,64}")
@@ -25,13 +24,14 @@ class TracingMiddleware:
         self._log_texts = log_texts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         request = Request(scope)
-        id = _choose_request_id(request)
-        attach_request_state(scope, RequestState(id))
+        id = request.headers.get(REQUEST_ID_HEADER, "")
+        if not REQUEST_ID_PATTERN.fullmatch(id):
+            id = token_hex(8)
+        state = scope[REQUEST_STATE_KEY] = RequestState(id)
         start, status = time.perf_counter(), 500
 
         async def send_with_id(message: Message) -> None:
@@ -47,22 +47,14 @@ class TracingMiddleware:
             elapsed_s = time.perf_counter() - start
             REQUESTS.labels(request.method if request.method in METHODS else "other", status).inc()
             REQUEST_SECONDS.labels(getattr(scope.get("endpoint"), "__name__", "none")).observe(elapsed_s)
-            log_event("request", **self._log_fields(request, status, elapsed_s))
-
-    def _log_fields(self, request: Request, status: int, elapsed_s: float) -> dict[str, Any]:
-        texts = {"query": request.scope["query_string"].decode("latin-1")} if self._log_texts else {}
-        state = request_state(request)
-        return {
-            "request_id": state.id,
-            "method": request.method,
-            "path": request.scope["path"],
-            "status": status,
-            "took_ms": round(1000 * elapsed_s, 2),
-            **texts,
-            **state.log_fields,
-        }
-
-
-def _choose_request_id(request: Request) -> str:
-    proposed = request.headers.get(REQUEST_ID_HEADER, "")
-    return proposed if REQUEST_ID_PATTERN.fullmatch(proposed) else token_hex(8)
+            texts = {"query": scope["query_string"].decode("latin-1")} if self._log_texts else {}
+            log_event(
+                "request",
+                request_id=id,
+                method=request.method,
+                path=scope["path"],
+                status=status,
+                took_ms=round(1000 * elapsed_s, 2),
+                **texts,
+                **state.log_fields,
+            )

@@ -2,14 +2,12 @@
 
 from fastapi import APIRouter
 
-from askalike.service.pages import ask, assets, gaps, login, quality, question, queue, start
-
-__all__ = ["create_router"]
+from askalike.service.pages import ask, assets, gaps, login, quality, question, queue
 
 
 def create_router() -> APIRouter:
     """Return the router of all pages, which are not part of the API's description."""
     router = APIRouter(include_in_schema=False)
-    for page in (assets, start, login, ask, question, queue, gaps, quality):
+    for page in (assets, login, ask, question, queue, gaps, quality):
         router.include_router(page.router)
     return router

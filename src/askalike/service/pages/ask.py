@@ -42,9 +42,7 @@ class SimilarItem:
 
 
 @router.get("/a/{archive}")
-async def get_ask(
-    served_archive: VisitedArchive, request: Request, title: str = "", body: str = "", noted: str = ""
-) -> Response:
+async def get_ask(site: VisitedArchive, request: Request, title: str = "", body: str = "", noted: str = "") -> Response:
     """Show the form, and what is similar to its text."""
     return render_page(
         request,
@@ -53,57 +51,45 @@ async def get_ask(
         message=VERDICT_MESSAGES.get(noted, ""),
         max_title_length=MAX_TITLE_LENGTH,
         max_body_length=MAX_BODY_LENGTH,
-        **await _similar_context(served_archive, request, title, body, prefix=False),
+        **await _find_similar(site, request, title, body, prefix=False),
     )
 
 
 @router.post("/a/{archive}/similar")
-async def post_similar(served_archive: VisitedArchive, request: Request, form: SubmittedForm) -> Response:
+async def post_similar(site: VisitedArchive, request: Request, form: SubmittedForm) -> Response:
     """Show the part of the page below the form, while somebody types. Changes nothing."""
-    context = await _similar_context(served_archive, request, form.value("title"), form.value("body"), prefix=True)
+    context = await _find_similar(site, request, form.value("title"), form.value("body"), prefix=True)
     return render_page(request, "parts/similar.html", typed=True, **context)
 
 
 @router.post("/a/{archive}/feedback")
-async def post_feedback(served_archive: UserArchive, request: Request, form: SubmittedForm) -> Response:
+async def post_feedback(site: UserArchive, request: Request, form: SubmittedForm) -> Response:
     """Store feedback on the questions that were shown."""
     feedback = _parse_feedback(form)
-    await record_feedback(served_archive, feedback)
+    await record_feedback(site, feedback)
     if is_htmx(request):
         message = VERDICT_MESSAGES[feedback.verdict]
-        return render_page(
-            request, "parts/noted.html", message=message, question=feedback.chosen, verdict=feedback.verdict
-        )
+        return render_page(request, "parts/noted.html", message=message, feedback=feedback)
     query = urlencode({"title": feedback.title, "body": feedback.body, "noted": feedback.verdict})
-    return RedirectResponse(f"{archive_url(served_archive.name)}?{query}", 303)
+    return RedirectResponse(f"{archive_url(site.name)}?{query}", 303)
 
 
-async def _similar_context(
-    served_archive: ServedArchive, request: Request, title: str, body: str, prefix: bool
-) -> dict[str, Any]:
+async def _find_similar(site: ServedArchive, request: Request, title: str, body: str, prefix: bool) -> dict[str, Any]:
     query = validate_form(SimilarRequest, {"title": title, "body": body, "k": MAX_ITEMS, "prefix": prefix})
     if not f"{title}{body}".strip():
-        latest = await served_archive.run_on_archive(lambda archive: archive.view().latest_questions(N_LATEST))
+        latest = await site.run_on_archive(lambda archive: archive.view().latest_questions(N_LATEST))
         return {"title": "", "body": "", "items": [], "latest": latest}
-    _, hits = await search_similar(served_archive, request, query)
-    answers = await served_archive.run_on_archive(
-        lambda archive: archive.view().get_answers_to(hit.question.id for hit in hits)
-    )
+    _, hits = await search_similar(site, request, query)
+    answers = await site.run_on_archive(lambda archive: archive.view().get_answers_to(hit.question.id for hit in hits))
     items = [_to_item(hit, answers[hit.question.id]) for hit in hits]
     return {"title": title, "body": body, "items": items, "latest": []}
 
 
 def _to_item(hit: SearchHit, answers: Sequence[Answer]) -> SimilarItem:
     words = matched_words(hit.explanation, hit.question.language)
-    return SimilarItem(hit, words, hit.snippet.replace(LINK_TOKEN, "…"), _answer_excerpt(answers))
-
-
-def _answer_excerpt(answers: Sequence[Answer]) -> str:
-    """Return how the first answer begins."""
-    if not answers:
-        return ""
-    text = " ".join(plain_text(answers[0].body, answers[0].markup, links="keep").split())
-    return truncate(text, EXCERPT_LENGTH)
+    texts = [plain_text(answer.body, answer.markup, links="keep") for answer in answers[:1]]
+    answer = truncate(" ".join("".join(texts).split()), EXCERPT_LENGTH)
+    return SimilarItem(hit, words, hit.snippet.replace(LINK_TOKEN, "…"), answer)
 
 
 def _parse_feedback(form: Form) -> FeedbackRequest:

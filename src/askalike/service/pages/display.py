@@ -33,7 +33,8 @@ ICONS = {
 def render_body(text: str, markup: Kind) -> Markup:
     """Return a body for a page. Of HTML it keeps text formatting and links; an image becomes a link to it."""
     if markup == "text":
-        return _render_paragraphs(text)
+        paragraphs = [p for p in re.split(r"\n\s*\n", text.strip()) if p]
+        return Markup("").join(Markup("<p>{}</p>").format(_render_lines(p)) for p in paragraphs)
     text = HEADING_PATTERN.sub(r"<\1p>", text)
     cleaned = nh3.clean(
         _replace_images(text), ALLOWED_TAGS, attributes=ALLOWED_ATTRIBUTES, url_schemes=URL_SCHEMES, link_rel=LINK_REL
@@ -70,11 +71,6 @@ def truncate(text: str, max_length: int) -> str:
 def render_icon(name: str) -> Markup:
     """Return a small drawing. It only decorates the text beside it, so screen readers skip it."""
     return Markup('<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="{}"/></svg>').format(ICONS[name])
-
-
-def _render_paragraphs(text: str) -> Markup:
-    paragraphs = [p for p in re.split(r"\n\s*\n", text.strip()) if p]
-    return Markup("").join(Markup("<p>{}</p>").format(_render_lines(p)) for p in paragraphs)
 
 
 def _render_lines(paragraph: str) -> Markup:

@@ -74,39 +74,32 @@ def is_https(request: Request) -> bool:
 
 
 async def _parse_form(request: Request) -> Form:
+    """Return the form. Raises HTTPException (403) unless it comes from one of our pages, in this browser."""
     text = (await request.body()).decode(errors="replace")
     try:
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
     except ValueError:
         raise HTTPException(422, f"body: a form of at most {MAX_FORM_FIELDS} fields is expected") from None
     form = Form(fields)
-    _verify_csrf(request, request.headers.get(CSRF_HEADER) or form.value(CSRF_FIELD))
-    return form
-
-
-def _verify_csrf(request: Request, token: str) -> None:
-    """Raise HTTPException (403) unless the request comes from one of our pages, in this browser."""
     if _is_cross_site(request):
         raise HTTPException(403, "this form comes from another site; open the page here and send it again")
     secret = request.cookies.get(_cookie_name(request), "")
+    token = request.headers.get(CSRF_HEADER) or form.value(CSRF_FIELD)
     if not secret or not hmac.compare_digest(csrf_token(secret).encode(), token.encode(errors="replace")):
         raise HTTPException(403, "this form is no longer good; load the page anew and send it again")
+    return form
 
 
 def _is_cross_site(request: Request) -> bool:
     """Return whether the browser says that the form is on a page of another site."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return True
-    origin = request.headers.get("origin")
+    origin, public_url = request.headers.get("origin"), app_state(request).settings.public_url
+    host = urlsplit(public_url).netloc if public_url else request.headers.get("host", "")
     try:
-        return origin is not None and urlsplit(origin).netloc.lower() != _host(request)
+        return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
     except ValueError:
         return True
-
-
-def _host(request: Request) -> str:
-    public_url = app_state(request).settings.public_url
-    return urlsplit(public_url).netloc.lower() if public_url else request.headers.get("host", "").lower()
 
 
 def _cookie_name(request: Request) -> str:

@@ -37,21 +37,16 @@ class FaqEntry(BaseModel):
 
     def to_records(self) -> tuple[Question, Answer]:
         """Return the question and its answer, which is accepted."""
-        id, created_at = f"faq-{secrets.token_hex(6)}", now()
+        id, at = f"faq-{secrets.token_hex(6)}", now()
         rephrasings = tuple(w for w in dict.fromkeys(self.wordings) if w and w != self.title)
-        answer = Answer(f"{id}-a", id, self.answer, created_at=created_at)
-        question = Question(
-            id, self.title, created_at=created_at, accepted_answer_id=answer.id, rephrasings=rephrasings
-        )
-        return question, answer
+        answer = Answer(f"{id}-a", id, self.answer, created_at=at)
+        return Question(id, self.title, created_at=at, accepted_answer_id=answer.id, rephrasings=rephrasings), answer
 
 
 @router.get("/a/{archive}/gaps")
-async def get_gaps(
-    served_archive: ModeratorArchive, request: Request, ignored: bool = False, said: str = ""
-) -> Response:
+async def get_gaps(site: ModeratorArchive, request: Request, ignored: bool = False, said: str = "") -> Response:
     """Show what was asked in vain, or what is ignored of it."""
-    gaps = await served_archive.run_on_archive(lambda archive: served_archive.gap_cache.get(archive, ignored=ignored))
+    gaps = await site.run_on_archive(lambda archive: site.gap_cache.get(archive, ignored=ignored))
     return render_page(
         request,
         "gaps.html",
@@ -64,30 +59,25 @@ async def get_gaps(
 
 
 @router.post("/a/{archive}/gaps")
-async def post_gap(served_archive: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
+async def post_gap(site: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
     """Write an entry for a gap, ignore it, or show it again."""
-    action = {"write": _write_entry, "ignore": _ignore, "restore": _restore}.get(form.value("do"))
-    if action is None:
+    if form.value("do") not in ("write", "ignore", "restore"):
         raise HTTPException(422, "do: write, ignore or restore is expected")
     moderator = caller_id(request)
-    done = await served_archive.run_on_archive(lambda archive: action(archive, form, moderator))
-    return RedirectResponse(f"{archive_url(served_archive.name)}/gaps?said={done}", 303)
+    done = await site.run_on_archive(lambda archive: _apply_action(archive, form, moderator))
+    return RedirectResponse(f"{archive_url(site.name)}/gaps?said={done}", 303)
 
 
-def _write_entry(archive: Archive, form: Form, moderator: str) -> str:
-    values = {"title": form.value("title").strip(), "answer": form.value("answer").strip()}
-    wordings = [line.strip() for line in form.value("wordings").splitlines()]
-    entry = validate_form(FaqEntry, values | {"wordings": wordings})
-    put_question_with_answer(archive, *entry.to_records())
-    ignore_gap(archive, get_gap(archive, form.value("id")), moderator)
-    return "written"
-
-
-def _ignore(archive: Archive, form: Form, moderator: str) -> str:
-    ignore_gap(archive, get_gap(archive, form.value("id")), moderator)
-    return "ignored"
-
-
-def _restore(archive: Archive, form: Form, _: str) -> str:
-    restore_gap(archive, get_gap(archive, form.value("id")))
-    return "back"
+def _apply_action(archive: Archive, form: Form, moderator: str) -> str:
+    """Do what a form says with a gap; return the key of the message about it."""
+    action, id = form.value("do"), form.value("id")
+    if action == "restore":
+        restore_gap(archive, get_gap(archive, id))
+        return "back"
+    if action == "write":
+        values = {"title": form.value("title").strip(), "answer": form.value("answer").strip()}
+        wordings = [line.strip() for line in form.value("wordings").splitlines()]
+        entry = validate_form(FaqEntry, values | {"wordings": wordings})
+        put_question_with_answer(archive, *entry.to_records())
+    ignore_gap(archive, get_gap(archive, id), moderator)
+    return "written" if action == "write" else "ignored"

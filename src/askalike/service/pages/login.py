@@ -1,4 +1,4 @@
-"""Logging in: people exchange a key for a session, which a cookie holds that no script can read."""
+"""The start page, and logging in: people exchange a key for a session, whose cookie no script can read."""
 
 from functools import partial
 from typing import Annotated
@@ -7,15 +7,24 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from askalike.service.pages import forms
-from askalike.service.pages.auth import session_cookie_name
+from askalike.service.pages.auth import find_caller, session_cookie_name
 from askalike.service.pages.forms import SubmittedForm
 from askalike.service.pages.rendering import render_page
 from askalike.service.requests.auth import enforce_rate_limit
 from askalike.service.requests.context import app_state
-from askalike.service.state.served_archive import ServedArchive
-from askalike.store.keys import ApiKey, begin_session, end_session
+from askalike.store.keys import begin_session, end_session, verify_key
 
 router = APIRouter()
+
+
+@router.get("/")
+async def get_start(request: Request) -> Response:
+    """Show the archives that the person may search, or the login page where there are none."""
+    sites = [site for site in app_state(request).sites.values() if find_caller(request, site)]
+    if not sites:
+        return RedirectResponse("/login", 303)
+    sizes = {site: await site.run_on_archive(lambda archive: len(archive.view())) for site in sites}
+    return render_page(request, "start.html", sizes=sizes)
 
 
 @router.get("/login")
@@ -29,16 +38,15 @@ async def post_login(request: Request, form: SubmittedForm) -> Response:
     """Begin a session at each archive that the key is valid for."""
     enforce_rate_limit(request)
     text, next = form.value("key").strip(), to_local_path(form.value("next"))
-    keys = {
-        served_archive: key
-        for served_archive in app_state(request).served_archives.values()
-        if (key := served_archive.verify_key(text))
-    }
+    sites = app_state(request).sites.values()
+    keys = {site: key for site in sites if (key := verify_key(site.key_archive, text))}
     if not keys:
         return render_page(request, "login.html", 401, next=next, wrong=True)
-    response = RedirectResponse(next, 303)
-    for served_archive, key in keys.items():
-        await _begin_session(request, response, served_archive, key)
+    response, hours = RedirectResponse(next, 303), app_state(request).settings.session_hours
+    for site, key in keys.items():
+        secret = await site.run_on_archive(partial(begin_session, key=key, hours=hours))
+        name, max_age_s = session_cookie_name(request, site), int(hours * 3600)
+        response.set_cookie(name, secret, max_age_s, httponly=True, secure=forms.is_https(request), samesite="strict")
     forms.renew_secret(request, response, forms.create_secret())
     return response
 
@@ -47,10 +55,10 @@ async def post_login(request: Request, form: SubmittedForm) -> Response:
 async def post_logout(request: Request, form: SubmittedForm) -> Response:
     """End this browser's sessions."""
     response = RedirectResponse("/", 303)
-    for served_archive in app_state(request).served_archives.values():
-        name = session_cookie_name(request, served_archive)
+    for site in app_state(request).sites.values():
+        name = session_cookie_name(request, site)
         if secret := request.cookies.get(name):
-            await served_archive.run_on_archive(partial(end_session, secret=secret))
+            await site.run_on_archive(partial(end_session, secret=secret))
             response.delete_cookie(name, httponly=True, secure=forms.is_https(request))
     return response
 
@@ -59,10 +67,3 @@ def to_local_path(next: str) -> str:
     """Return an address of this service as it is, and the start page's for any other."""
     is_local = next.startswith("/") and not next.startswith("//") and not set(next) & set("\\\r\n\t")
     return next if is_local else "/"
-
-
-async def _begin_session(request: Request, response: Response, served_archive: ServedArchive, key: ApiKey) -> None:
-    hours = app_state(request).settings.session_hours
-    secret = await served_archive.run_on_archive(partial(begin_session, key=key, hours=hours))
-    name, max_age_s = session_cookie_name(request, served_archive), int(hours * 3600)
-    response.set_cookie(name, secret, max_age_s, httponly=True, secure=forms.is_https(request), samesite="strict")

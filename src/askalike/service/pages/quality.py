@@ -1,20 +1,18 @@
 """*Quality*: how good the deployed ranker is, how reliable its probabilities are, and what people say of its hits."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 
-from askalike.calibration.calibration import Calibration, CalibrationQuality
-from askalike.engines.local import LocalEngine
 from askalike.evaluation.proportion import wilson_interval
 from askalike.replay.report import group_into_periods
 from askalike.service.pages.auth import UserArchive
 from askalike.service.pages.charts import ProportionBar
 from askalike.service.pages.rendering import render_page
-from askalike.store import Archive, ServedRanker
+from askalike.store import Archive
 from askalike.store.deployments import serving_history
 from askalike.store.query_log import weekly_verdicts
 
@@ -39,48 +37,28 @@ class ReplaySummary:
     periods: Sequence[ProportionBar]
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceHistory:
-    """What the archive stores of its service: feedback by week, the last replay, and the deployed rankers."""
-
-    weekly_verdicts: Sequence[tuple[str, Mapping[str, int]]]
-    replay: ReplaySummary | None
-    served: Sequence[ServedRanker]
-
-
 @router.get("/a/{archive}/quality")
-async def get_quality(served_archive: UserArchive, request: Request) -> Response:
+async def get_quality(site: UserArchive, request: Request) -> Response:
     """Show the report."""
-    calibration, stale_reason = await served_archive.run_on_engine(_get_calibration)
-    history = await served_archive.run_on_archive(lambda archive: _load_history(archive, served_archive.model))
+    calibration, stale_reason = await site.run_on_engine(lambda engine: (engine.calibration, engine.stale_reason))
     measured = calibration.quality if calibration else None
+    bars: dict[str, list[ProportionBar]] = {}
+    if measured:
+        counts, n = measured.found_by_rank, measured.queries
+        bars["accuracies"] = [_to_proportion(str(k), count, n) for k, count in enumerate(counts, 1)]
+        bars["bins"] = [_to_proportion(f"{p:.4f}", round(right * n), n) for p, right, n in measured.bins]
     return render_page(
         request,
         "quality.html",
         calibration=calibration,
         stale_reason=stale_reason,
         measured=measured,
-        accuracies=_accuracy_at_k(measured) if measured else [],
-        bins=_reliability_bins(measured) if measured else [],
-        history=history,
+        bars=bars,
+        replay=await site.run_on_archive(lambda archive: _load_replay(archive, site.model)),
+        weeks=await site.run_on_archive(lambda archive: weekly_verdicts(archive, MAX_WEEKS)),
+        served=await site.run_on_archive(serving_history),
         verdicts=VERDICT_LABELS,
     )
-
-
-def _get_calibration(engine: LocalEngine) -> tuple[Calibration | None, str | None]:
-    return engine.calibration, engine.stale_reason
-
-
-def _accuracy_at_k(measured: CalibrationQuality) -> list[ProportionBar]:
-    return [_to_proportion(str(k), count, measured.queries) for k, count in enumerate(measured.found_by_rank, 1)]
-
-
-def _reliability_bins(measured: CalibrationQuality) -> list[ProportionBar]:
-    return [_to_proportion(f"{p:.4f}", round(right * n), n) for p, right, n in measured.bins]
-
-
-def _load_history(archive: Archive, ranker: str) -> ServiceHistory:
-    return ServiceHistory(weekly_verdicts(archive, MAX_WEEKS), _load_replay(archive, ranker), serving_history(archive))
 
 
 def _load_replay(archive: Archive, ranker: str) -> ReplaySummary | None:

@@ -10,12 +10,13 @@ from askalike.service.pages.auth import VisitedArchive
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import render_page
 from askalike.service.requests.actions import QuestionDetails, load_question
-from askalike.service.requests.schema import safe_web_url
-from askalike.store import Archive
+from askalike.service.requests.schema import safe_url
 from askalike.text.clean import plain_text
-from askalike.types import Link, Question, SearchHit
+from askalike.types import Explanation, Question
 
 router = APIRouter()
+Relations = dict[str, str]
+"""How each linked question is related to the one that is shown, by their ids."""
 MAX_SIMILAR = 5
 MAX_QUERY_BODY_LENGTH = 1_000
 """How much of a question's body similar ones are searched with."""
@@ -33,66 +34,47 @@ class RelatedQuestion:
 
 
 @router.get("/a/{archive}/questions/{id:path}")
-async def get_question(served_archive: VisitedArchive, request: Request, id: str) -> Response:
+async def get_question(site: VisitedArchive, request: Request, id: str) -> Response:
     """Show a question."""
-    details, linked_questions = await served_archive.run_on_archive(lambda archive: _load(archive, id))
-    linked, similar = await served_archive.run_on_engine(
-        lambda engine: (_explain_links(engine, details, linked_questions), _find_similar(engine, details))
-    )
-    question = details.question
+    details = await site.run_on_archive(lambda archive: load_question(archive, id))
+    relations, question = _relations(details), details.question
+    others = await site.run_on_archive(lambda archive: archive.view().get_questions(relations))
     return render_page(
         request,
         "question.html",
         question=question,
         answers=details.answers,
-        linked=linked,
-        similar=similar,
-        url=safe_web_url(question.url),
+        linked=await site.run_on_engine(lambda engine: _explain_links(engine, question, relations, others)),
+        similar=await site.run_on_engine(lambda engine: _find_similar(engine, question, relations)),
+        url=safe_url(question.url),
     )
 
 
-def _load(archive: Archive, id: str) -> tuple[QuestionDetails, Mapping[str, Question]]:
-    """Return a question and those that it is linked to, by their ids. Raises MissingRecordError."""
-    details = load_question(archive, id)
-    return details, archive.view().get_questions(_relations(details))
-
-
-def _relations(details: QuestionDetails) -> dict[str, str]:
-    """Return how each linked question is related to the question, by their ids."""
-    id = details.question.id
-    return {_other_end(link, id): _relation(link, id) for link in reversed(details.links)}
+def _relations(details: QuestionDetails) -> Relations:
+    relations: Relations = {}
+    for link in reversed(details.links):
+        is_source = link.source == details.question.id
+        duplicate = "the original" if is_source else "a duplicate of this"
+        relations[link.target if is_source else link.source] = "related" if link.kind == "related" else duplicate
+    return relations
 
 
 def _explain_links(
-    engine: LocalEngine, details: QuestionDetails, linked_questions: Mapping[str, Question]
+    engine: LocalEngine, question: Question, relations: Relations, others: Mapping[str, Question]
 ) -> list[RelatedQuestion]:
-    relations = _relations(details)
-    explanations = engine.explain(details.question, list(relations))
-    return [
-        RelatedQuestion(other, relation, summarise_explanation(explanations.get(id), other.language))
-        for id, relation in relations.items()
-        if (other := linked_questions.get(id))
-    ]
+    explanations = engine.explain(question, list(relations))
+    return [_relate(others[id], relation, explanations.get(id)) for id, relation in relations.items() if id in others]
 
 
-def _find_similar(engine: LocalEngine, details: QuestionDetails) -> list[RelatedQuestion]:
+def _find_similar(engine: LocalEngine, question: Question, relations: Relations) -> list[RelatedQuestion]:
     """Return the questions most similar to one, but for those that it is linked to."""
-    question, relations = details.question, _relations(details)
     body = plain_text(question.body, question.markup)[:MAX_QUERY_BODY_LENGTH]
     hits = engine.find_similar(replace(question, body=body, markup="text"), MAX_SIMILAR + len(relations))
-    return [_to_related(hit) for hit in hits if hit.question.id not in relations][:MAX_SIMILAR]
+    others = [hit for hit in hits if hit.question.id not in relations][:MAX_SIMILAR]
+    return [_relate(hit.question, "similar", hit.explanation, hit.probability) for hit in others]
 
 
-def _to_related(hit: SearchHit) -> RelatedQuestion:
-    summary = summarise_explanation(hit.explanation, hit.question.language)
-    return RelatedQuestion(hit.question, "similar", summary, hit.probability)
-
-
-def _other_end(link: Link, id: str) -> str:
-    return link.target if link.source == id else link.source
-
-
-def _relation(link: Link, id: str) -> str:
-    if link.kind == "related":
-        return "related"
-    return "the original" if link.source == id else "a duplicate of this"
+def _relate(
+    question: Question, relation: str, explanation: Explanation | None, probability: float | None = None
+) -> RelatedQuestion:
+    return RelatedQuestion(question, relation, summarise_explanation(explanation, question.language), probability)

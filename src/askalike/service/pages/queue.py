@@ -8,30 +8,24 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel
 
-from askalike.engines.local import LocalEngine
 from askalike.service.pages.auth import ModeratorArchive
 from askalike.service.pages.display import truncate
-from askalike.service.pages.forms import Form, SubmittedForm, validate_form
+from askalike.service.pages.forms import SubmittedForm, validate_form
 from askalike.service.pages.marking import extract_words
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
 from askalike.service.requests.actions import DecisionOrUndo, apply_decision
 from askalike.service.requests.context import caller_id
 from askalike.service.state.served_archive import ServedArchive
-from askalike.store import (
-    AlreadyDecidedError,
-    Archive,
-    MissingRecordError,
-    PairProposal,
-    ProposalState,
-    candidate_pairs,
-)
+from askalike.store import AlreadyDecidedError, Archive, MissingRecordError, PairProposal, ProposalState
+from askalike.store.candidate_pairs import count_by_state, latest_decision, pending_proposals
 from askalike.text.clean import plain_text
 from askalike.types import Answer, Question
 
 router = APIRouter()
 MAX_SHOWN_BODY_LENGTH = 900
 """How many characters of a body are shown."""
+AnswersById = Mapping[str, Sequence[Answer]]
 
 
 class DecisionForm(BaseModel):
@@ -60,73 +54,57 @@ class QueueState:
 
     next: PairProposal | None
     questions: Mapping[str, Question]
-    answers: Mapping[str, Sequence[Answer]]
+    answers: AnswersById
     counts: Mapping[ProposalState, int]
     latest: PairProposal | None
     """The proposal that the moderator decided last, which can be undone."""
 
 
 @router.get("/a/{archive}/queue")
-async def get_queue(served_archive: ModeratorArchive, request: Request) -> Response:
+async def get_queue(site: ModeratorArchive, request: Request) -> Response:
     """Show the pair to decide about."""
-    return render_page(request, "queue.html", warning="", **await _queue_context(served_archive, request))
+    return render_page(request, "queue.html", warning="", **await _queue_context(site, request))
 
 
 @router.post("/a/{archive}/queue")
-async def post_queue(served_archive: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
+async def post_queue(site: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
     """Store a decision, or take one back, and show the next pair."""
-    warning = await _apply_decision(served_archive, form, caller_id(request))
-    if not is_htmx(request):
-        return RedirectResponse(f"{archive_url(served_archive.name)}/queue", 303)
-    return render_page(request, "parts/pair.html", warning=warning, **await _queue_context(served_archive, request))
-
-
-async def _apply_decision(served_archive: ServedArchive, form: Form, moderator: str) -> str:
-    """Apply a decision; return a warning where somebody else was faster, else ""."""
     decided = validate_form(DecisionForm, {"id": form.value("id"), "decision": form.value("decision")})
+    moderator, warning = caller_id(request), ""
     try:
-        await served_archive.run_on_archive(
-            lambda archive: apply_decision(archive, decided.id, decided.decision, moderator)
-        )
+        await site.run_on_archive(lambda archive: apply_decision(archive, decided.id, decided.decision, moderator))
     except (AlreadyDecidedError, MissingRecordError):
-        return "Somebody else has decided that one already."
-    return ""
+        warning = "Somebody else has decided that one already."
+    if not is_htmx(request):
+        return RedirectResponse(f"{archive_url(site.name)}/queue", 303)
+    return render_page(request, "parts/pair.html", warning=warning, **await _queue_context(site, request))
 
 
-async def _queue_context(served_archive: ServedArchive, request: Request) -> dict[str, Any]:
+async def _queue_context(site: ServedArchive, request: Request) -> dict[str, Any]:
     moderator = caller_id(request)
-    queue = await served_archive.run_on_archive(lambda archive: _load_queue(archive, moderator))
-    sides: list[PairSide] = []
-    summary = summarise_explanation(None)
-    if queue.next:
-        pair = [queue.questions[id] for id in (queue.next.question, queue.next.other)]
-        summary = await served_archive.run_on_engine(lambda engine: _explain_pair(engine, *pair))
-        sides = _build_sides(pair, queue.answers, summary)
-    return {"queue": queue, "sides": sides, "why": summary}
+    queue = await site.run_on_archive(lambda archive: _load_queue(archive, moderator))
+    if queue.next is None:
+        return {"queue": queue, "sides": [], "why": summarise_explanation(None)}
+    pair = [queue.questions[id] for id in (queue.next.question, queue.next.other)]
+    explanations = await site.run_on_engine(lambda engine: engine.explain(pair[0], [pair[1].id]))
+    summary = summarise_explanation(explanations.get(pair[1].id), pair[1].language)
+    return {"queue": queue, "sides": _build_sides(pair, queue.answers, summary), "why": summary}
 
 
 def _load_queue(archive: Archive, moderator: str) -> QueueState:
-    first = next(iter(candidate_pairs.pending_proposals(archive)), None)
-    latest = candidate_pairs.latest_decision(archive, moderator)
+    first = next(iter(pending_proposals(archive)), None)
+    latest = latest_decision(archive, moderator)
     ids = [id for proposal in (first, latest) if proposal for id in (proposal.question, proposal.other)]
     view = archive.view()
     questions = view.get_questions(ids)
     if first and not {first.question, first.other} <= questions.keys():
         first = None  # deleted just now
-    return QueueState(first, questions, view.get_answers_to(ids), candidate_pairs.count_by_state(archive), latest)
+    return QueueState(first, questions, view.get_answers_to(ids), count_by_state(archive), latest)
 
 
-def _explain_pair(engine: LocalEngine, question: Question, other: Question) -> ExplanationSummary:
-    return summarise_explanation(engine.explain(question, [other.id]).get(other.id), other.language)
-
-
-def _build_sides(
-    pair: Sequence[Question], answers: Mapping[str, Sequence[Answer]], summary: ExplanationSummary
-) -> list[PairSide]:
+def _build_sides(pair: Sequence[Question], answers: AnswersById, summary: ExplanationSummary) -> list[PairSide]:
     bodies = [truncate(plain_text(q.body, q.markup, code="keep", links="keep"), MAX_SHOWN_BODY_LENGTH) for q in pair]
     words = [extract_words(q.title, body) for q, body in zip(pair, bodies, strict=True)]
     marks = (extract_words(*(word.text.partition(" ≈ ")[0] for word in summary.words)), summary.matched)
-    return [
-        PairSide(question, body, answers[question.id], marked, other_words)
-        for question, body, marked, other_words in zip(pair, bodies, marks, reversed(words), strict=True)
-    ]
+    replies = [answers[question.id] for question in pair]
+    return list(map(PairSide, pair, bodies, replies, marks, reversed(words)))

@@ -9,16 +9,8 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from askalike.service.pages import charts, forms
+from askalike.service.pages import charts, display, forms
 from askalike.service.pages.assets import static_url
-from askalike.service.pages.display import (
-    display_title,
-    format_day,
-    format_percent,
-    lang_attribute,
-    render_body,
-    render_icon,
-)
 from askalike.service.pages.marking import highlight, highlight_differences
 from askalike.service.requests.context import request_state
 from askalike.service.requests.schema import Problem
@@ -79,22 +71,17 @@ def archive_url(archive: str) -> str:
 @cache
 def create_environment() -> Environment:
     """Return the templates' environment, with the functions and filters that they may call."""
-    environment = Environment(
-        loader=PackageLoader("askalike.service.pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {"static": static_url, "home": archive_url, "icon": render_icon, "charts": charts}
-    environment.filters |= {
+    loader = PackageLoader("askalike.service.pages")
+    env = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    env.globals |= {"static": static_url, "home": archive_url, "icon": display.render_icon, "charts": charts}
+    env.filters |= {
         "marked": highlight,
         "with_differences": highlight_differences,
-        "titled": display_title,
-        "lang": lang_attribute,
-        "prose": render_body,
-        "percent": format_percent,
-        "day": format_day,
+        "titled": display.display_title,
+        "lang": display.lang_attribute,
+        "prose": display.render_body,
+        "percent": display.format_percent,
+        "day": display.format_day,
         "quoted": lambda text: quote(text, safe=""),
     }
-    return environment
+    return env

@@ -5,11 +5,10 @@ import time
 from pathlib import Path
 
 from askalike.errors import IndexBusyError
-from askalike.rankers import Ranker
 from askalike.service.processes.child import begin_child, start_child
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import resolve_ranker
-from askalike.store import Archive, View, get_served_ranker
+from askalike.store import Archive, get_served_ranker
 
 RETRY_S = 60
 """The wait after an index could not be built."""
@@ -29,7 +28,7 @@ class IndexBuilder:
         """Return whether the index of the deployment with that number is built; if not, start or await its build."""
         if self._process is None:
             if time.monotonic() >= self._retry_at:
-                self._process, self._number = start_child(self._settings, ["builder"]), number
+                self._process, self._number = start_child(self._settings, "builder"), number
                 begin_child(self._process)
             return False
         exit_code = self._process.poll()
@@ -45,13 +44,9 @@ def run(settings: ServiceSettings) -> None:
     for path in settings.archive_paths().values():
         with Archive.open(path) as archive:
             ranker, view = resolve_ranker(settings, path, get_served_ranker(archive)), archive.view()
-            while not _try_build(ranker, view):
-                time.sleep(BUSY_RETRY_S)
-
-
-def _try_build(ranker: Ranker, view: View) -> bool:
-    try:
-        ranker.build(view)
-    except IndexBusyError:
-        return False
-    return True
+            while True:
+                try:
+                    ranker.build(view)
+                    break
+                except IndexBusyError:
+                    time.sleep(BUSY_RETRY_S)

@@ -12,8 +12,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from askalike.errors import AskalikeError
 from askalike.service.settings import ServiceSettings
@@ -24,20 +24,10 @@ USER_ERROR_EXIT_CODE = 2
 """The exit code of a process whose error a person has to mend."""
 
 
-def start_child(
-    settings: ServiceSettings,
-    arguments: Sequence[str],
-    inherited_fds: Sequence[int] = (),
-    environment: Mapping[str, str] | None = None,
-    stdout: int | None = None,
-) -> subprocess.Popen[bytes]:
-    """Start a process, which imports and prepares what it can and then waits for `begin_child`.
-
-    `environment`: the variables that are added to this process's.
-    """
+def start_child(settings: ServiceSettings, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    """Start a process with these options of Popen; it prepares what it can and then waits for `begin_child`."""
     command = [sys.executable, "-m", "askalike.service.processes.child", *arguments]
-    env = os.environ | (environment or {})
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=stdout, pass_fds=inherited_fds, env=env)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, **options)
     _send_line(process, settings.model_dump_json())
     return process
 
@@ -53,8 +43,7 @@ def main(arguments: list[str]) -> int:
     module = importlib.import_module(f"askalike.service.processes.{arguments[0]}")
     importlib.import_module(PRELOADED_MODULE)
     stdin = os.fdopen(0, "rb", buffering=0, closefd=False)  # a buffer's lock would be held at exit
-    line = stdin.readline()
-    if not line:
+    if not (line := stdin.readline()):
         return 0
     settings = ServiceSettings.model_validate_json(line)
     if hasattr(module, "prepare"):

@@ -68,8 +68,9 @@ class Indexer:
         if _served_number(deployed) == _served_number(self._served):
             return
         if self._settings.ranker:
+            name = deployed.ranker if deployed else "the default ranker"
             pinned = f"this service was started with --ranker {self._ranker.name} and stays with it"
-            _print_message(f"{self._archive.path}: {_served_name(deployed)} was put into service; {pinned}")
+            _print_message(f"{self._archive.path}: {name} was put into service; {pinned}")
             self._served = deployed
         elif self._builder.ensure_built(_served_number(deployed)):
             self._ranker, self._served = resolve_ranker(self._settings, self._archive.path, deployed), deployed
@@ -122,7 +123,3 @@ def _print_message(message: str) -> None:
 
 def _served_number(served: ServedRanker | None) -> int | None:
     return served.number if served else None
-
-
-def _served_name(served: ServedRanker | None) -> str:
-    return served.ranker if served else "the default ranker"

@@ -4,7 +4,6 @@ Without timeouts a request that arrives a byte at a time, or a response that nob
 """
 
 import asyncio
-from functools import partial
 from http import HTTPStatus
 from secrets import token_hex
 from typing import Any
@@ -13,8 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from askalike.service.metrics import REQUESTS
 from askalike.service.requests.context import REQUEST_ID_HEADER
-from askalike.service.requests.problems import MEDIA_TYPE, problem_body
-from askalike.service.settings import ServiceSettings
+from askalike.service.requests.problems import MEDIA_TYPE, make_problem
 
 GRACE_S = 1.0
 """How much longer than the application, which answers late bodies, the protocol waits before it cuts a connection."""
@@ -35,34 +33,27 @@ class TimedHttpProtocol(HttpToolsProtocol):
         self._head_bytes = 0  # of a head that is not complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept a connection, or close it at once where there are too many."""
         super().connection_made(transport)
         if len(self.connections) > self._max_connections:
-            transport.abort()
-            return
-        self._start_timer()
+            transport.abort()  # too many
+        else:
+            self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer of a connection that has ended."""
         super().connection_lost(exc)
         self._stop_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Parse the data, and time what is still incomplete."""
         if self.transport.is_closing():
             return
         super().data_received(data)
-        if self._is_head_incomplete():
+        if self._arriving and "path" not in self.scope:  # its head is not complete
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self.send_400_response(INVALID_REQUEST)
-        if self._is_busy():
-            self._start_timer()
-        else:
-            self._stop_timer()
+        self._time_what_is_under_way()
 
     def on_message_begin(self) -> None:
-        """Note that a request begins to arrive."""
         super().on_message_begin()
         self._arriving, self._head_bytes = True, 0
 
@@ -76,31 +67,33 @@ class TimedHttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Note that the request has arrived with its body."""
         super().on_message_complete()
         self._arriving = False
 
     def on_response_complete(self) -> None:
-        """Time the client's reading of a response that was written."""
         super().on_response_complete()
         self._stop_timer()
-        if self._is_busy():
-            self._start_timer()
+        self._time_what_is_under_way()
 
     def send_400_response(self, msg: str) -> None:
         """Answer that this is no request, where a response can still be sent, and end the connection."""
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
-            self.transport.write(_bad_request_response())
+            id, status = token_hex(8), HTTPStatus.BAD_REQUEST
+            body = make_problem(status, INVALID_REQUEST, id).model_dump_json().encode()
+            head = (
+                f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: {MEDIA_TYPE}\r\n"
+                f"content-length: {len(body)}\r\nconnection: close\r\n{REQUEST_ID_HEADER}: {id}\r\n\r\n"
+            )
+            self.transport.write(head.encode() + body)
         REQUESTS.labels("other", 400).inc()
         self.transport.close()
 
-    def _is_head_incomplete(self) -> bool:
-        """Return whether a head has begun to arrive and is not complete."""
-        return self._arriving and "path" not in self.scope
-
-    def _is_busy(self) -> bool:
-        """Return whether a request is arriving, or its response is still being read."""
-        return self._arriving or self.transport.get_write_buffer_size() > 0
+    def _time_what_is_under_way(self) -> None:
+        """Have the timer run as long as a request is arriving, or its response is still being read."""
+        if self._arriving or self.transport.get_write_buffer_size() > 0:
+            self._start_timer()
+        else:
+            self._stop_timer()
 
     def _start_timer(self) -> None:
         if self._abort_timer is None:
@@ -115,18 +108,3 @@ class TimedHttpProtocol(HttpToolsProtocol):
         self._abort_timer = None
         if not self.transport.is_closing() or self.transport.get_write_buffer_size():
             self.transport.abort()
-
-
-def _bad_request_response() -> bytes:
-    """Return a response that says that this is no request."""
-    id = token_hex(8)
-    body = problem_body(400, INVALID_REQUEST, id)
-    status = HTTPStatus.BAD_REQUEST
-    headers = {"content-type": MEDIA_TYPE, "content-length": len(body), "connection": "close", REQUEST_ID_HEADER: id}
-    lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join([*lines, "", ""]).encode() + body
-
-
-def create_protocol_factory(settings: ServiceSettings) -> Any:
-    """Return the function with which uvicorn creates the protocol of a connection."""
-    return partial(TimedHttpProtocol, receive_s=settings.receive_s, max_connections=settings.max_connections)

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from askalike.errors import ArchiveError, SettingsError
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, begin_child, start_child
@@ -30,22 +32,10 @@ READY_LINE = b"ready\n"
 class ChildProcess:
     """A process of the service, started again where it has died."""
 
-    def __init__(
-        self,
-        settings: ServiceSettings,
-        arguments: Sequence[str],
-        inherited_fds: Sequence[int] = (),
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        self._settings = settings
-        self._arguments = arguments
-        self._inherited_fds = inherited_fds
-        self._environment = environment
+    def __init__(self, settings: ServiceSettings, name: str, *arguments: str, **options: Any) -> None:
+        self._name = name
+        self._start = partial(start_child, settings, name, *arguments, stdout=subprocess.PIPE, **options)
         self.process = self._start()
-
-    def begin(self) -> None:
-        """Let it begin: until then it imports and prepares what it can, and waits."""
-        begin_child(self.process)
 
     def restart_if_dead(self) -> None:
         """Start it again where it has died. Raises SettingsError where that would not help."""
@@ -54,14 +44,10 @@ class ChildProcess:
             return
         if exit_code == USER_ERROR_EXIT_CODE:
             raise SettingsError("the service has ended; the line above says why")
-        message = f"askalike: the {self._arguments[0]} has ended ({exit_code}) and is started again"
+        message = f"askalike: the {self._name} has ended ({exit_code}) and is started again"
         print(message, file=sys.stderr, flush=True)
         self.process = self._start()
-        self.begin()
-
-    def terminate(self) -> None:
-        """Ask it to finish what it has begun and to end."""
-        self.process.terminate()
+        begin_child(self.process)
 
     def wait(self, deadline: float) -> None:
         """Wait for its end until that moment of the monotonic clock, then kill it."""
@@ -70,9 +56,6 @@ class ChildProcess:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        return start_child(self._settings, self._arguments, self._inherited_fds, self._environment, subprocess.PIPE)
 
 
 def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> None:
@@ -85,8 +68,11 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     with _listen(settings) as listener, TemporaryDirectory(prefix="askalike-") as shared_dir:
-        indexer = ChildProcess(settings, ["indexer"])
-        workers = _start_workers(settings, listener, shared_dir)
+        indexer = ChildProcess(settings, "indexer")
+        fds = [listener.fileno(), create_shared_file(shared_dir)]
+        environment = {BLAS_THREADS_VARIABLE: "1"} | os.environ | {METRICS_DIR_VARIABLE: shared_dir}
+        start_worker = partial(ChildProcess, settings, "worker", *map(str, fds), pass_fds=fds, env=environment)
+        workers = [start_worker() for _ in range(settings.workers)]
         try:
             _begin_all([indexer], stopping)
             _begin_all(workers, stopping)
@@ -105,24 +91,16 @@ def base_url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _start_workers(settings: ServiceSettings, listener: socket.socket, shared_dir: str) -> list[ChildProcess]:
-    fds = [listener.fileno(), create_shared_file(shared_dir)]
-    arguments = ["worker", *map(str, fds)]
-    blas_threads = os.environ.get(BLAS_THREADS_VARIABLE, "1")
-    environment = {METRICS_DIR_VARIABLE: shared_dir, BLAS_THREADS_VARIABLE: blas_threads}
-    return [ChildProcess(settings, arguments, fds, environment) for _ in range(settings.workers)]
-
-
 def _begin_all(children: Sequence[ChildProcess], stopping: threading.Event) -> None:
     for child in children:
-        child.begin()
+        begin_child(child.process)
     for child in children:
         _wait_until_ready(child, stopping)
 
 
 def _terminate_all(children: Sequence[ChildProcess]) -> None:
     for child in children:
-        child.terminate()
+        child.process.terminate()
     deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S
     for child in children:
         child.wait(deadline)
@@ -130,8 +108,7 @@ def _terminate_all(children: Sequence[ChildProcess]) -> None:
 
 def _wait_until_ready(child: ChildProcess, stopping: threading.Event) -> None:
     """Return once the process has said that it is ready, or the service is to end. Raises ArchiveError."""
-    lines: list[bytes] = []
-    stdout = child.process.stdout
+    lines, stdout = list[bytes](), child.process.stdout
     reader = threading.Thread(target=lambda: lines.append(stdout.readline() if stdout else b""), daemon=True)
     reader.start()
     while reader.is_alive() and not stopping.wait(POLL_S / 4):
@@ -145,9 +122,8 @@ def _check_archives(settings: ServiceSettings) -> None:
     for path in settings.archive_paths().values():
         with Archive.open(path) as archive:
             if not settings.keyless and not has_active_key(archive):
-                raise SettingsError(
-                    f"{path}: has no key, and {settings.host} needs one; make it: askalike keys create {path}"
-                )
+                needed = f"{settings.host} needs one; make it: askalike keys create {path}"
+                raise SettingsError(f"{path}: has no key, and {needed}")
 
 
 def _listen(settings: ServiceSettings) -> socket.socket:
@@ -155,6 +131,5 @@ def _listen(settings: ServiceSettings) -> socket.socket:
     try:
         return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise SettingsError(
-            f"{settings.host}:{settings.port}: cannot listen there ({error.strerror}); choose another --host or --port"
-        ) from None
+        refusal = f"cannot listen there ({error.strerror}); choose another --host or --port"
+        raise SettingsError(f"{settings.host}:{settings.port}: {refusal}") from None

@@ -4,13 +4,14 @@ import logging
 import socket
 import sys
 from contextlib import suppress
+from functools import partial
 
 import uvicorn
 
 from askalike.errors import AskalikeError
 from askalike.service.app import create_app
 from askalike.service.log import JsonFormatter
-from askalike.service.processes.protocol import create_protocol_factory
+from askalike.service.processes.protocol import TimedHttpProtocol
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import ServedEngine
 from askalike.service.state.rate import RateLimiter
@@ -25,7 +26,6 @@ class Server(uvicorn.Server):
     """A server that prints `ready` once it accepts requests."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept requests."""
         await super().startup(sockets)
         print("ready", flush=True)
 
@@ -38,12 +38,14 @@ def prepare(settings: ServiceSettings) -> None:
 
 
 def run(settings: ServiceSettings, socket_fd: int, rate_fd: int) -> None:
-    """Answer requests until the process is asked to end; then finish those that have begun.
-
-    `socket_fd`, `rate_fd`: the file descriptors of the socket and of the callers' rates.
-    """
-    _configure_json_logging()
+    """Answer requests until the process is asked to end; then finish those that have begun."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("askalike").setLevel(logging.INFO)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    receive_s, max_connections = settings.receive_s, settings.max_connections
+    protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections)
     config = uvicorn.Config(
         create_app(settings, RateLimiter(rate_fd, settings.requests_per_s, settings.burst)),
         lifespan="on",
@@ -53,15 +55,8 @@ def run(settings: ServiceSettings, socket_fd: int, rate_fd: int) -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_S,
         timeout_keep_alive=KEEP_ALIVE_S,
-        http=create_protocol_factory(settings),
+        http=protocol,  # type: ignore[arg-type]
         ws="none",
         loop="uvloop",
     )
     Server(config).run([socket.socket(fileno=socket_fd)])
-
-
-def _configure_json_logging() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    logging.getLogger("askalike").setLevel(logging.INFO)

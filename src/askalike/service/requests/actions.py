@@ -19,6 +19,7 @@ from askalike.store.query_log import LoggedQuery, insert_feedback
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filter, Link, Question, SearchHit
 
+SearchHits = Sequence[SearchHit]
 DecisionOrUndo = ProposalDecision | Literal["undo"]
 
 
@@ -39,34 +40,30 @@ def load_question(archive: Archive, id: str) -> QuestionDetails:
     return QuestionDetails(question, view.get_answers_to([id])[id], get_links(archive, id))
 
 
-async def search_similar(
-    served_archive: ServedArchive, request: Request, query: SimilarRequest
-) -> tuple[str, Sequence[SearchHit]]:
+async def search_similar(site: ServedArchive, request: Request, query: SimilarRequest) -> tuple[str, SearchHits]:
     """Return the ranker's name and its hits; the search is counted and timed."""
     start = time.perf_counter()
-    model, hits = await served_archive.run_on_engine(lambda engine: (engine.ranker.name, _search(engine, query)))
-    metrics.SEARCH_SECONDS.labels(served_archive.name).observe(time.perf_counter() - start)
+    model, hits = await site.run_on_engine(lambda engine: (engine.ranker.name, _search(engine, query)))
+    metrics.SEARCH_SECONDS.labels(site.name).observe(time.perf_counter() - start)
     if not hits:
-        metrics.ABSTENTIONS.labels(served_archive.name).inc()
+        metrics.ABSTENTIONS.labels(site.name).inc()
         if not Analyzer().analyze(f"{query.title} {query.body}", None):
-            metrics.ZERO_TOKEN_QUERIES.labels(served_archive.name).inc()
+            metrics.ZERO_TOKEN_QUERIES.labels(site.name).inc()
     elif hits[0].probability is not None:
-        metrics.TOP_PROBABILITY.labels(served_archive.name).observe(hits[0].probability)
-    add_log_fields(request, archive=served_archive.name, found=len(hits))
+        metrics.TOP_PROBABILITY.labels(site.name).observe(hits[0].probability)
+    add_log_fields(request, archive=site.name, found=len(hits))
     return model, hits
 
 
-async def record_feedback(served_archive: ServedArchive, feedback: FeedbackRequest) -> None:
+async def record_feedback(site: ServedArchive, feedback: FeedbackRequest) -> None:
     """Store a piece of feedback. Raises HTTPException (422) where its verdict and the chosen question do not fit."""
     if (feedback.verdict in ("accept", "reject")) != (feedback.chosen is not None):
         raise HTTPException(422, "body.chosen: accept and reject say which question they are of, the others do not")
     if feedback.chosen is not None and feedback.chosen not in feedback.shown:
         raise HTTPException(422, f"body.chosen: {feedback.chosen!r} is not among those shown")
-    query = LoggedQuery(feedback.title, feedback.body, feedback.shown, served_archive.model)
-    await served_archive.run_on_archive(
-        lambda archive: insert_feedback(archive, query, feedback.verdict, feedback.chosen)
-    )
-    metrics.FEEDBACK.labels(served_archive.name, feedback.verdict).inc()
+    query = LoggedQuery(feedback.title, feedback.body, feedback.shown, site.model)
+    await site.run_on_archive(lambda archive: insert_feedback(archive, query, feedback.verdict, feedback.chosen))
+    metrics.FEEDBACK.labels(site.name, feedback.verdict).inc()
 
 
 def apply_decision(archive: Archive, id: int, decision: DecisionOrUndo, decided_by: str) -> PairProposal:
@@ -76,12 +73,10 @@ def apply_decision(archive: Archive, id: int, decision: DecisionOrUndo, decided_
     return decide_proposal(archive, id, decision, decided_by)
 
 
-def _search(engine: LocalEngine, query: SimilarRequest) -> Sequence[SearchHit]:
+def _search(engine: LocalEngine, query: SimilarRequest) -> SearchHits:
     if query.min_probability is not None and engine.calibration is None:
-        model, name = engine.ranker.name, engine.archive.path.name
-        raise HTTPException(
-            422, f"min_probability: {model} is not calibrated on {name}, its scores are no probabilities"
-        )
+        uncalibrated = f"{engine.ranker.name} is not calibrated on {engine.archive.path.name}"
+        raise HTTPException(422, f"min_probability: {uncalibrated}, its scores are no probabilities")
     return engine.search(
         query.title,
         query.k,

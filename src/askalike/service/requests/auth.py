@@ -1,7 +1,4 @@
-"""Who may do what with the archive that an address names.
-
-A route asks for an archive by one of the types at the end of this file; pages have their own in `pages.auth`.
-"""
+"""Who may do what with the archive that an address names: routes ask for it by one of the types at the end."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -12,29 +9,28 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from askalike.service.requests.context import Caller, add_log_fields, app_state, request_state
 from askalike.service.state.served_archive import ServedArchive
-from askalike.store.keys import ApiKey, Scope
+from askalike.store.keys import ApiKey, Scope, verify_key
 
-BEARER_SCHEME = HTTPBearer(
-    auto_error=False, description="a key made by `askalike keys create`; none is needed on loopback"
-)
+KEY_DESCRIPTION = "a key made by `askalike keys create`; none is needed on loopback"
 ArchiveName = Annotated[str, Path(description="the archive's name")]
+BEARER_SCHEME = HTTPBearer(auto_error=False, description=KEY_DESCRIPTION)
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER_SCHEME)]
 
 
-def find_served_archive(request: Request, name: str) -> ServedArchive:
+def find_site(request: Request, name: str) -> ServedArchive:
     """Return the archive of that name. Raises HTTPException (404) where none is served."""
     state = app_state(request)
-    if name not in state.served_archives:
-        known = f"; there are: {', '.join(state.served_archives)}" if state.settings.keyless else ""
+    if name not in state.sites:
+        known = f"; there are: {', '.join(state.sites)}" if state.settings.keyless else ""
         raise HTTPException(404, f"no archive {name!r} is served here{known}")
-    return state.served_archives[name]
+    return state.sites[name]
 
 
-def admit(request: Request, served_archive: ServedArchive, caller: Caller | None) -> None:
+def admit(request: Request, site: ServedArchive, caller: Caller | None) -> None:
     """Note who sends a request to which archive. Raises HTTPException (429) where they send too many."""
     key = caller.key if caller else None
     request_state(request).caller = caller
-    add_log_fields(request, archive=served_archive.name, **({"key": key.id} if key else {}))
+    add_log_fields(request, archive=site.name, **({"key": key.id} if key else {}))
     enforce_rate_limit(request, key)
 
 
@@ -45,30 +41,26 @@ def enforce_rate_limit(request: Request, key: ApiKey | None = None) -> None:
     """
     name = key.id if key and not key.origin else request.client.host if request.client else ""
     if wait_s := app_state(request).rate_limiter.acquire(name):
-        headers = {"retry-after": str(math.ceil(wait_s))}
-        raise HTTPException(429, f"too many requests; wait {wait_s:.2f} s", headers)
+        raise HTTPException(429, f"too many requests; wait {wait_s:.2f} s", {"retry-after": str(math.ceil(wait_s))})
 
 
 def require_scope(scope: Scope, identify: Callable[..., Awaitable[Caller]]) -> Callable[..., Awaitable[ServedArchive]]:
-    """Return the dependency that gives a route its archive if the caller may do what needs the scope, else 403.
-
-    `identify`: the dependency that says who the caller is, or refuses them.
-    """
+    """Return the dependency that gives a route its archive if the caller that it identifies has the scope, else 403."""
 
     async def require_archive(caller: Annotated[Caller, Depends(identify)]) -> ServedArchive:
         if caller.key and not caller.key.allows(scope):
             raise HTTPException(403, f"this key may {caller.key.scope}; {scope} is needed")
-        return caller.served_archive
+        return caller.site
 
     return require_archive
 
 
 async def identify_key(request: Request, archive: ArchiveName, credentials: Credentials) -> Caller:
     """Return the holder of the key that a request shows; 401 for none where one is needed, and for an invalid one."""
-    served_archive, text = find_served_archive(request, archive), credentials.credentials if credentials else None
-    key = served_archive.verify_key(text, request.headers.get("origin")) if text else None
-    caller = Caller(served_archive, key)
-    admit(request, served_archive, caller)
+    site, text = find_site(request, archive), credentials.credentials if credentials else None
+    key = verify_key(site.key_archive, text, request.headers.get("origin")) if text else None
+    caller = Caller(site, key)
+    admit(request, site, caller)
     if text and key is None:
         raise _unauthorized("this key is not known here, or it was revoked")
     if key is None and not app_state(request).settings.keyless:

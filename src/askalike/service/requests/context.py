@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
-from starlette.types import Scope as ASGIScope
+from fastapi import Request, Response
 
 from askalike.service.requests.schema import Problem
 from askalike.service.settings import ServiceSettings
@@ -28,30 +27,18 @@ class AppState:
     settings: ServiceSettings
     rate_limiter: RateLimiter
     render_error_page: ErrorPageRenderer
-    served_archives: dict[str, ServedArchive] = field(default_factory=dict)
+    sites: dict[str, ServedArchive] = field(default_factory=dict)
     """Each archive by its name; filled when the application starts."""
-
-    def attach(self, app: FastAPI) -> None:
-        """Make this the state of an application."""
-        app.state.service = self
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sends a request to an archive.
+    """Who sends a request to an archive. `key` is None for a visitor, and on loopback, where no key is needed."""
 
-    `key` is None for a visitor, and on loopback, where no key is needed.
-    """
-
-    served_archive: ServedArchive
+    site: ServedArchive
     key: ApiKey | None
     visitor: bool = False
     """Whether they have not logged in to pages that are public: they may search and read, and change nothing."""
-
-    @property
-    def id(self) -> str:
-        """The id of their key, "" without one."""
-        return self.key.id if self.key else ""
 
     def may(self, scope: Scope) -> bool:
         """Return whether they may do what needs that scope."""
@@ -60,24 +47,18 @@ class Caller:
 
 @dataclass(slots=True)
 class RequestState:
-    """What is known of one request."""
+    """What is known of one request; `caller` is None as long as nobody was identified."""
 
     id: str
     log_fields: dict[str, Any] = field(default_factory=dict)
     """The fields that the request's line in the log has besides the usual ones."""
     caller: Caller | None = None
-    """None as long as nobody was identified."""
 
 
 def app_state(request: Request) -> AppState:
     """Return the state of the process that serves a request."""
     state: AppState = request.app.state.service
     return state
-
-
-def attach_request_state(scope: ASGIScope, state: RequestState) -> None:
-    """Make this the state of the request with that ASGI scope."""
-    scope[REQUEST_STATE_KEY] = state
 
 
 def request_state(request: Request) -> RequestState:
@@ -94,4 +75,4 @@ def add_log_fields(request: Request, **fields: Any) -> None:
 def caller_id(request: Request) -> str:
     """Return the id of the key that a request was admitted with, "" where none was needed."""
     caller = request_state(request).caller
-    return caller.id if caller else ""
+    return caller.key.id if caller and caller.key else ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 from fastapi import HTTPException, Response
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
@@ -17,13 +17,9 @@ from askalike.types import Answer, Link, Question
 
 Text = Annotated[str, Field(max_length=MAX_BODY_LENGTH), AfterValidator(replace_forbidden)]
 ShortText = Annotated[str, Field(max_length=MAX_TITLE_LENGTH), AfterValidator(replace_forbidden)]
-DATE_SCHEMA = {
-    "type": "string",
-    "format": "date-time",
-    "maxLength": 40,
-    "description": "ISO 8601; in UTC without an offset",
-}
-Date = Annotated[str, Field(max_length=40), AfterValidator(parse_utc), WithJsonSchema(DATE_SCHEMA, mode="validation")]
+DATE_TYPE = {"type": "string", "format": "date-time", "maxLength": 40}
+DATE_SCHEMA = WithJsonSchema(DATE_TYPE | {"description": "ISO 8601; in UTC without an offset"}, mode="validation")
+Date = Annotated[str, Field(max_length=40), AfterValidator(parse_utc), DATE_SCHEMA]
 """A date with an offset or without one; stored without, in UTC."""
 WebAddress = Annotated[str, Field(max_length=2_000, pattern="^https?://[^\\s\\u0000-\\u0020\\u007f-\\u00a0]+$")]
 Votes = Annotated[int, Field(ge=-(2**53), le=2**53)]
@@ -79,7 +75,7 @@ class LinkFields(RequestModel):
 
     def to_link(self) -> Link:
         """Return the link."""
-        return Link(self.source, self.target, self.kind, self.created_at)
+        return Link(**self.model_dump())
 
 
 class QuestionRecord(QuestionFields):
@@ -101,6 +97,7 @@ class AnswerRecord(AnswerFields):
 
 
 RecordT = TypeVar("RecordT")
+StoredRecord = Question | Answer | Link
 
 
 class RecordBatch(RequestModel, Generic[RecordT]):
@@ -123,25 +120,11 @@ class CommitResponse(BaseModel):
     created: int
 
 
-CREATED_RESPONSES: dict[int | str, dict[str, Any]] = {201: {"model": CommitResponse, "description": "A record is new"}}
-"""The statuses of a commit, for the API's description."""
-
-
-async def commit(
-    served_archive: ServedArchive, records: Sequence[Question | Answer | Link], response: Response
-) -> CommitResponse:
-    """Put records into the archive and set the status: 201 where one is new, else 200.
-
-    Raises HTTPException (409) where a question that they refer to is missing.
-    """
+async def commit(site: ServedArchive, records: Sequence[StoredRecord], response: Response) -> CommitResponse:
+    """Put records into the archive and set the status, 201 where one is new; 409 where one is of a missing question."""
     try:
-        edit = await served_archive.run_on_archive(lambda archive: put_records(archive, records))
+        edit = await site.run_on_archive(lambda archive: put_records(archive, records))
     except MissingRecordError as error:
         raise HTTPException(409, str(error)) from None
     response.status_code = 201 if edit.created else 200
     return CommitResponse(**asdict(edit))
-
-
-def not_found(kind: str, id: str) -> HTTPException:
-    """Return the error (404) for a missing record."""
-    return HTTPException(404, f"no {kind} {id!r}")

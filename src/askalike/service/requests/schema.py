@@ -9,7 +9,7 @@ from pydantic.config import JsonDict
 from askalike.clock import parse_utc
 from askalike.store.query_log import FeedbackVerdict
 from askalike.text.clean import replace_forbidden
-from askalike.types import Explanation, SearchHit
+from askalike.types import SearchHit
 
 MAX_RESULTS = 100
 MAX_TITLE_LENGTH = 1_000
@@ -19,7 +19,6 @@ Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_
 Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, description="the question, as far as it is typed")]
 Body = Annotated[str, Field(max_length=MAX_BODY_LENGTH, description="more of the question, as plain text")]
 ResultCount = Annotated[int, Field(ge=1, le=MAX_RESULTS, description="how many are wanted")]
-Tags = Annotated[list[str], Field(max_length=50, description="only questions that have all of these")]
 BeforeDate = Annotated[
     Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(parse_utc)] | None,
     Field(description="only questions asked before this ISO date, in UTC"),
@@ -27,8 +26,6 @@ BeforeDate = Annotated[
 MinProbability = Annotated[
     float | None, Field(ge=0, le=1, description="only what is as probable; refused where nothing is calibrated")
 ]
-Explain = Annotated[bool, Field(description="say where each word matched and how much it counted")]
-Prefix = Annotated[bool, Field(description="the last word may be unfinished")]
 
 FEEDBACK_SCHEMA: JsonDict = {
     "if": {"properties": {"verdict": {"enum": ["accept", "reject"]}}},
@@ -50,11 +47,11 @@ class SimilarRequest(RequestModel):
     title: Title = ""
     body: Body = ""
     k: ResultCount = 5
-    tags: Tags = []
+    tags: Annotated[list[str], Field(max_length=50, description="only questions that have all of these")] = []
     before: BeforeDate = None
     min_probability: MinProbability = None
-    explain: Explain = False
-    prefix: Prefix = False
+    explain: bool = Field(False, description="say where each word matched and how much it counted")
+    prefix: bool = Field(False, description="the last word may be unfinished")
 
 
 class QuestionText(RequestModel):
@@ -100,19 +97,20 @@ class SimilarQuestion(BaseModel):
     @classmethod
     def from_hit(cls, hit: SearchHit, explain: bool = False) -> Self:
         """Return a hit as the API gives it, with its matched words where they are to be explained."""
-        question, explanation = hit.question, hit.explanation or Explanation(hit.score)
+        question, contributions = hit.question, hit.explanation.contributions if hit.explanation else ()
+        matched = [MatchedWord(word=c.word, fields=list(c.fields), score=c.score) for c in contributions]
         return cls(
             id=question.id,
             title=question.title,
-            url=safe_web_url(question.url),
+            url=safe_url(question.url),
             tags=list(question.tags),
             snippet=hit.snippet,
             score=hit.score,
             probability=hit.probability,
             calibrated=hit.probability is not None,
             confidence=format_confidence(hit.probability),
-            words=list(dict.fromkeys(c.word for c in explanation.contributions)),
-            matched=_to_matched_words(explanation) if explain else None,
+            words=list(dict.fromkeys(c.word for c in contributions)),
+            matched=matched if explain else None,
         )
 
 
@@ -140,13 +138,9 @@ def format_confidence(probability: float | None) -> str:
     return "uncalibrated" if probability is None else f"{probability:.0%}"
 
 
-def safe_web_url(url: str | None) -> str | None:
+def safe_url(url: str | None) -> str | None:
     """Return an address that a page may link to: one of the web, and None for any other."""
     try:
         return url if url and urlsplit(url).scheme in ("http", "https") else None
     except ValueError:
         return None
-
-
-def _to_matched_words(explanation: Explanation) -> list[MatchedWord]:
-    return [MatchedWord(word=c.word, fields=list(c.fields), score=c.score) for c in explanation.contributions]

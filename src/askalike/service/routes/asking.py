@@ -1,32 +1,43 @@
-"""`answer` and `feedback`: a question that somebody has settled on, and what came of it."""
+"""`similar`, `answer` and `feedback`: a question that is typed, one that is settled on, and what came of it."""
 
+import time
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, Field
 
 from askalike.answering.nearest import has_answers
 from askalike.answering.reply import AnswerMode, AnswerSource, Reply
 from askalike.answering.writers import writer_folders
 from askalike.engines.local import LocalEngine
-from askalike.service.requests.actions import record_feedback
-from askalike.service.requests.auth import ReadableArchive
+from askalike.service.requests.actions import record_feedback, search_similar
+from askalike.service.requests.auth import ReadableArchive, SearchableArchive
 from askalike.service.requests.records import AnswerRecord
-from askalike.service.requests.schema import FeedbackRequest, QuestionText, SimilarQuestion, safe_web_url
+from askalike.service.requests.schema import FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest, safe_url
 from askalike.store.query_log import LoggedQuery, log_query
 
 MAX_LOGGED_HITS = 5
 """How many similar questions the log holds of each question."""
 
-router = APIRouter(tags=["asking"])
+MODE_DESCRIPTION = "stored answers, text that a model writes, or as its probability says"
+router = APIRouter()
+
+
+class SimilarResponse(BaseModel):
+    """The similar questions, best first; `abstained` where there are none."""
+
+    results: list[SimilarQuestion]
+    abstained: bool
+    model: str
+    took_ms: float
 
 
 class AnswerRequest(QuestionText):
     """A question to be answered, and how."""
 
-    mode: Annotated[
-        AnswerMode, Field(description="stored answers, text that a model writes, or as its probability says")
-    ] = "nearest"
+    mode: AnswerMode = Field(
+        "nearest", description="stored answers, text that a model writes, or as its probability says"
+    )
     k: Annotated[int, Field(ge=1, le=20, description="how many stored answers are wanted")] = 3
 
 
@@ -59,12 +70,29 @@ class AnswerResponse(BaseModel):
     model: str
 
 
-@router.post("/answer")
-async def post_answer(served_archive: ReadableArchive, query: AnswerRequest) -> AnswerResponse:
+@router.get("/similar", tags=["search"])
+async def get_similar(
+    site: SearchableArchive, request: Request, query: Annotated[SimilarRequest, Query()]
+) -> SimilarResponse:
+    """Return the archive's questions most similar to the one that is typed, best first."""
+    start = time.perf_counter()
+    model, hits = await search_similar(site, request, query)
+    took_ms = round(1000 * (time.perf_counter() - start), 2)
+    results = [SimilarQuestion.from_hit(hit, query.explain) for hit in hits]
+    return SimilarResponse(results=results, abstained=not hits, model=model, took_ms=took_ms)
+
+
+@router.post("/similar", tags=["search"])
+async def post_similar(site: SearchableArchive, request: Request, query: SimilarRequest) -> SimilarResponse:
+    """Return the same for texts too long, or too private, for an address. Changes nothing."""
+    return await get_similar(site, request, query)
+
+
+@router.post("/answer", tags=["asking"])
+async def post_answer(site: ReadableArchive, query: AnswerRequest) -> AnswerResponse:
     """Answer from the archive. The question is logged for as long as is configured."""
-    reply, logged_query = await served_archive.run_on_engine(lambda engine: _answer(engine, query))
-    days = served_archive.retention_days
-    await served_archive.run_on_archive(lambda archive: log_query(archive, logged_query, days))
+    reply, logged_query = await site.run_on_engine(lambda engine: _answer(engine, query))
+    await site.run_on_archive(lambda archive: log_query(archive, logged_query, site.retention_days))
     first = reply.sources[0] if reply.sources and not reply.generated else None
     match = next((m for m in reply.matches if first and m.question.id == first.question.id), None)
     return AnswerResponse(
@@ -78,10 +106,10 @@ async def post_answer(served_archive: ReadableArchive, query: AnswerRequest) -> 
     )
 
 
-@router.post("/feedback", status_code=204)
-async def post_feedback(served_archive: ReadableArchive, feedback: FeedbackRequest) -> None:
+@router.post("/feedback", tags=["asking"], status_code=204)
+async def post_feedback(site: ReadableArchive, feedback: FeedbackRequest) -> None:
     """Store feedback. `accept` and `reject` are on one question, which has to be among those shown."""
-    await record_feedback(served_archive, feedback)
+    await record_feedback(site, feedback)
 
 
 def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQuery]:
@@ -108,7 +136,7 @@ def _to_source_response(source: AnswerSource) -> AnswerSourceResponse:
         title=source.question.title,
         author=source.author,
         license=source.license,
-        url=safe_web_url(source.url),
+        url=safe_url(source.url),
         score=source.score,
         probability=source.probability,
     )

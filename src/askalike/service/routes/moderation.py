@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 
-from askalike.moderation import gaps as archive_gaps
+from askalike.moderation import gaps
 from askalike.service.requests.actions import DecisionOrUndo, apply_decision
 from askalike.service.requests.auth import ModeratedArchive
 from askalike.service.requests.context import caller_id
@@ -18,7 +19,6 @@ from askalike.store.candidate_pairs import count_by_state, list_proposals
 router = APIRouter(tags=["curation"])
 ProposalId = Annotated[int, Path(ge=0, le=2**53, description="the proposal's id")]
 GapId = Annotated[str, Path(max_length=100, description="the gap's id")]
-GapMinProbability = Annotated[float, Field(ge=0, le=1, description="what found nothing as probable counts, too")]
 
 
 class DuplicatesQuery(RequestModel):
@@ -32,7 +32,7 @@ class DuplicatesQuery(RequestModel):
 class GapCriteria(RequestModel):
     """What counts as a gap."""
 
-    min_probability: GapMinProbability = 0.0
+    min_probability: float = Field(0.0, ge=0, le=1, description="what found nothing as probable counts, too")
 
 
 class GapsQuery(GapCriteria):
@@ -104,70 +104,60 @@ class GapsResponse(BaseModel):
 
 
 @router.get("/duplicates")
-async def get_duplicates(
-    served_archive: ModeratedArchive, query: Annotated[DuplicatesQuery, Query()]
-) -> DuplicatesResponse:
+async def get_duplicates(site: ModeratedArchive, query: Annotated[DuplicatesQuery, Query()]) -> DuplicatesResponse:
     """Return likely duplicates: open ones the most certain first, decided ones the latest first."""
-    return await served_archive.run_on_archive(lambda archive: _list_duplicates(archive, query))
+
+    def list_page(archive: Archive) -> DuplicatesResponse:
+        proposals = list_proposals(archive, query.state, query.limit, query.after)
+        next = proposals[-1].id if len(proposals) == query.limit else None
+        counts = count_by_state(archive)
+        return DuplicatesResponse(duplicates=_to_responses(archive, proposals), next=next, counts=counts)
+
+    return await site.run_on_archive(list_page)
 
 
 @router.post("/duplicates/{id}/decision")
 async def post_decision(
-    served_archive: ModeratedArchive, request: Request, id: ProposalId, decision_request: DecisionRequest
+    site: ModeratedArchive, request: Request, id: ProposalId, decision_request: DecisionRequest
 ) -> DuplicateResponse:
     """Accept (which adds the duplicate link), reject or skip a likely duplicate, or take that back.
 
     409 where it is decided already, or there is nothing to take back.
     """
-    decided_by = caller_id(request)
-    return await served_archive.run_on_archive(
-        lambda archive: _decide(archive, id, decision_request.decision, decided_by)
-    )
+    moderator = caller_id(request)
+
+    def decide(archive: Archive) -> DuplicateResponse:
+        return _to_responses(archive, [apply_decision(archive, id, decision_request.decision, moderator)])[0]
+
+    return await site.run_on_archive(decide)
 
 
 @router.get("/gaps")
-async def get_gaps(served_archive: ModeratedArchive, query: Annotated[GapsQuery, Query()]) -> GapsResponse:
+async def get_gaps(site: ModeratedArchive, query: Annotated[GapsQuery, Query()]) -> GapsResponse:
     """Return the questions that were asked and found nothing, or nothing that helped; or the ignored ones of them."""
-    gaps = await served_archive.run_on_archive(
-        lambda archive: archive_gaps.find_gaps(archive, min_probability=query.min_probability, ignored=query.ignored)
-    )
-    return GapsResponse(gaps=[GapResponse.model_validate(asdict(gap)) for gap in gaps[: query.limit]], total=len(gaps))
+    find = partial(gaps.find_gaps, min_probability=query.min_probability, ignored=query.ignored)
+    all_gaps = await site.run_on_archive(find)
+    shown = [GapResponse.model_validate(asdict(gap)) for gap in all_gaps[: query.limit]]
+    return GapsResponse(gaps=shown, total=len(all_gaps))
 
 
 @router.post("/gaps/{id}/ignore", status_code=204)
 async def ignore_gap(
-    served_archive: ModeratedArchive, request: Request, id: GapId, criteria: Annotated[GapCriteria, Query()]
+    site: ModeratedArchive, request: Request, id: GapId, criteria: Annotated[GapCriteria, Query()]
 ) -> None:
     """Leave a gap out from now on, in whatever words it is asked."""
-    ignored_by = caller_id(request)
-    await served_archive.run_on_archive(
-        lambda archive: archive_gaps.ignore_gap(archive, _get_gap(archive, id, criteria), ignored_by)
-    )
+    moderator = caller_id(request)
+    await site.run_on_archive(lambda archive: gaps.ignore_gap(archive, _get_gap(archive, id, criteria), moderator))
 
 
 @router.post("/gaps/{id}/restore", status_code=204)
-async def restore_gap(served_archive: ModeratedArchive, id: GapId, criteria: Annotated[GapCriteria, Query()]) -> None:
+async def restore_gap(site: ModeratedArchive, id: GapId, criteria: Annotated[GapCriteria, Query()]) -> None:
     """Show a gap again that was ignored."""
-    await served_archive.run_on_archive(
-        lambda archive: archive_gaps.restore_gap(archive, _get_gap(archive, id, criteria))
-    )
+    await site.run_on_archive(lambda archive: gaps.restore_gap(archive, _get_gap(archive, id, criteria)))
 
 
-def _get_gap(archive: Archive, id: str, criteria: GapCriteria) -> archive_gaps.Gap:
-    return archive_gaps.get_gap(archive, id, min_probability=criteria.min_probability)
-
-
-def _list_duplicates(archive: Archive, query: DuplicatesQuery) -> DuplicatesResponse:
-    proposals = list_proposals(archive, query.state, query.limit, query.after)
-    return DuplicatesResponse(
-        duplicates=_to_responses(archive, proposals),
-        next=proposals[-1].id if len(proposals) == query.limit else None,
-        counts=count_by_state(archive),
-    )
-
-
-def _decide(archive: Archive, id: int, decision: DecisionOrUndo, decided_by: str) -> DuplicateResponse:
-    return _to_responses(archive, [apply_decision(archive, id, decision, decided_by)])[0]
+def _get_gap(archive: Archive, id: str, criteria: GapCriteria) -> gaps.Gap:
+    return gaps.get_gap(archive, id, min_probability=criteria.min_probability)
 
 
 def _to_responses(archive: Archive, proposals: Sequence[PairProposal]) -> list[DuplicateResponse]:

@@ -1,6 +1,9 @@
-"""The engine that answers an archive's searches, and whether another ranker or calibration has replaced its own."""
+"""The engine that answers an archive's searches: whether another replaces it, and how far its index is behind."""
 
+import json
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Self
@@ -8,6 +11,7 @@ from typing import Self
 from askalike import rankers
 from askalike.calibration.calibration import calibration_version
 from askalike.engines.local import LocalEngine
+from askalike.index.commits import MANIFEST
 from askalike.rankers import Ranker
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, ServedRanker
@@ -26,13 +30,9 @@ class ServedEngine:
 
     @classmethod
     def open(cls, settings: ServiceSettings, path: Path) -> Self:
-        """Open the engine of an archive and search once, so that the first request does not wait for what loads lazily.
-
-        Raises ArchiveError, SettingsError.
-        """
+        """Open an archive's engine and search once, to load what loads lazily. Raises ArchiveError, SettingsError."""
         archive, ranker_pinned = Archive.open(path), settings.ranker is not None
-        served = ready_ranker(archive)
-        ranker = resolve_ranker(settings, path, served)
+        ranker = resolve_ranker(settings, path, ready_ranker(archive))
         version = _engine_version(archive, ranker, ranker_pinned)
         engine = LocalEngine(archive, ranker, archive.committed_view())
         for _, _, title in list(islice(archive.view().titles(), 1)):
@@ -50,10 +50,45 @@ def _engine_version(archive: Archive, ranker: Ranker, ranker_pinned: bool) -> tu
 
 
 def resolve_ranker(settings: ServiceSettings, path: Path, served: ServedRanker | None) -> Ranker:
-    """Return the ranker that the service was started with, else the deployed one, else the default.
-
-    Raises SettingsError.
-    """
+    """Return the ranker named at the start, else the deployed one, else the default. Raises SettingsError."""
     if settings.ranker or served is None:
         return rankers.create(settings.ranker or rankers.default_name(), settings.values, path)
     return rankers.create(served.ranker, {**served.settings, **settings.values}, path)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """How far an index is behind its archive, and its size on disk."""
+
+    behind: int
+    """The number of changes that cannot be searched yet."""
+    lag_s: float
+    """The seconds since the oldest of them was made; 0 where there is none."""
+    size_bytes: int
+
+
+def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
+    """Return the status of the ranker's index, read from its files: another process writes them."""
+    paths = ranker.index_paths(archive.view())
+    behind, oldest = archive.view().pending_changes(min(map(_committed_change, paths), default=0))
+    return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, sum(map(_size_bytes, paths)))
+
+
+def _committed_change(index: Path) -> int:
+    try:
+        return int(json.loads((index / MANIFEST).read_text(encoding="utf-8"))["change"])
+    except (OSError, ValueError, KeyError):  # not built yet, or damaged and about to be rebuilt by the indexer
+        return 0
+
+
+def _size_bytes(index: Path) -> int:
+    total = 0
+    for path in index.rglob("*"):
+        with suppress(FileNotFoundError):  # a commit has just removed it
+            total += path.stat().st_size
+    return total
+
+
+def _seconds_since(moment: str) -> float:
+    start = datetime.fromisoformat(moment)
+    return max(0.0, (datetime.now(UTC) - (start if start.tzinfo else start.replace(tzinfo=UTC))).total_seconds())

@@ -33,7 +33,8 @@ class RateLimiter:
         """Count a request of the caller and return 0; where it comes too soon, return the seconds to wait instead."""
         if not self._per_s:
             return 0.0
-        offset = self._slot_offset(caller)
+        digest = hashlib.blake2b(caller.encode(), key=self._memory[:KEY_BYTES], digest_size=8).digest()
+        offset = KEY_BYTES + int.from_bytes(digest) % N_SLOTS * SLOT_BYTES
         fcntl.lockf(self._fd, fcntl.LOCK_EX, SLOT_BYTES, offset)
         try:
             now = time.monotonic()
@@ -45,10 +46,6 @@ class RateLimiter:
             return 0.0
         finally:
             fcntl.lockf(self._fd, fcntl.LOCK_UN, SLOT_BYTES, offset)
-
-    def _slot_offset(self, caller: str) -> int:
-        digest = hashlib.blake2b(caller.encode(), key=self._memory[:KEY_BYTES], digest_size=8).digest()
-        return KEY_BYTES + int.from_bytes(digest) % N_SLOTS * SLOT_BYTES
 
 
 def create_shared_file(folder: str) -> int:

@@ -1,71 +1,82 @@
 """An archive that is served: one thread searches it, another reads and writes it, an indexer process follows it."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Self, TypeVar
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
 
 from askalike.engines.local import LocalEngine
+from askalike.errors import AskalikeError
 from askalike.moderation.gaps import GapCache
+from askalike.service.log import log_event
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.bounded_executor import BoundedExecutor
-from askalike.service.state.engine_state import ServedEngine
-from askalike.service.state.index_status import IndexStatus, index_status
+from askalike.service.state.engine_state import IndexStatus, ServedEngine, index_status
 from askalike.store import Archive
-from askalike.store.keys import ApiKey, has_key_for_origin, session_key, verify_key
 
-ResultT = TypeVar("ResultT")
+POLL_S = 0.5
+"""The pause between two looks for a newly deployed ranker whose index is built."""
+RETRY_S = 60
+"""The wait after an engine could not be opened."""
 ResourceT = TypeVar("ResourceT")
+ResultT = TypeVar("ResultT")
+
+
+class OverloadedError(Exception):
+    """The queue of an executor is full, so the request is turned away."""
+
+
+class BoundedExecutor(Generic[ResourceT]):
+    """Runs work on one resource, one piece after the other, in a thread of its own; the event loop is never blocked."""
+
+    def __init__(self, resource: ResourceT, settings: ServiceSettings) -> None:
+        self._resource = resource
+        self._settings = settings
+        self._n_waiting = 0
+        self._thread = ThreadPoolExecutor(1)
+
+    async def run(self, work: Callable[[ResourceT], ResultT]) -> ResultT:
+        """Return what the work returns.
+
+        Raises OverloadedError where the queue is full, TimeoutError where the result is not there in time. Work that
+        has not begun by then is dropped; work that has begun is finished and its result discarded.
+        """
+        if self._n_waiting >= self._settings.max_waiting:
+            raise OverloadedError
+        self._n_waiting += 1
+        future = asyncio.get_running_loop().run_in_executor(self._thread, work, self._resource)
+        future.add_done_callback(self._release_slot)
+        async with asyncio.timeout(self._settings.timeout_s):
+            return await future
+
+    def close(self) -> None:
+        """Finish the work in the queue, then end the thread."""
+        self._thread.shutdown()
+
+    def _release_slot(self, _: object) -> None:
+        self._n_waiting -= 1
 
 
 class ServedArchive:
-    """One archive with the engine that searches it."""
+    """The archive of a name, with the engine that searches it. Raises ArchiveError, SettingsError."""
 
-    def __init__(self, name: str, served_engine: ServedEngine, archive: Archive, settings: ServiceSettings) -> None:
+    def __init__(self, name: str, settings: ServiceSettings) -> None:
+        path = settings.archive_paths()[name]
         self.name = name
         self.retention_days = settings.keep_days
         self.gap_cache = GapCache()
         self._settings = settings
-        self._served_engine = served_engine
-        self._archive = archive
-        self._key_archive = Archive.open(archive.path)
-        self._engine_executor = self._create_executor(served_engine.engine)
-        self._archive_executor = self._create_executor(archive)
-
-    @classmethod
-    def open(cls, name: str, settings: ServiceSettings) -> Self:
-        """Open the archive of that name. Raises ArchiveError, SettingsError."""
-        path = settings.archive_paths()[name]
-        return cls(name, ServedEngine.open(settings, path), Archive.open(path), settings)
+        self._served_engine = ServedEngine.open(settings, path)
+        self._archive = Archive.open(path)
+        self.key_archive = Archive.open(path)
+        """The archive opened once more, to look up keys and deployments on the event loop's thread."""
+        self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
+        self._archive_executor = BoundedExecutor(self._archive, settings)
 
     @property
     def model(self) -> str:
         """The name of the ranker in use."""
         return self._served_engine.engine.ranker.name
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether another ranker was deployed since the engine was opened, or its ranker was calibrated again."""
-        return self._served_engine.is_stale(self._key_archive)
-
-    async def reload_engine(self) -> None:
-        """Open the engine of the deployed ranker for the next searches; searches under way end on the old one."""
-        new_engine = await asyncio.to_thread(ServedEngine.open, self._settings, self._archive.path)
-        old_engine, old_executor = self._served_engine, self._engine_executor
-        self._served_engine, self._engine_executor = new_engine, self._create_executor(new_engine.engine)
-        await asyncio.to_thread(old_executor.close)
-        old_engine.engine.close()
-
-    def verify_key(self, text: str, origin: str | None = None) -> ApiKey | None:
-        """Return the key of that text, if it is valid for this archive and for pages of that origin."""
-        return verify_key(self._key_archive, text, origin)
-
-    def has_key_for_origin(self, origin: str) -> bool:
-        """Return whether a key was created for pages of that origin."""
-        return has_key_for_origin(self._key_archive, origin)
-
-    def verify_session(self, secret: str) -> ApiKey | None:
-        """Return the key that a session was begun with, if both are valid."""
-        return session_key(self._key_archive, secret)
 
     async def run_on_engine(self, work: Callable[[LocalEngine], ResultT]) -> ResultT:
         """Return what the work on the engine returns. Raises OverloadedError, TimeoutError."""
@@ -79,13 +90,43 @@ class ServedArchive:
         """Return the status of its index."""
         return await self.run_on_archive(lambda archive: index_status(archive, self._served_engine.engine.ranker))
 
+    async def reload_when_stale(self) -> None:
+        """Search with a newly deployed ranker, or calibration, once its index is built; go on until cancelled."""
+        while True:
+            await asyncio.sleep(POLL_S)
+            try:
+                if self._served_engine.is_stale(self.key_archive):
+                    await self._reload_engine()
+                    log_event("ranker", archive=self.name, model=self.model)
+            except AskalikeError as error:
+                log_event("ranker", archive=self.name, model=self.model, error=str(error))
+                await asyncio.sleep(RETRY_S)
+
+    async def _reload_engine(self) -> None:
+        """Open the engine of the deployed ranker for the next searches; searches under way end on the old one."""
+        new_engine = await asyncio.to_thread(ServedEngine.open, self._settings, self._archive.path)
+        old_engine, old_executor = self._served_engine, self._engine_executor
+        self._served_engine = new_engine
+        self._engine_executor = BoundedExecutor(new_engine.engine, self._settings)
+        await asyncio.to_thread(old_executor.close)
+        old_engine.engine.close()
+
     def close(self) -> None:
         """Finish the work under way and close the archive."""
         self._engine_executor.close()
         self._archive_executor.close()
         self._served_engine.engine.close()
         self._archive.close()
-        self._key_archive.close()
+        self.key_archive.close()
 
-    def _create_executor(self, resource: ResourceT) -> BoundedExecutor[ResourceT]:
-        return BoundedExecutor(resource, self._settings.max_waiting, self._settings.timeout_s)
+
+@asynccontextmanager
+async def hot_reload(sites: Iterable[ServedArchive]) -> AsyncIterator[None]:
+    """Reload the engine of each archive whenever it is stale, as long as the block lasts."""
+    tasks = [asyncio.create_task(site.reload_when_stale()) for site in sites]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""`/metrics`, for Prometheus: counts and times, summed over the workers, and the state of each archive."""
+"""`/healthz`, `/readyz` and, for Prometheus, `/metrics`: whether the service answers, and the state of each archive."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,11 +9,13 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
+from pydantic import BaseModel
 
 from askalike.service.requests.auth import Credentials
 from askalike.service.requests.context import app_state
-from askalike.service.state.index_status import IndexStatus
+from askalike.service.state.engine_state import IndexStatus
 from askalike.service.state.served_archive import ServedArchive
+from askalike.store.keys import verify_key
 
 GAUGES = {
     "askalike_questions": "Questions of the archive",
@@ -25,6 +27,26 @@ GAUGES = {
 router = APIRouter(tags=["health"])
 
 
+class Health(BaseModel):
+    """Whether the service is alive, or ready."""
+
+    status: str
+    archives: list[str]
+
+
+class IndexLag(BaseModel):
+    """How many changes of an archive cannot be searched yet, and how long the oldest of them has waited."""
+
+    behind: int
+    lag_s: float
+
+
+class Readiness(Health):
+    """That every archive answers, and how far its index is."""
+
+    index: dict[str, IndexLag]
+
+
 class _ArchiveCollector(Collector):
     """The size of each archive, its ranker, and how far its index is."""
 
@@ -33,24 +55,38 @@ class _ArchiveCollector(Collector):
         self._statuses = statuses
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the gauges."""
         model = GaugeMetricFamily("askalike_model", "The ranker in use", labels=["archive", "model"])
         gauges = [GaugeMetricFamily(name, text, labels=["archive"]) for name, text in GAUGES.items()]
-        for served_archive, (questions, status) in self._statuses.items():
-            model.add_metric([served_archive.name, served_archive.model], 1)
+        for site, (questions, status) in self._statuses.items():
+            model.add_metric([site.name, site.model], 1)
             values = (questions, status.size_bytes, status.behind, status.lag_s)
             for gauge, value in zip(gauges, values, strict=True):
-                gauge.add_metric([served_archive.name], value)
+                gauge.add_metric([site.name], value)
         yield from (model, *gauges)
 
 
 async def _require_any_key(request: Request, credentials: Credentials) -> None:
     """Raise HTTPException (401) for a caller without a key of any archive where keys are needed."""
-    state = app_state(request)
-    if not state.settings.keyless and not (
-        credentials and any(a.verify_key(credentials.credentials) for a in state.served_archives.values())
-    ):
+    state, text = app_state(request), credentials.credentials if credentials else ""
+    if not (state.settings.keyless or any(verify_key(site.key_archive, text) for site in state.sites.values())):
         raise HTTPException(401, "a key of one of the archives is needed", {"www-authenticate": "Bearer"})
+
+
+@router.get("/healthz")
+async def healthz(request: Request) -> Health:
+    """Say that the process answers."""
+    return Health(status="alive", archives=list(app_state(request).sites))
+
+
+@router.get("/readyz")
+async def readyz(request: Request) -> Readiness:
+    """Say that every archive can be searched and read; 503 where one of them keeps requests waiting too long."""
+    index: dict[str, IndexLag] = {}
+    for name, site in app_state(request).sites.items():
+        await site.run_on_engine(lambda engine: engine.search("", 1))
+        status = await site.index_status()
+        index[name] = IndexLag(behind=status.behind, lag_s=round(status.lag_s, 3))
+    return Readiness(status="ready", archives=list(index), index=index)
 
 
 @router.get("/metrics", dependencies=[Depends(_require_any_key)], response_class=PlainTextResponse)
@@ -59,11 +95,8 @@ async def get_metrics(request: Request) -> Response:
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     statuses = {
-        served_archive: (
-            await served_archive.run_on_archive(lambda archive: len(archive.view())),
-            await served_archive.index_status(),
-        )
-        for served_archive in app_state(request).served_archives.values()
+        site: (await site.run_on_archive(lambda archive: len(archive.view())), await site.index_status())
+        for site in app_state(request).sites.values()
     }
     registry.register(_ArchiveCollector(statuses))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,120 @@
+"""`questions`, `answers` and `links`: one by one, or many in a batch."""
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, HTTPException, Path, Query, Response
+from pydantic import BaseModel
+
+from askalike.service.requests import records
+from askalike.service.requests.actions import load_question
+from askalike.service.requests.auth import ReadableArchive, WritableArchive
+from askalike.service.requests.records import AnswerRecord, CommitResponse, LinkFields, RecordBatch, commit
+from askalike.service.requests.schema import Id
+from askalike.store import editing
+
+ROUTERS = questions, answers, links = [APIRouter(tags=[tag]) for tag in ("questions", "answers", "links")]
+QuestionId = Annotated[Id, Path(description="the question's id")]
+AnswerId = Annotated[Id, Path(description="the answer's id")]
+CREATED_RESPONSES: dict[int | str, dict[str, Any]] = {201: {"model": CommitResponse, "description": "A record is new"}}
+"""The statuses of a commit, for the API's description."""
+
+
+class LinksResponse(BaseModel):
+    """The links that a question is an end of."""
+
+    links: list[LinkFields]
+
+
+@questions.post("/questions:batch", responses=CREATED_RESPONSES)
+async def post_questions(
+    site: WritableArchive, batch: RecordBatch[records.QuestionRecord], response: Response
+) -> CommitResponse:
+    """Add or replace many questions, all of them or, after an error, none. Found by search within a second."""
+    return await commit(site, [question.to_question(question.id) for question in batch.items], response)
+
+
+@questions.put("/questions/{id:path}", responses=CREATED_RESPONSES)
+async def put_question(
+    site: WritableArchive, id: QuestionId, question: records.QuestionFields, response: Response
+) -> CommitResponse:
+    """Add a question, or replace it. Found by search within a second."""
+    return await commit(site, [question.to_question(id)], response)
+
+
+@questions.get("/questions/{id:path}")
+async def get_question(site: ReadableArchive, id: QuestionId) -> records.StoredQuestion:
+    """Return a question with its answers and links."""
+    stored = await site.run_on_archive(lambda archive: load_question(archive, id))
+    return records.StoredQuestion.model_construct(
+        None,
+        **asdict(stored.question),
+        answers=[AnswerRecord.from_answer(answer) for answer in stored.answers],
+        links=[LinkFields.model_construct(None, **asdict(link)) for link in stored.links],
+    )
+
+
+@questions.delete("/questions/{id:path}", status_code=204)
+async def delete_question(site: WritableArchive, id: QuestionId) -> None:
+    """Delete a question with its answers and links."""
+    if not await site.run_on_archive(lambda archive: archive.delete([id])):
+        raise HTTPException(404, f"no question {id!r}")
+
+
+@answers.post("/answers:batch", responses=CREATED_RESPONSES)
+async def post_answers(site: WritableArchive, batch: RecordBatch[AnswerRecord], response: Response) -> CommitResponse:
+    """Add or replace many answers, all of them or, after an error, none."""
+    return await commit(site, [answer.to_answer(answer.id) for answer in batch.items], response)
+
+
+@answers.put("/answers/{id:path}", responses=CREATED_RESPONSES)
+async def put_answer(
+    site: WritableArchive, id: AnswerId, answer: records.AnswerFields, response: Response
+) -> CommitResponse:
+    """Add an answer, or replace it. Its question has to exist."""
+    return await commit(site, [answer.to_answer(id)], response)
+
+
+@answers.get("/answers/{id:path}")
+async def get_answer(site: ReadableArchive, id: AnswerId) -> AnswerRecord:
+    """Return an answer."""
+    answer = await site.run_on_archive(lambda archive: editing.get_answer(archive, id))
+    if answer is None:
+        raise HTTPException(404, f"no answer {id!r}")
+    return AnswerRecord.from_answer(answer)
+
+
+@answers.delete("/answers/{id:path}", status_code=204)
+async def delete_answer(site: WritableArchive, id: AnswerId) -> None:
+    """Delete an answer."""
+    if not await site.run_on_archive(lambda archive: editing.delete_answer(archive, id)):
+        raise HTTPException(404, f"no answer {id!r}")
+
+
+@links.post("/links:batch", responses=CREATED_RESPONSES)
+async def post_links(site: WritableArchive, batch: RecordBatch[LinkFields], response: Response) -> CommitResponse:
+    """Add or replace many links, all of them or, after an error, none."""
+    return await commit(site, [link.to_link() for link in batch.items], response)
+
+
+@links.put("/links", responses=CREATED_RESPONSES)
+async def put_link(site: WritableArchive, link: LinkFields, response: Response) -> CommitResponse:
+    """Add a link between two questions, which have to exist."""
+    return await commit(site, [link.to_link()], response)
+
+
+@links.get("/links")
+async def get_links(
+    site: ReadableArchive, question: Id, kind: Annotated[Literal["duplicate", "related"] | None, Query()] = None
+) -> LinksResponse:
+    """Return the links that a question is an end of."""
+    stored = await site.run_on_archive(lambda archive: editing.get_links(archive, question, kind))
+    return LinksResponse(links=[LinkFields.model_construct(**asdict(link)) for link in stored])
+
+
+@links.delete("/links", status_code=204)
+async def delete_link(site: WritableArchive, link: Annotated[LinkFields, Query()]) -> None:
+    """Delete a link."""
+    if not await site.run_on_archive(lambda archive: editing.delete_link(archive, link.to_link())):
+        ends = f"{link.source} → {link.target}"
+        raise HTTPException(404, f"no link {ends!r}")
