@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import rankers
-from askalike.evaluation.seeds import estimate_difference, interval_over_seeds
-from askalike.evaluation.semeval import average_precision
+from askalike.evaluation.measures import average_precision
+from askalike.evaluation.significance import estimate_difference, interval_over_seeds
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
 
@@ -26,23 +26,24 @@ CHOICES = (0, 0.5, 1, 2)
 
 
 def main(directory: str, *systems: str) -> None:
-    """Prints weights and MAP of each seed, and the difference to the engine over all of them."""
+    """Print weights and MAP of each seed, and the difference to the engine over all of them."""
     seeds = [tuple(parts.split(",")) for parts in systems]
     with Archive.open(Path(directory)) as archive:
-        known = [(features(archive, "dev", parts), features(archive, "test", parts)) for parts in seeds]
+        splits = [(features(archive, "dev", parts), features(archive, "test", parts)) for parts in seeds]
     for with_engine in (False, True):
         print("with the engine's order" if with_engine else "without the engine's order")
-        measured = [_measured(*told, parts, with_engine) for told, parts in zip(known, seeds, strict=True)]
+        measured = [_measure(dev, test, parts, with_engine) for (dev, test), parts in zip(splits, seeds, strict=True)]
         ours, engine = (np.array(rows) for rows in zip(*measured, strict=True))
-        found = estimate_difference(ours, engine[:1])
+        difference = estimate_difference(ours, engine[:1])
         low, high = interval_over_seeds(ours)
         spread = ours.mean(1).std(ddof=1)
         print(f"  MAP {ours.mean():.4f} ± {spread:.4f} [{low:.4f}, {high:.4f}]; engine {engine.mean():.4f}")
-        print(f"  difference {(ours - engine).mean():+.4f} [{found.low:+.4f}, {found.high:+.4f}], p {found.p:.4f}")
+        interval = f"[{difference.low:+.4f}, {difference.high:+.4f}]"
+        print(f"  difference {(ours - engine).mean():+.4f} {interval}, p {difference.p:.4f}")
 
 
-def _measured(dev: Features, test: Features, parts: tuple[str, ...], with_engine: bool) -> tuple[Array, Array]:
-    """Each test query's average precision, ours and the engine's."""
+def _measure(dev: Features, test: Features, parts: tuple[str, ...], with_engine: bool) -> tuple[Array, Array]:
+    """Return the average precision of each test query, ours and the engine's."""
     choices = [np.array(c) for c in itertools.product(CHOICES, repeat=len(parts) + 1) if any(c)]
     best = max((c for c in choices if with_engine or not c[0]), key=lambda c: precisions(dev, c).mean())
     ours = precisions(test, best)
@@ -52,19 +53,19 @@ def _measured(dev: Features, test: Features, parts: tuple[str, ...], with_engine
 
 
 def features(archive: Archive, name: str, parts: tuple[str, ...]) -> Features:
-    """Of each query: its candidates' features, (parts + 1, candidates), and which are relevant."""
+    """Return for each query its candidates' features, (parts + 1, candidates), and which are relevant."""
     labels, view = load_split(archive, name), archive.view()
     runs = [rankers.open_current(rankers.create(part, {}, archive.path), view) for part in parts]
     ranked = [ranker.rank(labels.queries, 10, candidates=labels.candidates) for ranker in runs]
-    found: Features = []
+    queries: Features = []
     for query, candidates in (labels.candidates or {}).items():
         rows = [1 / np.sqrt(np.arange(1, len(candidates) + 1))]
         for run in ranked:
             scores = dict(zip(*run.columns(query), strict=True))
-            rows.append(np.array([scores.get(one, min(scores.values(), default=0.0)) for one in candidates]))
-        relevant = np.array([labels.qrels.get(query, {}).get(one, 0) > 0 for one in candidates])
-        found.append((np.array([(row - row.min()) / (np.ptp(row) or 1) for row in rows]), relevant))
-    return found
+            rows.append(np.array([scores.get(id, min(scores.values(), default=0.0)) for id in candidates]))
+        relevant = np.array([labels.qrels.get(query, {}).get(id, 0) > 0 for id in candidates])
+        queries.append((np.array([(row - row.min()) / (np.ptp(row) or 1) for row in rows]), relevant))
+    return queries
 
 
 def precisions(queries: Features, weights: Array) -> Array:

@@ -25,23 +25,23 @@ FOLDS = 5
 
 
 def main(directory: str, name: str, path: str, recipe: str, *values: str) -> None:
-    """Writes the run of all folds."""
+    """Write the run of all folds."""
     chosen = Recipe.read(recipe, {"signals": "judgements", **parse_assignments(list(values))})
     columns = {}
     with Archive.open(Path(directory)) as archive, tempfile.TemporaryDirectory() as folder:
         create_partition(archive, "folds", {"folds": FOLDS}, source_split=name, name=f"{name}-folds")
         for number in range(1, FOLDS + 1):
-            run = ranked(archive, f"{name}-folds/{number}", chosen, Path(folder) / f"fold{number}")
+            run = rank_fold(archive, f"{name}-folds/{number}", chosen, Path(folder) / f"fold{number}")
             columns |= {query: run.columns(query) for query in run}
     write_run(Run(columns), Path(path), recipe)
 
 
-def ranked(archive: Archive, fold: str, recipe: Recipe, folder: Path) -> Run:
-    """The queries of a fold with their candidates, ranked by what the others have taught."""
+def rank_fold(archive: Archive, fold: str, recipe: Recipe, folder: Path) -> Run:
+    """Rank the candidates of a fold's queries by a network that has learned from the other folds."""
     train_recipe(archive.view(held_out_splits=[fold]), recipe, folder)
     ranker = DenseRanker(encoders.open_encoder(folder), DenseSettings(fields=recipe.features.fields), "folds")
-    asked, view = load_split(archive, fold), archive.view()
-    run = rankers.open_current(ranker, view).rank(asked.queries, 100, candidates=asked.candidates)
+    labels, view = load_split(archive, fold), archive.view()
+    run = rankers.open_current(ranker, view).rank(labels.queries, 100, candidates=labels.candidates)
     rankers.delete_indexes(ranker, view)
     return run
 

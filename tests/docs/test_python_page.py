@@ -8,6 +8,7 @@ import pytest
 import typer
 
 import askalike
+from askalike import registry
 from askalike.cli import commands
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +41,13 @@ def test_what_the_page_names_is_public() -> None:
     names = {name for text in rows().values() for name in re.findall(r"askalike\.(\w+)", text)}
     assert len(names) > 30
     assert names <= {*askalike.__all__}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_in_the_text_are_public(page: Path) -> None:
+    groups = {kind.group.partition(".")[2] for kind in registry.KINDS.values()}
+    names = set(re.findall(r"`askalike\.(\w+)", page.read_text(encoding="utf-8")))
+    assert names <= {*dir(askalike)} | groups
 
 
 @pytest.mark.parametrize(("where", "program"), programs())
