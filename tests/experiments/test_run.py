@@ -16,7 +16,7 @@ from askalike.evaluation.trec import read_run
 from askalike.experiments.declaration import read_experiment
 from askalike.experiments.run import run_experiment, truncate_title
 from askalike.store.archive import Archive
-from askalike.store.content import content_hash
+from askalike.store.statistics import content_hash
 from askalike.types import Question
 
 MANY = [

@@ -15,7 +15,7 @@ from askalike.export.csv_tables import join_answers_cell, join_cell, parse_cell
 from askalike.export.exporting import export_archive
 from askalike.readers import import_archive
 from askalike.store import Archive
-from askalike.store.content import content_hash
+from askalike.store.statistics import content_hash
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 from random_examples import examples
 

@@ -6,7 +6,7 @@ import pytest
 
 from askalike.health.statistics import SplitSize, compute_statistics, disk_sizes
 from askalike.store import Archive
-from askalike.store.samples import sample_answers, sample_questions
+from askalike.store.statistics import sample_answers, sample_questions
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.labels.clusters import assign_folds, clusters_from_qrels
-from askalike.store.clusters import connected_components
+from askalike.store.labels import connected_components
 
 IDS = st.sampled_from("abcdefgh")
 PAIRS = st.lists(st.tuples(IDS, IDS))

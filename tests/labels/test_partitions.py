@@ -14,8 +14,7 @@ from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_o
 from askalike.labels.splitters import ClusterSplitter, FoldSplitter, SplitQuery, TimeSplitter
 from askalike.readers import import_archive
 from askalike.store import Archive
-from askalike.store.clusters import Clusters, connected_components
-from askalike.store.labels import read_labels
+from askalike.store.labels import Clusters, connected_components, read_labels
 from askalike.types import EvaluationQuery, Judgement, Link, Question
 from random_examples import examples
 

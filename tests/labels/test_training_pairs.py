@@ -13,8 +13,7 @@ from askalike.labels.splits import splits_to_hold_out
 from askalike.labels.training_pairs import SIGNALS, count_pairs, training_pairs
 from askalike.readers import import_archive
 from askalike.store import Archive
-from askalike.store.clusters import Clusters
-from askalike.store.labels import read_labels
+from askalike.store.labels import Clusters, read_labels
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question, TrainingPair
 from random_examples import examples
 

@@ -9,7 +9,7 @@ from imported import Importing
 
 from askalike.errors import InputError
 from askalike.readers import import_archive
-from askalike.store.first_texts import FirstTextStore
+from askalike.store.database import FirstTextStore
 from askalike.types import Link
 
 

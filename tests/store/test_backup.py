@@ -17,8 +17,8 @@ import pytest
 from askalike.errors import ArchiveError
 from askalike.store.archive import Archive
 from askalike.store.backup import MANIFEST_FILE, backup, restore
-from askalike.store.content import content_hash
 from askalike.store.database import DATABASE_FILE
+from askalike.store.statistics import content_hash
 from askalike.types import Question
 
 N = 300

@@ -6,7 +6,7 @@ from tests.tuning.small import labelled, linked, unlabelled
 from askalike.errors import ArchiveError
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.archive import Archive
-from askalike.store.clusters import Clusters
+from askalike.store.labels import Clusters
 from askalike.tuning import task
 from askalike.tuning.task import make_task
 from askalike.types import EvaluationQuery, Judgement, Question

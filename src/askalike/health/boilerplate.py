@@ -16,7 +16,7 @@ import numpy as np
 
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.store import sample_questions
-from askalike.store.samples import SAMPLE_SIZE
+from askalike.store.statistics import SAMPLE_SIZE
 from askalike.text.clean import strip_banner
 
 OPENING_WORDS = 5

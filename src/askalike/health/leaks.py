@@ -11,8 +11,7 @@ from askalike.iteration import chunks
 from askalike.labels.splits import document_kind, load_split
 from askalike.store import imported_splits, partition_parts, read_labels, sample_answers
 from askalike.store.integrity import find_faults
-from askalike.store.samples import SAMPLE_SIZE
-from askalike.store.statistics import count_links
+from askalike.store.statistics import SAMPLE_SIZE, count_links
 from askalike.types import Answer, Question, Split
 
 NEAR_DUPLICATE_JACCARD = 0.8

@@ -12,9 +12,10 @@ from askalike.errors import ArchiveError, SettingsError
 from askalike.labels.splits import default_split, document_kind, load_split
 from askalike.labels.splitters import SPLITTERS, SplitQuery
 from askalike.store import Archive, Clusters, imported_splits, partition_parts, read_labels
-from askalike.store.labels import DERIVED_LABELS_SQL, RelevanceLabel
-from askalike.store.partitions import (
+from askalike.store.labels import (
+    DERIVED_LABELS_SQL,
     PartitionDefinition,
+    RelevanceLabel,
     part_by_query,
     partition_definition,
     partition_names,

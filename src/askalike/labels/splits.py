@@ -6,8 +6,7 @@ from typing import TypeVar
 from askalike.errors import ArchiveError
 from askalike.iteration import chunks
 from askalike.store import Archive, View, imported_splits, labels, partition_parts
-from askalike.store.labels import ANSWERS_SPLIT
-from askalike.store.partitions import SPLIT_ORDER, part_query_ids
+from askalike.store.labels import ANSWERS_SPLIT, SPLIT_ORDER, part_query_ids
 from askalike.types import DocumentKind, Question, Split
 
 T = TypeVar("T")

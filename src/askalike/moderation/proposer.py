@@ -15,10 +15,12 @@ from askalike.moderation.dedupe import original_sort_key
 from askalike.moderation.pairs import MIN_PROBABILITY, NeighbourLink, combine_links, link_hits, pair_key
 from askalike.rankers import Ranker
 from askalike.store import Archive
-from askalike.store.candidate_pairs import CandidatePair, add_proposals, drop_open_proposals
-from askalike.store.proposal_scan import (
+from askalike.store.candidate_pairs import (
+    CandidatePair,
     ProposalScan,
+    add_proposals,
     count_linked_questions,
+    drop_open_proposals,
     last_docid,
     load_scan,
     next_backlog_questions,

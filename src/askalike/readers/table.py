@@ -13,7 +13,7 @@ from askalike.readers._exported import read_csv_export, read_export_facts
 from askalike.readers._rows import TABLE_PATTERNS, ColumnMapping, read_table
 from askalike.readers._source import SourceFiles, find_files
 from askalike.readers._values import derive_id, parse_optional_utc, split_cell, to_text
-from askalike.store.first_texts import FirstTextStore
+from askalike.store.database import FirstTextStore
 from askalike.types import Answer, Link, LocatedRecord, Question, Record
 
 USUAL_COLUMNS = {

@@ -2,15 +2,18 @@
 
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import AlreadyDecidedError, PairProposal, ProposalState
-from askalike.store.clusters import Clusters, connected_components
-from askalike.store.content import content_hash
 from askalike.store.database import storage_errors
 from askalike.store.deployments import ServedRanker, get_served_ranker, serve_ranker, withdraw_ranker
 from askalike.store.editing import MissingRecordError
-from askalike.store.labels import imported_splits, read_labels
-from askalike.store.partitions import partition_parts
-from askalike.store.samples import sample_answers, sample_questions, shuffle_names
-from askalike.store.statistics import ArchiveSummary, count_questions_by
+from askalike.store.labels import Clusters, connected_components, imported_splits, partition_parts, read_labels
+from askalike.store.statistics import (
+    ArchiveSummary,
+    content_hash,
+    count_questions_by,
+    sample_answers,
+    sample_questions,
+    shuffle_names,
+)
 from askalike.store.view import View
 
 __all__ = [

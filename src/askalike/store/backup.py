@@ -21,9 +21,9 @@ from askalike.clock import now
 from askalike.errors import ArchiveError
 from askalike.files import PARTIAL_SUFFIX, fsync_folder, fsync_path, scratch_folder
 from askalike.store.archive import Archive
-from askalike.store.content import content_hash
 from askalike.store.database import DATABASE_FILE, storage_errors
 from askalike.store.migrations import MIGRATIONS
+from askalike.store.statistics import content_hash
 
 FORMAT_VERSION = 1
 MANIFEST_FILE = "backup.json"

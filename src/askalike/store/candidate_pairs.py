@@ -1,23 +1,29 @@
-"""Pairs of questions that may be duplicates, proposed for a person to decide; none is ever decided automatically."""
+"""Pairs of questions that may be duplicates, proposed for a person to decide, and how far the search for them has come.
 
+None is ever decided automatically.
+"""
+
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field
 from typing import Any, Literal, get_args
 
 from askalike.clock import now
 from askalike.errors import ArchiveError
 from askalike.store.archive import Archive
-from askalike.store.database import change_transaction, execute, fetch_int, storage_errors, write_transaction
+from askalike.store.database import Database, change_transaction, execute, fetch_int, storage_errors, write_transaction
 from askalike.store.editing import MissingRecordError, delete_link_row, insert_link_row
-from askalike.types import Link
+from askalike.store.view import QUESTION_SQL, question_from_row
+from askalike.store.writer import QUESTION_COLUMNS
+from askalike.types import Link, Question
 
 ProposalState = Literal["open", "accepted", "rejected", "skipped"]
 PROPOSAL_STATES: tuple[ProposalState, ...] = get_args(ProposalState)
 ProposalDecision = Literal["accept", "reject", "skip"]
 STATE_AFTER: Mapping[ProposalDecision, ProposalState] = {"accept": "accepted", "reject": "rejected", "skip": "skipped"}
 
-PROPOSAL_SQL = """SELECT p.number, p.question, p.other, p.probability, p.score, p.model, p.found_at, p.state, p.decided_at,
-    p.by FROM proposals p"""
+PROPOSAL_SQL = """SELECT p.number, p.question, p.other, p.probability, p.score, p.model, p.found_at, p.state,
+    p.decided_at, p.by FROM proposals p"""
 CERTAINTY_ORDER_SQL = "COALESCE(p.probability, -1) DESC, p.score DESC, p.number"
 BOTH_EXIST_SQL = """EXISTS (SELECT 1 FROM questions WHERE id = p.question) AND EXISTS (SELECT 1 FROM questions
     WHERE id = p.other)"""
@@ -183,3 +189,72 @@ def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) 
         return after, (certainty, last.score, last.id)
     sign = ">" if state == "skipped" else "<"
     return f" AND (p.decided_at, p.number) {sign} (?3, ?4)", (last.decided_at or "", last.id)
+
+
+@dataclass(slots=True)
+class ProposalScan:
+    """The state of a scan. A new calibration, ranker or setting has another fingerprint and begins another scan.
+
+    New are all questions changed after `change`, and those changed in it with a larger number than `docid`. Of the
+    backlog all questions from `backlog_docid` on are done.
+    """
+
+    fingerprint: str
+    started_at: str
+    change: int
+    docid: int
+    backlog_docid: int
+    sample_probabilities: list[float | None] = field(default_factory=list)
+    """The probability of the first hit of each question in the sample; None for a question without a hit."""
+    duplicate_rate: float | None = None
+    """The estimated share of questions with a duplicate; None until the sample is complete."""
+
+
+def load_scan(archive: Database, fingerprint: str) -> ProposalScan | None:
+    """Return the stored scan with that fingerprint, if there is one."""
+    rows = archive._connection.execute("SELECT * FROM proposing WHERE fingerprint = ?", (fingerprint,))
+    return next((ProposalScan(*x, sample_probabilities=json.loads(p), duplicate_rate=r) for *x, p, r in rows), None)
+
+
+def save_scan(archive: Archive, scan: ProposalScan) -> None:
+    """Store a scan in place of every other one."""
+    *position, probabilities, rate = astuple(scan)
+    row = (*position, json.dumps(probabilities), rate)
+    execute(archive, "DELETE FROM proposing WHERE fingerprint != ?", scan.fingerprint)
+    execute(archive, "INSERT OR REPLACE INTO proposing VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+
+
+def last_docid(database: Database) -> int:
+    """Return the largest docid of a question; 0 where there is no question."""
+    return fetch_int(database, "SELECT MAX(number) FROM questions")
+
+
+def count_linked_questions(database: Database) -> int:
+    """Return how many questions are an end of a duplicate link."""
+    ends = " UNION ".join(f"SELECT {end} AS id FROM links WHERE kind = 'duplicate'" for end in ("source", "target"))
+    return fetch_int(database, f"SELECT COUNT(*) FROM questions JOIN ({ends}) USING (id)")
+
+
+def question_from_docid(database: Database, docid: int) -> Question | None:
+    """Return the question with this docid, or with the next larger one that exists."""
+    row = database._connection.execute(f"{QUESTION_SQL} WHERE number >= ? ORDER BY number LIMIT 1", (docid,)).fetchone()
+    return question_from_row(row) if row else None
+
+
+def next_changed_questions(database: Database, scan: ProposalScan, limit: int) -> list[Question]:
+    """Return the next new questions by change and docid, and move the scan past them."""
+    columns = ", ".join(("number", "id", *QUESTION_COLUMNS, "change"))
+    sql = f"SELECT {columns} FROM questions WHERE (change, number) > (?, ?) ORDER BY change, number LIMIT ?"
+    rows = database._connection.execute(sql, (scan.change, scan.docid, limit)).fetchall()
+    if rows:
+        scan.change, scan.docid = rows[-1][-1], rows[-1][0]
+    return [question_from_row(row) for row in rows]
+
+
+def next_backlog_questions(database: Database, scan: ProposalScan, limit: int) -> list[Question]:
+    """Return the next questions of the backlog, the newest first, and move the scan past them."""
+    sql = f"{QUESTION_SQL} WHERE number < ? ORDER BY number DESC LIMIT ?"
+    rows = database._connection.execute(sql, (scan.backlog_docid, limit)).fetchall()
+    if rows:
+        scan.backlog_docid = rows[-1][0]
+    return [question_from_row(row) for row in rows]

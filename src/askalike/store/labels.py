@@ -1,15 +1,18 @@
-"""The labels that an archive holds: imported splits with their judgements, derived splits, and parts of partitions."""
+"""The labels that an archive holds: splits with their judgements, partitions of them, and clusters of duplicates."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
-from askalike.store.database import Database
-from askalike.store.partitions import SPLIT_ORDER, part_query_ids, partition_parts
+from askalike.clock import now
+from askalike.store.database import Database, WritableDatabase, execute, fetch_int, write_transaction
 from askalike.types import DocumentKind, Question
 
 ANSWERS_SPLIT = "answers"
 """The split whose queries are the archive's own questions, and whose documents are its answers."""
-
+SPLIT_ORDER = {"train": 0, "dev": 1, "test": 2}
 IMPORTED_LABELS_SQL = """SELECT x.id, COALESCE(q.id, x.split || char(10) || x.id), j.document_id FROM queries x
     LEFT JOIN questions q ON q.id = x.id AND q.title = x.title LEFT JOIN judgements j ON j.split = x.split
     AND j.query_id = x.id AND j.of = 'questions' AND j.relevance > 0 WHERE x.split = ? ORDER BY x.rowid"""
@@ -37,6 +40,79 @@ class RelevanceLabel(NamedTuple):
     relevant_id: str | None
 
 
+class PartitionDefinition(NamedTuple):
+    """The split that a partition was cut from, the splitter's name, and the splitter's settings as JSON."""
+
+    source_split: str
+    method: str
+    settings_json: str
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The splitter's settings."""
+        return dict(json.loads(self.settings_json))
+
+
+class PartitionPart(NamedTuple):
+    """A part of a partition; `source_split` is the split that the partition was cut from."""
+
+    partition: str
+    name: str
+    source_split: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """The duplicate clusters of an archive, and the names of those that held-out splits have labels of.
+
+    Every duplicate link and every positive judgement joins two texts, also those of held-out splits and those through a
+    question that was deleted. No label therefore joins two texts of different clusters.
+    name_by_text: text id → its cluster's name, the smallest id in it. A text without an entry is a cluster of its own.
+    """
+
+    name_by_text: Mapping[str, str]
+    held_out: frozenset[str] = frozenset()
+
+    @classmethod
+    def read(cls, database: Database, held_out_splits: Sequence[str] = ()) -> Self:
+        """Read the clusters of an archive; 200,000 labels take about a second."""
+        edges = list(database._connection.execute("SELECT source, target FROM links WHERE kind = 'duplicate'"))
+        for split in imported_splits(database):
+            edges += [(text, relevant) for _, text, relevant in read_labels(database, split) if relevant is not None]
+        names = connected_components(edges)
+        texts = (label.text_id for split in held_out_splits for label in read_labels(database, split))
+        return cls(names, frozenset(names.get(text, text) for text in texts))
+
+    @property
+    def visible_names(self) -> Mapping[str, str]:
+        """Text id → cluster name, for the clusters of at least two texts that are not held out."""
+        sizes = Counter(self.name_by_text.values())
+        return {text: name for text, name in self.name_by_text.items() if sizes[name] > 1 and name not in self.held_out}
+
+    def cluster_of(self, text_id: str) -> str:
+        """Return the name of a text's cluster."""
+        return self.name_by_text.get(text_id, text_id)
+
+    def is_held_out(self, *text_ids: str) -> bool:
+        """Return whether the cluster of any of these texts is held out."""
+        return any(self.cluster_of(text) in self.held_out for text in text_ids)
+
+
+def connected_components(edges: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Map every node of an undirected graph to the smallest node of its component, whatever the order of the edges."""
+    parent: dict[str, str] = {}
+
+    def root(node: str) -> str:
+        while parent.setdefault(node, node) != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    for left, right in edges:
+        low, high = sorted((root(left), root(right)))
+        parent[high] = low
+    return {node: root(node) for node in parent}
+
+
 def imported_splits(database: Database) -> list[str]:
     """Return the names of the imported splits: train, dev, test, then the others by name."""
     names = [name for (name,) in database._connection.execute("SELECT DISTINCT split FROM queries")]
@@ -52,7 +128,10 @@ def judged_splits(database: Database, kind: DocumentKind) -> set[str]:
 def imported_queries(database: Database, split: str) -> dict[str, Question]:
     """Return the queries of an imported split by id, in the order of import."""
     sql = "SELECT id, title, body, markup, language, category, created_at FROM queries WHERE split = ? ORDER BY rowid"
-    return {row[0]: _query_from_row(row) for row in database._connection.execute(sql, (split,))}
+    return {
+        id: Question(id, title, body, markup, category=category, language=language, created_at=created_at)
+        for id, title, body, markup, language, category, created_at in database._connection.execute(sql, (split,))
+    }
 
 
 def imported_qrels(database: Database, split: str, kind: DocumentKind) -> Iterator[tuple[str, str, int]]:
@@ -71,18 +150,17 @@ def imported_candidates(database: Database, split: str, kind: DocumentKind) -> I
 
 def irrelevant_judgements(database: Database) -> Iterator[tuple[str, str, str]]:
     """Yield split, query id and document id of each question that is judged irrelevant, ordered by these."""
-    yield from database._connection.execute(
-        "SELECT split, query_id, document_id FROM judgements WHERE of = 'questions' AND relevance <= 0 ORDER BY 1, 2, 3"
-    )
+    columns = "split, query_id, document_id"
+    sql = f"SELECT {columns} FROM judgements WHERE of = 'questions' AND relevance <= 0 ORDER BY 1, 2, 3"
+    yield from database._connection.execute(sql)
 
 
 def read_labels(database: Database, split: str) -> Iterator[RelevanceLabel]:
     """Yield the labels of a split in the order of its queries; none where no split has that name."""
-    execute = database._connection.execute
-    if execute("SELECT EXISTS (SELECT 1 FROM queries WHERE split = ?)", (split,)).fetchone()[0]:
-        yield from map(RelevanceLabel._make, execute(IMPORTED_LABELS_SQL, (split,)))
+    if fetch_int(database, "SELECT EXISTS (SELECT 1 FROM queries WHERE split = ?)", split):
+        yield from map(RelevanceLabel._make, database._connection.execute(IMPORTED_LABELS_SQL, (split,)))
     elif split in DERIVED_LABELS_SQL:
-        yield from map(RelevanceLabel._make, execute(DERIVED_LABELS_SQL[split]))
+        yield from map(RelevanceLabel._make, database._connection.execute(DERIVED_LABELS_SQL[split]))
     elif part := partition_parts(database).get(split):
         query_ids = part_query_ids(database, part)
         yield from (label for label in read_labels(database, part.source_split) if label.query_id in query_ids)
@@ -101,6 +179,51 @@ def split_exists(database: Database, split: str) -> bool:
     return next(read_labels(database, split), None) is not None
 
 
-def _query_from_row(row: tuple[Any, ...]) -> Question:
-    id, title, body, markup, language, category, created_at = row
-    return Question(id, title, body, markup, category=category, language=language, created_at=created_at)
+def partition_names(database: Database) -> list[str]:
+    """Return the names of all partitions, sorted."""
+    return [name for (name,) in database._connection.execute("SELECT name FROM partitions ORDER BY name")]
+
+
+def partition_definition(database: Database, name: str) -> PartitionDefinition | None:
+    """Return how a partition was cut; None where there is none of that name."""
+    sql = "SELECT of, way, settings FROM partitions WHERE name = ?"
+    return next(map(PartitionDefinition._make, database._connection.execute(sql, (name,))), None)
+
+
+def partition_date(database: Database, name: str) -> str | None:
+    """Return when a partition was cut (ISO 8601, UTC); None where there is none of that name."""
+    row = database._connection.execute("SELECT made_at FROM partitions WHERE name = ?", (name,)).fetchone()
+    return row[0] if row else None
+
+
+def part_by_query(database: Database, name: str) -> dict[str, str]:
+    """Map the id of each query in a partition to the name of its part."""
+    return dict(database._connection.execute("SELECT query_id, part FROM parts WHERE partition = ?", (name,)))
+
+
+def store_partition(archive: WritableDatabase, name: str, cut: PartitionDefinition, parts: Mapping[str, str]) -> None:
+    """Store a partition, its parts given by query id; one of the same name is replaced."""
+    rows = [(name, query, part) for query, part in parts.items()]
+    with write_transaction(archive) as connection:
+        connection.execute("DELETE FROM partitions WHERE name = ?", (name,))
+        connection.execute("INSERT INTO partitions VALUES (?, ?, ?, ?, ?)", (name, *cut, now()))
+        connection.executemany("INSERT INTO parts VALUES (?, ?, ?)", rows)
+
+
+def delete_partition(archive: WritableDatabase, name: str) -> None:
+    """Delete a partition, if there is one of that name."""
+    execute(archive, "DELETE FROM partitions WHERE name = ?", name)
+
+
+def partition_parts(database: Database) -> dict[str, PartitionPart]:
+    """Return the parts of all partitions as `PARTITION/PART` → part, by name; train, dev, test and folds in order."""
+    sql = "SELECT DISTINCT p.name, x.part, p.of FROM partitions p JOIN parts x ON x.partition = p.name"
+    parts = [PartitionPart(*row) for row in database._connection.execute(sql)]
+    parts.sort(key=lambda part: (part.partition, SPLIT_ORDER.get(part.name, 0), len(part.name), part.name))
+    return {f"{part.partition}/{part.name}": part for part in parts}
+
+
+def part_query_ids(database: Database, part: PartitionPart) -> set[str]:
+    """Return the ids of the queries in a part."""
+    sql = "SELECT query_id FROM parts WHERE partition = ? AND part = ?"
+    return {id for (id,) in database._connection.execute(sql, (part.partition, part.name))}

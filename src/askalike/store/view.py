@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.store.clusters import Clusters
+from askalike.store.labels import Clusters
 from askalike.store.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strings
 from askalike.types import Answer, DocumentKind, Filter, Link, LinkKind, Question
 

@@ -21,7 +21,7 @@ from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_o
 from askalike.rankers import MODELS_FOLDER, Ranker
 from askalike.store import Archive, serve_ranker
 from askalike.store.feedback import held_out_feedback_split
-from askalike.store.partitions import partition_date
+from askalike.store.labels import partition_date
 from askalike.types import Progress, Run, Split
 
 MIN_QUERIES = 30

@@ -12,7 +12,7 @@ from askalike.experiments.grid_search import sample_queries
 from askalike.labels import partitions
 from askalike.labels.splits import load_split, uncut_splits
 from askalike.store import Archive, content_hash, imported_splits, sample_questions, shuffle_names
-from askalike.store.partitions import delete_partition
+from askalike.store.labels import delete_partition
 from askalike.text.clean import plain_text
 from askalike.types import Question, Split
 
