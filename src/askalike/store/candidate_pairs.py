@@ -213,7 +213,8 @@ class ProposalScan:
 def load_scan(archive: Database, fingerprint: str) -> ProposalScan | None:
     """Return the stored scan with that fingerprint, if there is one."""
     rows = archive._connection.execute("SELECT * FROM proposing WHERE fingerprint = ?", (fingerprint,))
-    return next((ProposalScan(*x, sample_probabilities=json.loads(p), duplicate_rate=r) for *x, p, r in rows), None)
+    scans: list[tuple[Any, ...]] = [(*row[:5], json.loads(row[5]), row[6]) for row in rows]
+    return ProposalScan(*scans[0]) if scans else None
 
 
 def save_scan(archive: Archive, scan: ProposalScan) -> None:

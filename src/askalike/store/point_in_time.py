@@ -6,9 +6,7 @@ from typing import Any, Self
 
 from askalike.store.archive import Archive
 from askalike.store.database import change_transaction
-from askalike.store.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, insert_sql
-
-DATED_TABLES = {"questions": QUESTION_COLUMNS, "answers": ANSWER_COLUMNS}
+from askalike.store.writer import COLUMNS, insert_sql
 
 
 class PointInTimeArchive:
@@ -35,7 +33,7 @@ class PointInTimeArchive:
         """Copy all that was created strictly before a date, which must not be earlier than the last one."""
         connection = self.archive._connection
         with change_transaction(connection) as change:
-            for table, columns in DATED_TABLES.items():
+            for table, columns in COLUMNS.items():
                 rows = self._rows_since_last_date(table, ("number", "id", *columns, "NULL", "?1"), date, change)
                 connection.executemany(insert_sql(table, columns), rows)
             tags = "SELECT number, value FROM questions, json_each(tags) WHERE change = ?"
@@ -44,9 +42,7 @@ class PointInTimeArchive:
             connection.executemany("INSERT INTO links VALUES (?, ?, ?, ?)", links)
         self._date = date
 
-    def _rows_since_last_date(
-        self, table: str, columns: Sequence[str], date: str, change: int
-    ) -> Iterable[tuple[Any, ...]]:
+    def _rows_since_last_date(self, table: str, columns: Sequence[str], date: str, change: int) -> Iterable[Any]:
         """Return the rows created from the last date on and before this one."""
         sql = f"SELECT {', '.join(columns)} FROM {table} WHERE created_at >= ?2 AND created_at < ?3 AND ?1 IS NOT NULL"
         return self._source.execute(sql, (change, self._date, date))

@@ -12,6 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.iteration import chunks
+from askalike.store.database import IN_JSON_SQL
 from askalike.store.labels import Clusters
 from askalike.store.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strings
 from askalike.types import Answer, DocumentKind, Filter, Link, LinkKind, Question
@@ -52,8 +54,7 @@ class View:
     def labels_version(self) -> tuple[int, int]:
         """The number of links and the number of the last import, which change when labels are added."""
         sql = "SELECT (SELECT COUNT(*) FROM links), (SELECT COALESCE(MAX(number), 0) FROM imports)"
-        links, imports = self._connection.execute(sql).fetchone()
-        return int(links), int(imports)
+        return self._connection.execute(sql).fetchone()  # type: ignore[no-any-return]
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -75,8 +76,7 @@ class View:
     def pending_changes(self, since: int) -> tuple[int, str | None]:
         """Return how many changes were made after change `since`, and the time of the first of them."""
         sql = "SELECT COUNT(*), MIN(made_at) FROM changes WHERE number > ?"
-        count, oldest = self._connection.execute(sql, (since,)).fetchone()
-        return count, oldest
+        return self._connection.execute(sql, (since,)).fetchone()  # type: ignore[no-any-return]
 
     @property
     def language(self) -> str | None:
@@ -128,13 +128,11 @@ class View:
 
     def ids(self, docids: Iterable[int]) -> dict[int, str]:
         """Map each docid that exists to its id."""
-        sql = f"SELECT number, id FROM {self.kind} WHERE number IN (SELECT value FROM json_each(?))"
-        return dict(self._select_in_chunks(sql, [int(n) for n in docids]))
+        return dict(self._select_in_chunks(f"SELECT number, id FROM {self.kind} WHERE number {IN_JSON_SQL}", docids))
 
     def docids(self, ids: Iterable[str]) -> dict[str, int]:
         """Map each id that exists to its docid."""
-        sql = f"SELECT id, number FROM {self.kind} WHERE id IN (SELECT value FROM json_each(?))"
-        return dict(self._select_in_chunks(sql, list(ids)))
+        return dict(self._select_in_chunks(f"SELECT id, number FROM {self.kind} WHERE id {IN_JSON_SQL}", ids))
 
     @property
     def has_bodies(self) -> bool:
@@ -158,52 +156,40 @@ class View:
 
     def votes(self, docids: Iterable[int]) -> dict[int, int]:
         """Map each docid that exists to its votes, where these are not 0."""
-        sql = f"SELECT number, votes FROM {self.kind} WHERE votes != 0 AND number IN (SELECT value FROM json_each(?))"
-        return dict(self._select_in_chunks(sql, [int(n) for n in docids]))
+        sql = f"SELECT number, votes FROM {self.kind} WHERE votes != 0 AND number {IN_JSON_SQL}"
+        return dict(self._select_in_chunks(sql, docids))
 
     def docids_of_answers(self, question_docids: Iterable[int]) -> dict[int, list[int]]:
         """Map each question's docid to those of its answers: the accepted one first, then by votes."""
-        sql = """SELECT q.number, a.number FROM questions q JOIN answers a ON a.question_id = q.id WHERE q.number IN
-            (SELECT value FROM json_each(?))
-            ORDER BY q.accepted_answer_id IS NOT a.id, COALESCE(a.votes, 0) DESC, a.number"""
+        sql = f"""SELECT q.number, a.number FROM questions q JOIN answers a ON a.question_id = q.id WHERE q.number
+            {IN_JSON_SQL} ORDER BY q.accepted_answer_id IS NOT a.id, COALESCE(a.votes, 0) DESC, a.number"""
         answers: dict[int, list[int]] = {}
-        for question, answer in self._select_in_chunks(sql, [int(n) for n in question_docids]):
+        for question, answer in self._select_in_chunks(sql, question_docids):
             answers.setdefault(question, []).append(answer)
         return answers
 
     def docids_of_questions(self, answer_docids: Iterable[int]) -> dict[int, int]:
         """Map each answer's docid to that of its question, where the question exists."""
-        sql = """SELECT a.number, q.number FROM answers a JOIN questions q ON q.id = a.question_id WHERE a.number IN
-            (SELECT value FROM json_each(?))"""
-        return dict(self._select_in_chunks(sql, [int(n) for n in answer_docids]))
+        sql = "SELECT a.number, q.number FROM answers a JOIN questions q ON q.id = a.question_id WHERE a.number"
+        return dict(self._select_in_chunks(f"{sql} {IN_JSON_SQL}", answer_docids))
 
     def get_questions(self, ids: Iterable[str]) -> dict[str, Question]:
         """Return the questions in the view with these ids, by id."""
-        clauses, values = self._conditions()
-        where = " AND ".join(["id IN (SELECT value FROM json_each(?))", *clauses])
-        return {
-            row[1]: question_from_row(row)
-            for row in self._select_in_chunks(f"{QUESTION_SQL} WHERE {where}", list(ids), values)
-        }
+        return {question.id: question for _, question in self._select_questions("id", ids)}
 
     def questions_by_docid(self, docids: Iterable[int]) -> dict[int, Question]:
-        """Docid → question, for those of `docids` that are in the view."""
-        clauses, values = self._conditions()
-        where = " AND ".join(["number IN (SELECT value FROM json_each(?))", *clauses])
-        keys = [int(docid) for docid in docids]
-        rows = self._select_in_chunks(f"{QUESTION_SQL} WHERE {where}", keys, values)
-        return {row[0]: question_from_row(row) for row in rows}
+        """Return the questions in the view with these docids, by docid."""
+        return dict(self._select_questions("number", docids))
 
     def get_answers(self, ids: Iterable[str]) -> dict[str, Answer]:
         """Return the answers of the archive with these ids, by id."""
-        sql = f"{ANSWER_SQL} WHERE a.id IN (SELECT value FROM json_each(?))"
-        return {row[1]: answer_from_row(row) for row in self._select_in_chunks(sql, list(ids))}
+        rows = self._select_in_chunks(f"{ANSWER_SQL} WHERE a.id {IN_JSON_SQL}", ids)
+        return {row[1]: answer_from_row(row) for row in rows}
 
     def get_answers_to(self, question_ids: Iterable[str]) -> dict[str, list[Answer]]:
         """Map each question id to its answers: the accepted one first, then by votes, then by docid."""
-        sql = f"{ANSWER_SQL} WHERE a.question_id IN (SELECT value FROM json_each(?))"
         answers_to: dict[str, list[Answer]] = {id: [] for id in question_ids}
-        for row in self._select_in_chunks(sql, list(answers_to)):
+        for row in self._select_in_chunks(f"{ANSWER_SQL} WHERE a.question_id {IN_JSON_SQL}", answers_to):
             answers_to[row[2]].append(answer_from_row(row))
         for answers in answers_to.values():
             answers.sort(key=lambda a: (not a.accepted, -(a.votes or 0)))
@@ -215,9 +201,9 @@ class View:
 
     def links(self, kind: LinkKind = "duplicate") -> Iterator[Link]:
         """Yield the links of a kind with both ends in the view, by the docids of these; none of a held-out cluster."""
-        ends = [self._conditions(prefix) for prefix in ("s.", "t.")]
-        where = " AND ".join(["l.kind = ?", *(clause for clauses, _ in ends for clause in clauses)])
-        values = [kind, *(value for _, values in ends for value in values)]
+        (source_clauses, source_values), (target_clauses, target_values) = map(self._conditions, ("s.", "t."))
+        where = " AND ".join(["l.kind = ?", *source_clauses, *target_clauses])
+        values = [kind, *source_values, *target_values]
         if self.before:
             where += " AND (l.created_at < ? OR l.created_at IS NULL)"
             values.append(self.before)
@@ -230,18 +216,16 @@ class View:
 
     def duplicate_links_at(self, ids: Iterable[str]) -> list[tuple[str, str]]:
         """Return source and target of the archive's duplicate links with an end among these questions."""
-        sql = """SELECT l.source, l.target FROM links l WHERE l.kind = 'duplicate' AND l.source != l.target
-            AND (l.source IN (SELECT value FROM json_each(?1)) OR l.target IN (SELECT value FROM json_each(?1)))"""
+        sql = """WITH ends(id) AS (SELECT value FROM json_each(?)) SELECT source, target FROM links WHERE
+            kind = 'duplicate' AND source != target AND (source IN ends OR target IN ends)"""
         return list(self._connection.execute(sql, (json.dumps(list(ids)),)))
 
     def groups_sharing(self, attribute: Literal["tag", "category"]) -> Iterator[tuple[str, list[str]]]:
         """Yield each tag (or category) with the ids of its questions in the view, by docid."""
-        clauses, values = self._conditions("q.")
-        where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
-        name = {"tag": "t.tag", "category": "q.category"}[attribute]
-        tags = "question_tags t JOIN questions q ON q.number = t.question"
-        source = {"tag": tags, "category": "questions q"}[attribute]
-        rows = self._connection.execute(f"SELECT {name}, q.id FROM {source}{where} ORDER BY 1, q.number", values)
+        where, values = self._where_clause(prefix="q.")
+        tags = "t.tag, q.id FROM question_tags t JOIN questions q ON q.number = t.question"
+        columns = {"tag": tags, "category": "q.category, q.id FROM questions q"}[attribute]
+        rows = self._connection.execute(f"SELECT {columns}{where} ORDER BY 1, q.number", values)
         for key, members in groupby(rows, itemgetter(0)):
             if key is not None:
                 yield key, [id for _, id in members]
@@ -294,11 +278,15 @@ class View:
         while rows := cursor.fetchmany(CHUNK_ROWS):
             yield from rows
 
-    def _select_in_chunks(
-        self, sql: str, keys: Sequence[Any], more_values: Sequence[Any] = ()
-    ) -> Iterator[tuple[Any, ...]]:
-        for start in range(0, len(keys), CHUNK_ROWS):
-            yield from self._connection.execute(sql, (json.dumps(keys[start : start + CHUNK_ROWS]), *more_values))
+    def _select_questions(self, column: str, keys: Iterable[str | int]) -> Iterator[tuple[int, Question]]:
+        clauses, values = self._conditions()
+        where = " AND ".join([f"{column} {IN_JSON_SQL}", *clauses])
+        for row in self._select_in_chunks(f"{QUESTION_SQL} WHERE {where}", keys, values):
+            yield row[0], question_from_row(row)
+
+    def _select_in_chunks(self, sql: str, keys: Iterable[str | int], values: Sequence[Any] = ()) -> Iterator[Any]:
+        for chunk in chunks(keys, CHUNK_ROWS):
+            yield from self._connection.execute(sql, (json.dumps(chunk, default=int), *values))  # NumPy's integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +295,6 @@ class CommittedView(View):
 
     @property
     def change(self) -> int:
-        """The number 0: there is no change for this ranker to apply."""
         return 0
 
 
@@ -318,14 +305,11 @@ def _escape_surrogates(text: str) -> str:
 
 def question_from_row(row: Sequence[Any]) -> Question:
     """Return the question in a row of QUESTION_SQL."""
-    rephrasings = decode_strings(row[15])
-    return Question(
-        row[1], row[2], row[3], row[4], decode_strings(row[5]), row[6], row[7], row[8], row[9], row[10], row[11],
-        row[12], row[13], row[14], rephrasings,
-    )  # fmt: skip
+    fields: tuple[Any, ...] = (*row[1:5], decode_strings(row[5]), *row[6:15], decode_strings(row[15]))
+    return Question(*fields)
 
 
 def answer_from_row(row: Sequence[Any]) -> Answer:
     """Return the answer in a row of ANSWER_SQL."""
-    id, question_id, body, markup, created_at, author, url, license, votes, label, accepted = row[1:]
-    return Answer(id, question_id, body, markup, bool(accepted), created_at, author, url, license, votes, label)
+    fields: tuple[Any, ...] = (*row[1:5], bool(row[11]), *row[5:11])
+    return Answer(*fields)

@@ -2,10 +2,10 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from askalike.store.database import change_transaction
+from askalike.store.database import IN_JSON_SQL, change_transaction
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 BATCH_SIZE = 5_000
@@ -16,6 +16,10 @@ QUESTION_COLUMNS = (
     "votes", "accepted_answer_id", "rephrasings",
 )  # fmt: skip
 ANSWER_COLUMNS = ("question_id", "body", "markup", "created_at", "author", "url", "license", "votes", "label")
+COLUMNS = {"questions": QUESTION_COLUMNS, "answers": ANSWER_COLUMNS}
+
+Row = tuple[Any, ...]
+Rows = Mapping[str, Row]
 
 
 class ArchiveWriter:
@@ -54,27 +58,20 @@ class ArchiveWriter:
     def delete(self, ids: Sequence[str]) -> int:
         """Delete questions with their answers, links and tags; return how many existed."""
         wanted = json.dumps(ids)
+        execute = self._connection.execute
         with change_transaction(self._connection) as change:
-            questions = self._select_docids("questions", "id", wanted)
-            answers = self._select_docids("answers", "question_id", wanted)
-            gone = [(change, "questions", n) for n in questions] + [(change, "answers", n) for n in answers]
-            self._connection.executemany("INSERT INTO deletions VALUES (?, ?, ?)", gone)
-            among = "(SELECT value FROM json_each(?1))"
-            self._connection.execute(f"DELETE FROM answers WHERE question_id IN {among}", (wanted,))
-            self._connection.execute(f"DELETE FROM links WHERE source IN {among}", (wanted,))
-            self._connection.execute(f"DELETE FROM links WHERE target IN {among}", (wanted,))
-            self._connection.execute(f"DELETE FROM questions WHERE id IN {among}", (wanted,))
-        return len(questions)
-
-    def _select_docids(self, table: str, column: str, ids_json: str) -> list[int]:
-        sql = f"SELECT number FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))"
-        return [n for (n,) in self._connection.execute(sql, (ids_json,))]
+            for table, column in (("questions", "id"), ("answers", "question_id")):
+                sql = f"INSERT INTO deletions SELECT ?, ?, number FROM {table} WHERE {column} {IN_JSON_SQL}"
+                execute(sql, (change, table, wanted))
+            for table, column in (("answers", "question_id"), ("links", "source"), ("links", "target")):
+                execute(f"DELETE FROM {table} WHERE {column} {IN_JSON_SQL}", (wanted,))
+            return execute(f"DELETE FROM questions WHERE id {IN_JSON_SQL}", (wanted,)).rowcount
 
     def _put_questions(self, questions: Sequence[Question], change: int) -> None:
         known = self._existing_rows("questions", questions, ", tags")
         retagged: list[tuple[str, int]] = []
         untagged: list[tuple[str, int]] = []
-        for q, number in self._upsert("questions", QUESTION_COLUMNS, questions, known, question_row, change):
+        for q, number in self._upsert("questions", questions, known, question_row, change):
             before = decode_strings(known[q.id][2]) if q.id in known else ()
             retagged += [(tag, number) for tag in q.tags if tag not in before]
             untagged += [(tag, number) for tag in before if tag not in q.tags]
@@ -83,7 +80,7 @@ class ArchiveWriter:
 
     def _put_answers(self, answers: Sequence[Answer], change: int) -> None:
         known = self._existing_rows("answers", answers)
-        list(self._upsert("answers", ANSWER_COLUMNS, answers, known, answer_row, change))
+        list(self._upsert("answers", answers, known, answer_row, change))
 
     def _put_links_queries_judgements(self) -> None:
         links = [(x.source, x.target, x.kind, x.created_at) for x in self._buffers[Link]]
@@ -93,37 +90,29 @@ class ArchiveWriter:
         judged = [(x.split, x.query_id, x.document_id, x.relevance, x.position, x.of) for x in self._buffers[Judgement]]
         self._connection.executemany("INSERT OR REPLACE INTO judgements VALUES (?, ?, ?, ?, ?, ?)", judged)
 
-    def _existing_rows(self, table: str, records: Sequence[Any], more_columns: str = "") -> dict[str, tuple[Any, ...]]:
-        sql = f"SELECT id, number, import{more_columns} FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
+    def _existing_rows(self, table: str, records: Sequence[Any], more_columns: str = "") -> Rows:
+        sql = f"SELECT id, number, import{more_columns} FROM {table} WHERE id {IN_JSON_SQL}"
         ids = json.dumps([r.id for r in records])
         return {row[0]: (row[1], *row[2:]) for row in self._connection.execute(sql, (ids,))}
 
     def _upsert(
-        self,
-        table: str,
-        columns: Sequence[str],
-        records: Sequence[Any],
-        existing: dict[str, tuple[Any, ...]],
-        row_of: Callable[[Any], tuple[Any, ...]],
-        change: int,
+        self, table: str, records: Sequence[Any], existing: Rows, row_of: Callable[[Any], Row], change: int
     ) -> Iterator[tuple[Any, int]]:
         """Insert new records and update existing ones, then yield each with its docid."""
+        columns = COLUMNS[table]
         by_id = {r.id: r for r in self._drop_repeats(records, existing)}
         top = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
         new = [r for r in by_id.values() if r.id not in existing]
         docids = {r.id: n for n, r in enumerate(new, (top[0] if top else 0) + 1)}
         inserts = [(docids[r.id], r.id, *row_of(r), self._import_number, change) for r in new]
         self._connection.executemany(insert_sql(table, columns), inserts)
-        updates = [
-            (*(row := row_of(r)), *row, change, self._import_number, existing[r.id][0])
-            for r in by_id.values()
-            if r.id in existing
-        ]
+        old = [(row_of(r), existing[r.id][0]) for r in by_id.values() if r.id in existing]
+        updates = [(*row, *row, change, self._import_number, docid) for row, docid in old]
         self._connection.executemany(update_sql(table, columns), updates)
         for record in by_id.values():
             yield record, docids[record.id] if record.id in docids else existing[record.id][0]
 
-    def _drop_repeats(self, records: Sequence[Any], existing: dict[str, tuple[Any, ...]]) -> Iterator[Any]:
+    def _drop_repeats(self, records: Sequence[Any], existing: Rows) -> Iterator[Any]:
         """Yield the records; within an import those whose id it has not written before."""
         if self._import_number is None:
             yield from records
@@ -155,7 +144,7 @@ def update_sql(table: str, columns: Sequence[str]) -> str:
         WHERE number = ?"""
 
 
-def question_row(q: Question) -> tuple[Any, ...]:
+def question_row(q: Question) -> Row:
     """Return the values of QUESTION_COLUMNS."""
     return (
         q.title, q.body, q.markup, encode_strings(q.tags), q.category, q.language, q.created_at, q.closed_at, q.author,
@@ -163,12 +152,12 @@ def question_row(q: Question) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def answer_row(a: Answer) -> tuple[Any, ...]:
+def answer_row(a: Answer) -> Row:
     """Return the values of ANSWER_COLUMNS."""
     return (a.question_id, a.body, a.markup, a.created_at, a.author, a.url, a.license, a.votes, a.label)
 
 
-def query_row(q: EvaluationQuery) -> tuple[Any, ...]:
+def query_row(q: EvaluationQuery) -> Row:
     """Return a row of the table `queries`."""
     x = q.question
     return (q.split, x.id, x.title, x.body, x.markup, x.language, x.category, x.created_at)
