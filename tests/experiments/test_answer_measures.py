@@ -9,8 +9,8 @@ from small import TEMPLATES, TOPICS, toml_at
 from askalike import rankers
 from askalike.experiments.answer_measures import MARGIN, relevant_pairs, triplet_loss
 from askalike.experiments.declaration import read_experiment
+from askalike.experiments.measuring import RankingTask
 from askalike.experiments.run import run_experiment
-from askalike.experiments.task import RankingTask
 from askalike.store.archive import Archive
 from askalike.types import Answer, Question
 

@@ -6,7 +6,7 @@ from askalike import rankers, registry
 from askalike.errors import SettingsError
 from askalike.experiments import grid_search
 from askalike.experiments.grid_search import combinations, lexical_grids, search_grid, tune_ranker
-from askalike.experiments.task import RankingTask
+from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.store import Archive
 from askalike.types import Question, Split

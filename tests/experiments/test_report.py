@@ -9,7 +9,7 @@ import pytest
 from outcomes import TWO, outcome_of
 
 from askalike.experiments.outcome import ExperimentResult
-from askalike.experiments.reporting import cards, headline, report
+from askalike.experiments.reporting import cards, report
 from askalike.experiments.reporting.cards import collect_ranks
 from askalike.experiments.reporting.report import render_report, select_pairs, write_report
 from askalike.readers import import_archive
@@ -77,7 +77,7 @@ def test_the_page_is_well_formed_and_asks_nothing_of_the_network(html: str) -> N
 
 
 def test_it_holds_what_a_report_must(html: str, outcome: ExperimentResult) -> None:
-    best = headline.headline_rows(outcome)[headline.order_systems(outcome)[0]]
+    best = report.headline_rows(outcome)[report.order_systems(outcome)[0]]
     for text in (f"{best.values[0].mean:.4f}", "Accuracy@k", "The typing curve", "query by query", "n = 80 queries",
                  "Scores of duplicates and others", "Differences we know of", "another &lt;year&gt;", "ule trec_eval",
                  "Twenty queries", "askalike experiment", "wall time s", "± ",
@@ -135,7 +135,7 @@ def test_the_browser_is_limited_and_the_page_states_it(
 
 
 def test_the_paper_beside_ours(outcome: ExperimentResult) -> None:
-    rows = headline.compare_with_paper(outcome)
+    rows = report.compare_with_paper(outcome)
     assert [(b.label, b.measure, b.paper) for b in rows] == [("bm25", "Success@1", 0.5), ("chance", "AP", 0.6)]
     assert rows[0].baseline == "–"
     assert rows[0].difference == pytest.approx(rows[0].ours - 0.5)

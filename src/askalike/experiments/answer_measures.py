@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.experiments.task import RankingTask
+from askalike.experiments.measuring import RankingTask
 from askalike.rankers import Ranker
 from askalike.rankers.dense import DenseRanker
 from askalike.types import Answer, Question, Split

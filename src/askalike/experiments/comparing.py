@@ -15,15 +15,16 @@ from askalike.evaluation.significance import compare
 from askalike.evaluation.tables import ResultTable
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.experiments.folder import file_name
-from askalike.experiments.measuring import evaluation_split
+from askalike.experiments.measuring import RankingTask, evaluation_split
 from askalike.experiments.reporting.texts import ReportTexts, load_texts
-from askalike.experiments.task import RankingTask
 from askalike.store import Archive
 from askalike.types import DocumentKind, Qrels, Question, Run, Split
 
 RUN_ENDINGS = (".trec", ".trec.gz")
 _SEED_SUFFIX = re.compile(r"(.+)-seed(\d+)")
 _RUN_EXTENSION = re.compile(r"\.(trec|run|txt|tsv|pred|res)?(\.gz)?$")
+SHOWN_QUERIES = 5
+"""The queries that are shown of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +143,6 @@ def _find_archive(sources: Sequence[RunSource]) -> Path | None:
     return next((p for p in (Path(value), folder / value) if (p / "archive.sqlite").is_file()), None)
 
 
-SHOWN_QUERIES = 5
-"""The queries that are shown of a pair."""
-
-
 @dataclass(frozen=True, slots=True)
 class TopHit:
     """One system's first document for a query (id None: it has none), and the rank of its first relevant one."""
@@ -203,11 +200,7 @@ class RunComparison:
 
 
 def compare_runs(
-    sources: Sequence[RunSource],
-    judgements: RunJudgements,
-    measures: Sequence[str],
-    rule: str,
-    common_only: bool = False,
+    sources: Sequence[RunSource], truth: RunJudgements, measures: Sequence[str], rule: str, common_only: bool = False
 ) -> RunComparison:
     """Compare every pair of systems by every measure. A query without hits counts 0, as the rule says.
 
@@ -221,18 +214,18 @@ def compare_runs(
     runs = {source.label: [(path, read_run(path)) for path in source.paths] for source in sources}
     all_runs = [(path, run) for of_label in runs.values() for path, run in of_label]
     for path, run in all_runs:
-        if not any(query in judgements.qrels for query in run):
+        if not any(query in truth.qrels for query in run):
             raise InputError(f"{path}: none of its {len(run)} queries (such as {next(iter(run))!r}) is judged")
-    qrels = judgements.qrels
+    qrels = truth.qrels
     if common_only:
         qrels = {query: grades for query, grades in qrels.items() if all(query in run for _, run in all_runs)}
         if not qrels:
-            raise InputError(f"the runs have no judged query in common ({len(judgements.qrels)} are judged)")
+            raise InputError(f"the runs have no judged query in common ({len(truth.qrels)} are judged)")
     evaluations = {name: [evaluate(run, qrels, measures, rule) for _, run in pairs] for name, pairs in runs.items()}
     comparisons = [compare(evaluations, measure, max_differing=SHOWN_QUERIES) for measure in measures]
     builder = _ContrastBuilder({label: of_label[0][1] for label, of_label in runs.items()}, qrels, rule)
-    remarks = _remarks(all_runs, judgements.qrels, len(judgements.qrels) - len(qrels))
-    return RunComparison(comparisons, builder.contrasts(comparisons[0], judgements), remarks)
+    remarks = _remarks(all_runs, truth.qrels, len(truth.qrels) - len(qrels))
+    return RunComparison(comparisons, builder.contrasts(comparisons[0], truth), remarks)
 
 
 def _remarks(labelled_runs: Sequence[tuple[Any, Run]], qrels: Qrels, n_excluded: int) -> list[str]:

@@ -32,6 +32,12 @@ from askalike.labels.splits import load_split
 from askalike.labels.splitters import SPLITTERS
 from askalike.store import Archive
 
+Grid = dict[str, tuple[Any, ...]]
+"""Setting → the values to try."""
+Share = Annotated[StrictFloat, Field(ge=0, le=1)]
+VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")
+"""`${NAME}` or `${NAME:-DEFAULT}`, an environment variable and its default."""
+
 
 def _check_measure(name: str) -> str:
     try:
@@ -57,9 +63,6 @@ def _check_rule(name: str) -> str:
 
 
 Measure = Annotated[str, AfterValidator(_check_measure)]
-Grid = dict[str, tuple[Any, ...]]
-"""Setting → the values to try."""
-Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 
 class PartitionSettings(Settings):
@@ -194,10 +197,6 @@ def _check_ranker_settings(info: ValidationInfo, settings_list: list[dict[str, A
             errors.append(str(error))
     if errors:
         raise ValueError("; ".join(dict.fromkeys(errors)))
-
-
-VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")
-"""`${NAME}` or `${NAME:-DEFAULT}`, an environment variable and its default."""
 
 
 def read_experiment(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:

@@ -1,11 +1,15 @@
-"""An experiment's folder: what lies where in it, and when it may be begun, resumed or thrown away."""
+"""An experiment's folder: what lies where in it, when it may be begun or resumed, and the numbers' provenance."""
 
 import json
+import platform
 import re
 import shutil
+import subprocess
+import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +19,12 @@ from askalike.clock import now
 from askalike.config import format_path
 from askalike.errors import ArchiveError, SettingsError
 from askalike.files import write_atomically
+from askalike.store import Archive, content_hash
 
 OWN_FILES = ("config.toml", "started.json", "log.txt", "report.json", "report.html", "runs", "cells")
+PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", "wordllama", "torch")
+LOADED_ONLY = ("torch",)
+"""Packages that count only where they were used: to import one takes seconds."""
 
 
 def file_name(label: str) -> str:
@@ -99,38 +107,63 @@ class ExperimentFolder:
     def _check_same_config(self, config: Mapping[str, Any]) -> None:
         old = tomllib.loads((self.path / "config.toml").read_text(encoding="utf-8"))
         if differences := list(_find_differences(old, tomllib.loads(tomli_w.dumps(config)), ())):
-            lines = "\n  ".join(differences)
-            raise SettingsError(
-                f"{self.path}: was begun with another configuration; begin anew with --force, or choose another folder "
-                f"with -o:\n  {lines}"
-            )
+            advice = "begin anew with --force, or choose another folder with -o"
+            lines = "\n  ".join((f"was begun with another configuration; {advice}:", *differences))
+            raise SettingsError(f"{self.path}: {lines}")
 
 
 def _find_differences(old: Any, new: Any, path: tuple[str | int, ...]) -> Iterator[str]:
-    """Yield one line for each value that is not the same, with its path."""
+    """Yield one line for each value that is not the same, with its path, and for each table that only one has."""
+    key = format_path(path)
     if isinstance(old, dict) and isinstance(new, dict):
-        for key in dict.fromkeys([*old, *new]):
-            yield from _find_differences(old.get(key), new.get(key), (*path, key))
+        for name in dict.fromkeys([*old, *new]):
+            yield from _find_differences(old.get(name), new.get(name), (*path, name))
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for i, (old_item, new_item) in enumerate(zip(old, new, strict=True)):
             yield from _find_differences(old_item, new_item, (*path, i))
     elif _are_tables(old) and _are_tables(new):
-        yield from _find_missing_tables(old, new, f"{format_path(path)}: no longer there")
-        yield from _find_missing_tables(new, old, f"{format_path(path)}: new")
+        yield from (f"{key}: no longer there: {row.get('label', row)}" for row in old if row not in new)
+        yield from (f"{key}: new: {row.get('label', row)}" for row in new if row not in old)
     elif old != new:
-        yield f"{format_path(path)}: it was {_format_value(old)}, now it is {_format_value(new)}"
+        before, now_is = ("not given" if value is None else repr(value) for value in (old, new))
+        yield f"{key}: it was {before}, now it is {now_is}"
 
 
 def _are_tables(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(row, dict) for row in value)
 
 
-def _find_missing_tables(tables: Sequence[Mapping[str, Any]], others: Sequence[Any], change: str) -> Iterator[str]:
-    """Yield one line for each table that the others lack, by its label where it has one."""
-    for row in tables:
-        if row not in others:
-            yield f"{change}: {row.get('label', row)}"
+def collect_provenance(archive: Archive) -> dict[str, Any]:
+    """Return versions, platform, the data's hash, askalike's commit (None outside a git working tree), the time."""
+    return {
+        "started_at": now(),
+        "versions": package_versions(),
+        "platform": f"{platform.platform()}, {platform.processor() or platform.machine()}",
+        "data": content_hash(archive),
+        "commit": git_commit(Path(__file__).parent),
+    }
 
 
-def _format_value(value: Any) -> str:
-    return "not given" if value is None else repr(value)
+def package_versions() -> Mapping[str, str]:
+    """Return the versions of Python and of each package that the numbers depend on."""
+    versions = {"python": platform.python_version(), "askalike": sys.modules["askalike"].__version__}
+    for package in PACKAGES:
+        if package not in LOADED_ONLY or package in sys.modules:
+            try:
+                versions[package] = version(package)
+            except PackageNotFoundError:
+                versions[package] = "not installed as a package"
+    return versions
+
+
+def git_commit(folder: Path) -> str | None:
+    """Return the commit of a folder under git, with `-dirty` where something in it has changed since; else None."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    with suppress(OSError, subprocess.CalledProcessError):
+        git("ls-files", "--error-unmatch", ".")
+        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", ".") else "")
+    return None

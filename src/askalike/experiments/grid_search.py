@@ -17,13 +17,13 @@ from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import Comparison, SystemPair
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.significance import compare
-from askalike.experiments.task import RankingTask
+from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import QueryValues, RankerSettings, Trial, TrialEvaluator, trial_key
 from askalike.labels.clusters import assign_folds, clusters_from_qrels
 from askalike.labels.splits import restrict_split
 from askalike.rankers import Tunable
 from askalike.store import Archive
-from askalike.types import Columns, Progress, Qrels, Run, Split
+from askalike.types import Progress, Qrels, Run, Split
 
 Grid = Mapping[str, Sequence[Any]]
 """Setting → the values to try."""
@@ -32,6 +32,8 @@ SearchSpace = Grid | Sequence[Grid]
 
 MAX_COMBINATIONS = 1_000
 """A grid of more combinations is searched one setting at a time, not exhaustively."""
+FOLDS = 5
+SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +127,14 @@ def tuning_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequen
     declares nothing to tune.
     """
     if ranker in registry.names("similarity"):
-        return _similarity_grids(archive, ranker, fixed)
+        weights: Grid = {}
+        if fixed.get("fields", "title,body") == "title,body" and archive.view().has_bodies:
+            weights = registry.load("ranker", "lexical").GRID
+        return [_drop_fixed({**weights, **grid}, fixed) for grid in registry.load("similarity", ranker).GRIDS]
     created = rankers.create(ranker, fixed, archive.path)
     if not isinstance(created, Tunable):
-        raise SettingsError(
-            f"{ranker} declares nothing to tune; name the values to try, as in tune = {{ KEY = [VALUE, VALUE] }}"
-        )
+        example = "tune = { KEY = [VALUE, VALUE] }"
+        raise SettingsError(f"{ranker} declares nothing to tune; name the values to try, as in {example}")
     return [_drop_fixed(grid, fixed) for grid in created.grids]
 
 
@@ -140,18 +144,9 @@ def lexical_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Seque
     created = rankers.create(ranker, fixed, archive.path) if ranker in rankers.names() else None
     parts = created.values.get("parts", ()) if created else ()
     if ranker not in known and not (parts and set(parts) <= set(known)):
-        raise SettingsError(
-            f"{ranker!r} is not a lexical ranker; those that tune knows are: {', '.join(known)}, and hybrids of them "
-            "(hybrid with --set parts=bm25,tfidf)"
-        )
+        names = f"{', '.join(known)}, and hybrids of them (hybrid with --set parts=bm25,tfidf)"
+        raise SettingsError(f"{ranker!r} is not a lexical ranker; those that tune knows are: {names}")
     return tuning_grids(archive, ranker, fixed)
-
-
-def _similarity_grids(archive: Archive, similarity: str, fixed: RankerSettings) -> Sequence[Grid]:
-    weights: Grid = {}
-    if fixed.get("fields", "title,body") == "title,body" and archive.view().has_bodies:
-        weights = registry.load("ranker", "lexical").GRID
-    return [_drop_fixed({**weights, **grid}, fixed) for grid in registry.load("similarity", similarity).GRIDS]
 
 
 def _drop_fixed(grid: Grid, fixed: RankerSettings) -> Grid:
@@ -196,24 +191,18 @@ def _count_combinations(grid: Grid) -> int:
     return prod(len(values) for values in grid.values())
 
 
-FOLDS = 5
-SEED = 0
-
-
 @dataclass(frozen=True, slots=True)
 class TuningEstimate:
     """A ranker untuned and tuned, on the queries that chose the settings (`dev`) and on those that did not (`test`).
 
-    best: the settings to use, which all dev queries choose. dev_comparison, test_comparison: tuned first, untuned
-    second; in nested cross-validation each test query is ranked with settings that its fold had no part in. untuned,
-    tuned: "dev" and "test" → the evaluation. run: the tuned run of the test queries. fold_settings: what the other
-    folds of each fold chose; empty where the test is a split of its own. n_leaked: the test queries that lie in a
-    duplicate cluster with a dev query; always 0 in nested cross-validation.
+    best: the settings to use, which all dev queries choose. comparison: tuned and untuned on test; in nested
+    cross-validation each test query is ranked with settings that its fold had no part in. untuned, tuned: "dev" and
+    "test" → the evaluation. run: the tuned run of the test queries. fold_settings: what the other folds of each fold
+    chose, if there are folds. n_leaked: the test queries in a duplicate cluster with a dev query; 0 with folds.
     """
 
     best: GridSearchResult
-    dev_comparison: Comparison
-    test_comparison: Comparison
+    comparison: Comparison
     untuned: Mapping[str, Evaluation]
     tuned: Mapping[str, Evaluation]
     run: Run
@@ -223,25 +212,18 @@ class TuningEstimate:
     @property
     def difference(self) -> SystemPair:
         """Tuned minus untuned on the test queries."""
-        return self.test_comparison.pairs[0]
+        return self.comparison.pairs[0]
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the single queries, for JSON."""
-        evaluations = {
-            part: {
-                "n": self.tuned[part].n,
-                "untuned": _mean_dict(self.untuned[part]),
-                "tuned": _mean_dict(self.tuned[part]),
-            }
-            for part in ("dev", "test")
-        }
+        pairs = {part: (self.untuned[part], self.tuned[part]) for part in ("dev", "test")}
         names = ("difference", "low", "high", "p", "wins", "losses", "ties")
         return {
             "ranker": self.best.ranker,
             "measure": self.best.measure,
             "settings": dict(self.best.settings),
             "trials": len(self.best.trials),
-            **evaluations,
+            **{k: {"n": b.n, "untuned": _mean_dict(a), "tuned": _mean_dict(b)} for k, (a, b) in pairs.items()},
             "difference": {name: getattr(self.difference, name) for name in names},
             "folds": [dict(settings) for settings in self.fold_settings],
             "shared_clusters": self.n_leaked,
@@ -274,29 +256,25 @@ def estimate_tuning(
         evaluator.keep_index(evaluator.create_ranker(chosen))
         fold_trials: list[Trial] = []
         if test is None:
-            folds = _check_folds(list(nested_folds(dev.qrels, dev.qrels, n_folds, seed)), n_folds)
+            folds = list(nested_folds(dev.qrels, dev.qrels, n_folds, seed))
+            if len(folds) < max(n_folds, 2):
+                reason = f"the labels hang together in {len(folds)} clusters, which is too few for {n_folds} folds"
+                raise SettingsError(f"{reason}; choose fewer folds, or name another split as --test")
             choices = [search_grid(evaluator, ranker, space, fixed or {}, rest) for _, rest in folds]
             fold_trials = [Trial(ranker, choice.settings) for choice in choices]
-            run = _rank_folds(evaluator, [fold for fold, _ in folds], fold_trials)
+            parts = [restrict_split(dev, set(fold)) for fold, _ in folds]
+            runs = [evaluator.rank(trial, part) for trial, part in zip(fold_trials, parts, strict=True)]
+            run = Run({query: each.columns(query) for each in runs for query in each})
         else:
             run = evaluator.rank(chosen, test)
-        measured = test or dev
         untuned = {"dev": evaluator.measure_run(evaluator.rank(first, dev), dev)}
         untuned["test"] = evaluator.measure_run(evaluator.rank(first, test), test) if test else untuned["dev"]
-        tuned = {
-            "dev": evaluator.measure_run(evaluator.rank(chosen, dev), dev),
-            "test": evaluator.measure_run(run, measured),
-        }
-    return TuningEstimate(
-        best=best,
-        dev_comparison=compare({"tuned": tuned["dev"], "untuned": untuned["dev"]}, measure),
-        test_comparison=compare({"tuned": tuned["test"], "untuned": untuned["test"]}, measure),
-        untuned=untuned,
-        tuned=tuned,
-        run=run,
-        fold_settings=[trial.settings for trial in fold_trials],
-        n_leaked=_count_leaked(dev, test) if test else 0,
-    )
+        tuned = {"dev": evaluator.measure_run(evaluator.rank(chosen, dev), dev)}
+        tuned["test"] = evaluator.measure_run(run, test or dev)
+    comparison = compare({"tuned": tuned["test"], "untuned": untuned["test"]}, measure)
+    fold_settings = [trial.settings for trial in fold_trials]
+    n_leaked = _count_leaked(dev, test) if test else 0
+    return TuningEstimate(best, comparison, untuned, tuned, run, fold_settings, n_leaked)
 
 
 def nested_folds(
@@ -310,23 +288,6 @@ def nested_folds(
             yield fold, [query for query in queries if query not in members]
 
 
-def _check_folds(folds: list[tuple[list[str], list[str]]], n_folds: int) -> list[tuple[list[str], list[str]]]:
-    if len(folds) < max(n_folds, 2):
-        raise SettingsError(
-            f"the labels hang together in {len(folds)} clusters, which is too few for {n_folds} folds; "
-            "choose fewer folds, or name another split as --test"
-        )
-    return folds
-
-
-def _rank_folds(evaluator: TrialEvaluator, folds: Sequence[Sequence[str]], trials: Sequence[Trial]) -> Run:
-    columns: dict[str, Columns] = {}
-    for fold, trial in zip(folds, trials, strict=True):
-        run = evaluator.rank(trial, restrict_split(evaluator.parts["dev"], set(fold)))
-        columns |= {query: run.columns(query) for query in run}
-    return Run(columns)
-
-
 def sample_queries(labels: Split, size: int, seed: int = SEED) -> Split:
     """Return at most so many of a split's judged queries, drawn without replacement, in the split's order."""
     judged = [q for q in labels.queries if q in labels.qrels]
@@ -337,17 +298,15 @@ def sample_queries(labels: Split, size: int, seed: int = SEED) -> Split:
 
 
 def _count_leaked(dev: Split, test: Split) -> int:
-    """Return how many test queries share a duplicate cluster with a dev query."""
-    qrels = {f"{i} {q}": grades for i, labels in enumerate((dev, test)) for q, grades in _add_self_grades(labels)}
+    """Return how many test queries share a duplicate cluster with a dev query.
+
+    Each query counts as relevant to itself: two splits may know one question by its id.
+    """
+    splits = enumerate((dev, test))
+    qrels = {f"{i} {q}": {**grades, q: 1} for i, labels in splits for q, grades in labels.qrels.items()}
     cluster_of = clusters_from_qrels(qrels)
     dev_clusters = {cluster_of[f"0 {q}"] for q in dev.qrels}
     return sum(cluster_of[f"1 {q}"] in dev_clusters for q in test.qrels)
-
-
-def _add_self_grades(labels: Split) -> Iterator[tuple[str, dict[str, int]]]:
-    """Yield the judgements, each query also relevant to itself: two splits may know one question by its id."""
-    for query, grades in labels.qrels.items():
-        yield query, {**grades, query: 1}
 
 
 def _mean_dict(evaluation: Evaluation) -> dict[str, float]:

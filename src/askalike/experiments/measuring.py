@@ -1,17 +1,19 @@
-"""The evaluation of a ranker on an archive's labels, and the defaults: splits, measures, depth."""
+"""What an archive's labels measure: rankers of questions or of answers, with the defaults of splits and measures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels import splits
-from askalike.labels.splits import labelled_splits, load_split, restrict_split, splits_to_hold_out
-from askalike.rankers import Ranker, open_current
-from askalike.store import Archive
-from askalike.types import Columns, Progress, Run, Split
+from askalike.labels.splits import identical_answers, labelled_splits, load_split, restrict_split, splits_to_hold_out
+from askalike.rankers import Ranker, Searcher, open_current
+from askalike.store import Archive, View
+from askalike.types import Columns, DocumentKind, Progress, Run, Split
 
 DEFAULT_MEASURES = ("Success@1", "Success@5", "Success@10", "AP", "RR")
 """What an evaluation reports."""
@@ -29,10 +31,8 @@ def evaluation_split(archive: Archive) -> str:
     """Return the split to evaluate on where none is named: test, else the first. Raises ArchiveError without labels."""
     if name := splits.default_split(archive, "test", include_parts=True):
         return name
-    raise ArchiveError(
-        f"{archive.path}: nothing to evaluate with: no duplicate links, rephrasings or evaluation set; "
-        "import one, or evaluate a run with --run FILE --qrels FILE"
-    )
+    reason = "nothing to evaluate with: no duplicate links, rephrasings or evaluation set"
+    raise ArchiveError(f"{archive.path}: {reason}; import one, or evaluate a run with --run FILE --qrels FILE")
 
 
 def tuning_splits(archive: Archive, dev: str | None = None, test: str | None = None) -> tuple[str, str | None]:
@@ -52,10 +52,9 @@ def evaluate_files(run: Path, qrels: Path, measures: Sequence[str], rule: str = 
     """Measure a run file by a file of judgements. Raises InputError for either, naming file and line."""
     ranked, judged = read_run(run), read_qrels(qrels)
     if not any(query in judged for query in ranked):
-        raise InputError(
-            f"{run}: none of its {len(ranked)} queries (such as {next(iter(ranked))!r}) is judged in {qrels} (which "
-            f"has such as {next(iter(judged))!r}); expected a run of the same queries"
-        )
+        reason = f"none of its {len(ranked)} queries (such as {next(iter(ranked))!r}) is judged in {qrels}"
+        example = f"(which has such as {next(iter(judged))!r})"
+        raise InputError(f"{run}: {reason} {example}; expected a run of the same queries")
     return evaluate(ranked, judged, measures, rule)
 
 
@@ -74,53 +73,107 @@ def evaluate_ranker(
     The ranker's own order counts: equal scores are told apart before the rule sees them, as in a run that is written.
     A query that is a question of the archive never finds itself.
     """
-    held_out = splits_to_hold_out(archive, split_name)
-    evaluations = {}
-    for group, labels in _split_groups(archive, load_split(archive, split_name)).items():
-        run = _rank_group(archive, ranker, group, labels, k, progress, held_out)
-        evaluations[group] = evaluate(separate_ties(run), labels.qrels, measures, rule)
-    ungrouped = evaluations.get(None)
-    return ungrouped or MacroEvaluation({str(group): evaluation for group, evaluation in evaluations.items()})
+    labels, held_out = load_split(archive, split_name), splits_to_hold_out(archive, split_name)
+    runs = _rank_groups(archive, ranker, labels, k, progress, held_out)
+    evaluations = {group: evaluate(separate_ties(run), part.qrels, measures, rule) for group, part, run in runs}
+    return evaluations.get("") or MacroEvaluation(evaluations)
 
 
 def rank_split(
-    archive: Archive,
-    ranker: Ranker,
-    labels: Split,
-    k: int,
-    progress: Progress | None = None,
-    held_out_splits: Sequence[str] = (),
+    archive: Archive, ranker: Ranker, labels: Split, k: int, progress: Progress | None, held_out: Sequence[str]
 ) -> Run:
     """Fit and build a ranker and rank the queries of a split, those of each group of an archive within that group.
 
-    held_out_splits: the splits whose labels the ranker does not see while it ranks.
+    held_out: the splits whose labels the ranker does not see while it ranks.
     """
-    columns: dict[str, Columns] = {}
-    for group, part in _split_groups(archive, labels).items():
-        run = _rank_group(archive, ranker, group, part, k, progress, held_out_splits)
-        columns |= {query: run.columns(query) for query in run}
-    return Run(columns)
+    runs = [run for _, _, run in _rank_groups(archive, ranker, labels, k, progress, held_out)]
+    return Run({query: run.columns(query) for run in runs for query in run})
 
 
-def _rank_group(
-    archive: Archive,
-    ranker: Ranker,
-    group: str | None,
-    labels: Split,
-    k: int,
-    progress: Progress | None,
-    held_out_splits: Sequence[str],
-) -> Run:
-    fitted, view = ranker.fit(archive.view(group=group)), archive.view(group=group, held_out_splits=held_out_splits)
-    return open_current(fitted, view, progress).rank(labels.queries, k, candidates=labels.candidates)
+def _rank_groups(
+    archive: Archive, ranker: Ranker, labels: Split, k: int, progress: Progress | None, held_out: Sequence[str]
+) -> Iterator[tuple[str, Split, Run]]:
+    """Yield each group that has queries, with these and their run; all queries, under "", where there are no groups."""
+    for group in archive.meta.get("groups") or [None]:
+        names = [name for name in labels.queries if group is None or name.startswith(f"{group}/")]
+        if names or group is None:
+            part = labels if group is None else restrict_split(labels, set(names))
+            fitted, view = ranker.fit(archive.view(group=group)), archive.view(group=group, held_out_splits=held_out)
+            run = open_current(fitted, view, progress).rank(part.queries, k, candidates=part.candidates)
+            yield group or "", part, run
 
 
-def _split_groups(archive: Archive, labels: Split) -> dict[str | None, Split]:
-    """Return the queries of each group that has any; all of them, under None, where the archive has no groups."""
-    groups: Sequence[str] = archive.meta.get("groups") or ()
-    if not groups:
-        return {None: labels}
-    parts = {
-        group: restrict_split(labels, {q for q in labels.queries if q.startswith(f"{group}/")}) for group in groups
-    }
-    return {group: part for group, part in parts.items() if part.queries}
+@dataclass(frozen=True, slots=True)
+class RankingTask:
+    """The documents of a task: questions, or answers, of which identical ones are one document.
+
+    representatives: answer id → the id of the first identical answer; empty for questions.
+    """
+
+    archive: Archive
+    kind: DocumentKind = "questions"
+    representatives: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_archive(cls, archive: Archive, kind: DocumentKind) -> Self:
+        """Return the task on an archive. Raises ArchiveError where answers are to be ranked and there are none."""
+        if kind == "questions":
+            return cls(archive)
+        view = archive.view(kind="answers")
+        if not (representatives := identical_answers(view)):
+            what = f"its {len(view)} answers are empty" if len(view) else "it has no answers"
+            raise ArchiveError(f"{archive.path}: {what}, so there is nothing to rank; import questions with answers")
+        return cls(archive, kind, representatives)
+
+    def training_view(self, held_out_splits: Sequence[str]) -> View:
+        """Return a view of all documents that hides the labels of the held-out splits from whoever learns."""
+        return self.archive.view(kind=self.kind, held_out_splits=held_out_splits)
+
+    @property
+    def documents(self) -> View:
+        """The documents that are ranked."""
+        return self.archive.view(kind=self.kind)
+
+    def labels(self, split_name: str) -> Split:
+        """Return the queries of a split and their relevant documents. Raises ArchiveError for an unknown split."""
+        split = load_split(self.archive, split_name, self.kind)
+        if self.kind == "questions":
+            return split
+        qrels = {query: self._merge_grades(grades) for query, grades in split.qrels.items()}
+        if split.candidates is None:
+            return Split(split.queries, qrels)
+        pools = {query: list(self._merge_grades(dict.fromkeys(ids, 0))) for query, ids in split.candidates.items()}
+        return Split(split.queries, qrels, pools)
+
+    def rank(self, searcher: Searcher, labels: Split, k: int) -> Run:
+        """Return the k best documents of each query."""
+        n_identical = len(self.representatives) - len(set(self.representatives.values()))
+        run = searcher.rank(labels.queries, k + n_identical, candidates=labels.candidates)
+        if self.kind == "questions":
+            return run
+        return Run({query: self._deduplicate(run.columns(query), k) for query in run})
+
+    def fit_and_rank(self, ranker: Ranker, labels: Split, k: int, held_out_splits: Sequence[str] = ()) -> Run:
+        """Fit and build a ranker, then `rank`. The labels of the held-out splits are hidden from it."""
+        if self.kind == "questions":
+            return rank_split(self.archive, ranker, labels, k, None, held_out_splits)
+        view = self.training_view(held_out_splits)
+        return self.rank(open_current(ranker.fit(view), view), labels, k)
+
+    def _deduplicate(self, columns: Columns, k: int) -> Columns:
+        """Return the first k documents, each once, where the best of its identical answers stands."""
+        ids, scores = columns
+        positions: dict[str, int] = {}
+        for position, id in enumerate(ids):
+            if id in self.representatives:
+                positions.setdefault(self.representatives[id], position)
+        first = list(positions)[:k]
+        return first, scores[[positions[id] for id in first]]
+
+    def _merge_grades(self, grades: Mapping[str, int]) -> dict[str, int]:
+        """Return each document's grade under its representative; the highest grade of several identical answers."""
+        merged: dict[str, int] = {}
+        for id, grade in grades.items():
+            if first := self.representatives.get(id):
+                merged[first] = max(grade, merged.get(first, grade))
+        return merged

@@ -17,11 +17,10 @@ from askalike.evaluation.significance import compare
 from askalike.evaluation.trec import read_run, separate_ties, write_run
 from askalike.experiments.answer_measures import diagnose_answers
 from askalike.experiments.declaration import Experiment, SystemSettings, resolve
-from askalike.experiments.folder import ExperimentFolder, cell_name, file_name
+from askalike.experiments.folder import ExperimentFolder, cell_name, collect_provenance, file_name
 from askalike.experiments.grid_search import search_grid
+from askalike.experiments.measuring import RankingTask
 from askalike.experiments.outcome import ExperimentResult, SeedResult, SystemResult
-from askalike.experiments.provenance import collect_provenance
-from askalike.experiments.task import RankingTask
 from askalike.experiments.trials import TrialEvaluator
 from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
@@ -34,6 +33,9 @@ from askalike.types import Progress, Question, Split
 
 TYPED_SHARES: Mapping[str, float] = {"0.25": 0.25, "0.5": 0.5, "0.75": 0.75, "1": 1.0}
 """The points of the typing curve: the shares of a title's words that have been typed."""
+OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
+"""Opens a progress bar with a description; bars may lie within each other."""
+REPORT_EVERY = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,8 @@ def run_cell(
     path = context.folder.run_path(name)
     if not path.exists():
         values = {**system.settings, **tuned, **({} if seed is None else {"seed": seed})}
-        _compute_cell(
-            context, rankers.create(system.ranker, values, context.archive.path), system.label, name, progress
-        )
+        created = rankers.create(system.ranker, values, context.archive.path)
+        _compute_cell(context, created, system.label, name, progress)
     record, run = context.folder.read_json(f"cells/{name}.json") or {}, read_run(path)
     evaluation = evaluate(run, context.labels.qrels, context.experiment.measures, context.experiment.rule)
     seconds = record["seconds"]
@@ -92,9 +93,7 @@ def _compute_cell(context: CellContext, ranker: Ranker, label: str, name: str, p
     _time_step(seconds, "fit", lambda: ranker.fit(view))
     searcher = _time_step(seconds, "index", lambda: open_current(ranker, view, progress))
     run = _time_step(seconds, "rank", lambda: context.task.rank(searcher, labels, experiment.k))
-    typing: Mapping[str, Mapping[str, float]] = {}
-    if experiment.typing_curve:
-        typing = compute_typing_curve(searcher, labels, experiment.measures, experiment.rule, experiment.k)
+    typing = compute_typing_curve(searcher, labels, experiment) if experiment.typing_curve else {}
     diagnostics = diagnose_answers(ranker, context.task, labels, context.validation).as_dict()
     context.folder.write_json(f"cells/{name}.json", {"seconds": seconds, "typing": typing, **diagnostics})
     write_run(run, context.folder.run_path(name), file_name(label))
@@ -108,9 +107,7 @@ def _time_step(seconds: dict[str, float], step: str, action: Callable[[], T]) ->
     return result
 
 
-def compute_typing_curve(
-    searcher: Searcher, labels: Split, measures: Sequence[str], rule: str, k: int
-) -> dict[str, dict[str, float]]:
+def compute_typing_curve(searcher: Searcher, labels: Split, experiment: Experiment) -> dict[str, dict[str, float]]:
     """Return share of the title's words → measure → mean over the queries, by an opened ranker.
 
     The last word counts as typed to its end. A body is not there yet while the title is typed.
@@ -118,8 +115,8 @@ def compute_typing_curve(
     curve = {}
     for name, share in TYPED_SHARES.items():
         queries = {id: truncate_title(query, share) for id, query in labels.queries.items()}
-        run = searcher.rank(queries, k, candidates=labels.candidates)
-        curve[name] = dict(evaluate(separate_ties(run), labels.qrels, measures, rule).means)
+        run = separate_ties(searcher.rank(queries, experiment.k, candidates=labels.candidates))
+        curve[name] = dict(evaluate(run, labels.qrels, experiment.measures, experiment.rule).means)
     return curve
 
 
@@ -131,10 +128,6 @@ def truncate_title(question: Question, share: float) -> Question:
 
 SystemCells = Mapping[str, Mapping[int, CellResult]]
 """System → seed → its cell. A system that is not random has one, under the first seed."""
-OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
-"""Opens a progress bar with a description; bars may lie within each other."""
-
-REPORT_EVERY = 500
 
 
 @contextmanager
@@ -195,10 +188,8 @@ def _begin(folder: ExperimentFolder, archive: Archive) -> dict[str, Any]:
     if saved is None:
         folder.write_json("started.json", current)
     elif saved["data"] != current["data"]:
-        raise SettingsError(
-            f"{folder.path}: the archive has changed since this was begun (its data was {saved['data']}, is "
-            f"{current['data']}); begin anew with --force, or choose another folder with -o"
-        )
+        change = f"the archive has changed since this was begun (its data was {saved['data']}, is {current['data']})"
+        raise SettingsError(f"{folder.path}: {change}; begin anew with --force, or choose another folder with -o")
     begun = "begun" if saved is None else "resumed"
     folder.log(f"{begun}: {current['versions']}, commit {current['commit']}")
     return saved or current

@@ -66,9 +66,8 @@ def train(
     rankers.check_model_name(name)
     folder = archive.path / MODELS_FOLDER / name
     if (folder / MODEL_FILE).exists():
-        raise ArchiveError(
-            f"{folder}: this model is there; remove it first: askalike models {archive.path} --remove {name}"
-        )
+        command = f"askalike models {archive.path} --remove {name}"
+        raise ArchiveError(f"{folder}: this model is there; remove it first: {command}")
     hidden = list(dict.fromkeys([*held_out_splits(archive), *held_out, *([dev] if dev else [])]))
     view = archive.view(held_out_splits=hidden, excluded_ids=excluded_ids)
     if isinstance(recipe, CorpusEncoder):

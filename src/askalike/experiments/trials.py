@@ -14,8 +14,7 @@ from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.measures import parse_cutoff
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separate_ties
-from askalike.experiments.measuring import DEFAULT_DEPTH
-from askalike.experiments.task import RankingTask
+from askalike.experiments.measuring import DEFAULT_DEPTH, RankingTask
 from askalike.rankers import Ranker
 from askalike.types import Run, Split
 

@@ -25,6 +25,11 @@ VOTE_WEIGHTS = (0.1, 0.2, 0.4, 0.7, 1.0)
 UNTUNED, TUNED, WITH_VOTES = 0, 1, 2
 DISTINCT_LEVELS = 4
 """The number of kinds of candidates of one family, and how much higher the level of each is with distinct hits."""
+LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings")
+TEXT_SIGNALS = (*LABEL_SIGNALS, "related", "title_body", "question_answer")
+WEAK_SIGNALS = ("same_tag", "same_category")
+FAMILY_LEVELS = (WITH_VOTES + DISTINCT_LEVELS + 1, 2 * DISTINCT_LEVELS)
+"""The level of the first family, and how much higher the next one's is: room for its kinds and their distinct hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +69,6 @@ class CandidateFamily:
     weak_signals: Sequence[str] = ()
 
 
-LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings")
-TEXT_SIGNALS = (*LABEL_SIGNALS, "related", "title_body", "question_answer")
-WEAK_SIGNALS = ("same_tag", "same_category")
 LADDER = (
     CandidateFamily("static", required_modules=("wordllama",)),
     CandidateFamily(
@@ -80,10 +82,6 @@ LADDER = (
     CandidateFamily(PRETRAINED_RANKER, needs_teacher=True, required_modules=("sentence_transformers",)),
 )
 """From the simplest to the most complex. A new family is one entry here."""
-
-
-FAMILY_LEVELS = (WITH_VOTES + DISTINCT_LEVELS + 1, 2 * DISTINCT_LEVELS)
-"""The level of the first family, and how much higher the next one's is: room for its kinds and their distinct hits."""
 
 
 def missing_module(family: CandidateFamily) -> str | None:

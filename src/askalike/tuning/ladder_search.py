@@ -31,6 +31,7 @@ INDEXED_PER_SECOND = 1_500.0
 """Questions that packaged and trained vectors encode and store a second: a cautious guess."""
 RANKINGS_PER_FAMILY = 20
 """The time that the hybrids of a family take, in lexical rankings of dev."""
+TrialChooser = Callable[[Sequence[EvaluatedTrial], Sequence[str]], EvaluatedTrial]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +56,15 @@ class Skipped:
 
 Event = TuningTask | CandidateResult | Skipped
 EventListener = Callable[[Event], None]
-TrialChooser = Callable[[Sequence[EvaluatedTrial], Sequence[str]], EvaluatedTrial]
 
 
 class LadderSearch:
     """Tries candidates and collects their values (`evaluated_trials`), results, and what was skipped."""
 
     def __init__(
-        self,
-        task: TuningTask,
-        evaluator: TrialEvaluator,
-        trainer: ModelTrainer,
-        budget: Budget,
-        listener: EventListener,
+        self, task: TuningTask, evaluator: TrialEvaluator, trainer: ModelTrainer, budget: Budget, notify: EventListener
     ) -> None:
-        self.task, self.evaluator, self.trainer, self.budget, self.on_event = task, evaluator, trainer, budget, listener
+        self.task, self.evaluator, self.trainer, self.budget, self._notify = task, evaluator, trainer, budget, notify
         self.archive, self.teacher = evaluator.task.archive, trainer.teacher
         self.has_votes = self.archive.view().has_votes
         self.evaluated_trials: list[EvaluatedTrial] = []
@@ -127,11 +122,11 @@ class LadderSearch:
         best = max(entries, key=lambda entry: entry.mean(queries))
         means, seconds = (best.mean(queries), best.reported_mean), time.monotonic() - started
         self.candidate_results.append(CandidateResult(candidate, best.trial, *means, len(queries), seconds))
-        self.on_event(self.candidate_results[-1])
+        self._notify(self.candidate_results[-1])
 
     def _skip(self, name: str, reason: str) -> None:
         self.skipped.append(Skipped(name, reason))
-        self.on_event(self.skipped[-1])
+        self._notify(self.skipped[-1])
 
     def _is_evaluated(self, candidate: Candidate) -> bool:
         return all(self.evaluator.memory.trial_values(trial, "dev") is not None for trial in candidate.trials)

@@ -31,6 +31,13 @@ BF16_MIN_SPEEDUP = 1.3
 """bf16 is used where float32 takes so many times as much processor time."""
 MAX_WORDS = 200
 """Words of a text that count for its length: most models cut off the rest."""
+LENGTH_SAMPLE = 500
+"""The number of questions that measure the lengths of texts."""
+REFERENCE_TITLE_WORDS = 10.0
+"""The length of the texts that `CandidateFamily.pairs_per_second` refers to."""
+MIN_PAIRS = 500
+"""With fewer training pairs a network learns nothing that lexical rankers lack."""
+Log = Callable[[str], None]
 
 
 class Teacher:
@@ -96,16 +103,6 @@ class Teacher:
 def count_words(question: Question) -> int:
     """Return about how many words of a question an encoder reads."""
     return min(len(question.title.split()) + len(question.body.split()), MAX_WORDS)
-
-
-LENGTH_SAMPLE = 500
-"""The number of questions that measure the lengths of texts."""
-REFERENCE_TITLE_WORDS = 10.0
-"""The length of the texts that `CandidateFamily.pairs_per_second` refers to."""
-MIN_PAIRS = 500
-"""With fewer training pairs a network learns nothing that lexical rankers lack."""
-
-Log = Callable[[str], None]
 
 
 class OutOfTimeError(AskalikeError):

@@ -8,8 +8,7 @@ from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport, calibrate
 from askalike.errors import AskalikeError
 from askalike.evaluation.measures import canonical_name
-from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE
-from askalike.experiments.task import RankingTask
+from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.experiments.trials import TrialEvaluator
 from askalike.packages import find_model
 from askalike.rankers import Ranker, open_current

@@ -31,6 +31,14 @@ LABEL_SHARES = (0.5, 0.25, 0.25)
 """The shares of train, dev and test, for labels that no evaluation set has divided."""
 TRAIN_SHARES = (0.9, 0.1)
 """The shares of train and test that a given train split is cut into, where no other split chooses."""
+MAX_SAMPLED = 5_000
+"""The number of questions that queries may be made of."""
+MAX_QUERIES = 1_000
+MIN_QUERIES = 40
+ANSWER_WORDS = 25
+"""A query made of an answer has so many of its first words."""
+KEPT_TITLE_SHARE = 0.6
+"""The share of a title's words that a query made of it keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +130,6 @@ def _cut_partition(archive: Archive, split_name: str, shares: Sequence[float], s
     settings = {"shares": list(shares), "seed": seed}
     partitions.create_partition(archive, "cluster", settings, source_split=split_name, name=PARTITION, replace=True)
     archive.set_meta(**{PARTITION_HASH_KEY: content})
-
-
-MAX_SAMPLED = 5_000
-"""The number of questions that queries may be made of."""
-MAX_QUERIES = 1_000
-MIN_QUERIES = 40
-ANSWER_WORDS = 25
-"""A query made of an answer has so many of its first words."""
-KEPT_TITLE_SHARE = 0.6
-"""The share of a title's words that a query made of it keeps."""
 
 
 def _make_proxy_task(archive: Archive, seed: int) -> TuningTask:

@@ -19,6 +19,14 @@ HITS_SHOWN = 5
 """The hits of a system that are shown for a query."""
 
 Floats = NDArray[np.float64]
+MAX_QUERIES = 300
+"""The most queries in the browser: some megabytes with six systems."""
+MAX_HITS = 12_000
+"""The most hits in the browser, over all queries and systems: with many systems fewer queries are shown."""
+SAMPLE_SIZE, SEED = 20, 0
+MAX_RELEVANT_SHOWN = 5
+MAX_RANK = 200
+"""The rank that counts for a query without a relevant hit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +84,6 @@ def scores_by_relevance(system: SystemRanks, outcome: ExperimentResult) -> tuple
         relevant += [hit.score for hit in hits if grades.get(hit.id, 0) > 0]
         others += [hit.score for hit in hits if grades.get(hit.id, 0) <= 0][:1]
     return np.array(relevant, np.float64), np.array(others, np.float64)
-
-
-MAX_QUERIES = 300
-"""The most queries in the browser: some megabytes with six systems."""
-MAX_HITS = 12_000
-"""The most hits in the browser, over all queries and systems: with many systems fewer queries are shown."""
-SAMPLE_SIZE, SEED = 20, 0
-MAX_RELEVANT_SHOWN = 5
-MAX_RANK = 200
-"""The rank that counts for a query without a relevant hit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,17 +146,11 @@ def make_card(query: str, systems: Sequence[SystemRanks], outcome: ExperimentRes
     def document(id: str) -> CardDocument:
         return CardDocument(id, texts.document(id), id in relevant)
 
-    return Card(
-        query,
-        texts.query(query),
-        texts.query_body(query),
-        [document(id) for id in relevant[:MAX_RELEVANT_SHOWN]],
-        len(relevant),
-        [
-            SystemHits(i, s.label, s.first_ranks[query], [document(id) for id in top_ids(s, query, outcome.rule)])
-            for i, s in enumerate(systems)
-        ],
-    )
+    hits, right = [], [document(id) for id in relevant[:MAX_RELEVANT_SHOWN]]
+    for i, system in enumerate(systems):
+        first = [document(id) for id in top_ids(system, query, outcome.rule)]
+        hits.append(SystemHits(i, system.label, system.first_ranks[query], first))
+    return Card(query, texts.query(query), texts.query_body(query), right, len(relevant), hits)
 
 
 def _relevant_ids(outcome: ExperimentResult, query: str) -> list[str]:

@@ -54,34 +54,20 @@ def _id_and_text(id: str, text: str) -> str:
 
 def format_html(comparison: RunComparison) -> str:
     """Return a page of its own that opens offline."""
-    return render("compare.html", compared=comparison, title=_title(comparison))
-
-
-def _title(comparison: RunComparison) -> str:
-    return " and ".join([system.name for system in comparison.comparisons[0].systems])
+    title = " and ".join([system.name for system in comparison.comparisons[0].systems])
+    return render("compare.html", compared=comparison, title=title)
 
 
 def format_latex(comparison: RunComparison) -> str:
     """Return a table of systems for each measure and one of all pairs (package booktabs)."""
-    return "\n".join(
-        [*(to_latex(c.systems_table()) for c in comparison.comparisons), to_latex(comparison.pairs_table())]
-    )
-
-
-def format_csv(comparison: RunComparison) -> str:
-    """Return all pairs by all measures."""
-    return to_csv(comparison.pairs_table())
-
-
-def format_json(comparison: RunComparison) -> str:
-    """Return everything as one object."""
-    return json.dumps(comparison.as_dict(), ensure_ascii=False) + "\n"
+    tables = [*(c.systems_table() for c in comparison.comparisons), comparison.pairs_table()]
+    return "\n".join(map(to_latex, tables))
 
 
 FORMATS: Mapping[str, Callable[[RunComparison], str]] = {
     "text": format_text,
     "html": format_html,
     "latex": format_latex,
-    "csv": format_csv,
-    "json": format_json,
+    "csv": lambda comparison: to_csv(comparison.pairs_table()),
+    "json": lambda comparison: json.dumps(comparison.as_dict(), ensure_ascii=False) + "\n",
 }

@@ -60,13 +60,11 @@ def plot_accuracy_curves(curves: Mapping[str, Floats]) -> ReportFigure:
         axes.set_ylim(*_axis_limits(np.concatenate([c.ravel() for c in curves.values()])))
         add_legend(figure, axes, "lower right")
         svg = to_inline_svg(figure, "accuracy", f"Accuracy at k from 1 to {depth} of {', '.join(curves)}")
-    rows = [
-        [label, *(_format_percent(c[:, min(k, c.shape[1]) - 1].mean()) for k in ticks)] for label, c in curves.items()
-    ]
-    several = any(len(c) > 1 for c in curves.values())
-    caption = "The share of queries that have a right question among their first k." + (
-        " Shaded: from the worst to the best seed." if several else ""
-    )
+    means = {label: [c[:, min(k, c.shape[1]) - 1].mean() for k in ticks] for label, c in curves.items()}
+    rows = [[label, *map(_format_percent, values)] for label, values in means.items()]
+    caption = "The share of queries that have a right question among their first k."
+    if any(len(c) > 1 for c in curves.values()):
+        caption += " Shaded: from the worst to the best seed."
     numbers = ResultTable("Accuracy@k, %", ("system", *map(str, ticks)), rows)
     return ReportFigure("accuracy", "Accuracy@k", caption, svg, numbers)
 
@@ -157,9 +155,8 @@ def plot_score_histograms(scores: Mapping[str, tuple[Floats, Floats]]) -> Report
         "Scores of the right questions found, and of each query's best hit that is not one. The less the two overlap, "
         "the better a threshold can tell when there is nothing to show."
     )
-    return ReportFigure(
-        "scores", "Scores of duplicates and others", caption, svg, ResultTable("Quartiles of scores", head, rows)
-    )
+    numbers = ResultTable("Quartiles of scores", head, rows)
+    return ReportFigure("scores", "Scores of duplicates and others", caption, svg, numbers)
 
 
 def _format_quartiles(values: Floats) -> list[str]:
