@@ -11,7 +11,7 @@ from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.rankers.lexical import LexicalRanker
 from askalike.replay.replay import replay, select_queries, wilson_interval
-from askalike.replay.report import quarter_name, replay_periods, write_replay
+from askalike.replay.report import group_into_periods, quarter_name, write_replay
 from askalike.store import Archive
 from askalike.types import Link, Question
 
@@ -144,7 +144,7 @@ def test_wilson_as_in_the_books():
 
 def test_quarters_are_joined_until_there_is_enough(forum):
     result = replay(forum, {"bm25": {}}, "2012-03-01")
-    parts = replay_periods(result, min_queries=8)
+    parts = group_into_periods([(str(q.created_at), q.id) for q in result.selection.queries], min_queries=8)
     assert sorted(q for part in parts for q in part.queries) == sorted(q.id for q in result.selection.queries)
     assert all(len(part.queries) >= 8 for part in parts)
     assert [quarter_name(f"2013-{month:02}") for month in (1, 3, 4, 12)] == ["2013 Q1", "2013 Q1", "2013 Q2", "2013 Q4"]

@@ -1,6 +1,6 @@
 """Replays an archive: each question that was later closed as a duplicate is asked again, against what existed then."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -107,12 +107,8 @@ class Replay:
 
     def _query_dict(self, query: Question) -> dict[str, Any]:
         ranks = {result.ranker: result.ranks[query.id] for result in self.results}
-        return {
-            "id": query.id,
-            "asked": query.created_at,
-            "originals": self.selection.originals[query.id],
-            "ranks": ranks,
-        }
+        originals = self.selection.originals[query.id]
+        return {"id": query.id, "asked": query.created_at, "originals": originals, "ranks": ranks}
 
 
 def replay(
@@ -134,10 +130,10 @@ def replay(
     opened = {name: rankers.create(name, settings, archive.path) for name, settings in ranker_settings.items()}
     selection = select_queries(archive, since, until)
     if not selection.queries:
+        others = f"{selection.newer_links} links to newer ones, {selection.undated_links} without dates"
         raise ArchiveError(
             f"{archive.path}: no question from {since} on was later linked as duplicate of an older one "
-            f"({selection.newer_links} links to newer ones, {selection.undated_links} without dates); choose an "
-            "earlier date"
+            f"({others}); choose an earlier date"
         )
     hits: dict[str, dict[str, Columns]] = {name: {} for name in opened}
     with (
@@ -147,7 +143,7 @@ def replay(
         past.advance_to(since)
         for name, ranker in opened.items():
             opened[name] = _check_trained_before(ranker.fit(past.archive.view()), selection.queries[0])
-        moments = list(_group_by_moment(selection.queries))
+        moments = [list(group) for _, group in groupby(selection.queries, key=lambda q: q.created_at)]
         for done, moment in enumerate(moments, 1):
             past.advance_to(str(moment[0].created_at))
             for name, ranker in opened.items():
@@ -155,10 +151,8 @@ def replay(
                 hits[name] |= {query: run.columns(query) for query in run}
             if progress:
                 progress(done, len(moments))
-    results = [
-        ReplayResult(name, Run(columns), _first_original_ranks(columns, selection.originals), k)
-        for name, columns in hits.items()
-    ]
+    ranks = {name: _first_original_ranks(columns, selection.originals) for name, columns in hits.items()}
+    results = [ReplayResult(name, Run(columns), ranks[name], k) for name, columns in hits.items()]
     return Replay(archive.path, since, until, selection, results)
 
 
@@ -189,12 +183,6 @@ def parse_moment(text: str) -> str:
         return parse_utc(text)
     except ValueError as error:
         raise SettingsError(f"replay: {error}") from None
-
-
-def _group_by_moment(queries: Sequence[Question]) -> Iterator[list[Question]]:
-    """Yield the queries of each date together: they see the same archive."""
-    for _, group in groupby(queries, key=lambda q: q.created_at):
-        yield list(group)
 
 
 def _check_trained_before(ranker: Ranker, first_query: Question) -> Ranker:

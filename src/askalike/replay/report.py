@@ -53,7 +53,7 @@ def plot_timeline(replay: Replay, path: Path) -> None:
 
     Raises OSError where the SVG file cannot be written.
     """
-    periods = replay_periods(replay)
+    periods = group_into_periods([(str(q.created_at), q.id) for q in replay.selection.queries])
     with open_figure(max(360.0, 79.0 * len(periods) + 144), 288) as (figure, (axes,)):
         for i, result in enumerate(replay.results):
             _draw_ranker(axes, result, periods, system_colour(i), 0.08 * (i - (len(replay.results) - 1) / 2))
@@ -62,11 +62,6 @@ def plot_timeline(replay: Replay, path: Path) -> None:
         axes.set_ylabel(f"original among the first {replay.results[0].k}, %")
         add_legend(figure, axes, "best")
         write_svg(figure, path)
-
-
-def replay_periods(replay: Replay, min_queries: int = MIN_QUERIES) -> list[Period]:
-    """Return the quarters in which questions were asked, joined until each period has enough of them."""
-    return group_into_periods([(str(q.created_at), q.id) for q in replay.selection.queries], min_queries)
 
 
 def group_into_periods(dated_queries: Sequence[tuple[str, str]], min_queries: int = MIN_QUERIES) -> list[Period]:

@@ -18,8 +18,6 @@ from askalike.service.settings import ServiceSettings
 from askalike.service.state.rate import RateLimiter
 from askalike.service.state.served_archive import ServedArchive, hot_reload
 
-VERSION = "1"
-
 
 def create_app(settings: ServiceSettings, rate_limiter: RateLimiter) -> FastAPI:
     """Return the service as an ASGI application, which opens the archives when it starts and closes them at its end."""
@@ -36,7 +34,7 @@ def create_app(settings: ServiceSettings, rate_limiter: RateLimiter) -> FastAPI:
 
     app = FastAPI(
         title="askalike",
-        version=VERSION,
+        version="1",
         summary="Finds the questions in a Q&A archive that ask the same thing",
         lifespan=lifespan,
         docs_url=None,  # its pages fetch from other hosts

@@ -5,17 +5,14 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
-FIELDS_ATTRIBUTE = "fields"
-
 
 class JsonFormatter(logging.Formatter):
     """Formats a record as one JSON object: its time, level and message, and the fields logged with it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line = {"time": time, "level": record.levelname.lower(), "message": record.getMessage()}
-        line |= getattr(record, FIELDS_ATTRIBUTE, {})
+        line |= getattr(record, "fields", {})
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
@@ -23,4 +20,4 @@ class JsonFormatter(logging.Formatter):
 
 def log_event(message: str, **fields: Any) -> None:
     """Log an event with its fields."""
-    logging.getLogger("askalike").info(message, extra={FIELDS_ATTRIBUTE: fields})
+    logging.getLogger("askalike").info(message, extra={"fields": fields})

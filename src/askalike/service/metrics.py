@@ -1,7 +1,4 @@
-"""The counts and times that Prometheus may read.
-
-prometheus_client adds them up over the workers in a folder that the supervisor names in their environment.
-"""
+"""The counts and times that Prometheus may read; prometheus_client adds them up over the workers in a shared folder."""
 
 from prometheus_client import Counter, Histogram
 

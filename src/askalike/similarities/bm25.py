@@ -26,5 +26,4 @@ class Bm25Similarity(Similarity):
     b: float = Field(0.75, ge=0, le=1, description="how much long texts are discounted")
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
-        """Return idf · tf / (tf + k1·(1−b+b·length/average))."""
         return bm25(tf, length, df, collection.documents, collection.average, self.k1, self.b)

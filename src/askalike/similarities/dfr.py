@@ -43,9 +43,7 @@ def dfr(
 class DfrSimilarity(Similarity):
     """Divergence from randomness: a basic model, an after-effect, a normalisation."""
 
-    GRIDS = tuple(
-        {"basic_model": ("g", "in", "if", "ine"), "after_effect": ("l", "b"), **grid} for grid in NORMALISATION_GRIDS
-    )
+    GRIDS = tuple({"basic_model": BASIC_MODELS, "after_effect": ("l", "b"), **grid} for grid in NORMALISATION_GRIDS)
 
     basic_model: Literal["g", "in", "if", "ine"] = Field("g", description="geometric, or inverse df, ttf, expected df")
     after_effect: Literal["b", "l"] = Field("l", description="Bernoulli, or Laplace")
@@ -55,7 +53,6 @@ class DfrSimilarity(Similarity):
     z: float = Field(0.3, gt=0, lt=0.5, description="parameter of z")
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
-        """Return the divergence of the normalised frequency from chance."""
         normalisation = encode_normalisation(self.normalisation, self.c, self.mu, self.z)
         model = BASIC_MODELS.index(self.basic_model)
         return dfr(

@@ -42,7 +42,6 @@ class IbSimilarity(Similarity):
     z: float = Field(0.3, gt=0, lt=0.5, description="parameter of z")
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
-        """Return the information of the normalised frequency."""
         normalisation = encode_normalisation(self.normalisation, self.c, self.mu, self.z)
         return ib(
             tf, length, df, ttf, collection.documents, collection.total,

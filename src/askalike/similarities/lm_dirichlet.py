@@ -25,5 +25,4 @@ class LmDirichletSimilarity(Similarity):
     mu: float = Field(2000.0, gt=0, description="weight of the collection's model, in words")
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
-        """Return max(0, ln(1 + tf/(μp)) + ln(μ/(length+μ)))."""
         return lm_dirichlet(tf, length, ttf, collection.total, self.mu)

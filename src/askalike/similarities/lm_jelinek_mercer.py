@@ -25,5 +25,4 @@ class LmJelinekMercerSimilarity(Similarity):
     lam: float = Field(0.7, gt=0, lt=1, alias="lambda", description="weight of the collection's model")
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
-        """Return ln(1 + ((1−λ)·tf/length) / (λp))."""
         return lm_jelinek_mercer(tf, length, ttf, collection.total, self.lam)

@@ -25,5 +25,4 @@ class TfidfSimilarity(Similarity):
     idf_power: float = Field(1.0, ge=0, description="exponent of the idf; Lucene 4 and before counted it twice (2)")
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
-        """Return √tf · idf / √length."""
         return tfidf(tf, length, df, collection.documents, self.idf_power)

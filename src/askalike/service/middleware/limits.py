@@ -8,16 +8,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.service.requests.problems import problem_response
 
-JSON_TYPES = ("application/json",)
-FORM_TYPES = ("application/x-www-form-urlencoded",)
-"""What the pages send; they check where a form comes from."""
-
 
 class BodyLimitMiddleware:
     """ASGI middleware: 413 for a body over the limit, 408 for one that arrives too slowly, 415 for another type.
 
     400 for a request with both a length and chunks. The API accepts JSON alone: a page of another site cannot send it
-    unless CORS allows that, while it could send a form or plain text. The pages accept forms alone.
+    unless CORS allows that, while it could send a form or plain text. The pages accept forms alone, and check where
+    they come from.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int, receive_s: float) -> None:
@@ -45,9 +42,10 @@ class BodyLimitMiddleware:
         if chunked and "content-length" in request.headers:
             return 400, "content-length: sent together with transfer-encoding; send one of them"
         has_body = chunked or size != "0"
-        accepted = JSON_TYPES if request.url.path.startswith("/v1/") else FORM_TYPES
-        if has_body and media_type not in accepted:
-            return 415, f"content-type: {media_type or 'none'} is not accepted; send {' or '.join(accepted)}"
+        is_api = request.url.path.startswith("/v1/")
+        accepted = "application/json" if is_api else "application/x-www-form-urlencoded"
+        if has_body and media_type != accepted:
+            return 415, f"content-type: {media_type or 'none'} is not accepted; send {accepted}"
         return None
 
     def _too_long_error(self) -> tuple[int, str]:

@@ -87,9 +87,9 @@ async def _find_similar(site: ServedArchive, request: Request, title: str, body:
 
 def _to_item(hit: SearchHit, answers: Sequence[Answer]) -> SimilarItem:
     words = matched_words(hit.explanation, hit.question.language)
-    texts = [plain_text(answer.body, answer.markup, links="keep") for answer in answers[:1]]
-    answer = truncate(" ".join("".join(texts).split()), EXCERPT_LENGTH)
-    return SimilarItem(hit, words, hit.snippet.replace(LINK_TOKEN, "…"), answer)
+    text = plain_text(answers[0].body, answers[0].markup, links="keep") if answers else ""
+    excerpt = truncate(" ".join(text.split()), EXCERPT_LENGTH)
+    return SimilarItem(hit, words, hit.snippet.replace(LINK_TOKEN, "…"), excerpt)
 
 
 def _parse_feedback(form: Form) -> FeedbackRequest:

@@ -49,9 +49,8 @@ def _login_redirect(request: Request) -> HTTPException:
     """Return the redirection to the login page, which leads back; htmx takes one by a header of its own."""
     next = request.url.path if request.method == "GET" else "/"
     location = f"/login?next={quote(next)}"
-    if "hx-request" in request.headers:
-        return HTTPException(401, "log in first", {"hx-redirect": location})
-    return HTTPException(303, "log in first", {"location": location})
+    status, header = (401, "hx-redirect") if "hx-request" in request.headers else (303, "location")
+    return HTTPException(status, "log in first", {header: location})
 
 
 VisitedArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_visitor))]

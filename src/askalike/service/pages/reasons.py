@@ -1,5 +1,6 @@
 """Why two questions are thought to ask the same, in words."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -81,11 +82,9 @@ def _query_word(contribution: Contribution) -> str:
 
 
 def _part_shares(explanation: Explanation) -> list[tuple[str, float]]:
-    total = sum(score for score in explanation.parts.values() if score > 0)
-    lexical = registry.names("similarity")
-    shares: dict[str, float] = {}
-    for name, score in explanation.parts.items():
-        if score > 0:
-            kind = "shared words" if name in lexical else "meaning"
-            shares[kind] = shares.get(kind, 0.0) + score / total
+    scores = {name: score for name, score in explanation.parts.items() if score > 0}
+    total, lexical = sum(scores.values()), registry.names("similarity")
+    shares: dict[str, float] = defaultdict(float)
+    for name, score in scores.items():
+        shares["shared words" if name in lexical else "meaning"] += score / total
     return sorted(shares.items(), key=lambda share: -share[1])

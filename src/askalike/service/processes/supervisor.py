@@ -49,14 +49,6 @@ class ChildProcess:
         self.process = self._start()
         begin_child(self.process)
 
-    def wait(self, deadline: float) -> None:
-        """Wait for its end until that moment of the monotonic clock, then kill it."""
-        try:
-            self.process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
 
 def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT. `announce` is called with the address once requests are accepted.
@@ -103,7 +95,11 @@ def _terminate_all(children: Sequence[ChildProcess]) -> None:
         child.process.terminate()
     deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S
     for child in children:
-        child.wait(deadline)
+        try:
+            child.process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            child.process.kill()
+            child.process.wait()
 
 
 def _wait_until_ready(child: ChildProcess, stopping: threading.Event) -> None:

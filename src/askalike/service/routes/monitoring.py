@@ -48,10 +48,9 @@ class Readiness(Health):
 
 
 class _ArchiveCollector(Collector):
-    """The size of each archive, its ranker, and how far its index is."""
+    """The ranker of each archive, its number of questions and the status of its index."""
 
     def __init__(self, statuses: Mapping[ServedArchive, tuple[int, IndexStatus]]) -> None:
-        """`statuses`: each archive's number of questions and the status of its index."""
         self._statuses = statuses
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
