@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from askalike.cli import app, commands
+from askalike.cli import app, register
 
 MARK = "<!-- commands -->"
 
@@ -17,7 +17,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def _pages() -> Iterator[str]:
     if not app.registered_commands:
-        commands.register(app)
+        register(app)
     yield from _described(typer.main.get_command(app), "askalike", None)
 
 

@@ -9,7 +9,7 @@ import typer
 
 import askalike
 from askalike import registry
-from askalike.cli import commands
+from askalike.cli import register
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -33,7 +33,7 @@ def programs() -> list[tuple[str, str]]:
 
 def test_every_command_has_its_python() -> None:
     whole = typer.Typer()
-    commands.register(whole)
+    register(whole)
     assert rows().keys() == typer.main.get_command(whole).commands.keys()  # type: ignore[attr-defined]
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from askalike import rankers
-from askalike.cli.suggest_tags import suggest_tags_command
+from askalike.cli.moderation import suggest_tags_command
 from askalike.errors import ArchiveError, SettingsError
 from askalike.moderation.tags import evaluate_suggestions, suggest_tags
 from askalike.store.archive import Archive

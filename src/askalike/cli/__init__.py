@@ -1,5 +1,6 @@
 """The command line: one file per command group; a command parses, calls the library, prints."""
 
+import importlib
 import sys
 from typing import Annotated, Any, NoReturn
 
@@ -11,27 +12,28 @@ from askalike.errors import AskalikeError
 USAGE_ERRORS: type[Exception] = typer.BadParameter.__mro__[1]
 """What typer raises for a command line that it cannot take; the class has no public name there."""
 INTERRUPTED_EXIT_CODE = 130
-COMMAND_ORDER = (
-    "import",
-    "check",
-    "info",
-    "index",
-    "search",
-    "rank",
-    "evaluate",
-    "split",
-    "tune",
-    "replay",
-    "experiment",
-)
+FILES = {
+    "importing": "import",
+    "health": "check info",
+    "search": "index search rank answer",
+    "evaluate": "evaluate compare split experiment replay",
+    "tune": "tune",
+    "calibrate": "calibrate",
+    "models": "train models promote rollback",
+    "moderation": "dedupe gaps suggest-tags",
+    "copies": "export backup restore",
+    "service": "serve keys feedback purge",
+}
+"""The files of this folder, each with its commands: `split` is the function, or the group, `split_command`."""
+ORDER = ["import", "check", "info", "index", "search", "rank", "evaluate", "split", "tune", "replay", "experiment"]
 """The order in which a newcomer meets the commands; all others come after these, by name."""
 
 
 class _OrderedCommands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the commands in COMMAND_ORDER, then the rest by name."""
+        """Return the commands in ORDER, then the rest by name."""
         names = super().list_commands(ctx)
-        return [n for n in COMMAND_ORDER if n in names] + sorted(n for n in names if n not in COMMAND_ORDER)
+        return [n for n in ORDER if n in names] + sorted(n for n in names if n not in ORDER)
 
 
 app = typer.Typer(
@@ -45,6 +47,19 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def register(app: typer.Typer, only: str = "") -> None:
+    """Add the commands to the application; those of one file alone where `only` is one of its commands."""
+    files = [file for file, commands in FILES.items() if only in commands.split()] or FILES
+    for file in files:
+        module = importlib.import_module(f"askalike.cli.{file}")
+        for name in FILES[file].split():
+            command = getattr(module, f"{name.replace('-', '_')}_command")
+            if isinstance(command, typer.Typer):
+                app.add_typer(command, name=name)
+            else:
+                app.command(name)(command)
 
 
 def _print_version(requested: bool) -> None:
@@ -64,10 +79,8 @@ def _global_options(
 
 def main() -> None:
     """Run the command line. An error that a person can mend is one line on stderr, with exit code 2."""
-    from askalike.cli import commands
-
     try:
-        commands.register(app, *sys.argv[1:2])
+        register(app, *sys.argv[1:2])
         code = app(standalone_mode=False)
     except AskalikeError as error:
         _exit_with_error(str(error))

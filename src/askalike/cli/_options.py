@@ -1,45 +1,45 @@
 """Options that several commands share, and what becomes of them."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from askalike import index, rankers
+from askalike.cli._output import print_remark
 from askalike.config import parse_assignments
 from askalike.rankers import Ranker
 from askalike.store import Archive
 
 RANKER_NAMES = ", ".join(rankers.names())
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The archive's directory.")]
-RankerOption = Annotated[
-    str | None,
-    typer.Option("--ranker", "-r", help=f"A model of the archive, or one of: {RANKER_NAMES}.", show_default=False),
+RANKER_HELP = f"A model of the archive, or one of: {RANKER_NAMES}."
+Directory = Annotated[Path, Argument(metavar="DIR", help="The archive's directory.")]
+RankerName = Annotated[str | None, Option("--ranker", "-r", help=RANKER_HELP, show_default=False)]
+Assignments = Annotated[
+    list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of the ranker; may be repeated.")
 ]
-SettingsOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the ranker; may be repeated.")
-]
-FieldsOption = Annotated[str | None, typer.Option(help="title, body, or title,body (the default).")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Fields = Annotated[str | None, Option(help="title, body, or title,body (the default).")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
+Body = Annotated[str, Option(help="The question's body.")]
+Tags = Annotated[list[str] | None, Option("--tag", help="Only questions with this tag; may be repeated.")]
+QrelsFile = Annotated[Path | None, Option(help="What is relevant: TREC, BEIR or SemEval lines.")]
 
 COMPILED_PATTERN = "maxscore.search_queries-*.nbi"
 
 
 def announce_compilation() -> None:
     """Say on stderr why the first search after an installation takes its time."""
-    if any(
-        Path(index.__file__).parent.rglob(COMPILED_PATTERN)
-    ):  # where numba mostly puts it, and slow to import to ask
+    if any(Path(index.__file__).parent.rglob(COMPILED_PATTERN)):  # numba's usual place, without the slow import
         return
     from askalike.index.lexical.maxscore import search_queries
 
     if not any(Path(search_queries.stats.cache_path or ".").glob(COMPILED_PATTERN)):
-        print("askalike: compiling the search for this machine, once (about half a minute) …", file=sys.stderr)
+        print_remark("askalike: compiling the search for this machine, once (about half a minute) …")
 
 
 def build_ranker(archive: Archive, name: str | None, settings: list[str] | None, fields: str | None = None) -> Ranker:
-    """Return the ranker that --ranker, --set and --fields describe; the active one where none is named."""
+    """Return the ranker that --ranker, --set and --fields describe, to search with; by default the active one."""
+    announce_compilation()
     return rankers.create(name, parse_settings(settings, fields), archive)
 
 

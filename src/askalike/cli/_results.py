@@ -1,29 +1,27 @@
-"""How similar questions are shown: as text for a person, as JSON for a program."""
+"""How similar questions and answers are shown: as text for a person, as JSON for a program."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
-from askalike.cli._output import format_score
+from askalike.answering.reply import AnswerSource, Reply
 from askalike.engines import Precedent
+from askalike.text.snippet import extract_snippet
 from askalike.types import Explanation, SearchHit
 
 MATCH_STYLE = "bold yellow"
 MIN_SHOWN_SCORE = 0.005
 """Words that add less to a score are not shown."""
+MAX_ANSWER_CHARACTERS = 600
+"""Characters shown of a stored answer."""
 NO_RESULT_MESSAGE = "nothing similar: no question of the archive is like this one"
 
 
 def matches_as_json(matches: Sequence[SearchHit], model: str, took_ms: float) -> dict[str, Any]:
     """Return the hits in the shape that the HTTP service gives."""
-    return {
-        "results": [_match_as_json(m) for m in matches],
-        "abstained": not matches,
-        "model": model,
-        "took_ms": round(took_ms, 2),
-    }
+    results = [_match_as_json(match) for match in matches]
+    return {"results": results, "abstained": not matches, "model": model, "took_ms": round(took_ms, 2)}
 
 
 def _match_as_json(match: SearchHit) -> dict[str, Any]:
@@ -42,43 +40,78 @@ def _match_as_json(match: SearchHit) -> dict[str, Any]:
     }
 
 
-def print_matches(
-    console: Console,
-    matches: Sequence[SearchHit],
-    explain: bool,
-    calibrated: bool = False,
-    precedents: Mapping[str, Sequence[Precedent]] | None = None,
-) -> None:
-    """Print each match in two lines or three. explain: the words that matched, and its `precedents`, by id, follow."""
-    if not matches:
-        console.print("nothing similar yet" if calibrated else NO_RESULT_MESSAGE, soft_wrap=True)
-        return
+def reply_as_json(reply: Reply, ranker: str, took_ms: float) -> dict[str, Any]:
+    """Return a reply in the shape that the HTTP service gives."""
+    return {
+        "text": reply.text,
+        "generated": reply.generated,
+        "abstained": reply.abstained,
+        "sources": [_source_as_json(source) for source in reply.sources],
+        "model": reply.model or ranker,
+        "took_ms": round(took_ms, 2),
+    }
+
+
+def _source_as_json(source: AnswerSource) -> dict[str, Any]:
+    return {
+        "id": source.answer.id,
+        "text": source.text,
+        "question": {"id": source.question.id, "title": source.question.title},
+        "author": source.author,
+        "license": source.license,
+        "url": source.url,
+        "score": source.score,
+        "probability": source.probability,
+        "calibrated": source.probability is not None,
+    }
+
+
+def match_lines(
+    matches: Sequence[SearchHit], explain: bool, precedents: Mapping[str, Sequence[Precedent]]
+) -> Iterator[Text]:
+    """Yield two lines or three of each match. explain: the words that matched, and its `precedents`, by id, follow."""
     for rank, match in enumerate(matches, 1):
-        console.print(
-            Text.assemble(
-                f"{rank:2}. ", _highlight_title(match), "  ", (format_score(match.score, match.probability), "dim")
-            ),
-            soft_wrap=True,
-        )
-        about = " · ".join(x for x in (match.question.id, " ".join(match.question.tags), match.question.url) if x)
-        console.print(Text(f"    {about}", "dim"), soft_wrap=True)
+        yield _title_line(rank, _highlight_title(match), match.score, match.probability)
+        yield _about_line(match.id, " ".join(match.question.tags), match.question.url)
         if match.snippet:
-            console.print(Text(f"    {match.snippet}"), soft_wrap=True)
+            yield Text(f"    {match.snippet}")
         if explain and match.explanation:
-            console.print(Text.assemble("    why: ", _format_contributions(match.explanation)), soft_wrap=True)
+            yield Text.assemble("    why: ", _format_contributions(match.explanation))
             if match.explanation.parts:
-                console.print(Text(f"    of which: {_format_parts(match.explanation)}", "dim"), soft_wrap=True)
-        for precedent in (precedents or {}).get(match.id, ()):
-            line = f"    called the same before: {precedent.duplicate.title} = {precedent.original.title}"
-            console.print(Text(line, "dim"), soft_wrap=True)
+                parts = "  ".join(f"{name} {score:+.2f}" for name, score in match.explanation.parts.items())
+                yield Text(f"    of which: {parts}", "dim")
+        for precedent in precedents.get(match.id, ()):
+            titles = f"{precedent.duplicate.title} = {precedent.original.title}"
+            yield Text(f"    called the same before: {titles}", "dim")
+
+
+def reply_lines(reply: Reply) -> Iterator[Text]:
+    """Yield generated text under its label, then the stored answers, each under its question."""
+    if reply.generated:
+        yield Text(f"GENERATED by {reply.model}: a machine wrote this, and it may be wrong.", "bold red")
+        yield Text(reply.text or "")
+        yield Text("Stored answers nearest to it:", "dim")
+    for rank, source in enumerate(reply.sources, 1):
+        yield _title_line(rank, Text(source.question.title, "bold"), source.score, source.probability)
+        yield Text(f"    {extract_snippet(source.text, (), MAX_ANSWER_CHARACTERS)}")
+        yield _about_line(source.answer.id, source.author, source.license, source.url)
+
+
+def _title_line(rank: int, title: Text, score: float, probability: float | None) -> Text:
+    """Return the title with `83% (12.31)`, or `12.31 (uncalibrated)` where the probability is not known."""
+    shown = f"{score:.2f} (uncalibrated)" if probability is None else f"{probability:.0%} ({score:.2f})"
+    return Text.assemble(f"{rank:2}. ", title, "  ", (shown, "dim"))
+
+
+def _about_line(*details: str | None) -> Text:
+    return Text(f"    {' · '.join(filter(None, details))}", "dim")
 
 
 def _highlight_title(match: SearchHit) -> Text:
     """Return the title with the matched words marked."""
-    text = Text(match.question.title, "bold")
-    reason = match.explanation
-    if reason and reason.text.get("title") == match.question.title:
-        for span in reason.spans:
+    text = Text(match.title, "bold")
+    if match.explanation and match.explanation.text.get("title") == match.title:
+        for span in match.explanation.spans:
             if span.field == "title":
                 text.stylize(MATCH_STYLE, span.start, span.end)
     return text
@@ -91,7 +124,3 @@ def _format_contributions(explanation: Explanation) -> Text:
             where = f" ({', '.join(c.fields)})" if c.fields else ""
             parts += [(c.word, MATCH_STYLE), f" {c.score:+.2f}{where}", "  "]
     return Text.assemble(*parts[:-1])
-
-
-def _format_parts(explanation: Explanation) -> str:
-    return "  ".join(f"{name} {score:+.2f}" for name, score in explanation.parts.items())

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from askalike.calibration.calibrate import CalibrationReport
 from askalike.evaluation.outcome import Evaluation
 from askalike.experiments.grid_search import TuningEstimate
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.trials import RankerSettings
-from askalike.tuning.ladder_search import CandidateResult, Event, Skipped
+from askalike.tuning.ladder_search import CandidateResult, Event
 from askalike.tuning.run import TuningResult
 from askalike.tuning.state import format_duration
 from askalike.tuning.task import TuningTask
@@ -17,6 +18,7 @@ from askalike.tuning.verdict import format_difference
 
 TRIAL_FORMAT = "{:<52} {:>9} {:>9} {:>8}  {}"
 ESTIMATE_FORMAT = "{:<18} {:<5} {:>6}  {:<22}  {:<22}  {:<28}  {}"
+ESTIMATE_HEADER = ESTIMATE_FORMAT.format("ranker", "on", "n", "untuned", "tuned", "difference", "p").rstrip()
 ESTIMATE_NOTES = (
     "dev: the queries that chose the settings, so its tuned figures flatter; test: queries that had no part in it\n"
     "(…–…): 95 % bootstrap interval over queries; p: two-sided paired randomisation test of tuned against untuned"
@@ -37,13 +39,13 @@ class TuningPrinter:
     def _format_event(self, event: Event) -> str:
         if isinstance(event, TuningTask):
             return self._format_header(event)
-        return _format_trial(event) if isinstance(event, CandidateResult) else _format_skipped(event)
+        if isinstance(event, CandidateResult):
+            return _format_trial(event)
+        return f"{event.name}: left out: {event.reason}"
 
     def _format_header(self, task: TuningTask) -> str:
         n = len(task.dev.qrels)
-        how = (
-            "choose and measure, in nested folds" if task.test is None else f"choose, {len(task.test.qrels):,} measure"
-        )
+        how = f"choose, {len(task.test.qrels):,} measure" if task.test else "choose and measure, in nested folds"
         remarks = "".join(f"{remark}\n" for remark in task.remarks)
         first = f"{self.measure} on {self.directory}, {task.name}: {n:,} queries {how}\n{remarks}"
         return f"{first}\n{TRIAL_FORMAT.format('ranker', self.measure, LEADING_MEASURE, 'time', 'settings').rstrip()}"
@@ -51,33 +53,27 @@ class TuningPrinter:
 
 def _format_trial(event: CandidateResult) -> str:
     settings = {k: v for k, v in event.trial.settings.items() if k in ("weights",) or ("." not in k and k != "parts")}
-    mean, reported = f"{100 * event.mean:.1f}", f"{100 * event.reported_mean:.1f} %"
-    return TRIAL_FORMAT.format(
-        event.candidate.name, mean, reported, format_duration(event.seconds), format_settings(settings)
-    ).rstrip()
-
-
-def _format_skipped(event: Skipped) -> str:
-    return f"{event.name}: left out: {event.reason}"
+    means = f"{100 * event.mean:.1f}", f"{100 * event.reported_mean:.1f} %"
+    columns = (event.candidate.name, *means, format_duration(event.seconds), format_settings(settings))
+    return TRIAL_FORMAT.format(*columns).rstrip()
 
 
 def format_outcome(outcome: TuningResult, directory: Path) -> str:
     """Return the verdict, the difference to the encoder alone, the folds' choices, and the calibration's quality."""
-    verdict = outcome.verdict
+    verdict, report = outcome.verdict, outcome.calibration_result
+    calibration = _format_calibration(report) if report else f"not calibrated: {outcome.uncalibrated_reason}"
     lines = ["", verdict.sentence]
     if verdict.difference_to_encoder:
         d = verdict.difference_to_encoder
         lines.append(f"over the pre-trained encoder alone, {verdict.measure}: {format_difference(d)}, n = {d.n:,}")
     if verdict.fold_choices:
         lines.append(_format_choices(Counter(verdict.fold_choices)))
-    lines += ["", _format_calibration(outcome), f'search, rank and serve use it: askalike search {directory} "…"']
+    lines += ["", calibration, f'search, rank and serve use it: askalike search {directory} "…"']
     return "\n".join(lines)
 
 
-def _format_calibration(outcome: TuningResult) -> str:
-    if outcome.calibration_result is None:
-        return f"not calibrated: {outcome.uncalibrated_reason}"
-    first = outcome.calibration_result.first_hits
+def _format_calibration(report: CalibrationReport) -> str:
+    first = report.first_hits
     low, high = first.skill_interval
     return (
         f"calibrated: reliability error {first.error:.3f} (exact probabilities would show {first.chance:.3f}), Brier "
@@ -116,11 +112,6 @@ def format_estimate_heading(
     )
 
 
-def format_estimate_header() -> str:
-    """Return the first line of the table of estimates."""
-    return ESTIMATE_FORMAT.format("ranker", "on", "n", "untuned", "tuned", "difference", "p").rstrip()
-
-
 def format_estimate(result: TuningEstimate) -> str:
     """Return a ranker's lines of the table of estimates: two of figures, and its settings ready to be pasted."""
     pair = result.difference
@@ -154,9 +145,8 @@ def _format_choices(choices: Counter[str]) -> str:
 
 def _format_figures(result: TuningEstimate, part: str, ranker: str, difference: str, p: str) -> str:
     untuned, tuned = result.untuned[part], result.tuned[part]
-    return ESTIMATE_FORMAT.format(
-        ranker, part, tuned.n, _format_interval(untuned), _format_interval(tuned), difference, p
-    ).rstrip()
+    columns = (ranker, part, tuned.n, _format_interval(untuned), _format_interval(tuned), difference, p)
+    return ESTIMATE_FORMAT.format(*columns).rstrip()
 
 
 def _format_interval(evaluation: Evaluation) -> str:

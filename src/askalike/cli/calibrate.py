@@ -1,57 +1,47 @@
-"""askalike calibrate: what a ranker's scores mean on an archive."""
+"""askalike calibrate: what a ranker's scores mean on an archive, and how that is shown."""
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from askalike.calibration.calibrate import calibrate, measure_abstention
+from askalike.calibration.calibrate import CalibrationReport, calibrate, measure_abstention
+from askalike.calibration.reliability import Reliability
 from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries
-from askalike.cli._calibration import format_abstention, format_report, format_saved
-from askalike.cli._options import (
-    Directory,
-    FieldsOption,
-    JsonOption,
-    RankerOption,
-    SettingsOption,
-    announce_compilation,
-    build_ranker,
+from askalike.calibration.thresholds import (
+    MIN_HITS_ABOVE,
+    TARGET_ABSTENTION,
+    AbstentionCurve,
+    Threshold,
+    ThresholdChoice,
+    ThresholdRow,
 )
-from askalike.cli._output import print_json
+from askalike.cli._options import Assignments, Directory, Fields, Json, RankerName, build_ranker
+from askalike.cli._output import format_proportion, to_json
 from askalike.cli._progress import progress_bar
+from askalike.evaluation.tables import ResultTable, to_text
 from askalike.store import Archive
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("calibrate")(calibrate_command)
+OFF_TOPIC_HELP = "Queries that nothing should be found for: JSON lines, or another archive."
+PREVALENCE_HELP = "The share of what people ask that was asked before; default: 1, for --off-topic's line 0.5."
 
 
 def calibrate_command(
     directory: Directory,
-    ranker: RankerOption = None,
-    settings: SettingsOption = None,
-    fields: FieldsOption = None,
-    split: Annotated[str | None, typer.Option(help="Whose queries; default: dev, else the first with enough.")] = None,
+    ranker: RankerName = None,
+    settings: Assignments = None,
+    fields: Fields = None,
+    split: Annotated[str | None, Option(help="Whose queries; default: dev, else the first with enough.")] = None,
     precision: Annotated[
-        float | None, typer.Option(help="Pick the line above which this share of first hits is right.")
+        float | None, Option(help="Pick the line above which this share of first hits is right.")
     ] = None,
-    off_topic: Annotated[
-        Path | None,
-        typer.Option("--off-topic", help="Queries that nothing should be found for: JSON lines, or another archive."),
-    ] = None,
-    prevalence: Annotated[
-        float | None,
-        typer.Option(
-            help="The share of what people ask that was asked before; default: 1, for --off-topic's line 0.5.",
-            show_default=False,
-        ),
-    ] = None,
-    titles: Annotated[bool, typer.Option("--titles", help="Ask by titles alone, as people type.")] = False,
-    max_queries: Annotated[int, typer.Option("--queries", min=1, help="At most so many queries.")] = MAX_QUERIES,
-    per_cluster: Annotated[int, typer.Option(min=1, help="At most so many of one cluster.")] = MAX_PER_CLUSTER,
-    seed: Annotated[int, typer.Option(help="Decides about queries, folds and resamples.")] = 0,
-    json: JsonOption = False,
+    off_topic: Annotated[Path | None, Option("--off-topic", help=OFF_TOPIC_HELP)] = None,
+    prevalence: Annotated[float | None, Option(help=PREVALENCE_HELP, show_default=False)] = None,
+    titles: Annotated[bool, Option("--titles", help="Ask by titles alone, as people type.")] = False,
+    max_queries: Annotated[int, Option("--queries", min=1, help="At most so many queries.")] = MAX_QUERIES,
+    per_cluster: Annotated[int, Option(min=1, help="At most so many of one cluster.")] = MAX_PER_CLUSTER,
+    seed: Annotated[int, Option(help="Decides about queries, folds and resamples.")] = 0,
+    json: Json = False,
 ) -> None:
     """Turn a ranker's scores into probabilities of asking the same, and measure what these are worth.
 
@@ -61,7 +51,6 @@ def calibrate_command(
     """
     with Archive.open(directory) as archive, progress_bar("indexing") as report:
         off_topic_queries = load_off_topic_queries(off_topic, seed=seed) if off_topic else []
-        announce_compilation()
         built = build_ranker(archive, ranker, settings, fields)
         share = prevalence if prevalence is not None else 0.5 if off_topic and precision is None else 1.0
         result = calibrate(
@@ -72,16 +61,101 @@ def calibrate_command(
         threshold = curve.threshold if curve and precision is None else result.calibration.threshold
         path = result.calibration.model_copy(update={"threshold": threshold}).save(directory)
     if json:
-        print_json(
-            {
-                **result.as_dict(),
-                "abstention": curve and curve.as_dict(),
-                "line": threshold and threshold.model_dump(),
-                "path": str(path),
-            }
-        )
+        line = threshold and threshold.model_dump()
+        abstention = curve and curve.as_dict()
+        print(to_json({**result.as_dict(), "abstention": abstention, "line": line, "path": str(path)}))
         return
-    print(format_report(result, directory, seed))
+    print(_format_report(result, directory, seed))
     if curve and off_topic:
-        print(f"\n{format_abstention(curve, off_topic)}")
-    print(f"\n{format_saved(threshold, result.calibration.prevalence)}\nkept in {path}")
+        print(f"\n{_format_abstention(curve, off_topic)}")
+    print(f"\n{_format_saved(threshold, result.calibration.prevalence)}\nkept in {path}")
+
+
+def _format_report(report: CalibrationReport, directory: Path, seed: int) -> str:
+    """Return all measurements, and the line where one was picked."""
+    sample = report.sample
+    text = "title and body" if sample.has_bodies else "title"
+    parts = [
+        f"{report.calibration.ranker} on {directory}: {len(sample.queries):,} queries of split {sample.split} "
+        f"({text}) in {len(set(sample.clusters)):,} clusters, seed {seed}",
+        f"probability: {report.method}; measured by nested cross-validation, no cluster both fitted on and measured on",
+        _format_reliability("first hits", report.first_hits),
+    ]
+    if report.later_hits:
+        parts.append(_format_reliability("hits 2 to 10", report.later_hits))
+    parts.append(_format_reliability("first hits, half of the queries without anything right", report.half_answerable))
+    parts += ["", to_text(_bin_table(report.first_hits)), to_text(_threshold_table(report.thresholds)).rstrip()]
+    if report.threshold_choice:
+        parts += ["", _format_threshold_choice(report.threshold_choice)]
+    return "\n".join(parts)
+
+
+def _format_threshold_choice(choice: ThresholdChoice) -> str:
+    """Return in one line whether a line was picked, and how precise it is."""
+    if choice.in_sample is None:
+        return (
+            f"no line: a precision of {choice.target_precision:.0%} is out of reach (over at least {MIN_HITS_ABOVE} "
+            "first hits); every hit is shown, with its probability"
+        )
+    elsewhere, precision = choice.cross_validated, choice.in_sample.precision
+    out_of_sample = f"{format_proportion(elsewhere)} of {elsewhere.n:,}" if elsewhere.n else "nothing shown"
+    return (
+        f"line at {choice.in_sample.probability:.3f} for a precision of {choice.target_precision:.0%}: "
+        f"{format_proportion(precision)} of {precision.n:,} first hits above it are right; "
+        f"on clusters that had no part in picking it: {out_of_sample}"
+    )
+
+
+def _format_saved(threshold: Threshold | None, prevalence: float) -> str:
+    """Return what search does from now on, and for which questions its probabilities hold."""
+    for_whom = "for questions that were asked before; if only some are, say how many: --prevalence 0.3"
+    if prevalence < 1:
+        for_whom = f"where {prevalence:.0%} of the questions were asked before"
+    shown = "every hit"
+    if threshold:
+        shown = f"nothing below {threshold.probability:.3f} ({threshold.criterion} {threshold.share:.0%})"
+    return f"search shows probabilities, and {shown}\nprobabilities hold {for_whom}"
+
+
+def _format_abstention(curve: AbstentionCurve, source: Path) -> str:
+    """Return the whole curve, and the line from which on enough off-topic queries get nothing."""
+    rows = [
+        (f"{point.threshold:.2f}", format_proportion(point.abstained), format_proportion(point.retained))
+        for point in curve.points
+    ]
+    title = f"{curve.query_count:,} off-topic queries of {source} that get nothing, and right first hits kept, by line"
+    table = to_text(ResultTable(title, ("probability", "abstain", "kept"), rows))
+    at = curve.target_point
+    return (
+        f"{table}at {at.threshold:.3f}, the lowest line where {TARGET_ABSTENTION:.0%} of them abstain: "
+        f"abstain {format_proportion(at.abstained)} of {at.abstained.n:,}, "
+        f"kept {format_proportion(at.retained)} of {at.retained.n:,} right first hits"
+    )
+
+
+def _format_reliability(what: str, reliability: Reliability) -> str:
+    low, high = reliability.skill_interval
+    return (
+        f"{what}: n {reliability.n:,}, base rate {reliability.base_rate:.3f}; "
+        f"reliability error {reliability.error:.3f} (exact probabilities would show {reliability.chance:.3f}); "
+        f"Brier skill {reliability.skill:+.3f} [{low:+.3f}, {high:+.3f}]; log loss {reliability.log_loss:.3f}"
+    )
+
+
+def _bin_table(reliability: Reliability) -> ResultTable:
+    rows = [(f"{b.probability:.3f}", f"{b.right:.3f}", f"{b.n:,}") for b in reliability.bins]
+    return ResultTable("first hits in bins of equal mass", ("probability", "right", "n"), rows)
+
+
+def _threshold_table(thresholds: list[ThresholdRow]) -> ResultTable:
+    rows = [
+        (f"{t.probability:.2f}", f"{t.precision.n:,}", *map(format_proportion, (t.precision, t.recall, t.coverage)))
+        for t in thresholds
+    ]
+    notes = (
+        "precision: of the first hits shown, those that are right; recall: of all queries, those whose first hit is",
+        "shown and right; coverage: of all queries, those with a first hit shown. In brackets: 95 % (Wilson).",
+        "Measured on queries with a known duplicate: of questions that nobody has asked before, fewer hits are right.",
+    )
+    columns = ("probability", "shown", "precision", "recall", "coverage")
+    return ResultTable("showing first hits from each probability on", columns, rows, notes)

@@ -1,71 +1,219 @@
-"""askalike evaluate: how well a ranker, or a run from elsewhere, finds what is known to be relevant."""
+"""askalike evaluate, compare, split, experiment, replay: how well rankers find what is known to be relevant."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-import typer
+from rich.console import Console
+from rich.table import Table
+from typer import Argument, Option
 
+from askalike import rankers
 from askalike.cli._options import (
-    FieldsOption,
-    JsonOption,
-    RankerOption,
-    SettingsOption,
+    RANKER_NAMES,
+    Assignments,
+    Directory,
+    Fields,
+    Json,
+    QrelsFile,
+    RankerName,
     announce_compilation,
     build_ranker,
+    parse_settings,
     split_list,
 )
-from askalike.cli._output import print_json
-from askalike.cli._progress import progress_bar
+from askalike.cli._output import print_remark, to_json
+from askalike.cli._progress import nested_progress_bars, progress_bar
+from askalike.config import parse_assignments
 from askalike.errors import SettingsError
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_text
+from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
 from askalike.experiments.measuring import DEFAULT_MEASURES, evaluate_files, evaluate_ranker, evaluation_split
+from askalike.labels.partitions import Partition, create_partition
+from askalike.replay.replay import WORDING_REMARK, replay
+from askalike.replay.report import write_replay
 from askalike.store import Archive
 
+MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
+RULE_HELP = "trec_eval, semeval, beir or lei: ties, self-hits, what counts 0."
+SHARES_HELP = "Of train, dev, test, by cluster, category or tag [default: 0.8,0.1,0.1]."
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(evaluate)
 
-
-def evaluate(
-    directory: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="An archive with labels.")] = None,
-    run: Annotated[Path | None, typer.Option(help="A run to measure, instead of an archive's ranker.")] = None,
-    qrels: Annotated[Path | None, typer.Option(help="What is relevant: TREC, BEIR or SemEval lines.")] = None,
-    ranker: RankerOption = None,
-    settings: SettingsOption = None,
-    fields: FieldsOption = None,
-    split_name: Annotated[
-        str | None, typer.Option("--split", help="Whose queries; default: test, else the first.")
-    ] = None,
-    measures: Annotated[
-        str, typer.Option(help="Measures as ir-measures writes them, with commas or spaces.")
-    ] = " ".join(DEFAULT_MEASURES),
-    rule: Annotated[
-        str, typer.Option(help="trec_eval, semeval, beir or lei: ties, self-hits, what counts 0.")
-    ] = "trec_eval",
-    k: Annotated[int, typer.Option("-k", min=1, help="How deep a ranker ranks.")] = 100,
-    json: JsonOption = False,
+def evaluate_command(
+    directory: Annotated[Path | None, Argument(metavar="[DIR]", help="An archive with labels.")] = None,
+    run: Annotated[Path | None, Option(help="A run to measure, instead of an archive's ranker.")] = None,
+    qrels: QrelsFile = None,
+    ranker: RankerName = None,
+    settings: Assignments = None,
+    fields: Fields = None,
+    split: Annotated[str | None, Option(help="Whose queries; default: test, else the first.")] = None,
+    measures: Annotated[str, Option(help=MEASURES_HELP)] = " ".join(DEFAULT_MEASURES),
+    rule: Annotated[str, Option(help=RULE_HELP)] = "trec_eval",
+    k: Annotated[int, Option("-k", min=1, help="How deep a ranker ranks.")] = 100,
+    json: Json = False,
 ) -> None:
     """Measure a ranker on an archive's labels, or a run against qrels."""
+    result: Evaluation | MacroEvaluation
     if run and qrels:
-        measured = evaluate_files(run, qrels, split_list(measures), rule)
-        result: Evaluation | MacroEvaluation = measured
-        heading = str(run)
-        if measured.unjudged:
-            remark = f"{measured.unjudged} queries are not judged in {qrels} and do not count"
-            print(f"askalike: {run}: {remark}", file=sys.stderr)
+        result, heading = evaluate_files(run, qrels, split_list(measures), rule), str(run)
+        if result.unjudged:
+            print_remark(f"askalike: {run}: {result.unjudged} queries are not judged in {qrels} and do not count")
     elif directory and not run and not qrels:
         with Archive.open(directory) as archive, progress_bar("indexing") as report:
-            name = split_name or evaluation_split(archive)
+            name = split or evaluation_split(archive)
             built = build_ranker(archive, ranker, settings, fields)
-            announce_compilation()
             result = evaluate_ranker(archive, built, name, split_list(measures), rule=rule, k=k, progress=report)
         heading = f"{built.name} on {directory}, split {name}; no query finds itself, ties in the archive's order"
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")
-    if json:
-        print_json({"what": heading, **result.as_dict()})
+    print(
+        to_json({"what": heading, **result.as_dict()}) if json else f"{heading}\n\n{to_text(result.table()).rstrip()}"
+    )
+
+
+def compare_command(
+    runs: Annotated[
+        list[str], Argument(metavar="RUN...", help="Run files, or folders of experiments; NAME=PATH names one.")
+    ],
+    qrels: QrelsFile = None,
+    archive: Annotated[Path | None, Option(help="The archive that judges, and has the texts.")] = None,
+    split: Annotated[str | None, Option(help="Its split; default: the experiment's, else test.")] = None,
+    measures: Annotated[str | None, Option(help="Default: the experiments', else the usual ones.")] = None,
+    rule: Annotated[str | None, Option(help="Default: the experiments' rule, else trec_eval.")] = None,
+    common_only: Annotated[bool, Option("--common-only", help="Only queries that every run has.")] = False,
+    format: Annotated[str, Option(help="text, html, latex, csv or json.")] = "text",
+    output: Annotated[Path | None, Option("-o", "--output", help="A file to write to.")] = None,
+) -> None:
+    """Compare runs query by query: differences with intervals and p, and the queries that differ most."""
+    from askalike.experiments.reporting.comparison_formats import format_comparison
+    from askalike.experiments.reporting.page import write_file
+
+    sources = parse_sources(runs)
+    names = split_list(measures) if measures is not None else declared_value(sources, "measures") or DEFAULT_MEASURES
+    rule = rule or declared_value(sources, "rule") or "trec_eval"
+    judgements = load_judgements(sources, qrels, archive, split)
+    text = format_comparison(compare_runs(sources, judgements, names, rule, common_only=common_only), format)
+    if output:
+        print_remark(str(write_file(output, text)))
     else:
-        print(f"{heading}\n\n{to_text(result.table())}", end="")
+        sys.stdout.write(text)
+
+
+def split_command(
+    directory: Directory,
+    by: Annotated[Literal["cluster", "category", "tag", "time", "folds"], Option(help="What keeps the parts apart.")],
+    source_split: Annotated[
+        str | None, Option("--of", metavar="SPLIT", help="What to cut; default: the first split.")
+    ] = None,
+    shares: Annotated[str | None, Option(help=SHARES_HELP)] = None,
+    before: Annotated[str | None, Option(metavar="DATE", help="By time: train ends before it.")] = None,
+    after: Annotated[str | None, Option(metavar="DATE", help="By time: test begins at it.")] = None,
+    folds: Annotated[int | None, Option(help="How many folds [default: 5].")] = None,
+    seed: Annotated[int | None, Option(help="Of the order of clusters [default: 0].")] = None,
+    name: Annotated[str | None, Option(help="The parts are called NAME/PART; default: as --by.")] = None,
+    replace: Annotated[bool, Option("--replace", help="Cut anew what has that name.")] = False,
+    json: Json = False,
+) -> None:
+    """Cut a split into train, dev and test, or folds, with no duplicate cluster in two of them.
+
+    The parts are kept in the archive and found by name, as in `askalike evaluate DIR --split cluster/dev`.
+    """
+    options = {"shares": _parse_shares(shares), "before": before, "after": after, "folds": folds, "seed": seed}
+    settings = {key: value for key, value in options.items() if value is not None}
+    with Archive.open(directory) as archive:
+        partition = create_partition(archive, by, settings, source_split=source_split, name=name, replace=replace)
+    if json:
+        print(to_json(asdict(partition)))
+    else:
+        _print_partition(partition)
+
+
+def _print_partition(partition: Partition) -> None:
+    """Print a line for each part, and how the partition was made."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    table.add_column("part")
+    for column in ("queries", "clusters", "largest", "links"):
+        table.add_column(column, justify="right")
+    for part in partition.parts:
+        figures = (part.queries, part.clusters, part.largest, part.links)
+        table.add_row(part.split, *(f"{figure:,}" for figure in figures))
+    console = Console(highlight=False)
+    console.print(table)
+    left_out = f"; {partition.left_out:,} queries are in no part" if partition.left_out else ""
+    console.print(f"{partition.description}{left_out}", soft_wrap=True)
+
+
+def _parse_shares(text: str | None) -> list[float] | None:
+    try:
+        return [float(part) for part in text.split(",")] if text is not None else None
+    except ValueError:
+        raise SettingsError(f"--shares {text!r}: expected numbers with commas between, as in 0.8,0.1,0.1") from None
+
+
+def experiment_command(
+    file: Annotated[Path, Argument(metavar="FILE.toml", help="What is to be ranked, by what, measured how.")],
+    output: Annotated[
+        Path | None, Option("-o", "--output", metavar="DIR", help="The folder; default: runs/ and FILE's name.")
+    ] = None,
+    changes: Annotated[
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="Change a key of FILE; may be repeated.")
+    ] = None,
+    resume: Annotated[bool, Option("--resume", help="Go on with what was interrupted.")] = False,
+    force: Annotated[bool, Option("--force", help="Throw away the experiment that is in the folder.")] = False,
+    json: Json = False,
+) -> None:
+    """Run the experiment that a TOML file declares, and keep it in a folder that reproduces it."""
+    from askalike.experiments.declaration import read_experiment
+    from askalike.experiments.outcome import describe_findings, summary_table
+    from askalike.experiments.run import run_experiment
+
+    experiment = read_experiment(file, parse_assignments(changes or []))
+    folder = output or Path("runs") / file.stem
+    announce_compilation()
+    with nested_progress_bars() as watch:
+        outcome = run_experiment(experiment, folder, resume=resume, force=force, open_bar=watch)
+    if json:
+        print(to_json(outcome.as_dict()))
+    else:
+        print(f"{to_text(summary_table(outcome))}{describe_findings(outcome.findings)}")
+        print(f"{folder}: report.html, report.json, runs/")
+
+
+def replay_command(
+    directory: Directory,
+    since: Annotated[str, Option(metavar="DATE", help="Ask the questions from this date on again.")],
+    until: Annotated[str | None, Option(metavar="DATE", help="… and before this one.")] = None,
+    ranker: Annotated[
+        list[str] | None, Option("--ranker", "-r", help=f"May be repeated. One of: {RANKER_NAMES}.")
+    ] = None,
+    settings: Assignments = None,
+    fields: Fields = None,
+    k: Annotated[int, Option("-k", min=1, help="Among how many the original is looked for.")] = 5,
+    output: Annotated[Path | None, Option("-o", "--output", help="A folder for results, runs and plot.")] = None,
+    json: Json = False,
+) -> None:
+    """Ask every question that was later closed as a duplicate again, at its own time.
+
+    Each is ranked against only what existed at that moment: texts, statistics and what a ranker has learned.
+    """
+    values = parse_settings(settings, fields)
+    with Archive.open(directory) as archive, progress_bar("replaying") as report:
+        announce_compilation()
+        active, active_settings = rankers.active_ranker(archive)
+        settings_by_ranker = dict.fromkeys(ranker, values) if ranker else {active: {**active_settings, **values}}
+        result = replay(archive, settings_by_ranker, since, until, k, report)
+    paths = write_replay(result, output) if output else []
+    if json:
+        print(to_json(result.as_dict()))
+        return
+    selection = result.selection
+    print(
+        *(f"{each.ranker}: {each.describe()}" for each in result.results),
+        f"not counted: {selection.newer_links} links to a question that is not older, "
+        f"{selection.undated_links} links with an end that has no date",
+        WORDING_REMARK,
+        *paths,
+        sep="\n",
+    )

@@ -1,26 +1,79 @@
-"""askalike models: the trained models of an archive."""
+"""askalike train, models, promote, rollback: the trained models of an archive, and which ranker is in service."""
 
+import importlib.util
+import sys
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option
 
 from askalike import rankers
-from askalike.cli._options import Directory, JsonOption
-from askalike.cli._output import print_json
-from askalike.experiments.training import list_models, remove_model
-from askalike.store import Archive
+from askalike.calibration.calibration import load_calibration
+from askalike.cli._options import Assignments, Directory, Json, announce_compilation, parse_settings
+from askalike.cli._output import print_remark, to_json
+from askalike.cli._progress import progress_bar
+from askalike.encoders import NEURAL_EXTRA_MODULES
+from askalike.encoders.recipes import list_trainable
+from askalike.errors import SettingsError
+from askalike.experiments.measuring import LEADING_MEASURE
+from askalike.experiments.training import list_models, load_recipe, remove_model, train
+from askalike.store import Archive, get_served_ranker, withdraw_ranker
+from askalike.tuning.promotion import promote
+
+REFUSED_EXIT_CODE = 1
+RECIPE_HELP = f"A packaged recipe ({', '.join(list_trainable())}), or a TOML file."
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(models)
-
-
-def models(
+def train_command(
     directory: Directory,
-    remove: Annotated[str | None, typer.Option(metavar="NAME", help="Delete this model.")] = None,
-    json: JsonOption = False,
+    recipe: Annotated[str, Option(help=RECIPE_HELP)],
+    settings: Annotated[
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of the recipe; may be repeated.")
+    ] = None,
+    signals: Annotated[str | None, Option(help="What pairs are learned from, as in duplicates,title_body.")] = None,
+    dev: Annotated[
+        str | None, Option(help="The split that chooses the best epoch; default: a part kept from training.")
+    ] = None,
+    name: Annotated[str | None, Option(help="What the model is called; default: my_RECIPE.")] = None,
+    devices: Annotated[int, Option(min=1, help="How many processes train, each on a device of its own.")] = 1,
+) -> None:
+    """Train a network; the same command goes on where it was interrupted."""
+    missing = [module for module in NEURAL_EXTRA_MODULES if importlib.util.find_spec(module) is None]
+    if missing:
+        raise SettingsError(f"train: {missing[0]} is not installed; pip install 'askalike[neural]'")
+    values = parse_settings(settings) | ({"signals": signals} if signals else {})
+    loaded = load_recipe(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
+    name = name or f"my_{Path(recipe).stem}"
+    with Archive.open(directory) as archive:
+        folder = train(archive, loaded, name, dev=dev, report=_print_training_progress, log=print_remark)
+    print(f"{folder}: use it with --ranker {folder.name}")
+
+
+def _print_training_progress(progress: Any) -> None:
+    """Print a line for each epoch on stderr, and between them one that a terminal renews."""
+    start = "\r\033[K" if sys.stderr.isatty() else ""
+    line = (
+        f"{start}epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}  "
+        f"{progress.examples_per_second:,.0f} examples/s  {_format_duration(progress.remaining_s)} left"
+    )
+    if progress.value is not None:
+        best = f"(best {100 * progress.best:.1f})"
+        print_remark(f"{line}  {progress.measure} {100 * progress.value:.1f} on dev {best}")
+    elif start:
+        print(f"{line}  batch {progress.batch}/{progress.batches}", end="", file=sys.stderr, flush=True)
+
+
+def _format_duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def models_command(
+    directory: Directory,
+    remove: Annotated[str | None, Option(metavar="NAME", help="Delete this model.")] = None,
+    json: Json = False,
 ) -> None:
     """List an archive's trained models and which ranker is in service, or remove one."""
     with Archive.open(directory) as archive:
@@ -30,11 +83,45 @@ def models(
             return
         trained, active = list_models(archive), rankers.active_ranker(archive)[0]
     if json:
-        print_json([asdict(model) for model in trained])
-    for model in () if json else trained:
+        print(to_json([asdict(model) for model in trained]))
+        return
+    for model in trained:
         value = f"{model.measure} {100 * model.value:.1f} on dev" if model.value is not None else ""
         print(f"{model.name:<20}  {model.kind:<12}  {value:<24}  {model.size_bytes / 1e6:.1f} MB".rstrip())
-    if not trained and not json:
+    if not trained:
         print("no model; train one with: askalike train")
-    if not json:
-        print(f"in service: {active} (where no --ranker is named)")
+    print(f"in service: {active} (where no --ranker is named)")
+
+
+def promote_command(
+    directory: Directory,
+    ranker: Annotated[str, Argument(metavar="RANKER", help="A model of the archive, or a ranker by its name.")],
+    settings: Assignments = None,
+    measure: Annotated[str, Option(help="What to compare by, as ir-measures writes it.")] = LEADING_MEASURE,
+    force: Annotated[bool, Option("--force", help="Put it into service whatever the comparison says.")] = False,
+    json: Json = False,
+) -> None:
+    """Put a ranker into service if it is significantly better on held-out links and feedback; exit code 1 if not.
+
+    A running service takes it once its index is built, without dropping a request.
+    """
+    with Archive.open(directory) as archive, progress_bar("comparing") as report:
+        announce_compilation()
+        result = promote(archive, ranker, parse_settings(settings), measure=measure, force=force, progress=report)
+        uncalibrated = result.promoted and load_calibration(archive, rankers.create(None, {}, archive)) is None
+    print(to_json(result.as_dict()) if json else result.reason)
+    if uncalibrated and not json:
+        print(f"its scores are no probabilities yet; run: askalike calibrate {directory}")
+    if not result.promoted:
+        raise Exit(REFUSED_EXIT_CODE)
+
+
+def rollback_command(directory: Directory) -> None:
+    """Withdraw the ranker in service: the one before it serves again."""
+    with Archive.open(directory) as archive:
+        withdrawn = get_served_ranker(archive)
+        if withdrawn is None:
+            raise SettingsError(f"{directory}: nothing was put into service; {rankers.default_name()} is the default")
+        successor = withdraw_ranker(archive)
+    active = successor.ranker if successor else f"the default, {rankers.default_name()},"
+    print(f"{withdrawn.ranker} is withdrawn; {active} serves again")

@@ -1,50 +1,53 @@
-"""askalike index, search, rank: from words to similar questions."""
+"""askalike index, search, rank, answer: from a question to similar questions and their answers."""
 
-import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-import typer
 from rich.console import Console
+from rich.text import Text
+from typer import Argument, Option
 
 from askalike import rankers
+from askalike.answering.replies import DEFAULT_SURE
 from askalike.cli._options import (
+    Assignments,
+    Body,
     Directory,
-    FieldsOption,
-    JsonOption,
-    RankerOption,
-    SettingsOption,
-    announce_compilation,
+    Fields,
+    Json,
+    RankerName,
+    Tags,
     build_ranker,
+    parse_settings,
 )
-from askalike.cli._output import print_json
+from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
-from askalike.cli._queries import load_candidates, load_queries, require_searchable
-from askalike.cli._results import matches_as_json, print_matches
+from askalike.cli._results import NO_RESULT_MESSAGE, match_lines, matches_as_json, reply_as_json, reply_lines
 from askalike.engines.local import LocalEngine
+from askalike.errors import ArchiveError, InputError
 from askalike.evaluation.trec import write_run
+from askalike.labels.splits import load_split
+from askalike.readers import read_candidates, read_queries
 from askalike.store import Archive
 from askalike.types import Filter
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(index)
-    app.command()(search)
-    app.command()(rank)
+QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]
+SPLIT_PREFIX = "split:"
+MAX_SHOWN_CHARACTERS = 40
 
 
-def index(
+def index_command(
     directory: Directory,
-    ranker: RankerOption = None,
-    settings: SettingsOption = None,
-    fields: FieldsOption = None,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Throw the old index away first.")] = False,
+    ranker: RankerName = None,
+    settings: Assignments = None,
+    fields: Fields = None,
+    rebuild: Annotated[bool, Option("--rebuild", help="Throw the old index away first.")] = False,
 ) -> None:
     """Build the index of a ranker, or bring it up to date."""
     with Archive.open(directory) as archive, progress_bar("indexing") as report:
-        chosen_ranker = build_ranker(archive, ranker, settings, fields)
+        chosen_ranker = rankers.create(ranker, parse_settings(settings, fields), archive)
         started = time.perf_counter()
         if rebuild:
             rankers.delete_indexes(chosen_ranker, archive.view())
@@ -53,67 +56,115 @@ def index(
     print(f"{n} questions indexed for {chosen_ranker.name} in {took_s:.1f} s")
 
 
-def search(
+def search_command(
     directory: Directory,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question, as a person would type it.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 5,
-    ranker: RankerOption = None,
-    settings: SettingsOption = None,
-    body: Annotated[str, typer.Option(help="The question's body.")] = "",
-    tag: Annotated[list[str] | None, typer.Option(help="Only questions with this tag; may be repeated.")] = None,
+    text: QuestionText,
+    k: Annotated[int, Option("-k", min=1, help="How many to show.")] = 5,
+    ranker: RankerName = None,
+    settings: Assignments = None,
+    body: Body = "",
+    tag: Tags = None,
     before: Annotated[
         str | None,
-        typer.Option(help="Only questions asked before this date; words still weigh as they do today (see replay)."),
+        Option(help="Only questions asked before this date; words still weigh as they do today (see replay)."),
     ] = None,
-    after: Annotated[str | None, typer.Option(help="Only questions asked on or after this date.")] = None,
-    prefix: Annotated[bool, typer.Option("--prefix", help="The last word may be unfinished.")] = False,
+    after: Annotated[str | None, Option(help="Only questions asked on or after this date.")] = None,
+    prefix: Annotated[bool, Option("--prefix", help="The last word may be unfinished.")] = False,
     min_probability: Annotated[
-        float | None, typer.Option(help="Only hits that ask the same with this probability; needs a calibration.")
+        float | None, Option(help="Only hits that ask the same with this probability; needs a calibration.")
     ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Say which words matched and how much each counted.")
-    ] = False,
-    json: JsonOption = False,
+    explain: Annotated[bool, Option("--explain", help="Say which words matched and how much each counted.")] = False,
+    json: Json = False,
 ) -> None:
     """Find the questions most similar to one."""
     with Archive.open(directory) as archive, LocalEngine(archive, build_ranker(archive, ranker, settings)) as engine:
-        announce_compilation()
         started = time.perf_counter()
         filter = Filter(tuple(tag or ()), after, before)
         matches = engine.search(text, k, body=body, filter=filter, prefix=prefix, min_probability=min_probability)
         took_ms = (time.perf_counter() - started) * 1000
         explained = matches if explain else ()
         precedents = {m.id: engine.find_precedents(text, m.question, 1, body=body) for m in explained}
-        calibrated, stale_reason = engine.calibration is not None, engine.stale_reason
+        calibrated, stale_reason, model = engine.calibration is not None, engine.stale_reason, engine.ranker.name
         if not matches:
-            require_searchable(engine.archive, text + body)
+            _require_searchable(archive, text + body)
     if stale_reason:
-        remark = f"the calibration of {engine.ranker.name} is not used: {stale_reason}; run: askalike calibrate"
-        print(f"askalike: {remark}", file=sys.stderr)
+        print_remark(f"askalike: the calibration of {model} is not used: {stale_reason}; run: askalike calibrate")
     if json:
-        print_json(matches_as_json(matches, engine.ranker.name, took_ms))
+        print(to_json(matches_as_json(matches, model, took_ms)))
+    elif matches:
+        _print_lines(match_lines(matches, explain, precedents))
     else:
-        print_matches(Console(), matches, explain, calibrated, precedents)
+        print("nothing similar yet" if calibrated else NO_RESULT_MESSAGE)
 
 
-def rank(
+def rank_command(
     directory: Directory,
-    queries: Annotated[str, typer.Option(help="A file of JSON lines, or split:NAME for one of the archive's own.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the run goes, in TREC's format.")],
-    ranker: RankerOption = None,
-    settings: SettingsOption = None,
-    fields: FieldsOption = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many documents a query gets.")] = 100,
-    candidates: Annotated[Path | None, typer.Option(help="JSON lines with each query's documents to rank.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Only questions with this tag; may be repeated.")] = None,
-    before: Annotated[str | None, typer.Option(help="Only questions asked before this date.")] = None,
+    queries: Annotated[str, Option(help="A file of JSON lines, or split:NAME for one of the archive's own.")],
+    output: Annotated[Path, Option("-o", "--output", help="Where the run goes, in TREC's format.")],
+    ranker: RankerName = None,
+    settings: Assignments = None,
+    fields: Fields = None,
+    k: Annotated[int, Option("-k", min=1, help="How many documents a query gets.")] = 100,
+    candidates: Annotated[Path | None, Option(help="JSON lines with each query's documents to rank.")] = None,
+    tag: Tags = None,
+    before: Annotated[str | None, Option(help="Only questions asked before this date.")] = None,
 ) -> None:
     """Rank the archive's questions for many queries."""
     with Archive.open(directory) as archive, progress_bar("indexing") as report:
-        questions = load_queries(archive, queries)
-        pools = load_candidates(archive, queries, candidates)
-        announce_compilation()
+        is_split = queries.startswith(SPLIT_PREFIX)
+        split = load_split(archive, queries.removeprefix(SPLIT_PREFIX)) if is_split else None
+        questions = split.queries if split else read_queries(Path(queries))
+        pools = read_candidates(candidates) if candidates else split.candidates if split else None
         searcher = rankers.open_current(build_ranker(archive, ranker, settings, fields), archive.view(), report)
         run = searcher.rank(questions, k, candidates=pools, filter=Filter(tuple(tag or ()), None, before) or None)
     write_run(run, output, searcher.name)
     print(f"{len(run)} queries ranked by {searcher.name}: {output}")
+
+
+def answer_command(
+    directory: Directory,
+    text: QuestionText,
+    mode: Annotated[
+        Literal["nearest", "generate", "auto"],
+        Option(help="Stored answers; text that a model writes; or whichever its probability speaks for."),
+    ] = "nearest",
+    k: Annotated[int, Option("-k", min=1, help="How many stored answers to show.")] = 3,
+    ranker: RankerName = None,
+    settings: Assignments = None,
+    body: Body = "",
+    model: Annotated[str | None, Option(help="Which model of the archive writes.", show_default=False)] = None,
+    min_probability: Annotated[
+        float | None, Option(help="No answer below this probability; needs a calibration.")
+    ] = None,
+    sure: Annotated[float, Option(help="With auto: a stored answer from this probability on.")] = DEFAULT_SURE,
+    json: Json = False,
+) -> None:
+    """Answer a question from the archive."""
+    with Archive.open(directory) as archive, LocalEngine(archive, build_ranker(archive, ranker, settings)) as engine:
+        started = time.perf_counter()
+        reply = engine.answer(text, mode, k, body=body, min_probability=min_probability, sure=sure, model=model)
+        took_ms = (time.perf_counter() - started) * 1000
+        if reply.abstained:
+            _require_searchable(archive, text + body)
+    if json:
+        print(to_json(reply_as_json(reply, engine.ranker.name, took_ms)))
+    elif reply.text is None:
+        print("no answer: the archive has none to a question like this one")
+    else:
+        _print_lines(reply_lines(reply))
+
+
+def _require_searchable(archive: Archive, text: str) -> None:
+    """Raise InputError or ArchiveError where a search for the text could not have found anything."""
+    if not any(c.isalnum() for c in text):
+        expected = "no word in it to search for; expected letters or digits, as in: my card"
+        raise InputError(f"{text[:MAX_SHOWN_CHARACTERS]!a}: {expected}")
+    if not len(archive.view()):
+        advice = f"add some: askalike import READER PATH -o {archive.path}"
+        raise ArchiveError(f"{archive.path}: holds no question; {advice}")
+
+
+def _print_lines(lines: Iterable[Text]) -> None:
+    console = Console()
+    for line in lines:
+        console.print(line, soft_wrap=True)

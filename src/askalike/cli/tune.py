@@ -1,25 +1,15 @@
 """askalike tune: which ranker suits this archive best, and what that is worth."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from askalike import registry
-from askalike.cli._options import Directory, FieldsOption, JsonOption, announce_compilation, parse_settings, split_list
-from askalike.cli._output import print_json
+from askalike.cli import _tuning
+from askalike.cli._options import Directory, Fields, Json, announce_compilation, parse_settings, split_list
+from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
-from askalike.cli._training import print_remark
-from askalike.cli._tuning import (
-    ESTIMATE_NOTES,
-    TuningPrinter,
-    format_estimate,
-    format_estimate_header,
-    format_estimate_heading,
-    format_outcome,
-    outcome_as_dict,
-)
 from askalike.errors import SettingsError
 from askalike.experiments.grid_search import FOLDS, SEED, TuningEstimate, estimate_tuning, lexical_grids, sample_queries
 from askalike.experiments.measuring import LEXICAL_TUNING_MEASURE, TUNING_MEASURE, tuning_splits
@@ -28,45 +18,30 @@ from askalike.store import Archive
 from askalike.tuning.run import tune_archive
 from askalike.tuning.state import parse_duration
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("tune")(tune_command)
+ENCODER_HELP = "A pre-trained encoder that teaches and competes: a folder or package."
+MEASURE_HELP = f"What to maximise, as ir-measures writes it; default: {TUNING_MEASURE}."
+ONLY_HELP = "lexical: only the settings of the lexical rankers, on a finer grid; serves nothing."
+RANKERS_HELP = "With --only: which rankers, with commas; default: all."
 
 
 def tune_command(
     directory: Directory,
-    budget: Annotated[str, typer.Option(metavar="TIME", help="How long it may take: 90s, 10m, 1.5h.")] = "10m",
-    encoder: Annotated[
-        str, typer.Option(metavar="MODEL", help="A pre-trained encoder that teaches and competes: a folder or package.")
-    ] = "",
-    measure: Annotated[
-        str,
-        typer.Option(
-            help=f"What to maximise, as ir-measures writes it; default: {TUNING_MEASURE}.", show_default=False
-        ),
-    ] = "",
+    budget: Annotated[str, Option(metavar="TIME", help="How long it may take: 90s, 10m, 1.5h.")] = "10m",
+    encoder: Annotated[str, Option(metavar="MODEL", help=ENCODER_HELP)] = "",
+    measure: Annotated[str, Option(help=MEASURE_HELP, show_default=False)] = "",
     settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting that all rankers have; may be repeated."),
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting that all rankers have; may be repeated.")
     ] = None,
-    fields: FieldsOption = None,
-    seed: Annotated[int, typer.Option(help="Decides about parts, folds and samples.")] = SEED,
-    rule: Annotated[str, typer.Option(help="trec_eval, semeval, beir or lei.")] = "trec_eval",
-    only: Annotated[
-        str, typer.Option(help="lexical: only the settings of the lexical rankers, on a finer grid; serves nothing.")
-    ] = "",
-    dev: Annotated[str | None, typer.Option(metavar="SPLIT", help="With --only: whose queries choose.")] = None,
-    test: Annotated[str | None, typer.Option(metavar="SPLIT", help="With --only: whose queries measure, once.")] = None,
-    ranker_names: Annotated[
-        str,
-        typer.Option("--rankers", help="With --only: which rankers, with commas; default: all.", show_default=False),
-    ] = "",
-    sample: Annotated[
-        int | None, typer.Option(min=1, help="With --only: choose on so many of the dev queries only.")
-    ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="With --only: folds, where there is no test split.")] = FOLDS,
-    json: JsonOption = False,
+    fields: Fields = None,
+    seed: Annotated[int, Option(help="Decides about parts, folds and samples.")] = SEED,
+    rule: Annotated[str, Option(help="trec_eval, semeval, beir or lei.")] = "trec_eval",
+    only: Annotated[str, Option(help=ONLY_HELP)] = "",
+    dev: Annotated[str | None, Option(metavar="SPLIT", help="With --only: whose queries choose.")] = None,
+    test: Annotated[str | None, Option(metavar="SPLIT", help="With --only: whose queries measure, once.")] = None,
+    ranker_names: Annotated[str, Option("--rankers", help=RANKERS_HELP, show_default=False)] = "",
+    sample: Annotated[int | None, Option(min=1, help="With --only: choose on so many of the dev queries only.")] = None,
+    folds: Annotated[int, Option(min=2, help="With --only: folds, where there is no test split.")] = FOLDS,
+    json: Json = False,
 ) -> None:
     """Find the ranker that suits an archive best, prove it, put it into service, and calibrate it.
 
@@ -85,18 +60,15 @@ def tune_command(
         return
     if dev or test or sample:
         raise SettingsError("--dev, --test and --sample go with --only lexical; tune divides the labels itself")
-    limit = parse_duration(budget)
+    limit, measure = parse_duration(budget), measure or TUNING_MEASURE
     with Archive.open(directory) as archive:
         announce_compilation()
-        printer = TuningPrinter(directory, measure or TUNING_MEASURE, quiet=json)
+        printer = _tuning.TuningPrinter(directory, measure, quiet=json)
         outcome = tune_archive(
-            archive, budget_s=limit, encoder=encoder, measure=measure or TUNING_MEASURE, rule=rule, fixed=fixed,
-            seed=seed, on_event=printer, log=print_remark,
+            archive, budget_s=limit, encoder=encoder, measure=measure, rule=rule, fixed=fixed, seed=seed,
+            on_event=printer, log=print_remark,
         )  # fmt: skip
-    if json:
-        print_json(outcome_as_dict(outcome))
-    else:
-        print(format_outcome(outcome, directory))
+    print(to_json(_tuning.outcome_as_dict(outcome)) if json else _tuning.format_outcome(outcome, directory))
 
 
 def _tune_lexical(
@@ -113,25 +85,19 @@ def _tune_lexical(
         rankers = split_list(names) or registry.names("similarity")
         spaces = {name: lexical_grids(archive, name, fixed) for name in rankers}
         announce_compilation()
-        heading = format_estimate_heading(directory, measure, first, second, len(choosing.qrels), folds, seed)
+        n = len(choosing.qrels)
+        heading = _tuning.format_estimate_heading(directory, measure, first, second, n, folds, seed)
         results: list[TuningEstimate] = []
         if not json:
-            print(f"{heading}\n\n{format_estimate_header()}")
+            print(f"{heading}\n\n{_tuning.ESTIMATE_HEADER}")
         for name, space in spaces.items():
             with progress_bar(f"tuning {name}") as report:
-                results.append(
-                    estimate_tuning(
-                        archive, name, space, choosing, measuring, measure,
-                        fixed=fixed, rule=rule, n_folds=folds, seed=seed, progress=report,
-                    )
+                estimate = estimate_tuning(
+                    archive, name, space, choosing, measuring, measure,
+                    fixed=fixed, rule=rule, n_folds=folds, seed=seed, progress=report,
                 )  # fmt: skip
+            results.append(estimate)
             if not json:
-                print(format_estimate(results[-1]), flush=True)
-    _print_results(heading, results, json)
-
-
-def _print_results(heading: str, results: Sequence[TuningEstimate], json: bool) -> None:
-    if json:
-        print_json({"what": heading, "rankers": [result.as_dict() for result in results]})
-    else:
-        print(f"\n{ESTIMATE_NOTES}\n{results[0].tuned['test'].describe}")
+                print(_tuning.format_estimate(estimate), flush=True)
+    notes = f"\n{_tuning.ESTIMATE_NOTES}\n{results[0].tuned['test'].describe}"
+    print(to_json({"what": heading, "rankers": [result.as_dict() for result in results]}) if json else notes)

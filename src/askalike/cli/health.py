@@ -1,45 +1,82 @@
-"""`askalike info`: what is in this archive?"""
+"""askalike check, info: is an archive fit to be searched and measured, and what is in it?"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.filesize import decimal
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
+from typer import Exit, Option
 
-from askalike.cli._options import Directory, JsonOption
-from askalike.cli._output import print_json
+from askalike.cli._options import Directory, Json
+from askalike.cli._output import to_json
+from askalike.cli._progress import progress_tracker
+from askalike.health.checks import run_checks
+from askalike.health.findings import Finding
 from askalike.health.statistics import ArchiveStatistics, LengthStatistics, compute_statistics
 from askalike.store import Archive, storage_errors
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("info")(info)
-
-
-def info(
+def check_command(
     directory: Directory,
-    json: JsonOption = False,
+    strict: Annotated[bool, Option("--strict", help="Exit with 1 if anything was found.")] = False,
+    ignore: Annotated[list[str] | None, Option(metavar="CHECK", help="Leave a check out; repeatable.")] = None,
+    json: Json = False,
 ) -> None:
+    """Report the health of an archive: titles, templates, label leaks, languages, references."""
+    with Archive.open(directory) as archive, progress_tracker() as track:
+        findings = run_checks(archive, ignored=ignore or (), track=track)
+    hits = sorted((finding for finding in findings if finding.count), key=lambda finding: not finding.loud)
+    if json:
+        print(to_json({"found": len(hits), "findings": [asdict(finding) for finding in findings]}))
+    else:
+        console = Console(highlight=False)
+        console.print(_findings_table(findings), "")
+        for finding in hits:
+            console.print(_format_name(finding), style=_style(finding))
+            examples = [f"e.g. {', '.join(finding.examples)}"] if finding.examples else []
+            details = "\n".join([finding.meaning, *finding.details, *examples])
+            console.print(Padding(escape(details), (0, 0, 1, 2)))
+        verdict = f"{len(hits)} of {len(findings)} checks found something" if hits else "nothing found: healthy"
+        console.print(verdict, style="bold")
+    raise Exit(1 if strict and hits else 0)
+
+
+def _findings_table(findings: list[Finding]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    table.add_column("check")
+    table.add_column("found", justify="right")
+    table.add_column("of")
+    for finding in findings:
+        row = (_format_name(finding), f"{finding.count:,}", f"{finding.n:,} {finding.of}")
+        table.add_row(*row, style=_style(finding) if finding.count else None)
+    return table
+
+
+def _style(finding: Finding) -> str:
+    return "bold red" if finding.loud else "bold"
+
+
+def _format_name(finding: Finding) -> str:
+    words = finding.name.replace("_", " ")
+    return words.upper() if finding.loud and finding.count else words
+
+
+def info_command(directory: Directory, json: Json = False) -> None:
     """Say what is in an archive: counts, lengths, dates, tags, languages, evaluation sets, sizes."""
     with Archive.open(directory) as archive, storage_errors(directory):
         statistics = compute_statistics(archive)
     if json:
         values = asdict(statistics)
-        print_json(values.pop("summary") | values)
-    else:
-        print_statistics(statistics, Console(highlight=False))
-
-
-def print_statistics(stats: ArchiveStatistics, console: Console) -> None:
-    """Print the statistics as two columns, the counts first."""
+        print(to_json(values.pop("summary") | values))
+        return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    for name, value in _statistics_rows(stats):
+    for name, value in _statistics_rows(statistics):
         table.add_row(name, escape(value))
-    console.print(table)
+    Console(highlight=False).print(table)
 
 
 def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:

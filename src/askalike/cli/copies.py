@@ -1,0 +1,54 @@
+"""askalike export, backup, restore: everything in an archive as files of other tools, or as one file."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from askalike.cli._options import Directory, Json
+from askalike.cli._output import to_json
+from askalike.cli._progress import progress_tracker
+from askalike.export.exporting import export_archive
+from askalike.store import Archive
+from askalike.store.backup import BackupManifest, backup, restore
+
+
+def export_command(
+    directory: Directory,
+    format: Annotated[str, Option(metavar="beir|csv|spreadsheet", help="What to write; see below.")],
+    out: Annotated[Path, Option("-o", "--out", metavar="OUT", help="A new folder.")],
+    force: Annotated[bool, Option("--force", help="Replace an earlier export there.")] = False,
+) -> None:
+    """Write everything in an archive into a new folder.
+
+    `beir` and `csv` are exact and can be imported again. Cells of `csv` may begin with `=`, `+`, `-` or `@`, which a
+    spreadsheet runs as formulas: to open the tables in one, take `spreadsheet`, which puts an apostrophe before them.
+    """
+    with Archive.open(directory) as archive, progress_tracker() as track:
+        rows = export_archive(archive, format, out, force=force, track=track)
+    for name, n in rows.items():
+        print(f"{out / name}: {n:,} rows")
+
+
+def backup_command(
+    directory: Directory,
+    file: Annotated[Path, Argument(metavar="FILE", help="The backup to make: a name that is not taken.")],
+    json: Json = False,
+) -> None:
+    """Save an archive into one file, while it is in use: all but its index, which is made again from it."""
+    _print_manifest("saved", backup(directory, file), json)
+
+
+def restore_command(
+    file: Annotated[Path, Argument(metavar="FILE", help="A backup.")],
+    directory: Annotated[Path, Argument(metavar="DIR", help="The archive to make: a new or empty directory.")],
+    json: Json = False,
+) -> None:
+    """Make an archive from a backup, once every byte of it is checked."""
+    _print_manifest("restored", restore(file, directory), json)
+
+
+def _print_manifest(verb: str, manifest: BackupManifest, json: bool) -> None:
+    text = f"{manifest.questions:,} questions {verb}, content {manifest.content}"
+    print(to_json(asdict(manifest)) if json else text)

@@ -1,0 +1,120 @@
+"""askalike dedupe, gaps, suggest-tags: what is there twice, what is missing, and which tags a question should have."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from askalike.cli._options import Assignments, Body, Directory, Fields, Json, RankerName, build_ranker
+from askalike.cli._output import format_proportion, to_json
+from askalike.cli._progress import progress_bar
+from askalike.cli._results import NO_RESULT_MESSAGE
+from askalike.errors import SettingsError
+from askalike.evaluation.proportion import BinomialProportion
+from askalike.moderation.dedupe import dedupe
+from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
+from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_suggestions, suggest_tags
+from askalike.store import Archive
+
+REASON_LABELS = {"nothing": "found nothing", "none_of_these": "not helped", "posted_anyway": "posted anyway"}
+
+
+def dedupe_command(
+    directory: Directory,
+    output: Annotated[Path, Option("-o", "--output", help="The CSV file of clusters.")],
+    ranker: RankerName = None,
+    settings: Assignments = None,
+    fields: Fields = None,
+    min_probability: Annotated[float, Option(help="How probable it has to be that a pair asks the same.")] = 0.5,
+) -> None:
+    """Propose clusters of questions that ask the same, each with an original and why it is that.
+
+    Needs a calibration. Interrupted, the same command goes on where it was.
+    """
+    with Archive.open(directory) as archive, progress_bar("looking for duplicates") as report:
+        built = build_ranker(archive, ranker, settings, fields)
+        result = dedupe(archive, built, output, min_probability=min_probability, progress=report)
+    clusters = f"{len(result.proposals):,} clusters of {sum(len(p.members) for p in result.proposals):,} questions"
+    print(f"of {result.duplicate_rate:.1%} of the questions the first hit is estimated to ask the same")
+    print(f"{clusters} at a probability of {result.threshold}: {output}")
+    for proportion, description in (
+        (result.pair_precision, "pairs between labelled questions are known duplicates"),
+        (result.link_recall, "duplicate links lie within a cluster"),
+    ):
+        if proportion.n:
+            print(f"{format_proportion(proportion)} of {proportion.n:,} {description}")
+
+
+def gaps_command(
+    directory: Directory,
+    k: Annotated[int, Option("-k", min=1, help="How many to show.")] = 20,
+    min_probability: Annotated[float, Option(min=0, max=1, help="Count what found nothing as probable, too.")] = 0.0,
+    ignored: Annotated[bool, Option("--ignored", help="Show those that are ignored instead.")] = False,
+    ignore: Annotated[str | None, Option(metavar="ID", help="Ignore a gap from now on.")] = None,
+    restore: Annotated[str | None, Option(metavar="ID", help="Show an ignored gap again.")] = None,
+    json: Json = False,
+) -> None:
+    """What was asked over HTTP and found nothing, or nothing that helped: in clusters, the most frequent first."""
+    with Archive.open(directory) as archive:
+        if ignore:
+            ignore_gap(archive, get_gap(archive, ignore, min_probability=min_probability))
+        if restore:
+            restore_gap(archive, get_gap(archive, restore, min_probability=min_probability))
+        gaps = find_gaps(archive, min_probability=min_probability, ignored=ignored)[:k]
+    if json:
+        print(to_json({"gaps": [asdict(gap) for gap in gaps]}))
+        return
+    for gap in gaps:
+        why = ", ".join(f"{REASON_LABELS[name]} {times}" for name, times in sorted(gap.why.items()))
+        print(f"{gap.times:5}  {gap.title}\n       {gap.id}  {gap.last_asked_at[:10]}  {why}")
+        for phrasing in gap.examples[1:]:
+            print(f"       {phrasing.times:5}  {phrasing.title}")
+    if not gaps:
+        print("no gaps: nothing that was asked and kept went without an answer")
+
+
+def suggest_tags_command(
+    directory: Directory,
+    question: Annotated[str, Argument(help="The question, as somebody asks it.")] = "",
+    body: Body = "",
+    k: Annotated[int, Option("-k", min=1, help="How many tags.")] = K,
+    ranker: RankerName = None,
+    settings: Assignments = None,
+    evaluate: Annotated[bool, Option("--evaluate", help="Measure it on tagged questions instead.")] = False,
+    queries: Annotated[int, Option(min=1, help="With --evaluate: how many questions.")] = MAX_QUERIES,
+    seed: Annotated[int, Option(help="With --evaluate: decides which.")] = 0,
+    json: Json = False,
+) -> None:
+    """Suggest tags for a question: those of the questions most like it, each with its share of their say."""
+    if bool(question.strip()) == evaluate:
+        raise SettingsError("suggest-tags: expected a question, or --evaluate")
+    with Archive.open(directory) as archive:
+        built = build_ranker(archive, ranker, settings)
+        if evaluate:
+            _print_evaluation(evaluate_suggestions(archive, built, queries, seed), built.name, json)
+            return
+        tags = suggest_tags(archive, built, question, body, k)
+    if json:
+        print(to_json({"tags": [asdict(tag) for tag in tags], "model": built.name}))
+    else:
+        print("\n".join(f"{tag.share:4.0%}  {tag.name}" for tag in tags) or NO_RESULT_MESSAGE)
+
+
+def _print_evaluation(evaluation: TagEvaluation, ranker_name: str, json: bool) -> None:
+    rows = {
+        f"{ranker_name}, neighbours' tags": (evaluation.precision_at_1, evaluation.recall_at_k),
+        "the most frequent tags": (evaluation.baseline_precision_at_1, evaluation.baseline_recall_at_k),
+    }
+    n = evaluation.query_count
+    if json:
+        shown = {what: {"P@1": _as_dict(p), f"R@{K}": _as_dict(recall)} for what, (p, recall) in rows.items()}
+        print(to_json({"queries": n, **shown}))
+        return
+    print(f"{n:,} questions with tags of their own, none of which finds itself; in brackets 95 % (Wilson)")
+    for what, (precision, recall) in rows.items():
+        print(f"{what:<36} P@1 {format_proportion(precision)}  R@{K} {format_proportion(recall)} of {recall.n:,} tags")
+
+
+def _as_dict(proportion: BinomialProportion) -> dict[str, object]:
+    return {"value": proportion.value, "interval": proportion.interval, "n": proportion.n}
