@@ -150,7 +150,7 @@ def _explain_network(
     if "rephrasing" not in fields:
         return explanation
     spans = tuple(replace(span, field="rephrasing") for span in explanation.spans)
-    return replace(explanation, spans=spans, text={"rephrasing": text for text in explanation.text.values()})
+    return replace(explanation, spans=spans, text=dict(zip(["rephrasing"], explanation.text.values(), strict=False)))
 
 
 def explain_by_traces(query: TracedText, document: TracedText, fields: Mapping[str, str], score: float) -> Explanation:
