@@ -10,7 +10,7 @@ import torch
 from tests.encoders.conftest import TINY
 
 from askalike import encoders, rankers, registry
-from askalike.encoders.learning.augmentation import generate_teacher_texts
+from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.distillation import (
     RIDGE_PENALTY,
     collect_distillation_data,
@@ -116,7 +116,7 @@ def test_recombined_titles_and_single_words():
     titles = ("how do I cook rice", "how do I boil an egg", "best way to cook an egg", "best rice recipe")
     questions = [Question(str(n), title) for n, title in enumerate(titles)]
     settings = TeacherSettings(prefixes=0, dropped=0, recombined=5, alone=True)
-    texts = [q.title for q in generate_teacher_texts(questions, settings, np.random.default_rng(0))]
+    texts = [q.title for q in make_teacher_texts(questions, settings, np.random.default_rng(0))]
     assert texts[:4] == list(titles)
     assert len(texts) == len(set(texts))
     alone = {t for t in texts if t not in titles and len(t.split()) < 3}

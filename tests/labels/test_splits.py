@@ -115,6 +115,6 @@ def test_the_default_split_is_the_preferred_one_else_the_first_with_enough_queri
     for name in ("train", "test"):
         archive.upsert([EvaluationQuery(name, Question("q", "?")), Judgement(name, "q", "1", 1)])
     assert default_split(archive) == "train"
-    assert default_split(archive, "test", include_parts=True) == "test"
+    assert default_split(archive, "test", parts=True) == "test"
     assert default_split(archive, "dev", last_resort="train") == "test"
     assert default_split(archive, "dev", last_resort="test", min_queries=2) is None

@@ -20,7 +20,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), min_size=1, ma
 @given(ROWS, st.integers(1, 9), st.booleans())
 def test_every_pair_once_and_clusters_apart(rows, size, apart):
     lengths, clusters = zip(*rows, strict=True)
-    batches = make_batches(examples_of(lengths, clusters), size, 1, 1, separate_clusters=apart)
+    batches = make_batches(examples_of(lengths, clusters), size, 1, 1, separate=apart)
     pairs = np.concatenate(batches)
     assert len(set(pairs.tolist())) == len(pairs)
     assert all(0 < len(batch) <= size for batch in batches)
@@ -31,7 +31,7 @@ def test_every_pair_once_and_clusters_apart(rows, size, apart):
 
 
 def test_apart_leaves_out_only_what_does_not_fit():
-    batches = make_batches(examples_of([1] * 12, [0] * 6 + list(range(1, 7))), 3, 1, 1, separate_clusters=True)
+    batches = make_batches(examples_of([1] * 12, [0] * 6 + list(range(1, 7))), 3, 1, 1, separate=True)
     assert sum(map(len, batches)) >= 10  # four batches take one pair each of the cluster that has six
 
 

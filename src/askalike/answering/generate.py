@@ -1,18 +1,17 @@
 """Writes an answer to a question with a trained model. Torch is imported with this file."""
 
 import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
 from pydantic import Field
 
 from askalike import encoders
-from askalike.answering.words import fill_unknown_words, join_words
 from askalike.config import Settings
 from askalike.encoders.neural import NeuralEncoder, TrainedNetwork
 from askalike.errors import SettingsError
@@ -23,6 +22,10 @@ from askalike.types import Answer, Question
 
 CHUNK = 64
 CACHED_MODELS = 4
+COPY_OPEN, COPY_CLOSE = "⟨", "⟩"
+"""What stands around a word that was copied from the question; alone, around nothing, where there was none to copy."""
+_SPACE_BEFORE = re.compile(r"\s+([.,;:!?%)\]}’”]|n['’]t\b|['’](?:s|m|d|re|ve|ll)\b)")
+_SPACE_AFTER = re.compile(r"([(\[{“])\s+")
 
 
 class WritingSettings(Settings):
@@ -34,8 +37,7 @@ class WritingSettings(Settings):
     repeat: int = Field(3, ge=0, description="no run of so many words comes twice; 0: they may")
 
 
-@dataclass(frozen=True, slots=True)
-class Generator:
+class Generator(NamedTuple):
     """A model that writes answers."""
 
     name: str
@@ -52,10 +54,7 @@ class Generator:
         return cls(name, known.features, known.network)  # type: ignore[arg-type] # two towers read words
 
     def write(self, question: Question, settings: WritingSettings | None = None) -> str:
-        """An answer; empty for a question without a word that the model knows.
-
-        A word that the model does not know is copied from the question and stands between ⟨ and ⟩.
-        """
+        """An answer, words that the model does not know between ⟨ and ⟩; empty if it knows no word of the question."""
         asked = [word for word in dict.fromkeys(self.features.split_words(question)) if any(c.isalnum() for c in word)]
         unknown = [word for word in asked if word not in self.features.vocabulary.ids]
         if len(unknown) == len(asked):
@@ -75,9 +74,8 @@ class Generator:
             questions, answers = zip(*pairs[start : start + CHUNK], strict=True)
             batch = self.features.encode(answers).batch(np.arange(len(answers)))
             ids, mask = (torch.from_numpy(np.asarray(batch[name])) for name in ("ids", "mask"))
-            found, lengths = self.network.decoder.log_likelihood(
-                self.network.words, self._encode(questions), *flatten_sentences(ids, mask)
-            )
+            vectors, sentences = self._encode(questions), flatten_sentences(ids, mask)
+            found, lengths = self.network.decoder.log_likelihood(self.network.words, vectors, *sentences)
             total, length = total + float(found.sum()), length + int(lengths.sum())
         return math.exp(-total / length)
 
@@ -103,3 +101,14 @@ def distinct_n(texts: Sequence[str], n: int) -> float:
     """Different runs of n words among all runs of n words of these texts (Li et al. 2016); 0 where there is none."""
     runs = [tuple(words[at : at + n]) for words in map(str.split, texts) for at in range(len(words) - n + 1)]
     return len(set(runs)) / len(runs) if runs else 0.0
+
+
+def fill_unknown_words(words: Sequence[str | None], unknown: Sequence[str]) -> list[str]:
+    """The words, where each None is the next of the question's unknown words, marked; ⟨…⟩ when there is none left."""
+    rest = iter(unknown)
+    return [word if word is not None else f"{COPY_OPEN}{next(rest, '…')}{COPY_CLOSE}" for word in words]
+
+
+def join_words(words: Sequence[str]) -> str:
+    """The words as one text."""
+    return _SPACE_AFTER.sub(r"\1", _SPACE_BEFORE.sub(r"\1", " ".join(words)))

@@ -1,17 +1,16 @@
 """Replies to a question from what an engine finds: stored answers, or what a model of the archive writes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from askalike import rankers
-from askalike.answering.nearest import nearest_reply, require_answers, sources_from_answers
-from askalike.answering.reply import AnswerMode, Reply
+from askalike.answering.reply import AnswerMode, AnswerSource, Reply
 from askalike.answering.writers import find_writer, require_same_archive
 from askalike.calibration.calibration import Calibration
-from askalike.errors import SettingsError
-from askalike.store import Archive
-from askalike.types import Question, SearchHit
+from askalike.errors import ArchiveError, SettingsError
+from askalike.store import Archive, View
+from askalike.types import Answer, Hit, Question, SearchHit
 
 QUESTIONS_PER_ANSWER = 5
 """So many questions are looked through for each answer that is wanted: not all have one."""
@@ -75,3 +74,40 @@ def _write_reply(archive: Archive, question: Question, k: int, model: str | None
     words = rankers.open_committed(rankers.create("lm_jelinek_mercer", {"fields": "title"}), answers)
     hits = words.rank({question.id: Question(question.id, text)}, QUESTIONS_PER_ANSWER * k)[question.id]
     return Reply(text, True, sources_from_answers(archive.view(), hits, k), folder.name)
+
+
+def require_answers(view: View) -> None:
+    """Raises ArchiveError where the archive has no answer with a text."""
+    if not view.has_answers:
+        raise ArchiveError(f"{view.path}: holds no answer; import questions with their answers")
+
+
+def sources_from_questions(view: View, matches: Sequence[SearchHit], k: int) -> tuple[AnswerSource, ...]:
+    """The accepted, else most voted, usable answer of each of the first k of these questions with one, each once."""
+    answers = view.get_answers_to(match.question.id for match in matches)
+    found: dict[str, AnswerSource] = {}
+    for match in matches:
+        best = next(filter(_is_usable, answers[match.question.id]), None)
+        if best and len(found) < k:
+            found.setdefault(best.body, AnswerSource(best, match.question, match.score, match.probability))
+    return tuple(found.values())
+
+
+def sources_from_answers(view: View, hits: Iterable[Hit], k: int) -> tuple[AnswerSource, ...]:
+    """The first k of these answers, with their questions."""
+    listed = list(hits)
+    answers = view.get_answers(hit.id for hit in listed)
+    questions = view.get_questions({answer.question_id for answer in answers.values()})
+    known = [(answers[hit.id], hit.score) for hit in listed if hit.id in answers and _is_usable(answers[hit.id])]
+    found = ((a, questions[a.question_id], score) for a, score in known if a.question_id in questions)
+    return tuple(AnswerSource(*source) for source in found)[:k]
+
+
+def nearest_reply(view: View, matches: Sequence[SearchHit], k: int) -> Reply:
+    """The reply that the first stored answer of these questions is; none where there is none."""
+    sources = sources_from_questions(view, matches, k)
+    return Reply(sources[0].text if sources else None, False, sources, matches=tuple(matches))
+
+
+def _is_usable(answer: Answer) -> bool:
+    return bool(answer.body.strip()) and answer.label in (None, "Good")

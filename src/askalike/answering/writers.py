@@ -9,14 +9,12 @@ from askalike.store import View
 
 def writer_folders(archive: Path) -> list[Path]:
     """The folders of all models that write, by name. Raises InputError for a model that cannot be read."""
-    return [path.parent for path in sorted((archive / "models").glob(f"[!.]*/{MODEL_FILE}")) if _is_writer(path)]
+    folders = [path.parent for path in sorted((archive / "models").glob(f"[!.]*/{MODEL_FILE}"))]
+    return [folder for folder in folders if read_model_file(folder).get("network", {}).get("writes")]
 
 
 def find_writer(archive: Path, name: str | None = None) -> Path:
-    """The folder of the model that writes: the one of that name, else the only one.
-
-    Raises SettingsError where there is none, or several and no name; InputError for a model that cannot be read.
-    """
+    """The folder of the writing model of that name, else of the only one. Raises SettingsError or InputError."""
     there = writer_folders(archive)
     if name is not None:
         there = [folder for folder in there if folder.name == name]
@@ -34,7 +32,3 @@ def require_same_archive(view: View, folder: Path) -> None:
     change, then = trained.get("change", 0), trained.get("made_at")
     if change > view.change or (then is not None and (view.change_date(change) or "") != then):
         raise SettingsError(f"{folder}: this model was trained on another archive; train one on this: askalike train")
-
-
-def _is_writer(path: Path) -> bool:
-    return bool(read_model_file(path.parent).get("network", {}).get("writes"))

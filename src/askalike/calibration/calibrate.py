@@ -105,13 +105,15 @@ def calibrate(
     )  # fmt: skip
     predictions, curves = predict_out_of_fold(sample, seed), select_curves(sample, seed)
     relevant, probabilities = sample.first_hits.relevant, predictions.adjust_to_prevalence(prevalence)
-    choice = None if precision is None else _choose_threshold(sample, probabilities, predictions, precision)
+    choice, threshold = None, None
+    if precision is not None:
+        folds = predictions.fold_of_query[sample.first_hits.query_index]
+        choice = choose_threshold(probabilities, relevant, folds, len(sample.queries), precision)
+        if choice.threshold is not None:
+            threshold = Threshold(probability=choice.threshold, criterion="precision", share=precision)
     first_hits = _measure_hits(sample, sample.first_hits, predictions.first_probabilities, seed)
-    later_hits = (
-        _measure_hits(sample, sample.later_hits, predictions.later_probabilities, seed)
-        if len(predictions.later_probabilities)
-        else None
-    )
+    hits, later_probabilities = sample.later_hits, predictions.later_probabilities
+    later = _measure_hits(sample, hits, later_probabilities, seed) if len(later_probabilities) else None
     calibration = Calibration(
         ranker=ranker.name,
         settings=settings_json(ranker.values),
@@ -125,14 +127,12 @@ def calibrate(
         later_hit_curve=curves.later_hit_curve,
         answerable_curve=curves.answerable_curve,
         prevalence=prevalence,
-        threshold=_to_threshold(choice),
+        threshold=threshold,
         quality=_summarise_quality(sample, first_hits),
     )
-    half_answerable = _measure_half_answerable(sample, predictions, seed)
-    thresholds = measure_thresholds(probabilities, relevant, len(sample.queries))
-    return CalibrationReport(
-        calibration, curves.method, sample, predictions, first_hits, later_hits, half_answerable, thresholds, choice
-    )
+    half = _measure_half_answerable(sample, predictions, seed)
+    rows = measure_thresholds(probabilities, relevant, len(sample.queries))
+    return CalibrationReport(calibration, curves.method, sample, predictions, first_hits, later, half, rows, choice)
 
 
 def measure_abstention(
@@ -143,10 +143,8 @@ def measure_abstention(
     Their bodies are used only where labelled queries have some. The right first hits have the probabilities of curves
     that were not fitted on their clusters.
     """
-    off_topic = {
-        id: replace(query, id=id, body=query.body if report.sample.has_bodies else "")
-        for id, query in ((f" off {index} ", query) for index, query in enumerate(queries))
-    }
+    named = {f" off {index} ": query for index, query in enumerate(queries)}
+    off_topic = {id: replace(q, id=id, body=q.body if report.sample.has_bodies else "") for id, q in named.items()}
     rows = rank_with_features(open_current(ranker, archive.view()), off_topic)
     first = [report.calibration.estimate(features[:1]) for _, _, features in rows]
     best_probabilities = np.array([probability[0] if len(probability) else -1.0 for probability in first])
@@ -154,28 +152,11 @@ def measure_abstention(
     return trace_abstention(best_probabilities, probabilities[report.sample.first_hits.relevant])
 
 
-def _choose_threshold(
-    sample: CalibrationSample, probabilities: Floats, predictions: OutOfFoldPredictions, target_precision: float
-) -> ThresholdChoice:
-    fold_of_hit = predictions.fold_of_query[sample.first_hits.query_index]
-    relevant = sample.first_hits.relevant
-    return choose_threshold(probabilities, relevant, fold_of_hit, len(sample.queries), target_precision)
-
-
-def _to_threshold(choice: ThresholdChoice | None) -> Threshold | None:
-    if choice is None or choice.threshold is None:
-        return None
-    return Threshold(probability=choice.threshold, criterion="precision", share=choice.target_precision)
-
-
 def _summarise_quality(sample: CalibrationSample, first_hits: Reliability) -> CalibrationQuality:
-    return CalibrationQuality(
-        queries=len(sample.queries),
-        found_by_rank=count_found_by_rank(sample),
-        bins=tuple((b.probability, b.right, b.n) for b in first_hits.bins),
-        error=first_hits.error,
-        chance=first_hits.chance,
-    )
+    bins = tuple((b.probability, b.right, b.n) for b in first_hits.bins)
+    n, found = len(sample.queries), count_found_by_rank(sample)
+    error, chance = first_hits.error, first_hits.chance
+    return CalibrationQuality(queries=n, found_by_rank=found, bins=bins, error=error, chance=chance)
 
 
 def _measure_hits(sample: CalibrationSample, hits: LabelledHits, probabilities: Floats, seed: int) -> Reliability:

@@ -33,11 +33,11 @@ class ArchiveState(Settings):
     @classmethod
     def from_view(cls, view: View) -> Self:
         """Return the state of the archive as it is."""
-        return cls(change=view.change, made_at=_made_at(view, view.change), questions=len(view))
+        return cls(change=view.change, made_at=view.change_date(view.change), questions=len(view))
 
     def stale_reason(self, view: View) -> str | None:
         """Why measurements of this state do not hold for the archive as it is; None where they do."""
-        if self.change > view.change or self.made_at != _made_at(view, self.change):
+        if self.change > view.change or self.made_at != view.change_date(self.change):
             return "it was made on another archive"
         moved = view.count_changed(self.change) + len(view.deleted_docids(self.change))
         if moved > MAX_DRIFT * self.questions:
@@ -90,18 +90,12 @@ class Calibration(Settings):
     )  # fmt: skip
     threshold: Threshold | None = Field(None, validation_alias="line", serialization_alias="line")
     prevalence: float = Field(
-        1.0,
-        gt=0,
-        le=1,
-        description="the share of queries in use that have a duplicate; all of those it was fitted on have one",
+        1.0, gt=0, le=1, description="the share of queries in use that have a duplicate; all it was fitted on have one"
     )
     quality: CalibrationQuality | None = Field(None, validation_alias="measured", serialization_alias="measured")
 
     def curve_probabilities(self, features: Floats) -> Floats:
-        """Return the probabilities, (hits,), of a query that has a duplicate; none is above that of a hit before it.
-
-        features: (hits, columns), of the query's first hits, best first.
-        """
+        """Return falling probabilities, (hits,), where there is a duplicate. features: (hits, columns), best first."""
         if not len(features):
             return np.empty(0)
         each = np.concatenate([self.first_hit_curve.predict(features[:1]), self.later_hit_curve.predict(features[1:])])
@@ -133,10 +127,7 @@ class Calibration(Settings):
 
 
 def load_calibration(archive: Archive, ranker: Ranker) -> Calibration | None:
-    """Return the calibration of a ranker with its settings on an archive; None where there is none.
-
-    Raises ArchiveError where the file cannot be read or has another format, SettingsError where its fields are wrong.
-    """
+    """Return a ranker's calibration with its settings on an archive, if any. Raises ArchiveError or SettingsError."""
     path = _calibration_path(archive.path, ranker.name, settings_json(ranker.values))
     if not path.exists():
         return None
@@ -171,7 +162,3 @@ def settings_json(values: Mapping[str, Any]) -> str:
 
 def _calibration_path(directory: Path, ranker: str, settings: str) -> Path:
     return directory / FOLDER / f"{ranker}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}.json"
-
-
-def _made_at(view: View, change: int) -> str | None:
-    return view.change_date(change)

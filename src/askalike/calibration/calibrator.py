@@ -13,11 +13,7 @@ from askalike.types import Question
 
 
 class Calibrator:
-    """Estimates how probable it is that a hit asks the same as its query.
-
-    It follows the archive: once the archive has changed so much that the saved calibration no longer holds,
-    `calibration` is None and `stale_reason` says why.
-    """
+    """Estimates how probable it is that a hit asks the same as its query, while the saved calibration holds."""
 
     def __init__(self, archive: Archive, ranker: Ranker, saved_calibration: Calibration | None) -> None:
         self._path = archive.path
@@ -30,10 +26,7 @@ class Calibrator:
 
     @classmethod
     def open(cls, archive: Archive, ranker: Ranker) -> Self:
-        """Load the calibration of a ranker with its settings on an archive, if there is one.
-
-        Raises ArchiveError or SettingsError where its file is damaged.
-        """
+        """Load a ranker's calibration on an archive, if there is one. Raises ArchiveError or SettingsError."""
         return cls(archive, ranker, load_calibration(archive, ranker))
 
     @property
@@ -53,17 +46,11 @@ class Calibrator:
         return self._stale_reason
 
     def retrieval_depth(self, k: int) -> int:
-        """The number of hits to retrieve so that the first k of them can be shown with probabilities.
-
-        It is k where there is no calibration, and otherwise at least CALIBRATION_DEPTH.
-        """
+        """Return how many hits to retrieve to show k: where there is a calibration, at least CALIBRATION_DEPTH."""
         return max(k, CALIBRATION_DEPTH) if self.calibration else k
 
     def min_probability(self, requested: float | None) -> float:
-        """The probability below which a hit is not shown: the one requested, else the calibration's threshold, else 0.
-
-        Raises SettingsError for a request outside [0, 1], and for any request where there is no calibration.
-        """
+        """Return the least probability shown: as requested, else the threshold, else 0. Raises SettingsError."""
         calibration = self.calibration
         if requested is None:
             return calibration.threshold.probability if calibration and calibration.threshold else 0.0

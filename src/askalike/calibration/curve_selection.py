@@ -1,7 +1,7 @@
 """The choice of curves by cross-validated log loss; no curve is measured on clusters that it was fitted on."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,22 +23,14 @@ from askalike.calibration.samples import CalibrationSample, LabelledHits
 from askalike.labels.clusters import assign_folds
 
 OUTER_FOLDS, INNER_FOLDS = 5, 3
-FEATURE_SETS = (
-    ("score",),
-    ("score", "length"),
-    ("score", "length", "margin"),
-    ("score", "length", "margin", "mean_margin"),
-    ("score", "length", "shared", "overlap"),
-    FEATURES,
-)
+FEATURE_SETS = (*(FEATURES[:n] for n in range(1, 5)), ("score", "length", "shared", "overlap"), FEATURES)
 CURVE_METHODS: Mapping[str, CurveFitter] = {
     f"logistic over {', '.join(names)}": logistic_fitter([FEATURES.index(name) for name in names])
     for names in FEATURE_SETS
 } | {"isotonic over score": isotonic_fitter(FEATURES.index("score"))}
 
 
-@dataclass(frozen=True, slots=True)
-class FittedCurves:
+class FittedCurves(NamedTuple):
     """The method that was chosen, and the curves fitted by it.
 
     answerable_curve: from the features of a first hit to the probability that its query has a duplicate, where half of
@@ -51,8 +43,7 @@ class FittedCurves:
     answerable_curve: Curve
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfFoldPredictions:
+class OutOfFoldPredictions(NamedTuple):
     """Probabilities of a sample's hits by curves that were not fitted on their clusters.
 
     first_probabilities: (first hits,). later_probabilities: (later hits,). fold_of_query: (queries,).
@@ -107,9 +98,8 @@ def _select_curves(sample: CalibrationSample, query_mask: Bools, fold_count: int
     """Choose a method by folds of the queries in a mask, (queries,), and fit its curves on these queries."""
     masks = list(_split_into_fold_masks(sample, query_mask, fold_count, seed))
     first, later = sample.first_hits.select(query_mask), sample.later_hits.select(query_mask)
-    method = min(
-        CURVE_METHODS, key=lambda name: _cross_validated_loss(sample.first_hits, CURVE_METHODS[name], query_mask, masks)
-    )
+    losses = {name: _held_out_loss(sample.first_hits, fit, query_mask, masks) for name, fit in CURVE_METHODS.items()}
+    method = min(losses, key=lambda name: losses[name])
     fit = CURVE_METHODS[method]
     first_hit_curve = fit(first.features, first.relevant)
     later_hit_curve = fit(later.features, later.relevant) if len(later.relevant) else first_hit_curve
@@ -131,9 +121,7 @@ def _fit_answerable_curve(first_hits: LabelledHits, first_wrong_hits: LabelledHi
     return ProductCurve(curves=(curve, fit_typicality(features, SIMILARITY_COLUMN)))
 
 
-def _cross_validated_loss(
-    hits: LabelledHits, fit: CurveFitter, query_mask: Bools, fold_masks: Sequence[Bools]
-) -> float:
+def _held_out_loss(hits: LabelledHits, fit: CurveFitter, query_mask: Bools, fold_masks: Sequence[Bools]) -> float:
     """Return the log loss of the hits in each fold by a curve fitted on the other folds."""
     probabilities, labels = [], []
     for in_fold in fold_masks:

@@ -1,8 +1,4 @@
-"""Curves from the features of a hit to the probability that it is right: applied, fitted, moved to other prevalences.
-
-What is computed for a hit never depends on the hits beside it: see `_sigmoid`. Nothing is drawn at random: the same
-rows give the same curve.
-"""
+"""Curves from a hit's features, whatever hits are beside it, to the probability that it is right, without chance."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -28,10 +24,7 @@ MIN_PREVALENCE = 1e-6
 
 
 class LogisticCurve(Settings):
-    """The logistic function of a weighted sum of features (Platt 1999, for several features).
-
-    Features outside the range seen in fitting count as its ends: nothing is extrapolated.
-    """
+    """The logistic function of a weighted sum of features (Platt 1999), which beyond the range fitted on are level."""
 
     kind: Literal["logistic"] = "logistic"
     columns: tuple[int, ...] = Field(description="the columns of the features that are used")
@@ -90,18 +83,15 @@ def isotonic_fitter(column: int) -> CurveFitter:
 
 
 def fit_typicality(features: Floats, column: int) -> IsotonicCurve:
-    """Return the curve of the share of these rows with a smaller value, divided by RARE_SHARE and at most 1.
-
-    One row is added below all others (Laplace), so that the curve is above 0 for a value smaller than any seen.
-    """
+    """Return the curve of the share of rows, and one below all (Laplace), with a smaller value, over RARE_SHARE."""
     values, counts = np.unique(features[:, column], return_counts=True)
     share = (np.cumsum(counts) - counts + 1) / (len(features) + 1) / RARE_SHARE
     knots = slice(0, int(np.searchsorted(share, 1.0)) + 1)
-    return IsotonicCurve(
-        columns=(column,),
-        scores=tuple(values[knots].tolist()),
-        probabilities=tuple(np.minimum(share[knots], 1.0).tolist()),
-    )
+    return _make_isotonic(column, values[knots], np.minimum(share[knots], 1.0))
+
+
+def _make_isotonic(column: int, scores: Floats, shares: Floats) -> IsotonicCurve:
+    return IsotonicCurve(columns=(column,), scores=tuple(scores.tolist()), probabilities=tuple(shares.tolist()))
 
 
 def _fit_logistic(features: Floats, labels: Bools, columns: tuple[int, ...]) -> LogisticCurve:
@@ -112,13 +102,9 @@ def _fit_logistic(features: Floats, labels: Bools, columns: tuple[int, ...]) -> 
     spread[spread < 1e-12] = 1.0
     solution = _minimise_log_loss((clipped - centre) / spread, _platt_targets(labels))
     weights = solution[1:] / spread
-    return LogisticCurve(
-        columns=columns,
-        low=tuple(low.tolist()),
-        high=tuple(high.tolist()),
-        weights=tuple(weights.tolist()),
-        intercept=float(solution[0] - weights @ centre),
-    )
+    intercept = float(solution[0] - weights @ centre)
+    lows, highs, slopes = (tuple(values.tolist()) for values in (low, high, weights))
+    return LogisticCurve(columns=columns, low=lows, high=highs, weights=slopes, intercept=intercept)
 
 
 def _platt_targets(labels: Bools) -> Floats:
@@ -153,18 +139,11 @@ def _fit_isotonic(scores: Floats, labels: Bools, column: int) -> IsotonicCurve:
     edge = 1 / (len(scores) + 2)
     rises = np.diff(fitted) != 0
     knots = np.append(rises, True) | np.insert(rises, 0, True)  # the two ends of each level stretch
-    return IsotonicCurve(
-        columns=(column,),
-        scores=tuple(values[knots].tolist()),
-        probabilities=tuple(np.clip(fitted[knots], edge, 1 - edge).tolist()),
-    )
+    return _make_isotonic(column, values[knots], np.clip(fitted[knots], edge, 1 - edge))
 
 
 def shift_prior(probabilities: Floats, base_rate: float, target_prevalence: float) -> Floats:
-    """Return probabilities fitted where `base_rate` is right as they are where `target_prevalence` is right.
-
-    Both shares lie in (0, 1). Source: Saerens, Latinne and Decaestecker 2002.
-    """
+    """Return probabilities fitted at `base_rate` as they are at another, both in (0, 1) (Saerens et al. 2002)."""
     factor = target_prevalence / (1 - target_prevalence) * (1 - base_rate) / base_rate
     return np.asarray(probabilities * factor / (probabilities * factor + 1 - probabilities))
 

@@ -1,7 +1,4 @@
-"""The features of a hit: its score, the scores around it, the words of both texts, their similarity.
-
-Nothing here knows how a ranker works, and the features of a hit do not depend on how many hits were requested.
-"""
+"""The features of a hit of any ranker, whatever the number of hits: scores, the words of both texts, similarity."""
 
 import math
 from collections.abc import Sequence

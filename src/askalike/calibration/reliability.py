@@ -47,7 +47,7 @@ def measure_reliability(probabilities: Floats, labels: Bools, clusters: Sequence
     bins = _make_bins(probabilities, labels)
     exact = np.random.default_rng(seed).random((200, len(labels))) < probabilities
     chance = float(np.mean([_calibration_error(_make_bins(probabilities, drawn)) for drawn in exact]))
-    skill, low, high = _brier_skill(probabilities, labels, clusters, seed)
+    skill, low, high = _skill(probabilities, labels, clusters, seed)
     return Reliability(
         len(labels), len(set(clusters)), float(labels.mean()), _calibration_error(bins), chance, skill, (low, high),
         log_loss(probabilities, labels), bins,
@@ -72,18 +72,16 @@ def _calibration_error(bins: Sequence[Bin]) -> float:
     return sum(abs(b.probability - b.right) * b.n for b in bins) / sum(b.n for b in bins)
 
 
-def _brier_skill(
-    probabilities: Floats, labels: Bools, clusters: Sequence[str], seed: int
-) -> tuple[float, float, float]:
+def _skill(probabilities: Floats, labels: Bools, clusters: Sequence[str], seed: int) -> tuple[float, float, float]:
     """Return 1 - Brier score / Brier score of the base rate, and its bounds by resampling whole clusters."""
     cluster_index = np.unique(np.array(clusters), return_inverse=True)[1]
     rows = np.column_stack([np.ones(len(labels)), labels, (probabilities - labels) ** 2])
     sums = np.column_stack([np.bincount(cluster_index, column) for column in rows.T]).astype(np.float64)
-    resampled = _brier_skill_of_means(bootstrap_means(sums, BOOTSTRAP_DRAWS, seed))
-    return float(_brier_skill_of_means(sums.mean(axis=0, keepdims=True))[0]), *percentile_interval(resampled)
+    resampled = _skill_of_means(bootstrap_means(sums, BOOTSTRAP_DRAWS, seed))
+    return float(_skill_of_means(sums.mean(axis=0, keepdims=True))[0]), *percentile_interval(resampled)
 
 
-def _brier_skill_of_means(means: Floats) -> Floats:
+def _skill_of_means(means: Floats) -> Floats:
     """means: (draws, 3) of n, right hits and squared errors. Returns (draws,); 0 where all labels are equal."""
     rate = means[:, 1] / means[:, 0]
     base = rate * (1 - rate)

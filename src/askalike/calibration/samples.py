@@ -106,9 +106,8 @@ def draw_sample(
     clusters = load_query_clusters(archive, name)
     ids = _draw_queries([q for q in split.queries if q in split.qrels], clusters, max_queries, max_per_cluster, seed)
     if len(ids) < MIN_QUERIES:
-        raise _too_few_error(
-            archive, f"{len(ids)} labelled queries (split {name}, at most {max_per_cluster} a cluster)"
-        )
+        available = f"{len(ids)} labelled queries (split {name}, at most {max_per_cluster} a cluster)"
+        raise _too_few_error(archive, available)
     queries = {id: replace(split.queries[id], body="") if titles_only else split.queries[id] for id in ids}
     view = archive.view(held_out_splits=splits_to_hold_out(archive, name))
     first, later, first_wrong = _collect_labelled_hits(open_current(ranker, view, progress), queries, split)
@@ -145,10 +144,7 @@ def load_query_clusters(archive: Archive, split_name: str) -> dict[str, str]:
 
 
 def load_off_topic_queries(path: Path, max_queries: int = MAX_OFF_TOPIC_QUERIES, seed: int = 0) -> list[Question]:
-    """Draw queries from a file of JSON lines, or from the questions of an archive, without replacement.
-
-    Raises InputError for a file that cannot be read, ArchiveError for an archive that cannot.
-    """
+    """Draw queries from JSON lines, or from the questions of an archive. Raises InputError or ArchiveError."""
     if not path.is_dir():
         queries = list(read_queries(path).values())
         drawn = np.random.default_rng(seed).permutation(len(queries))[:max_queries]
@@ -158,10 +154,7 @@ def load_off_topic_queries(path: Path, max_queries: int = MAX_OFF_TOPIC_QUERIES,
 
 
 def rank_with_features(searcher: Searcher, queries: Mapping[str, Question]) -> Iterator[tuple[str, list[str], Floats]]:
-    """Yield each query's id, the ids of its first CALIBRATION_DEPTH hits, best first, and their features.
-
-    At most BATCH_SIZE queries are ranked at a time.
-    """
+    """Yield each query's id, the ids of its first CALIBRATION_DEPTH hits, and their features, batch by batch."""
     extractor = HitFeatureExtractor(searcher.view.language)
     for hits in rank_queries(searcher, queries):
         yield hits.query.id, [hit.id for hit in hits.documents], hits.compute_features(extractor)
@@ -203,8 +196,7 @@ def _collect_labelled_hits(
         rows = list(zip(hits.compute_features(extractor), relevant, [index] * len(relevant), strict=True))
         first += rows[:1]
         later += rows[1:]
-        wrong = [position for position, is_relevant in enumerate(relevant) if not is_relevant]
-        if wrong:
+        if wrong := [position for position, is_relevant in enumerate(relevant) if not is_relevant]:
             first_wrong.append((hits.select(wrong).compute_features(extractor)[0], False, index))
     return _stack_rows(first), _stack_rows(later), _stack_rows(first_wrong)
 
@@ -234,14 +226,12 @@ def _require_right_and_wrong_hits(archive: Archive, name: str, first_hits: Label
     n_right, n_needed = int(first_hits.relevant.sum()), MIN_QUERIES // 10
     n_wrong = len(first_hits.relevant) - n_right
     if min(n_right, n_wrong) < n_needed:
-        raise _too_few_error(
-            archive, f"{n_right} right and {n_wrong} wrong first hits (split {name})", f"{n_needed} of each kind"
-        )
+        available = f"{n_right} right and {n_wrong} wrong first hits (split {name})"
+        raise _too_few_error(archive, available, f"{n_needed} of each kind")
 
 
-def _too_few_error(
-    archive: Archive, available: str, needed: str = f"{MIN_QUERIES} labelled queries in one split"
-) -> ArchiveError:
+def _too_few_error(archive: Archive, available: str, needed: str = "") -> ArchiveError:
+    needed = needed or f"{MIN_QUERIES} labelled queries in one split"
     names = ", ".join(labelled_splits(archive)) or "none"
     return ArchiveError(
         f"{archive.path}: too little to calibrate on: {available}; at least {needed} are needed (splits: {names}); "

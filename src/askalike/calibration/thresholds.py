@@ -1,7 +1,4 @@
-"""Which hits are shown above a probability, how many of them are right, and where the threshold goes.
-
-A threshold is chosen for a precision, by labelled queries, or for abstention, by queries that are off topic.
-"""
+"""Which hits are shown above a threshold, chosen for a precision, or for abstention on queries off topic."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,11 +33,7 @@ class Threshold(Settings):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdRow:
-    """What first hits give at a threshold.
-
-    precision: of the first hits shown, those that are right. recall: of all queries, those whose first hit is shown and
-    right. coverage: of all queries, those whose first hit is shown.
-    """
+    """What first hits give at a threshold: the precision of those shown; recall and coverage over all queries."""
 
     probability: float
     precision: BinomialProportion
@@ -55,11 +48,7 @@ class ThresholdRow:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdChoice:
-    """The lowest threshold with the target precision.
-
-    threshold: None where the precision is out of reach. in_sample: the row of that threshold. cross_validated: the
-    precision of first hits above thresholds that were chosen on the other folds.
-    """
+    """The lowest threshold with a precision, None out of reach, its row, and its cross-validated precision."""
 
     target_precision: float
     threshold: float | None
@@ -68,11 +57,8 @@ class ThresholdChoice:
 
     def as_dict(self) -> Mapping[str, Any]:
         """Return the choice for JSON."""
-        return {
-            "asked": self.target_precision,
-            "line": self.in_sample.as_dict() if self.in_sample else None,
-            "elsewhere": self.cross_validated.as_dict(),
-        }
+        line = self.in_sample.as_dict() if self.in_sample else None
+        return {"asked": self.target_precision, "line": line, "elsewhere": self.cross_validated.as_dict()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,39 +90,27 @@ class AbstentionCurve:
 
     def as_dict(self) -> Mapping[str, Any]:
         """Return the curve for JSON."""
-        return {
-            "queries": self.query_count,
-            "curve": [point.as_dict() for point in self.points],
-            "wanted": self.target_point.as_dict(),
-        }
+        curve = [point.as_dict() for point in self.points]
+        return {"queries": self.query_count, "curve": curve, "wanted": self.target_point.as_dict()}
 
 
-def measure_thresholds(
-    probabilities: Floats, relevant: Bools, query_count: int, grid: Sequence[float] = THRESHOLD_GRID
-) -> list[ThresholdRow]:
-    """Return the row of each threshold of a grid for first hits, (n,), of `query_count` queries."""
-    return [measure_threshold(probabilities, relevant, query_count, threshold) for threshold in grid]
+def measure_thresholds(probabilities: Floats, relevant: Bools, query_count: int) -> list[ThresholdRow]:
+    """Return the row of each threshold of the grid for first hits, (n,), of `query_count` queries."""
+    return [measure_threshold(probabilities, relevant, query_count, threshold) for threshold in THRESHOLD_GRID]
 
 
 def measure_threshold(probabilities: Floats, relevant: Bools, query_count: int, threshold: float) -> ThresholdRow:
     """Return the row of one threshold for first hits, (n,), of `query_count` queries."""
     shown = probabilities >= threshold
     n_right, n_shown = int(relevant[shown].sum()), int(shown.sum())
-    return ThresholdRow(
-        threshold,
-        BinomialProportion(n_right, n_shown),
-        BinomialProportion(n_right, query_count),
-        BinomialProportion(n_shown, query_count),
-    )
+    counts = ((n_right, n_shown), (n_right, query_count), (n_shown, query_count))
+    return ThresholdRow(threshold, *(BinomialProportion(*pair) for pair in counts))
 
 
 def choose_threshold(
     probabilities: Floats, relevant: Bools, fold_of_hit: NDArray[np.int64], query_count: int, target_precision: float
 ) -> ThresholdChoice:
-    """Choose the lowest threshold with a precision, and measure the choice by cross-validation.
-
-    probabilities, relevant, fold_of_hit: (n,), of the first hits of `query_count` queries.
-    """
+    """Choose the lowest threshold with a precision by first hits, (n,), and measure the choice by cross-validation."""
     threshold = find_lowest_threshold(probabilities, relevant, target_precision)
     n_right = n_shown = 0
     for in_fold in (fold_of_hit == fold for fold in np.unique(fold_of_hit)):
@@ -174,19 +148,12 @@ def trace_abstention(best_probabilities: Floats, relevant_probabilities: Floats)
     last = np.sort(best_probabilities)[int(np.ceil(TARGET_ABSTENTION * len(best_probabilities))) - 1]
     target = max(float(np.nextafter(last, 2.0)), 0.0)
     *points, target_point = [
-        _measure_abstention_at(threshold, best_probabilities, relevant_probabilities)
-        for threshold in (*THRESHOLD_GRID, target)
+        _abstention_at(t, best_probabilities, relevant_probabilities) for t in (*THRESHOLD_GRID, target)
     ]
     return AbstentionCurve(len(best_probabilities), points, target_point)
 
 
-def _measure_abstention_at(
-    threshold: float, best_probabilities: Floats, relevant_probabilities: Floats
-) -> AbstentionPoint:
-    n_abstained = int((best_probabilities < threshold).sum())
-    n_retained = int((relevant_probabilities >= threshold).sum())
-    return AbstentionPoint(
-        threshold,
-        BinomialProportion(n_abstained, len(best_probabilities)),
-        BinomialProportion(n_retained, len(relevant_probabilities)),
-    )
+def _abstention_at(threshold: float, best_probabilities: Floats, relevant_probabilities: Floats) -> AbstentionPoint:
+    abstained = BinomialProportion(int((best_probabilities < threshold).sum()), len(best_probabilities))
+    retained = BinomialProportion(int((relevant_probabilities >= threshold).sum()), len(relevant_probabilities))
+    return AbstentionPoint(threshold, abstained, retained)

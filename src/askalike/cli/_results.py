@@ -57,7 +57,7 @@ def _source_as_json(source: AnswerSource) -> dict[str, Any]:
         "id": source.answer.id,
         "text": source.text,
         "question": {"id": source.question.id, "title": source.question.title},
-        "author": source.author,
+        "author": source.answer.author,
         "license": source.license,
         "url": source.url,
         "score": source.score,
@@ -94,7 +94,7 @@ def reply_lines(reply: Reply) -> Iterator[Text]:
     for rank, source in enumerate(reply.sources, 1):
         yield _title_line(rank, Text(source.question.title, "bold"), source.score, source.probability)
         yield Text(f"    {extract_snippet(source.text, (), MAX_ANSWER_CHARACTERS)}")
-        yield _about_line(source.answer.id, source.author, source.license, source.url)
+        yield _about_line(source.answer.id, source.answer.author, source.license, source.url)
 
 
 def _title_line(rank: int, title: Text, score: float, probability: float | None) -> Text:

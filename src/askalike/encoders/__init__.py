@@ -1,8 +1,4 @@
-"""Encoders, one file each: texts in, vectors out.
-
-`build` makes a built-in encoder by its name, `open_encoder` opens a trained one. `recipes` declares how networks are
-trained, `learning` trains them.
-"""
+"""Encoders, one file each: texts in, vectors out; `recipes` declares how networks are trained, `learning` does it."""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,18 +10,8 @@ from askalike.encoders._encoder import Encoder, Role, TracedText, VectorContribu
 from askalike.encoders._vector_cache import VectorCache
 from askalike.errors import InputError, SettingsError
 
-__all__ = [
-    "MODEL_FILE",
-    "NEURAL_EXTRA_MODULES",
-    "Encoder",
-    "Role",
-    "TracedText",
-    "VectorCache",
-    "VectorContributions",
-    "build",
-    "open_encoder",
-    "read_model_file",
-]
+__all__ = ["Encoder", "Role", "TracedText", "VectorCache", "VectorContributions"]
+__all__ += ["MODEL_FILE", "NEURAL_EXTRA_MODULES", "build", "open_encoder", "read_model_file"]
 
 MODEL_FILE = "model.toml"
 NEURAL_EXTRA_MODULES = ("torch", "lightning_fabric", "safetensors", "gensim")
@@ -38,10 +24,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Encoder:
 
 
 def open_encoder(folder: Path, settings: Mapping[str, Any] | None = None) -> Encoder:
-    """Open the trained encoder in `models/<name>/`: the key `encoder` of its model.toml says which class opens it.
-
-    settings: those that may still be chosen when it is used. Raises InputError for a folder without a model.
-    """
+    """Open the trained encoder in a folder, with settings for its use. Raises InputError for one without a model."""
     name = read_model_file(folder).get("encoder")
     if not isinstance(name, str):
         raise InputError(f"{folder / MODEL_FILE}: expected encoder = NAME, which says what kind of model this is")

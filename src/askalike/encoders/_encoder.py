@@ -1,9 +1,8 @@
 """What every encoder does, and how it may explain its vectors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +14,7 @@ Role = Literal["query", "document"]
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors whose scores say how similar the texts are.
-
-    A text's vectors depend on that text alone, not on the others that are encoded with it.
-    """
+    """Turns texts, each by itself, into vectors whose scores say how similar the texts are."""
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
@@ -43,24 +39,21 @@ class Encoder(Protocol):
         """Return the vectors of n texts: n rows in every part. A text without a word gets zeros."""
 
 
-@dataclass(frozen=True, slots=True)
-class VectorContributions:
-    """What the words of one text add to one part of its vectors; the part is the sum of these n contributions."""
+class VectorContributions(NamedTuple):
+    """What the words of one text add to one part of its vectors; the part is the sum of these n contributions.
+
+    columns, values: (n,), the component that is added to, and what is added. words: (n,), the number of the word that
+    adds it. context: so many words on either side share in it. weight: the part's weight in a score of cosines.
+    """
 
     columns: NDArray[np.int64]
-    """(n,), the component of the vector that is added to."""
     values: NDArray[np.float32]
-    """(n,), what is added."""
     words: NDArray[np.int64]
-    """(n,), the number of the word that adds it."""
     context: int
-    """So many words on either side have a share in the contribution."""
     weight: float
-    """The part's weight in a score of cosines."""
 
 
-@dataclass(frozen=True, slots=True)
-class TracedText:
+class TracedText(NamedTuple):
     """A plain text with its words and what they contribute to its vectors."""
 
     text: str

@@ -14,10 +14,7 @@ Array = NDArray[np.float32]
 
 
 class VectorCache:
-    """The vectors of one encoder in a folder: rows of a digest and a vector, appended as they are computed.
-
-    A row that was cut short by a kill does not count. Only one process may write at a time.
-    """
+    """The vectors of one encoder in a folder, appended as they are computed, by one process; only whole rows count."""
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self.folder = folder
@@ -27,10 +24,7 @@ class VectorCache:
         self._dtype = np.dtype("V1")
 
     def get_or_encode(self, texts: Sequence[str], encode: Callable[[Sequence[str]], Array]) -> Array:
-        """Return the vectors of texts, (texts, dim); `encode` is called for the new ones, each once.
-
-        Raises ArchiveError where they cannot be written.
-        """
+        """Return the vectors of texts, (texts, dim); `encode` makes the new ones. Raises ArchiveError."""
         keys = list(map(_compute_key, texts))
         row_by_key = self._load_rows()
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in row_by_key}
@@ -38,10 +32,6 @@ class VectorCache:
             self._append(list(new), encode(list(new.values())))
         rows = np.array([row_by_key[key] for key in keys], np.int64)
         return np.array(np.memmap(self._path, self._dtype, "r")["vector"][rows]) if len(rows) else encode(())
-
-    def contains(self, text: str) -> bool:
-        """Return whether a text's vector is in the cache."""
-        return _compute_key(text) in self._load_rows()
 
     def _load_rows(self) -> dict[bytes, int]:
         """Return digest → row."""

@@ -63,10 +63,8 @@ class Doc2vecEncoder(CorpusEncoder):
         settings, counts = self.settings, self.trained_arrays["counts"].astype(np.float64)
         cumulative = np.cumsum(counts**NOISE_POWER)
         outputs = np.ascontiguousarray(self.trained_arrays["outputs"].T)
-        keep_probabilities = _compute_keep_probabilities(counts, settings.sample)
-        return _infer(
-            values, starts, outputs, cumulative / cumulative[-1], keep_probabilities, settings.noise, settings.passes
-        )
+        keep = _compute_keep_probabilities(counts, settings.sample)
+        return _infer(values, starts, outputs, cumulative / cumulative[-1], keep, settings.noise, settings.passes)
 
 
 def _compute_keep_probabilities(counts: Array, sample: float) -> NDArray[np.float64]:
@@ -78,9 +76,7 @@ def _compute_keep_probabilities(counts: Array, sample: float) -> NDArray[np.floa
 
 
 @njit(cache=True)
-def _infer(
-    values: Array, starts: Array, outputs: Array, noise_cdf: Array, keep_probabilities: Array, noise: int, passes: int
-) -> NDArray[np.float32]:
+def _infer(values: Array, starts: Array, outputs: Array, cdf: Array, keep: Array, noise: int, passes: int) -> Array:
     """Move each text's vector towards its words' outputs and away from noise words' outputs, as PV-DBOW does."""
     vectors = np.zeros((len(starts) - 1, outputs.shape[1]), np.float32)
     move = np.zeros(outputs.shape[1], np.float32)
@@ -93,14 +89,14 @@ def _infer(
             rate = LEARNING_RATES[0] - (LEARNING_RATES[0] - LEARNING_RATES[1]) * n / passes
             for i in range(starts[text], starts[text + 1]):
                 chance = _next_random(chance)
-                if _to_uniform(chance) > keep_probabilities[values[i]]:
+                if _to_uniform(chance) > keep[values[i]]:
                     continue
                 move[:] = 0
                 for m in range(noise + 1):
                     word = values[i]
                     if m:
                         chance = _next_random(chance)
-                        word = np.searchsorted(noise_cdf, _to_uniform(chance))
+                        word = np.searchsorted(cdf, _to_uniform(chance))
                         if word == values[i]:
                             continue
                     score = np.float32(0)

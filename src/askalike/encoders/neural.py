@@ -3,9 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from askalike import encoders
 from askalike.config import Settings, validate_settings
 from askalike.encoders import MODEL_FILE, Role, TracedText, VectorContributions, read_model_file
 from askalike.encoders.learning.training_run import create_network, load_features_class, train_recipe
-from askalike.encoders.recipes import Recipe, list_recipes
+from askalike.encoders.recipes import Recipe, Tables, list_recipes
 from askalike.errors import NotFittedError, SettingsError
 from askalike.nn import Network, TokenTrace
 from askalike.store import View
@@ -33,8 +32,7 @@ class NeuralEncoderSettings(Settings):
     device: Literal["cpu", "cuda", "mps"] = "cpu"
 
 
-@dataclass(frozen=True, slots=True)
-class TrainedNetwork:
+class TrainedNetwork(NamedTuple):
     """A trained network with the features that it reads."""
 
     features: TextFeatures
@@ -50,14 +48,12 @@ class NeuralEncoder:
     Settings = NeuralEncoderSettings
 
     def __init__(
-        self,
-        recipe: Recipe,
-        settings: NeuralEncoderSettings | None = None,
-        trained_network: TrainedNetwork | None = None,
+        self, recipe: Recipe, settings: NeuralEncoderSettings | None = None, trained: TrainedNetwork | None = None
     ) -> None:
         self.recipe = recipe
         self.settings = settings or NeuralEncoderSettings()
-        self._trained_network = trained_network
+        self.trained_network = trained
+        """The network and its features; None if untrained."""
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
@@ -82,28 +78,21 @@ class NeuralEncoder:
         return cls(recipe, settings, TrainedNetwork(features, network.to(settings.device), digest, trained_until))
 
     @staticmethod
-    def save_model(
-        folder: Path, recipe: Recipe, features: TextFeatures, tensors: Mapping[str, NDArray[Any]]
-    ) -> Mapping[str, Mapping[str, Any]]:
+    def save_model(folder: Path, recipe: Recipe, features: TextFeatures, tensors: Mapping[str, NDArray[Any]]) -> Tables:
         """Write what `open` reads except model.toml; return the tables that this has in addition to the recipe's."""
         features.save(folder)
         save_file(dict(tensors), folder / WEIGHTS_FILE)
         return {}
 
     @property
-    def trained_network(self) -> TrainedNetwork | None:
-        """The network and its features; None if untrained."""
-        return self._trained_network
-
-    @property
     def can_write_answers(self) -> bool:
         """Whether the network also writes answers."""
-        return self._trained_network is not None and self._trained_network.network.generates_answers
+        return self.trained_network is not None and self.trained_network.network.generates_answers
 
     @property
     def indexable(self) -> bool:
         """Whether vectors alone give the score; otherwise `score` does, pair by pair."""
-        return self._trained_network is None or self._trained_network.network.indexable
+        return self.trained_network is None or self.trained_network.network.indexable
 
     def score(self, query: Text, documents: Sequence[Text]) -> NDArray[np.float32]:
         """Return the network's score of each document for the query, (n,)."""
@@ -131,57 +120,45 @@ class NeuralEncoder:
         if spans is None or traces is None:
             return None
         weights = trained.network.part_weights().tolist()
-        return [
-            TracedText(plain, words, _collect_contributions(traces, weights, n))
-            for n, (plain, words) in enumerate(map(spans, texts))
-        ]
+        rows = enumerate(map(spans, texts))
+        return [TracedText(plain, words, _contributions(traces, weights, n)) for n, (plain, words) in rows]
 
     @property
     def values(self) -> Mapping[str, Any]:
         """See Encoder.values; those of an untrained encoder are its recipe's."""
-        if self._trained_network is not None:
+        if self.trained_network is not None:
             return self.settings.model_dump()
-        rows = (
-            (f"{table}.{key}", value) for table, row in self.recipe.to_tables().items() for key, value in row.items()
-        )
+        rows = ((f"{t}.{key}", value) for t, row in self.recipe.to_tables().items() for key, value in row.items())
         return {key: value for key, value in rows if key != "network.name"}
 
     @property
     def trained_until(self) -> str | None:
         """The date of the newest text or link in the training data; None if untrained."""
-        return self._trained_network.trained_until if self._trained_network else None
+        return self.trained_network.trained_until if self.trained_network else None
 
     def fit(self, view: View) -> Self:
-        """Train on the view's pairs, as a model of the archive under a name that the recipe and the view decide.
-
-        A trained encoder returns itself. Dev queries are held out from the pairs by cluster.
-        """
-        if self._trained_network is not None:
+        """Train on the view's pairs, as a model of the archive under a name that the recipe and the view decide."""
+        if self.trained_network is not None:
             return self
-        run = json.dumps(
-            [self.recipe.to_tables(), view.change, view.kind, view.before, view.group, view.held_out_splits]
-        )
-        name = f"{self.recipe.name}-{hashlib.sha256(run.encode()).hexdigest()[:12]}"
+        run = [self.recipe.to_tables(), view.change, view.kind, view.before, view.group, view.held_out_splits]
+        name = f"{self.recipe.name}-{hashlib.sha256(json.dumps(run).encode()).hexdigest()[:12]}"
         folder = view.path / "models" / name
         if not (folder / MODEL_FILE).exists():
             train_recipe(view, self.recipe, folder)
         return encoders.open_encoder(folder)  # type: ignore[return-value] # the encoder that serves the network
 
     def _require_trained(self) -> TrainedNetwork:
-        if self._trained_network is None:
-            raise NotFittedError(
-                f"{self.recipe.name}: nothing is learned yet; train it (askalike train), or call fit(view)"
-            )
-        return self._trained_network
+        if self.trained_network is None:
+            advice = "train it (askalike train), or call fit(view)"
+            raise NotFittedError(f"{self.recipe.name}: nothing is learned yet; {advice}")
+        return self.trained_network
 
 
 def _mark_answers(texts: Sequence[Text]) -> NDArray[np.bool_]:
     return np.array([isinstance(text, Answer) for text in texts], np.bool_)
 
 
-def _collect_contributions(
-    traces: Sequence[TokenTrace], weights: Sequence[float], n: int
-) -> tuple[VectorContributions, ...]:
+def _contributions(traces: Sequence[TokenTrace], weights: Sequence[float], n: int) -> tuple[VectorContributions, ...]:
     """Return the contributions to each part of the vectors of text n."""
     return tuple(
         VectorContributions(t.columns[n].numpy(), t.values[n].numpy(), t.tokens[n].numpy(), t.context_size, weight)

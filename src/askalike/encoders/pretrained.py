@@ -13,6 +13,7 @@ from pydantic import Field
 
 from askalike import config
 from askalike.encoders import Role, VectorCache, read_model_file
+from askalike.encoders.recipes import Tables
 from askalike.errors import SettingsError
 from askalike.packages import find_model
 from askalike.store import View
@@ -49,9 +50,8 @@ class PretrainedEncoder:
         self.cache: VectorCache | None = None
         """The cache of vectors; without one, every text is encoded each time."""
         self._model: Any = None
-        self.fingerprint = hashlib.sha256(
-            json.dumps([*_describe_files(self.folder), *_describe_usage(settings)]).encode()
-        ).hexdigest()
+        described = json.dumps([*_describe_files(self.folder), *_describe_usage(settings)])
+        self.fingerprint = hashlib.sha256(described.encode()).hexdigest()
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
@@ -66,9 +66,7 @@ class PretrainedEncoder:
         return encoder
 
     @staticmethod
-    def save_model(
-        folder: Path, recipe: Any, features: Any, tensors: Mapping[str, NDArray[Any]]
-    ) -> Mapping[str, Mapping[str, Any]]:
+    def save_model(folder: Path, recipe: Any, features: Any, tensors: Mapping[str, NDArray[Any]]) -> Tables:
         """Write a fine-tuned network as sentence-transformers reads it; see NeuralEncoder.save_model."""
         import torch
 
@@ -99,9 +97,8 @@ class PretrainedEncoder:
 
     def _encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return vectors (texts, dim). The model batches texts of similar length."""
-        vectors = self.model.encode(
-            list(texts), batch_size=self.settings.batch, show_progress_bar=False, convert_to_tensor=True
-        )
+        options = {"batch_size": self.settings.batch, "show_progress_bar": False, "convert_to_tensor": True}
+        vectors = self.model.encode(list(texts), **options)
         return np.asarray(vectors.float().cpu(), np.float32).reshape(len(texts), -1)
 
     def text(self, text: Question | Answer) -> str:
@@ -116,9 +113,8 @@ class PretrainedEncoder:
             try:
                 from askalike.nn.transformer import load_sentence_transformer
             except ImportError:
-                raise SettingsError(
-                    "pretrained: sentence-transformers is not installed: pip install 'askalike[pretrained]'"
-                ) from None
+                problem = "sentence-transformers is not installed: pip install 'askalike[pretrained]'"
+                raise SettingsError(f"pretrained: {problem}") from None
             model = load_sentence_transformer(self.folder, self.settings.device)
             self._model = model.bfloat16() if self.settings.precision == "bf16" else model
         return self._model
@@ -126,12 +122,8 @@ class PretrainedEncoder:
 
 def _describe_files(folder: Path) -> list[Any]:
     """Return what identifies a model's files: names, sizes and digests."""
-    files = sorted(p for p in folder.rglob("*") if p.is_file())
-    return [
-        [str(p.relative_to(folder)), os.path.getsize(p), _compute_digest(p)]
-        for p in files
-        if p.suffix in (".json", ".safetensors")
-    ]
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix in (".json", ".safetensors"))
+    return [[str(p.relative_to(folder)), os.path.getsize(p), _compute_digest(p)] for p in files]
 
 
 def _compute_digest(path: Path) -> str:

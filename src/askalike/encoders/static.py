@@ -15,15 +15,15 @@ import importlib.metadata
 import importlib.util
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike import config
 from askalike.encoders import MODEL_FILE, Role, read_model_file
+from askalike.encoders.recipes import Tables
 from askalike.errors import InputError, SettingsError
 from askalike.store import View
 from askalike.text.features.pieces import TOKENIZER_FILE, LookupSettings, PieceFeatures, PieceSettings
@@ -40,8 +40,7 @@ class StaticEncoderSettings(PieceSettings):
     """How a text is cleaned before lookup, and how many rows there are of each kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class WordVector:
+class WordVector(NamedTuple):
     """The position of a word in a text, and the weighted sum of its rows."""
 
     start: int
@@ -82,14 +81,13 @@ class StaticEncoder:
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
         """Return the mean of packaged vectors. Raises SettingsError where the extra `vectors` is not installed."""
         text = config.validate_settings(LookupSettings, values, "static")
-        weights, tokenizer = find_packaged_vectors()
-        vectors = _load_tensors(weights)["embedding.weight"]
+        path, tokenizer = find_packaged_vectors()
+        vectors = _load_tensors(path)["embedding.weight"]
         bpe = Bpe.from_file(tokenizer)
         settings = StaticEncoderSettings(**text.model_dump(), subwords=len(vectors))
         origin = f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
-        return cls(
-            settings, vectors, np.ones(len(vectors), np.float32), bpe, origin, DEFAULT_MIN_SCORE, text.model_dump()
-        )
+        weights = np.ones(len(vectors), np.float32)
+        return cls(settings, vectors, weights, bpe, origin, DEFAULT_MIN_SCORE, text.model_dump())
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
@@ -97,9 +95,8 @@ class StaticEncoder:
         model = read_model_file(folder)
         if values:
             raise SettingsError(f"{folder.name}: {', '.join(values)}: a trained model's own settings are fixed")
-        settings = config.validate_settings(
-            StaticEncoderSettings, model.get("static", {}), f"{folder / MODEL_FILE}: static"
-        )
+        where = f"{folder / MODEL_FILE}: static"
+        settings = config.validate_settings(StaticEncoderSettings, model.get("static", {}), where)
         tensors = _load_tensors(folder / WEIGHTS_FILE)
         bpe = Bpe.from_file(folder / TOKENIZER_FILE) if settings.subwords else None
         with open(folder / WEIGHTS_FILE, "rb") as file:
@@ -112,9 +109,7 @@ class StaticEncoder:
         return encoder
 
     @staticmethod
-    def save_model(
-        folder: Path, recipe: Any, features: PieceFeatures, tensors: Mapping[str, NDArray[Any]]
-    ) -> Mapping[str, Mapping[str, Any]]:
+    def save_model(folder: Path, recipe: Any, features: PieceFeatures, tensors: Mapping[str, NDArray[Any]]) -> Tables:
         """Write a trained network's parameters as `open` reads them; return the table [static] of model.toml."""
         from safetensors.numpy import save_file
 
@@ -137,10 +132,7 @@ class StaticEncoder:
         return self.pieces.extract_text(text)
 
     def words(self, text: str) -> list[WordVector]:
-        """Return the words of a plain text with what each adds to the text's vector, which is the sum of these.
-
-        A pair of words counts for its second word.
-        """
+        """Return a plain text's words with what each adds to its vector; a pair of words counts for its second word."""
         pieces = text.split()
         pairs = [f"{before} {piece}".strip() for before, piece in zip(["", *pieces], pieces, strict=False)]
         rows, offsets = self.pieces.lookup([*pairs, "", *pieces[:-1]])

@@ -29,7 +29,7 @@ DEFAULT_DEPTH = 100
 
 def evaluation_split(archive: Archive) -> str:
     """Return the split to evaluate on where none is named: test, else the first. Raises ArchiveError without labels."""
-    if name := splits.default_split(archive, "test", include_parts=True):
+    if name := splits.default_split(archive, "test", parts=True):
         return name
     reason = "nothing to evaluate with: no duplicate links, rephrasings or evaluation set"
     raise ArchiveError(f"{archive.path}: {reason}; import one, or evaluate a run with --run FILE --qrels FILE")

@@ -16,11 +16,7 @@ def clusters_from_qrels(qrels: Qrels) -> dict[str, str]:
 
 
 def assign_folds(queries: Iterable[str], cluster_of: Mapping[str, str], n_folds: int, seed: int = 0) -> list[list[str]]:
-    """Divide queries into folds of about equal size, each cluster whole in one fold.
-
-    The largest clusters are dealt first; the seed orders clusters of one size. With fewer clusters than folds some
-    folds are empty.
-    """
+    """Divide queries into folds of about equal size, whole clusters only; the seed orders clusters of one size."""
     members: dict[str, list[str]] = {}
     for query in queries:
         members.setdefault(cluster_of.get(query, query), []).append(query)
@@ -34,10 +30,7 @@ def assign_folds(queries: Iterable[str], cluster_of: Mapping[str, str], n_folds:
 
 
 def deal_clusters(sizes: Iterable[int], shares: Sequence[float]) -> Iterator[int]:
-    """Yield the number of the part that each cluster goes to: the one that is farthest below its share so far.
-
-    sizes: the number of queries in each cluster, in the order in which the clusters are dealt.
-    """
+    """Yield the part of each cluster, given their sizes in queries: the one farthest below its share so far."""
     filled = [0] * len(shares)
     for size in sizes:
         part = min(range(len(shares)), key=lambda n: filled[n] / shares[n])

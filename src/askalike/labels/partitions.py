@@ -11,56 +11,38 @@ from askalike.config import validate_settings
 from askalike.errors import ArchiveError, SettingsError
 from askalike.labels.splits import default_split, document_kind, load_split
 from askalike.labels.splitters import SPLITTERS, SplitQuery
-from askalike.store import Archive, Clusters, imported_splits, partition_parts, read_labels
-from askalike.store.labels import (
-    DERIVED_LABELS_SQL,
-    PartitionDefinition,
-    RelevanceLabel,
-    part_by_query,
-    partition_definition,
-    partition_names,
-    store_partition,
-)
+from askalike.store import Archive, Clusters, imported_splits, labels, read_labels
+from askalike.store.labels import DERIVED_LABELS_SQL, RelevanceLabel
 
 NAME_PATTERN = re.compile(r"\w[\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class PartSize:
-    """The size of one part."""
+    """The size of the split `PARTITION/PART`. links: of query and relevant document. largest: cluster, in queries."""
 
     split: str
-    """The part's name as a split, `PARTITION/PART`."""
     queries: int
     clusters: int
-    """The number of clusters that its queries are in."""
     links: int
-    """The number of pairs of a query and a relevant document."""
     largest: int
-    """The number of queries in the largest cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A split that was divided into parts."""
+    """The split `of`, divided into parts `by` a splitter with its settings; `left_out` queries are in no part."""
 
     name: str
     of: str
-    """The split that was divided."""
     by: str
-    """The splitter's name: cluster, category, tag, time or folds."""
     settings: Mapping[str, Any]
-    """The splitter's settings."""
     parts: tuple[PartSize, ...]
     left_out: int
-    """The number of queries that are in no part."""
 
     @property
     def description(self) -> str:
         """How the partition was made, in words."""
-        settings = ", ".join(
-            f"{key} {_format_value(value)}" for key, value in self.settings.items() if value is not None
-        )
+        settings = ", ".join(f"{key} {_format_value(x)}" for key, x in self.settings.items() if x is not None)
         return f"{self.of} by {self.by}, {settings}"
 
 
@@ -83,13 +65,13 @@ def create_partition(
     if method not in SPLITTERS:
         raise SettingsError(f"a split cannot be cut by {method!r}; it can by: {', '.join(SPLITTERS)}")
     splitter = validate_settings(SPLITTERS[method], settings or {}, f"split by {method}")
-    name, source_split = (
-        _check_name(archive, method if name is None else name),
-        source_split or _require_default_split(archive),
-    )
+    name = _check_name(archive, method if name is None else name)
+    source_split = source_split or default_split(archive)
+    if source_split is None:
+        raise ArchiveError(f"{archive.path}: nothing to cut; import an evaluation set, or duplicate links")
     _refuse_cycle(archive, name, source_split)
-    definition = PartitionDefinition(source_split, method, json.dumps(splitter.model_dump()))
-    stored = partition_definition(archive, name)
+    definition = labels.PartitionDefinition(source_split, method, json.dumps(splitter.model_dump()))
+    stored = labels.partition_definition(archive, name)
     if stored == definition:
         return get_partition(archive, name)
     if stored and not replace:
@@ -100,32 +82,29 @@ def create_partition(
     parts = splitter.assign_parts(_split_queries(archive, source_split))
     sizes = Counter(parts.values())
     _refuse_empty(archive, source_split, {part: sizes[part] for part in splitter.part_names})
-    store_partition(archive, name, definition, parts)
+    labels.store_partition(archive, name, definition, parts)
     return get_partition(archive, name)
 
 
 def list_partitions(archive: Archive) -> list[Partition]:
     """Return all partitions, by name."""
-    names = partition_names(archive)
+    names = labels.partition_names(archive)
     clusters = Clusters.read(archive) if names else None
     return [get_partition(archive, name, clusters) for name in names]
 
 
 def get_partition(archive: Archive, name: str, clusters: Clusters | None = None) -> Partition:
     """Return a partition with its sizes as the archive is now. Raises ArchiveError where there is none of that name."""
-    definition = partition_definition(archive, name)
+    definition = labels.partition_definition(archive, name)
     if definition is None:
         raise ArchiveError(f"{archive.path}: no partition is called {name!r}; make it with: askalike split")
-    parts = part_by_query(archive, name)
+    parts = labels.part_by_query(archive, name)
     labels_by_part: dict[str | None, list[RelevanceLabel]] = defaultdict(list)
     for label in read_labels(archive, definition.source_split):
         labels_by_part[parts.get(label.query_id)].append(label)
     clusters = clusters or Clusters.read(archive)
-    sizes = tuple(
-        _measure_part(split, labels_by_part[part.name], clusters)
-        for split, part in partition_parts(archive).items()
-        if part.partition == name
-    )
+    members = ((split, part) for split, part in labels.partition_parts(archive).items() if part.partition == name)
+    sizes = tuple(_measure_part(split, labels_by_part[part.name], clusters) for split, part in members)
     left_out = len({label.query_id for label in labels_by_part[None]})
     return Partition(name, definition.source_split, definition.method, definition.settings, sizes, left_out)
 
@@ -141,17 +120,8 @@ def _split_queries(archive: Archive, source_split: str) -> list[SplitQuery]:
     queries = load_split(archive, source_split, document_kind(archive, source_split)).queries
     clusters = Clusters.read(archive)
     texts = {label.query_id: label.text_id for label in read_labels(archive, source_split)}
-    return [
-        SplitQuery(id, clusters.cluster_of(text), queries[id].created_at, queries[id].category, queries[id].tags)
-        for id, text in texts.items()
-        if id in queries
-    ]
-
-
-def _require_default_split(archive: Archive) -> str:
-    if name := default_split(archive):
-        return name
-    raise ArchiveError(f"{archive.path}: nothing to cut; import an evaluation set, or duplicate links")
+    known = ((id, clusters.cluster_of(text), queries[id]) for id, text in texts.items() if id in queries)
+    return [SplitQuery(id, cluster, query.created_at, query.category, query.tags) for id, cluster, query in known]
 
 
 def _check_name(archive: Archive, name: str) -> str:
@@ -163,12 +133,11 @@ def _check_name(archive: Archive, name: str) -> str:
 
 
 def _refuse_cycle(archive: Archive, name: str, source_split: str) -> None:
-    parts = partition_parts(archive)
+    parts = labels.partition_parts(archive)
     while part := parts.get(source_split):
         if part.partition == name:
-            raise SettingsError(
-                f"--name {name!r}: {source_split} is a part of it and cannot be cut into it; choose another name"
-            )
+            problem = f"{source_split} is a part of it and cannot be cut into it; choose another name"
+            raise SettingsError(f"--name {name!r}: {problem}")
         source_split = part.source_split
 
 

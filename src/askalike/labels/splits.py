@@ -40,19 +40,14 @@ def uncut_splits(archive: Archive, kind: DocumentKind = "questions") -> list[str
 
 
 def default_split(
-    archive: Archive,
-    preferred: str | None = None,
-    *,
-    last_resort: str | None = None,
-    min_queries: int = 0,
-    include_parts: bool = False,
+    archive: Archive, preferred: str | None = None, *, last_resort: str = "", min_queries: int = 0, parts: bool = False
 ) -> str | None:
     """Return the split to use where none is named, None where no split meets the requirements.
 
     That is `preferred` where the archive has it, else the first split with at least `min_queries` judged queries.
-    last_resort: a split that is taken only where it is the only one. include_parts: parts of partitions qualify, too.
+    last_resort: a split that is taken only where it is the only one. parts: parts of partitions qualify, too.
     """
-    names = labelled_splits(archive) if include_parts else uncut_splits(archive)
+    names = labelled_splits(archive) if parts else uncut_splits(archive)
     names = [name for name in names if name != last_resort or len(names) == 1]
     if preferred in names:
         return preferred
@@ -66,16 +61,14 @@ def splits_to_hold_out(archive: Archive, name: str) -> list[str]:
     the source split besides the source split itself. For an imported split they are all imported splits but train.
     For any other split it is the split itself.
     """
-    part = partition_parts(archive).get(name)
+    part = (parts := partition_parts(archive)).get(name)
     if name in imported_splits(archive):
         return [split for split in imported_splits(archive) if split != "train"]
     if part is None:
         return [name]
     siblings = [f"{part.partition}/{other}" for other in ("dev", "test")] if part.name in SPLIT_ORDER else [name]
-    parts = partition_parts(archive)
-    return [split for split in siblings if split in parts] + [
-        s for s in splits_to_hold_out(archive, part.source_split) if s != part.source_split
-    ]
+    parents = [split for split in splits_to_hold_out(archive, part.source_split) if split != part.source_split]
+    return [split for split in siblings if split in parts] + parents
 
 
 def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") -> Split:
@@ -86,11 +79,8 @@ def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") ->
     judgements and candidates of its source split for its own queries.
     Raises ArchiveError where there is no such split.
     """
-    queries = labels.imported_queries(archive, name)
-    if queries:
-        return Split(
-            queries, _imported_qrels(archive, name, kind, queries), _imported_candidates(archive, name, kind, queries)
-        )
+    if queries := labels.imported_queries(archive, name):
+        return _load_imported(archive, name, kind, queries)
     if kind == "questions" and name in DERIVED_SPLITS and (derived := _load_derived(archive, name)).queries:
         return derived
     if kind == "answers" and name == ANSWERS_SPLIT and (answered := load_answers_split(archive)).queries:
@@ -102,10 +92,7 @@ def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") ->
 
 
 def duplicate_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
-    """Yield each question that was closed as a duplicate with the id of its original, once for each link.
-
-    Only links with both ends in the archive count. A query keeps its question's id, so that it never finds itself.
-    """
+    """Yield each question closed as a duplicate with the id of its original, once for each link within the archive."""
     view = archive.view()
     for links in chunks(link for link in view.links("duplicate") if link.source != link.target):
         questions = view.get_questions({link.source for link in links})
@@ -120,10 +107,7 @@ def rephrasing_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
 
 
 def load_answers_split(archive: Archive) -> Split:
-    """Return every question with an answer that no data set labels as bad, and the answers relevant to it.
-
-    Relevant are its own answers and those of questions with exactly the same text.
-    """
+    """Return the questions with an answer not labelled bad; relevant are the answers to exactly the same text."""
     queries: dict[str, Question] = {}
     relevant: dict[tuple[str, str], dict[str, int]] = {}
     view = archive.view()
@@ -168,28 +152,17 @@ def restrict_split(parent: Split, query_ids: set[str]) -> Split:
     def restrict(rows: Mapping[str, T]) -> dict[str, T]:
         return {id: row for id, row in rows.items() if id in query_ids}
 
-    return Split(
-        restrict(parent.queries),
-        restrict(parent.qrels),
-        restrict(parent.candidates) if parent.candidates is not None else None,
-    )
+    candidates = None if parent.candidates is None else restrict(parent.candidates)
+    return Split(restrict(parent.queries), restrict(parent.qrels), candidates)
 
 
-def _imported_qrels(
-    archive: Archive, name: str, kind: DocumentKind, queries: Mapping[str, Question]
-) -> dict[str, dict[str, int]]:
+def _load_imported(archive: Archive, name: str, kind: DocumentKind, queries: Mapping[str, Question]) -> Split:
     qrels: dict[str, dict[str, int]] = {}
     for query, document, relevance in labels.imported_qrels(archive, name, kind):
         if query in queries:
             qrels.setdefault(query, {})[document] = relevance
-    return qrels
-
-
-def _imported_candidates(
-    archive: Archive, name: str, kind: DocumentKind, queries: Mapping[str, Question]
-) -> dict[str, list[str]] | None:
     candidates: dict[str, list[str]] = {id: [] for id in queries}
     for query, document in labels.imported_candidates(archive, name, kind):
         if query in candidates:
             candidates[query].append(document)
-    return candidates if any(candidates.values()) else None
+    return Split(queries, qrels, candidates if any(candidates.values()) else None)

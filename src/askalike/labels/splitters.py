@@ -1,8 +1,4 @@
-"""Splitters: one class for each way to divide a split into parts, with its settings.
-
-Whatever the splitter, no cluster is in two parts. The parts depend on ids, dates, settings and the seed alone, not on
-the order in which records were imported.
-"""
+"""Splitters, one class each: no cluster is in two parts, which ids, dates, settings and the seed alone decide."""
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -44,7 +40,7 @@ class Splitter(Settings, ABC):
 
 
 class ClusterSplitter(Splitter):
-    """Deals whole duplicate clusters, in a seeded order, to train, dev and test; with two shares to train and test."""
+    """Deals whole duplicate clusters, in a seeded order, to train, dev and test, as near to their shares as it can."""
 
     shares: tuple[float, ...] = Field((0.8, 0.1, 0.1), description="of the queries, of train, dev, test")
     seed: int = Field(0, ge=0, description="of the order in which clusters are dealt out")
@@ -60,27 +56,21 @@ class ClusterSplitter(Splitter):
         return TRAIN_DEV_TEST if len(self.shares) == 3 else TRAIN_TEST
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        """See Splitter.assign_parts. The parts come as near to their shares as whole clusters allow."""
         return _assign_clusters(queries, dict(zip(self.part_names, self.shares, strict=True)), self.seed)
 
 
 class CategorySplitter(ClusterSplitter):
-    """Deals whole categories, each with the duplicate clusters that reach into it, so that none is in two parts.
-
-    A query without a category goes with its cluster.
-    """
+    """Deals whole categories, joined where a cluster is in several; without one, a query goes with its cluster."""
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        return super().assign_parts(
-            _merge_clusters(list(queries), lambda query: [query.category] if query.category else [])
-        )
+        return super().assign_parts(_join_clusters(list(queries), lambda q: [q.category] if q.category else []))
 
 
 class TagSplitter(ClusterSplitter):
     """Keeps queries together that share a tag, directly or by a chain, so that no tag is in two parts."""
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
-        return super().assign_parts(_merge_clusters(list(queries), lambda query: query.tags))
+        return super().assign_parts(_join_clusters(list(queries), lambda query: query.tags))
 
 
 class FoldSplitter(Splitter):
@@ -140,11 +130,9 @@ SPLITTERS: Mapping[str, type[ClusterSplitter] | type[TimeSplitter] | type[FoldSp
 }
 
 
-def _merge_clusters(
-    queries: Sequence[SplitQuery], group_names: Callable[[SplitQuery], Sequence[str]]
-) -> Iterator[SplitQuery]:
+def _join_clusters(queries: Sequence[SplitQuery], names: Callable[[SplitQuery], Sequence[str]]) -> Iterator[SplitQuery]:
     """Yield the queries with their clusters joined wherever two clusters share a name, such as a tag."""
-    edges = ((f"cluster {query.cluster}", f"name {name}") for query in queries for name in group_names(query))
+    edges = ((f"cluster {query.cluster}", f"name {name}") for query in queries for name in names(query))
     groups = connected_components(edges)
     for query in queries:
         node = f"cluster {query.cluster}"

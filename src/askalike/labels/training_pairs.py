@@ -1,19 +1,16 @@
-"""Training signals: pairs of texts that an archive's own labels and metadata say belong together.
-
-Each signal is one function from a SignalSource to pairs of texts, listed in SIGNALS.
-"""
+"""Training signals: pairs of texts that labels and metadata say belong together, one function each, see SIGNALS."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from askalike.errors import SettingsError
 from askalike.iteration import chunks
 from askalike.store import Clusters, View, imported_splits, read_labels, shuffle_names
 from askalike.store.feedback import training_pairs_from_feedback
 from askalike.store.labels import imported_queries, ranks_answers
-from askalike.types import Answer, LinkKind, Question, TrainingPair
+from askalike.types import Answer, Question, TrainingPair
 
 RARE_TAG_SHARE = 0.005
 """A tag is rare if at most this share of the questions have it."""
@@ -23,8 +20,7 @@ RARE_TAG_COUNT = 20
 TextPair = tuple[Question, Question | Answer]
 
 
-@dataclass(frozen=True, slots=True)
-class SignalSource:
+class SignalSource(NamedTuple):
     """What a signal reads: a view, the duplicate clusters of the whole archive, and the seed of what it draws."""
 
     view: View
@@ -56,12 +52,15 @@ def count_pairs(view: View, signals: Sequence[str] | None = None) -> dict[str, i
 
 def duplicates(source: SignalSource) -> Iterator[TextPair]:
     """Yield each question that was closed as a duplicate, with its original."""
-    return _linked_pairs(source, "duplicate")
+    pairs = ((x.source, x.target) for x in source.view.links("duplicate") if x.source != x.target)
+    return _read_text_pairs(source.view, pairs)
 
 
 def related(source: SignalSource) -> Iterator[TextPair]:
     """Yield questions that were linked as related and are not in one duplicate cluster."""
-    return _linked_pairs(source, "related", lambda a, b: source.clusters.cluster_of(a) != source.clusters.cluster_of(b))
+    links, cluster_of = source.view.links("related"), source.clusters.cluster_of
+    pairs = ((x.source, x.target) for x in links if cluster_of(x.source) != cluster_of(x.target))
+    return _read_text_pairs(source.view, pairs)
 
 
 def title_body(source: SignalSource) -> Iterator[TextPair]:
@@ -79,9 +78,7 @@ def question_answer(source: SignalSource) -> Iterator[TextPair]:
     Questions whose answers a held-out split ranks, and their duplicates, are left out.
     """
     held_out = _held_out_answer_clusters(source)
-    questions = (
-        question for _, question in source.view.questions() if source.clusters.cluster_of(question.id) not in held_out
-    )
+    questions = (q for _, q in source.view.questions() if source.clusters.cluster_of(q.id) not in held_out)
     for chunk in chunks(questions):
         answers = source.view.get_answers_to([question.id for question in chunk])
         for question in chunk:
@@ -96,10 +93,7 @@ def same_category(source: SignalSource) -> Iterator[TextPair]:
 
 
 def same_tag(source: SignalSource) -> Iterator[TextPair]:
-    """Yield pairs of questions with a rare tag in common: for each tag one or two partners, drawn with the seed.
-
-    A tag is rare if at most 1 in 200 questions have it, or no more than 20.
-    """
+    """Yield pairs of questions with a rare tag in common: for each tag one or two partners, drawn with the seed."""
     max_size = max(RARE_TAG_COUNT, RARE_TAG_SHARE * len(source.view))
     groups = ((tag, ids) for tag, ids in source.view.groups_sharing("tag") if len(ids) <= max_size)
     return _pair_neighbours(source, groups)
@@ -117,9 +111,8 @@ def judgements(source: SignalSource) -> Iterator[TextPair]:
     for split in imported_splits(source.view):
         queries = imported_queries(source.view, split)
         labels = (x for x in read_labels(source.view, split) if not source.clusters.is_held_out(x.text_id))
-        for chunk in chunks(
-            (queries[x.query_id], x.relevant_id) for x in labels if x.relevant_id not in (None, x.query_id)
-        ):
+        pairs = ((queries[x.query_id], x.relevant_id) for x in labels if x.relevant_id not in (None, x.query_id))
+        for chunk in chunks(pairs):
             documents = source.view.get_questions(id for _, id in chunk if id)
             for query, id in chunk:
                 if id in documents and _predates_view_end(query, source.view):
@@ -128,26 +121,13 @@ def judgements(source: SignalSource) -> Iterator[TextPair]:
 
 def feedback(source: SignalSource) -> Iterator[TextPair]:
     """Yield queries asked over HTTP with the questions that people marked as asking the same."""
-    relevant = (j for j in training_pairs_from_feedback(source.view, source.view.before) if j.relevant)
-    for chunk in chunks(relevant):
+    for chunk in chunks(j for j in training_pairs_from_feedback(source.view, source.view.before) if j.relevant):
         questions = source.view.get_questions({j.document_id for j in chunk})
         yield from ((j.query, questions[j.document_id]) for j in chunk if j.document_id in questions)
 
 
-SIGNALS: Mapping[str, Signal] = {
-    signal.__name__: signal
-    for signal in (
-        duplicates,
-        related,
-        title_body,
-        question_answer,
-        same_category,
-        same_tag,
-        rephrasings,
-        judgements,
-        feedback,
-    )
-}
+_ALL = (duplicates, related, title_body, question_answer, same_category, same_tag, rephrasings, judgements, feedback)
+SIGNALS: Mapping[str, Signal] = {signal.__name__: signal for signal in _ALL}
 """Signal name → function. A new signal is one more function here."""
 
 
@@ -164,18 +144,7 @@ def _generate_pairs(source: SignalSource, signals: Sequence[str]) -> Iterator[Tr
 def _held_out_answer_clusters(source: SignalSource) -> frozenset[str]:
     """Return the clusters of the questions whose answers a held-out split ranks."""
     splits = [name for name in source.view.held_out_splits if ranks_answers(source.view, name)]
-    return frozenset(
-        source.clusters.cluster_of(label.text_id) for name in splits for label in read_labels(source.view, name)
-    )
-
-
-def _linked_pairs(
-    source: SignalSource, kind: LinkKind, accepts: Callable[[str, str], bool] = lambda a, b: a != b
-) -> Iterator[TextPair]:
-    links = source.view.links(kind)
-    return _read_text_pairs(
-        source.view, ((link.source, link.target) for link in links if accepts(link.source, link.target))
-    )
+    return frozenset(source.clusters.cluster_of(x.text_id) for name in splits for x in read_labels(source.view, name))
 
 
 def _predates_view_end(text: Question | Answer, view: View) -> bool:

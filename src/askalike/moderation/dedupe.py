@@ -52,12 +52,7 @@ class DedupeReport:
 
 
 def dedupe(
-    archive: Archive,
-    ranker: Ranker,
-    path: Path,
-    *,
-    min_probability: float = 0.5,
-    progress: Progress | None = None,
+    archive: Archive, ranker: Ranker, path: Path, *, min_probability: float = 0.5, progress: Progress | None = None
 ) -> DedupeReport:
     """Find the clusters and write them to a CSV file, one row for each question.
 
@@ -76,14 +71,11 @@ def dedupe(
     proposals = [propose_cluster(archive, pairs, members) for members in cluster_pairs(pairs, min_probability)]
     _write_csv(path, proposals)
     part.unlink()
-    return DedupeReport(min_probability, duplicate_rate, proposals, *_measure_agreement(archive, proposals))
+    return DedupeReport(min_probability, duplicate_rate, proposals, *_agreement(archive, proposals))
 
 
 def _unwrap_distinct(archive: Archive, ranker: Ranker) -> tuple[Ranker, Calibration | None]:
-    """Return the ranker to use and its calibration: of a DistinctRanker its part, since clusters need all hits.
-
-    The part is calibrated where it has no calibration that holds.
-    """
+    """Return the ranker, of a DistinctRanker its part, since clusters need all hits, and a calibration of it."""
     calibration = load_calibration(archive, ranker)
     if not isinstance(ranker, DistinctRanker) or calibration is None:
         return ranker, calibration
@@ -113,11 +105,7 @@ def original_sort_key(question: Question) -> tuple[int, bool, str]:
 
 def _explain_original(original: Question, runner_up: Question) -> str:
     """Return the first criterion by which the original precedes the next question."""
-    reasons = (
-        f"most votes ({original.votes or 0})",
-        "has an accepted answer",
-        f"the oldest ({original.created_at})",
-    )
+    reasons = (f"most votes ({original.votes or 0})", "has an accepted answer", f"the oldest ({original.created_at})")
     keys = original_sort_key(original), original_sort_key(runner_up)
     for reason, ours, theirs in zip(reasons, *keys, strict=True):
         if ours != theirs:
@@ -144,9 +132,7 @@ def _csv_rows(proposal: ClusterProposal) -> Iterator[Sequence[str]]:
         yield original.id, question.id, question.title, role, cell, f"{proposal.strength:.4f}", reason
 
 
-def _measure_agreement(
-    archive: Archive, proposals: Sequence[ClusterProposal]
-) -> tuple[BinomialProportion, BinomialProportion]:
+def _agreement(archive: Archive, proposals: Sequence[ClusterProposal]) -> tuple[BinomialProportion, BinomialProportion]:
     """Return `pair_precision` and `link_recall` of a DedupeReport."""
     clusters = Clusters.read(archive)
     pairs = {pair for proposal in proposals for pair in combinations(sorted(q.id for q in proposal.members), 2)}

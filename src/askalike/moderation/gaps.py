@@ -10,15 +10,7 @@ from itertools import combinations
 
 from askalike.errors import ArchiveError
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs
-from askalike.store import Archive
-from askalike.store.query_log import (
-    UnhelpedQuery,
-    ignore_phrasings,
-    ignored_phrasings,
-    ignored_phrasings_version,
-    read_unhelped_queries,
-    restore_phrasings,
-)
+from askalike.store import Archive, query_log
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 
 MIN_COSINE = 0.5
@@ -89,10 +81,7 @@ def find_gaps(archive: Archive, *, min_probability: float = 0.0, ignored: bool =
 
 
 def get_gap(archive: Archive, id: str, *, min_probability: float = 0.0) -> Gap:
-    """Return the gap with an id, ignored or not, also where later queries have given the gap another id.
-
-    Raises GapNotFoundError.
-    """
+    """Return the gap with an id, ignored or not, also where its id has changed since. Raises GapNotFoundError."""
     gap = next((gap for gap in _find_all_gaps(archive, min_probability) if id in gap.members), None)
     if gap is None:
         raise GapNotFoundError(f"there is no gap {id!r}; it may have been deleted with the questions that were asked")
@@ -100,10 +89,7 @@ def get_gap(archive: Archive, id: str, *, min_probability: float = 0.0) -> Gap:
 
 
 class GapCache:
-    """The gaps as they are, or as they recently were, so that finding them takes at most MAX_TIME_SHARE of the time.
-
-    Gaps that are ignored or restored count at once. For one thread.
-    """
+    """Gaps as they recently were, found in at most MAX_TIME_SHARE of the time, ignored or not. For one thread."""
 
     def __init__(self) -> None:
         self._gaps: list[Gap] = []
@@ -112,7 +98,7 @@ class GapCache:
 
     def get(self, archive: Archive, *, ignored: bool = False) -> list[Gap]:
         """Return the gaps; see `find_gaps`."""
-        ignored_version = ignored_phrasings_version(archive)
+        ignored_version = query_log.ignored_phrasings_version(archive)
         started = time.monotonic()
         if ignored_version != self._ignored_version or started >= self._fresh_until:
             self._gaps, self._ignored_version = _find_all_gaps(archive, 0.0), ignored_version
@@ -122,29 +108,25 @@ class GapCache:
 
 def ignore_gap(archive: Archive, gap: Gap, ignored_by: str = "") -> None:
     """Leave a gap out from now on. Only digests of its words are stored, not its texts."""
-    ignore_phrasings(archive, gap.members, ignored_by)
+    query_log.ignore_phrasings(archive, gap.members, ignored_by)
 
 
 def restore_gap(archive: Archive, gap: Gap) -> None:
     """Stop ignoring a gap."""
-    restore_phrasings(archive, gap.members)
+    query_log.restore_phrasings(archive, gap.members)
 
 
 def _find_all_gaps(archive: Archive, min_probability: float) -> list[Gap]:
-    groups = _group_by_words(read_unhelped_queries(archive, min_probability), _build_word_extractor(archive))
-    ignored = ignored_phrasings(archive)
-    gaps = sorted(
-        (_build_gap(members, groups, ignored) for members in _cluster_phrasings(groups)), key=lambda gap: gap.id
-    )
+    groups = _group_by_words(query_log.read_unhelped_queries(archive, min_probability), _build_word_extractor(archive))
+    ignored = query_log.ignored_phrasings(archive)
+    found = (_build_gap(members, groups, ignored) for members in _cluster_phrasings(groups))
+    gaps = sorted(found, key=lambda gap: gap.id)
     gaps.sort(key=lambda gap: (gap.times, gap.last_asked_at), reverse=True)
     return gaps
 
 
 def _build_word_extractor(archive: Archive) -> Callable[[str], WordKey]:
-    """Return a function from a title to the sorted set of its stems.
-
-    Stop words are left out, unless the title has no other words.
-    """
+    """Return a function from a title to its sorted distinct stems, of stop words only where there are no others."""
     language = archive.view().language
     content_words, all_words = Analyzer(AnalyzerSettings(stop_words=True)), Analyzer()
 
@@ -156,7 +138,7 @@ def _build_word_extractor(archive: Archive) -> Callable[[str], WordKey]:
 
 
 def _group_by_words(
-    unhelped_queries: Iterable[UnhelpedQuery], extract_words: Callable[[str], WordKey]
+    unhelped_queries: Iterable[query_log.UnhelpedQuery], extract_words: Callable[[str], WordKey]
 ) -> dict[WordKey, _PhrasingGroup]:
     groups: dict[WordKey, _PhrasingGroup] = defaultdict(_PhrasingGroup)
     for title, asked_at, reason in unhelped_queries:
@@ -178,10 +160,7 @@ def _cluster_phrasings(groups: Mapping[WordKey, _PhrasingGroup]) -> list[list[Wo
 
 
 def _similar_pairs(phrasings: Sequence[WordKey], ids: Mapping[WordKey, str]) -> PairProbabilities:
-    """Return the cosine of the words of each pair of phrasings that share a word that is not too frequent.
-
-    A word weighs the square of log(1 + phrasings / phrasings with the word).
-    """
+    """Return the cosine of the words, weighted by rarity, of each pair of phrasings that share a rare enough word."""
     phrasings_with: dict[str, list[WordKey]] = defaultdict(list)
     for words in phrasings:
         for word in words:
@@ -202,16 +181,12 @@ def _build_gap(members: Sequence[WordKey], groups: Mapping[WordKey, _PhrasingGro
     digests = tuple(map(_digest, members))
     member_groups = [groups[words] for words in members]
     titles = sum((group.titles for group in member_groups), Counter[str]())
-    return Gap(
-        id=digests[0],
-        title=member_groups[0].titles.most_common(1)[0][0],
-        times=titles.total(),
-        last_asked_at=max(group.last_asked_at for group in member_groups),
-        why=dict(sum((group.reasons for group in member_groups), Counter[str]())),
-        examples=[PhrasingFrequency(title, times) for title, times in titles.most_common(MAX_EXAMPLES)],
-        ignored=not ignored.isdisjoint(digests),
-        members=digests,
-    )
+    title, times = member_groups[0].titles.most_common(1)[0][0], titles.total()
+    last_asked_at = max(group.last_asked_at for group in member_groups)
+    why = dict(sum((group.reasons for group in member_groups), Counter[str]()))
+    examples = [PhrasingFrequency(title, times) for title, times in titles.most_common(MAX_EXAMPLES)]
+    is_ignored = not ignored.isdisjoint(digests)
+    return Gap(digests[0], title, times, last_asked_at, why, examples, is_ignored, digests)
 
 
 def _digest(words: WordKey) -> str:

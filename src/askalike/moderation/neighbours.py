@@ -26,11 +26,7 @@ BATCH_SIZE = 1_024
 
 
 def find_neighbours(
-    archive: Archive,
-    ranker: Ranker,
-    calibration: Calibration,
-    path: Path,
-    progress: Progress | None = None,
+    archive: Archive, ranker: Ranker, calibration: Calibration, path: Path, progress: Progress | None = None
 ) -> tuple[PairProbabilities, float]:
     """Return the pairs of questions where one finds the other, and the share of questions that have a duplicate.
 

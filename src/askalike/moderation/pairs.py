@@ -31,28 +31,24 @@ def pair_key(one: str, other: str) -> tuple[str, str]:
     return min(one, other), max(one, other)
 
 
-def link_hits(
-    calibration: Calibration, question_id: str, hit_ids: Sequence[str], features: Floats
-) -> list[NeighbourLink]:
+def link_hits(calibration: Calibration, id: str, hit_ids: Sequence[str], features: Floats) -> list[NeighbourLink]:
     """Return a question's links to its hits, best first. features: (hits, columns)."""
     probabilities, scores = calibration.curve_probabilities(features).tolist(), features[:, 0].tolist()
-    return [NeighbourLink(question_id, *hit) for hit in zip(hit_ids, probabilities, scores, strict=True)]
+    return [NeighbourLink(id, *hit) for hit in zip(hit_ids, probabilities, scores, strict=True)]
 
 
-def combine_links(
-    links: Iterable[tuple[str, str, float]], calibration: Calibration, duplicate_rate: float
-) -> PairProbabilities:
+def combine_links(links: Iterable[tuple[str, str, float]], calibration: Calibration, rate: float) -> PairProbabilities:
     """Return the probability of each linked pair in the archive.
 
     links: (question id, hit id, probability), each direction at most once. The probability of a pair is the mean over
     the directions in which one finds the other. It is then shifted from the calibration's queries, which have a
-    duplicate, to an archive in which `duplicate_rate` of the questions have one.
+    duplicate, to an archive in which `rate` of the questions have one.
     """
     directions: dict[tuple[str, str], list[float]] = {}
     for question_id, hit_id, probability in links:
         directions.setdefault(pair_key(question_id, hit_id), []).append(probability)
     means = np.array([sum(both) / len(both) for both in directions.values()], np.float64)
-    return dict(zip(directions, shift_prior(means, calibration.base_rate, duplicate_rate).tolist(), strict=True))
+    return dict(zip(directions, shift_prior(means, calibration.base_rate, rate).tolist(), strict=True))
 
 
 def cluster_pairs(pairs: PairProbabilities, min_probability: float) -> list[frozenset[str]]:

@@ -14,20 +14,8 @@ from askalike.clock import now
 from askalike.moderation.dedupe import original_sort_key
 from askalike.moderation.pairs import MIN_PROBABILITY, NeighbourLink, combine_links, link_hits, pair_key
 from askalike.rankers import Ranker
-from askalike.store import Archive
-from askalike.store.candidate_pairs import (
-    CandidatePair,
-    ProposalScan,
-    add_proposals,
-    count_linked_questions,
-    drop_open_proposals,
-    last_docid,
-    load_scan,
-    next_backlog_questions,
-    next_changed_questions,
-    question_from_docid,
-    save_scan,
-)
+from askalike.store import Archive, candidate_pairs
+from askalike.store.candidate_pairs import CandidatePair, ProposalScan, add_proposals, drop_open_proposals
 from askalike.types import Question
 
 BATCH_SIZE = 4
@@ -71,7 +59,7 @@ class Proposer:
             drop_open_proposals(self._archive, found_before=scan.started_at)
         else:
             return False
-        save_scan(self._archive, scan)
+        candidate_pairs.save_scan(self._archive, scan)
         return True
 
     def _current_scan(self) -> ProposalScan:
@@ -84,7 +72,7 @@ class Proposer:
             parts = (self._ranker.name, settings, self._calibration and repr(self._calibration))
             fingerprint = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:16]
             if self._scan is None or self._scan.fingerprint != fingerprint:
-                self._scan = load_scan(self._archive, fingerprint) or ProposalScan(
+                self._scan = candidate_pairs.load_scan(self._archive, fingerprint) or ProposalScan(
                     fingerprint, now("milliseconds"), *_scan_start(self._archive)
                 )
         return self._scan
@@ -92,13 +80,13 @@ class Proposer:
     def _extend_sample(self, calibration: Calibration, scan: ProposalScan) -> None:
         """Add a few questions to the sample, and estimate the share with a duplicate once it is complete."""
         n_done, size = len(scan.sample_probabilities), min(SAMPLE_SIZE, len(self._view))
-        top_docid = last_docid(self._archive)
+        top_docid = candidate_pairs.last_docid(self._archive)
         for index in range(n_done, min(n_done + BATCH_SIZE, size)):
-            question = question_from_docid(self._archive, 1 + index * top_docid // size)
+            question = candidate_pairs.question_from_docid(self._archive, 1 + index * top_docid // size)
             scan.sample_probabilities.append(self._first_hit_probability(calibration, question))
         if len(scan.sample_probabilities) >= size:
             probabilities = np.array([p for p in scan.sample_probabilities if p is not None], np.float64)
-            linked_share = count_linked_questions(self._archive) / max(len(self._view), 1)
+            linked_share = candidate_pairs.count_linked_questions(self._archive) / max(len(self._view), 1)
             lowest = max(MIN_DUPLICATE_RATE, calibration.base_rate * linked_share)
             estimate = estimate_prevalence(probabilities, calibration.base_rate)
             scan.duplicate_rate = min(max(estimate, lowest), calibration.base_rate)
@@ -113,9 +101,9 @@ class Proposer:
         """Return the next new questions, or else of the backlog. Where too many are new the scan starts afresh."""
         if self._view.count_changed(scan.change) > MAX_NEW_QUESTIONS:
             scan.change, scan.docid, scan.backlog_docid = _scan_start(self._archive)
-        elif changed := next_changed_questions(self._archive, scan, BATCH_SIZE):
+        elif changed := candidate_pairs.next_changed_questions(self._archive, scan, BATCH_SIZE):
             return changed
-        return next_backlog_questions(self._archive, scan, BATCH_SIZE)
+        return candidate_pairs.next_backlog_questions(self._archive, scan, BATCH_SIZE)
 
     def _rank_with_features(self, questions: Iterable[Question]) -> Iterator[tuple[str, list[str], Floats]]:
         """Rank questions as the calibration's queries were: without bodies where those had none."""
@@ -142,12 +130,9 @@ class Proposer:
 
     def _find_links(self, calibration: Calibration, questions: Iterable[Question]) -> list[NeighbourLink]:
         """Return the questions' links of at least MIN_PROBABILITY."""
-        return [
-            link
-            for id, hit_ids, features in self._rank_with_features(questions)
-            for link in link_hits(calibration, id, hit_ids, features)
-            if link.probability >= MIN_PROBABILITY
-        ]
+        ranked = self._rank_with_features(questions)
+        links = (link for id, hit_ids, features in ranked for link in link_hits(calibration, id, hit_ids, features))
+        return [link for link in links if link.probability >= MIN_PROBABILITY]
 
     def _make_pair(self, one: str, other: str, probability: float | None, score: float) -> CandidatePair:
         original, duplicate = self._order_by_merit(one, other)
@@ -156,13 +141,12 @@ class Proposer:
     def _order_by_merit(self, one: str, other: str) -> tuple[str, str]:
         """Return the question that would be the original, then the other. Where one was just deleted: (other, one)."""
         questions, docids = self._view.get_questions([one, other]), self._view.docids([one, other])
-        ordered = sorted(
-            (q for q in questions.values() if q.id in docids), key=lambda q: (*original_sort_key(q), docids[q.id])
-        )
+        present = [q for q in questions.values() if q.id in docids]
+        ordered = sorted(present, key=lambda q: (*original_sort_key(q), docids[q.id]))
         return (ordered[0].id, ordered[1].id) if len(ordered) == 2 else (other, one)
 
 
 def _scan_start(archive: Archive) -> tuple[int, int, int]:
     """Return the last change, the last docid, and the docid after it, from which the backlog goes down."""
-    top_docid = last_docid(archive)
+    top_docid = candidate_pairs.last_docid(archive)
     return archive.view().change, top_docid, top_docid + 1

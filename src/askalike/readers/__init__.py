@@ -1,7 +1,4 @@
-"""Readers, one file for each format: each yields questions, answers, links and evaluation sets from files.
-
-A reader is a class of settings with a method `read`, see Reader. It streams: no file has to fit into memory.
-"""
+"""Readers, one file for each format: settings with a method `read` that streams an archive's records from files."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,16 +14,7 @@ from askalike.store import ArchiveSummary
 from askalike.store.importing import import_records, open_for_import
 from askalike.types import LocatedRecord
 
-__all__ = [
-    "ReadProgressCallback",
-    "Reader",
-    "SourceFiles",
-    "import_archive",
-    "parse_rows",
-    "read_candidates",
-    "read_queries",
-    "reject",
-]
+__all__ = ["Reader", "SourceFiles", "import_archive", "parse_rows", "read_candidates", "read_queries", "reject"]
 
 
 class Reader(Protocol):

@@ -22,10 +22,7 @@ IMPORT_FACTS = ("reader", "source")
 
 
 def read_export_facts(folder: Path, format: str) -> dict[str, Any] | None:
-    """Return the facts about the exported archive; None where `folder` is no export in this format.
-
-    Raises InputError for an export for spreadsheets, whose cells are not those of the archive.
-    """
+    """Return the exported archive's facts; None for another folder. Raises InputError for a spreadsheet's export."""
     try:
         manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
         exported_format, facts = manifest["format"], dict(manifest["archive"])
@@ -44,9 +41,9 @@ def read_csv_export(folder: Path, source: SourceFiles) -> Iterator[LocatedRecord
     """Yield everything in a `csv` export; rows edited into another format are rejected. Raises InputError."""
     tables: Mapping[str, RowParser] = {
         "questions": _parse_question,
-        "answers": lambda row: _build_record(Answer, row),
-        "links": lambda row: _build_record(Link, row),
-        "queries": lambda row: EvaluationQuery(row["split"], _build_record(Question, row)),
+        "answers": lambda row: _build(Answer, row),
+        "links": lambda row: _build(Link, row),
+        "queries": lambda row: EvaluationQuery(row["split"], _build(Question, row)),
         "judgements": _parse_judgement,
     }
     files = {name: path for name in tables if (path := folder / f"{name}.csv").is_file()}
@@ -57,22 +54,19 @@ def read_csv_export(folder: Path, source: SourceFiles) -> Iterator[LocatedRecord
 
 def read_beir_export_extras(folder: Path, source: SourceFiles) -> Iterator[LocatedRecord]:
     """Yield everything in a `beir` export but the qrels. Raises InputError."""
-    lines: list[tuple[Path, RowParser]] = [
+    files: list[tuple[Path, RowParser]] = [
         (folder / "corpus.jsonl", lambda row: _parse_json_row(Question, row, {"id": "_id", "body": "text"})),
         (folder / "answers.jsonl", lambda row: _parse_json_row(Answer, row, {"id": "_id", "body": "text"})),
-    ]
-    lines += [(path, _make_query_parser(path)) for path in sorted(folder.glob("queries-*.jsonl"))]
-    tables: list[tuple[Path, RowParser]] = [
-        (folder / "links.tsv", lambda row: _build_record(Link, row)),
+        *((path, _make_query_parser(path)) for path in sorted(folder.glob("queries-*.jsonl"))),
+        (folder / "links.tsv", lambda row: _build(Link, row)),
         (folder / "judgements.tsv", _parse_judgement),
     ]
-    source.expect([path for path, _ in lines + tables if path.is_file()])
-    for path, parse in lines:
-        if path.is_file():
-            yield from _parse_each(read_json_lines(source, path), parse)
-    for path, parse in tables:
-        if path.is_file():
-            yield from _parse_each(_drop_empty_cells(read_rows(source, path)), parse)
+    files = [(path, parse) for path, parse in files if path.is_file()]
+    source.expect(path for path, _ in files)
+    for path, parse in files:
+        is_table = path.suffix == ".tsv"
+        rows = _drop_empty_cells(read_rows(source, path)) if is_table else read_json_lines(source, path)
+        yield from _parse_each(rows, parse)
 
 
 def _parse_each(rows: Iterator[PlacedRow], parse: RowParser) -> Iterator[LocatedRecord]:
@@ -80,9 +74,7 @@ def _parse_each(rows: Iterator[PlacedRow], parse: RowParser) -> Iterator[Located
 
 
 def _parse_question(row: Row) -> Question:
-    return _build_record(
-        Question, {**row, "title": row.get(TITLE_COLUMN, ""), "rephrasings": row.get(REPHRASINGS_COLUMN)}
-    )
+    return _build(Question, {**row, "title": row.get(TITLE_COLUMN, ""), "rephrasings": row.get(REPHRASINGS_COLUMN)})
 
 
 def _make_query_parser(path: Path) -> RowParser:
@@ -94,7 +86,7 @@ def _parse_json_row(kind: type[T], row: Row, key_by_field: Mapping[str, str]) ->
     """Return the record in a line of a `beir` export; `metadata` holds the fields that BEIR has no keys for."""
     renamed = {field: row[key] for field, key in key_by_field.items()}
     metadata = row.get("metadata") or {}
-    return _build_record(kind, {**row, **renamed, **metadata})
+    return _build(kind, {**row, **renamed, **metadata})
 
 
 def _drop_empty_cells(rows: Iterator[PlacedRow]) -> Iterator[PlacedRow]:
@@ -104,20 +96,18 @@ def _drop_empty_cells(rows: Iterator[PlacedRow]) -> Iterator[PlacedRow]:
         yield place, filled
 
 
-def _build_record(kind: type[T], row: Row) -> T:
+def _build(kind: type[T], row: Row) -> T:
     """Return the record of a row; a missing value gets the field's default. Raises KeyError or ValueError."""
     values = {f.name: row[f.name] for f in fields(kind) if row.get(f.name) is not None}
     if missing := [f.name for f in fields(kind) if f.default is MISSING and f.name not in values]:
         raise KeyError(missing[0])
-    parsed: dict[str, Any] = {
-        name: (FIELD_PARSERS.get(name) or _parse_text)(name, value) for name, value in values.items()
-    }
+    parsed: dict[str, Any] = {n: (FIELD_PARSERS.get(n) or _parse_text)(n, value) for n, value in values.items()}
     return kind(**parsed)
 
 
 def _parse_judgement(row: Row) -> Judgement:
     """Return a judgement; one without relevance is a candidate without a judgement."""
-    judgement = _build_record(Judgement, {"relevance": 0, **row})
+    judgement = _build(Judgement, {"relevance": 0, **row})
     return judgement if "relevance" in row else replace(judgement, relevance=None)
 
 

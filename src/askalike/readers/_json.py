@@ -25,10 +25,7 @@ def read_json_lines(source: SourceFiles, path: Path) -> Iterator[PlacedRow]:
 
 
 def read_json_items(source: SourceFiles, path: Path, list_path: str | None) -> Iterator[PlacedRow]:
-    """Yield the objects of the list at `list_path` (`root.qapair`), or of the file's own list if it is None.
-
-    Raises InputError where there is no such list, and where the JSON is cut short or malformed.
-    """
+    """Yield the objects of the list at `list_path` (`root.qapair`; None: the file's own). Raises InputError."""
     cursor = _JsonCursor(source, path)
     _descend_to_list(cursor, [key for key in (list_path or "").split(".") if key])
     for place, item in cursor.read_items():

@@ -20,45 +20,29 @@ UNCLOSED_QUOTE = (
 MAX_ROW_SIZE = 1 << 24
 MAX_HEADERS = 1_000
 DELIMITERS = ",;\t"
-TABLE_PATTERNS = tuple(
-    f"*.{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2")
-)
+CellParser = Callable[[Mapping[str, Any]], Iterable[Record]]
+TABLE_PATTERNS = tuple(f"*.{end}{packed}" for end in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2"))
 """The names of files that are tables."""
 
 
-def read_rows(
-    source: SourceFiles, path: Path, *, list_path: str | None = None, quotes: bool = True
-) -> Iterator[PlacedRow]:
-    """Yield each row of a table; the format is recognised by name and content.
-
-    list_path: the keys that lead to the list in a JSON document. quotes: whether CSV and TSV fields may be in double
-    quotes. Raises InputError for a file that cannot be read on.
-    """
+def read_rows(source: SourceFiles, path: Path, *, keys: str | None = None, quotes: bool = True) -> Iterator[PlacedRow]:
+    """Yield each row of a table of any format; `keys` lead to the list in a JSON document. Raises InputError."""
     head = next(source.read_chunks(path), b"").removeprefix(BOM).lstrip()
-    if list_path or head.startswith(b"["):
-        return read_json_items(source, path, list_path)
+    if keys or head.startswith(b"["):
+        return read_json_items(source, path, keys)
     return read_json_lines(source, path) if head.startswith(b"{") else _read_delimited(source, path, quotes)
 
 
 def read_table(
-    source: SourceFiles,
-    files: Sequence[Path],
-    columns: "ColumnMapping",
-    parse: Callable[[Mapping[str, Any]], Iterable[Record]],
-    *,
-    list_path: str | None,
-    quotes: bool,
+    source: SourceFiles, files: Sequence[Path], columns: "Columns", parse: CellParser, *, keys: str | None, quotes: bool
 ) -> Iterator[LocatedRecord]:
-    """Yield the records of tables: `parse` makes them of a row's values by part, see `parse_rows`.
-
-    Raises InputError where a required column is missing or a column that a person named is in no row.
-    """
+    """Yield the records that `parse` makes of rows' values by part. Raises InputError for a column that is missing."""
     for file in files:
 
         def parse_row(row: Row, file: Path = file) -> Iterable[Record]:
             return parse(columns.extract(row, file))
 
-        yield from parse_rows(read_rows(source, file, list_path=list_path, quotes=quotes), parse_row)
+        yield from parse_rows(read_rows(source, file, keys=keys, quotes=quotes), parse_row)
     columns.check_chosen(files[-1])
 
 
@@ -76,27 +60,19 @@ def _read_delimited(source: SourceFiles, path: Path, quotes: bool) -> Iterator[P
         raise InputError(f"{path}: is empty; expected a header and rows")
 
 
-class ColumnMapping:
-    """Which column holds which part of a record: the one that a person named, else the first with a usual name.
+class Columns:
+    """Which column holds which part: the one a person named, else the first with a usual name, spelling aside."""
 
-    Names are compared without case, blanks and outer underscores.
-    """
-
-    def __init__(
-        self, chosen: Mapping[str, str | None], usual_names: Mapping[str, Sequence[str]], required: Sequence[str]
-    ):
+    def __init__(self, chosen: Mapping[str, str | None], usual: Mapping[str, Sequence[str]], required: Sequence[str]):
         self._chosen = {part: name for part, name in chosen.items() if name}
-        self._usual_names = usual_names
+        self._usual = usual
         self._required = required
         self._columns_by_header: dict[tuple[str, ...], Mapping[str, str]] = {}
         self._checked = False
         self._unseen = set(self._chosen)
 
     def extract(self, row: Row, path: Path) -> Mapping[str, Any]:
-        """Return the row's values by part; parts without a column are left out.
-
-        Raises InputError where the first row has no column for a required part.
-        """
+        """Return the row's values by part. Raises InputError where the first row lacks a column for a required part."""
         keys = tuple(row)
         if keys not in self._columns_by_header:
             if len(self._columns_by_header) >= MAX_HEADERS:
@@ -113,8 +89,8 @@ class ColumnMapping:
     def _match_columns(self, keys: Sequence[str]) -> Mapping[str, str]:
         by_name = {_normalise(key): key for key in reversed(keys)} | {key: key for key in keys}
         columns: dict[str, str] = {}
-        for part, usual_names in self._usual_names.items():
-            wanted = [self._chosen[part]] if part in self._chosen else usual_names
+        for part, usual in self._usual.items():
+            wanted = [self._chosen[part]] if part in self._chosen else usual
             candidates = (by_name.get(name) or by_name.get(_normalise(name)) for name in wanted)
             if key := next((c for c in candidates if c and c not in columns.values()), None):
                 columns[part] = key
@@ -148,10 +124,7 @@ def _detect_delimiter(path: Path, header: str) -> str:
 
 
 def _read_fields(source: SourceFiles, path: Path, quotes: bool) -> Iterator[tuple[Place, list[str]]]:
-    """Yield the fields of each row, with the place where it begins. A row ends with its line unless a quote is open.
-
-    Raises InputError for a quote that is never closed.
-    """
+    """Yield each row's place and fields; an open quote spans lines. Raises InputError for one that is never closed."""
     lines = source.read_lines(path)
     delimiter = ""
     for place, line in lines:

@@ -69,9 +69,8 @@ def _stream_members(path: Path, archive: py7zr.SevenZipFile, names: list[str]) -
         pipe.abandon()
         thread.join()
     if pipe.error:
-        raise InputError(
-            f"{path}: cannot be unpacked to its end ({_summarise_error(pipe.error)}); it is damaged, fetch it again"
-        )
+        problem = f"cannot be unpacked to its end ({_summarise_error(pipe.error)})"
+        raise InputError(f"{path}: {problem}; it is damaged, fetch it again")
 
 
 def _unpack_members(archive: py7zr.SevenZipFile, names: list[str], pipe: "_Pipe") -> None:
@@ -97,7 +96,6 @@ class _Pipe(py7zr.WriterFactory):
         self._abandoned = threading.Event()
 
     def create(self, filename: str) -> "_Member":
-        """Return the file that py7zr writes one member to."""
         return _Member(_base_name(filename), self)
 
     def put(self, piece: Piece | None) -> None:
@@ -121,25 +119,21 @@ class _Member(py7zr.Py7zIO):
         self._name, self._pipe, self._size = name, pipe, 0
 
     def write(self, s: bytes | bytearray) -> int:
-        """Pass a piece on to the reader."""
         self._size += len(s)
         if s:
             self._pipe.put((self._name, bytes(s)))
         return len(s)
 
     def read(self, size: int | None = None) -> bytes:
-        """Return nothing: the file is write-only."""
         return b""
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Do nothing: the file is a stream."""
         return offset
 
     def flush(self) -> None:
         """Do nothing: pieces are passed on at once."""
 
     def size(self) -> int:
-        """Return the number of bytes written so far."""
         return self._size
 
 

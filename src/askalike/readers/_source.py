@@ -68,10 +68,7 @@ class SourceFiles:
                 yield chunk
 
     def read_lines(self, path: Path) -> Iterator[tuple[Place, str]]:
-        """Yield the place and text of each line: UTF-8, line ends kept, byte order mark dropped, NULs replaced.
-
-        Raises InputError at the first byte that is not UTF-8, and for a line over 64 MB.
-        """
+        """Yield each line's place and text, NULs replaced. Raises InputError for what is not UTF-8, or over 64 MB."""
         offset = 0
         place = Place(str(path))
         with self.open(path) as stream:
@@ -129,10 +126,7 @@ def parse_rows(
     parse: Callable[[T], Iterable[Record]],
     shown: Callable[[T], object] = lambda row: row,
 ) -> Iterator[LocatedRecord]:
-    """Yield the records of each row. A row whose parsing raises KeyError or ValueError is rejected as a whole.
-
-    shown: what of a rejected row is written to `rejected.jsonl`.
-    """
+    """Yield the records of each row; one whose parsing raises KeyError or ValueError is rejected, as it is `shown`."""
     for place, row in rows:
         if isinstance(row, RejectedRow):
             yield row, place
@@ -153,10 +147,7 @@ def reject(place: Place, reason: str, row: object = "") -> RejectedRow:
 
 
 def find_files(paths: Iterable[Path], *patterns: str) -> list[Path]:
-    """Return the files that `paths` name; a folder stands for the files below it that match a pattern, sorted.
-
-    Raises InputError for a missing path and for a folder without such a file.
-    """
+    """Return these files, of a folder those below it that match a pattern, sorted. Raises InputError without any."""
     files: list[Path] = []
     for path in paths:
         inside = sorted({f for pattern in patterns for f in path.rglob(pattern)}) if path.is_dir() else [path]
@@ -186,6 +177,5 @@ def _read_checked(read: Callable[[], bytes], place: Place) -> bytes:
     try:
         return read()
     except DAMAGE_ERRORS as error:
-        raise InputError(
-            f"{place}: cannot be read on ({error}); the file is damaged or cut short, fetch it again"
-        ) from None
+        problem = f"cannot be read on ({error}); the file is damaged or cut short, fetch it again"
+        raise InputError(f"{place}: {problem}") from None

@@ -1,7 +1,4 @@
-"""Streams the elements of one tag out of XML of any size; refuses entities and replaces forbidden characters.
-
-It uses expat rather than lxml, because expat counts lines beyond 65,535 and huge files need no relaxed limits.
-"""
+"""Streams the elements of one tag out of XML of any size, without entities; expat counts lines beyond 65,535."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -45,16 +42,10 @@ class Element:
         return next((child.text.strip() for child in self.children if child.tag == tag), "")
 
 
-def read_elements(
-    source: SourceFiles, path: Path, chunks: Iterable[bytes], tag: str
-) -> Iterator[tuple[Place, Element]]:
-    """Yield each element with a tag and its place as soon as it is complete, also those before an error.
-
-    chunks: the bytes of the file at `path`, or of a member of it.
-    Raises InputError with the line for XML that is cut short, malformed, wrongly encoded or declares entities.
-    """
+def read_elements(source: SourceFiles, path: Path, parts: Iterable[bytes], tag: str) -> Iterator[tuple[Place, Element]]:
+    """Yield the elements of a tag in the file's bytes with their places, also before an error. Raises InputError."""
     builder = _ElementBuilder(tag)
-    for chunk in chain(_replace_forbidden(chunks, source), [b""]):
+    for chunk in chain(_replace_forbidden(parts, source), [b""]):
         for element in builder.feed(chunk):
             yield Place(str(path), element.line), element
         if builder.problem:

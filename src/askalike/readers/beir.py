@@ -3,9 +3,8 @@
 import csv
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from askalike.config import Settings
 from askalike.errors import InputError
@@ -18,8 +17,7 @@ from askalike.types import EvaluationQuery, Judgement, LocatedRecord, Question
 COMPRESSED_SUFFIXES = ("", ".gz", ".bz2")
 
 
-@dataclass(frozen=True, slots=True)
-class _DataSet:
+class _DataSet(NamedTuple):
     """The files of one data set."""
 
     prefix: str
@@ -114,16 +112,14 @@ def _split_line(line: str) -> list[str]:
     return line.split("\t") if '"' not in line else next(csv.reader([line.rstrip("\r\n")], delimiter="\t"))
 
 
-def _read_queries(
-    data_set: _DataSet, splits_by_query: dict[str, set[str]], source: SourceFiles
-) -> Iterator[LocatedRecord]:
+def _read_queries(data_set: _DataSet, splits_of: dict[str, set[str]], source: SourceFiles) -> Iterator[LocatedRecord]:
     """Yield the queries of each split that judges them; those of `queries-SPLIT.jsonl` belong to that split."""
     for file in data_set.queries:
         declared_split = file.name.partition(".")[0].partition("-")[2]
 
         def parse(row: Row, declared_split: str = declared_split) -> list[EvaluationQuery]:
             question = Question(data_set.prefix + to_text(row["_id"]), to_text(row["text"]))
-            splits = {declared_split} if declared_split else splits_by_query.get(question.id, ())
+            splits = {declared_split} if declared_split else splits_of.get(question.id, ())
             source.note("queries without a judgement left out", not splits)
             return [EvaluationQuery(split, question) for split in sorted(splits)]
 

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from askalike.config import Settings
-from askalike.readers._rows import TABLE_PATTERNS, ColumnMapping, read_table
+from askalike.readers._rows import TABLE_PATTERNS, Columns, read_table
 from askalike.readers._source import SourceFiles, find_files
 from askalike.readers._values import derive_id, to_text
 from askalike.types import EvaluationQuery, Judgement, LocatedRecord, Question, Record
@@ -39,11 +39,10 @@ class PairsReader(Settings):
         files = find_files(paths, *TABLE_PATTERNS)
         source.facts["name"] = paths[0].resolve().name.partition(".")[0]
         source.expect(files)
-        columns = ColumnMapping(
-            {part: getattr(self, part) for part in USUAL_COLUMNS}, USUAL_COLUMNS, ("query", "candidate", "label")
-        )
+        chosen = {part: getattr(self, part) for part in USUAL_COLUMNS}
+        columns = Columns(chosen, USUAL_COLUMNS, ("query", "candidate", "label"))
         merger = _PairMerger(self.split, source)
-        yield from read_table(source, files, columns, merger.merge_row, list_path=self.records, quotes=self.quotes)
+        yield from read_table(source, files, columns, merger.merge_row, keys=self.records, quotes=self.quotes)
 
 
 class _PairMerger:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from pydantic import Field
@@ -71,40 +72,27 @@ def _parse_thread(thread: Element, split: str, query_id: str, gold: Gold) -> lis
     row = related.attributes
     id, position = row["RELQ_ID"], int(row["RELQ_RANKING_ORDER"])
     grade = GRADES.get(row.get("RELQ_RELEVANCE2ORGQ", ""), gold.get((query_id, id)))
-    question = Question(
-        id,
-        related.find_text("RelQSubject"),
-        related.find_text("RelQBody"),
-        category=row.get("RELQ_CATEGORY"),
-        created_at=parse_optional_utc(row.get("RELQ_DATE")),
-        author=row.get("RELQ_USERID"),
-    )
+    title, body = related.find_text("RelQSubject"), related.find_text("RelQBody")
+    created_at, author = parse_optional_utc(row.get("RELQ_DATE")), row.get("RELQ_USERID")
+    question = Question(id, title, body, category=row.get("RELQ_CATEGORY"), created_at=created_at, author=author)
     answers = [_parse_answer(comment, id) for comment in thread.find_all("RelComment")]
     return [question, Judgement(split, query_id, id, grade, position), *answers]
 
 
 def _parse_answer(comment: Element, question_id: str) -> Answer:
     row = comment.attributes
-    label = row.get("RELC_RELEVANCE2RELQ", "?")
-    return Answer(
-        row["RELC_ID"],
-        question_id,
-        comment.find_text("RelCText"),
-        created_at=parse_optional_utc(row.get("RELC_DATE")),
-        author=row.get("RELC_USERID"),
-        label=label if label.isalpha() else None,
-    )
+    id, text, grade = row["RELC_ID"], comment.find_text("RelCText"), row.get("RELC_RELEVANCE2RELQ", "?")
+    created_at, author = parse_optional_utc(row.get("RELC_DATE")), row.get("RELC_USERID")
+    label = grade if grade.isalpha() else None
+    return Answer(id, question_id, text, created_at=created_at, author=author, label=label)
 
 
 def _read_gold(files: Sequence[Path], source: SourceFiles) -> Gold:
     """Read the gold files. Raises InputError for a line in another format."""
     gold: Gold = {}
-    for file in files:
-        for place, line in source.read_lines(file):
-            match = GOLD_LINE.fullmatch(line)
-            if not match:
-                raise InputError(
-                    f"{place}: {line.strip()!r}; expected: query id, related id, rank, score, true or false"
-                )
-            gold[match[1], match[2]] = int(match[3] == "true")
+    for place, line in chain.from_iterable(map(source.read_lines, files)):
+        match = GOLD_LINE.fullmatch(line)
+        if not match:
+            raise InputError(f"{place}: {line.strip()!r}; expected: query id, related id, rank, score, true or false")
+        gold[match[1], match[2]] = int(match[3] == "true")
     return gold

@@ -86,34 +86,21 @@ class _RowParser:
         body, banner = strip_banner(row.get("Body", ""), "html")
         if banner:
             self._source.note("label-leak banners removed")
-        return Question(
-            id,
-            row["Title"],
-            body,
-            "html",
-            parse_tags(row.get("Tags", "")),
-            created_at=created_at,
-            closed_at=parse_optional_utc(row.get("ClosedDate")),
-            author=row.get("OwnerUserId") or row.get("OwnerDisplayName"),
-            url=self._site_url and f"{self._site_url}/q/{id}",
-            license=row.get("ContentLicense") or find_license(created_at),
-            votes=_parse_votes(row),
-            accepted_answer_id=row.get("AcceptedAnswerId"),
-        )
+        title, tags = row["Title"], parse_tags(row.get("Tags", ""))
+        closed_at, origin = parse_optional_utc(row.get("ClosedDate")), self._parse_origin(row, f"q/{id}", created_at)
+        answer = row.get("AcceptedAnswerId")
+        return Question(id, title, body, "html", tags, None, None, created_at, closed_at, *origin, answer)
 
     def _parse_answer(self, row: Row) -> Answer:
         id, created_at = row["Id"], parse_utc(row["CreationDate"])
-        return Answer(
-            id,
-            row["ParentId"],
-            row.get("Body", ""),
-            "html",
-            created_at=created_at,
-            author=row.get("OwnerUserId") or row.get("OwnerDisplayName"),
-            url=self._site_url and f"{self._site_url}/a/{id}",
-            license=row.get("ContentLicense") or find_license(created_at),
-            votes=_parse_votes(row),
-        )
+        question, origin = row["ParentId"], self._parse_origin(row, f"a/{id}", created_at)
+        return Answer(id, question, row.get("Body", ""), "html", False, created_at, *origin)
+
+    def _parse_origin(self, row: Row, path: str, created_at: str) -> tuple[str | None, str | None, str, int | None]:
+        """Return author, url, licence and votes."""
+        author = row.get("OwnerUserId") or row.get("OwnerDisplayName")
+        license = row.get("ContentLicense") or find_license(created_at)
+        return author, self._site_url and f"{self._site_url}/{path}", license, _parse_votes(row)
 
 
 def parse_tags(text: str) -> tuple[str, ...]:

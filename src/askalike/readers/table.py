@@ -10,7 +10,7 @@ from pydantic import Field
 
 from askalike.config import Settings
 from askalike.readers._exported import read_csv_export, read_export_facts
-from askalike.readers._rows import TABLE_PATTERNS, ColumnMapping, read_table
+from askalike.readers._rows import TABLE_PATTERNS, Columns, read_table
 from askalike.readers._source import SourceFiles, find_files
 from askalike.readers._values import derive_id, parse_optional_utc, split_cell, to_text
 from askalike.store.database import FirstTextStore
@@ -74,26 +74,22 @@ class TableReader(Settings):
         files = find_files(paths, *TABLE_PATTERNS)
         source.facts["name"] = paths[0].resolve().name.partition(".")[0]
         source.expect(files)
-        columns = ColumnMapping({part: getattr(self, part) for part in USUAL_COLUMNS}, USUAL_COLUMNS, ("question",))
+        columns = Columns({part: getattr(self, part) for part in USUAL_COLUMNS}, USUAL_COLUMNS, ("question",))
         with FirstTextStore() as first_texts:
             parse = partial(self._build_records, first_texts, source)
-            yield from read_table(source, files, columns, parse, list_path=self.records, quotes=self.quotes)
+            yield from read_table(source, files, columns, parse, keys=self.records, quotes=self.quotes)
 
-    def _build_records(
-        self, first_texts: FirstTextStore, source: SourceFiles, cells: Mapping[str, Any]
-    ) -> list[Record]:
+    def _build_records(self, first: FirstTextStore, source: SourceFiles, cells: Mapping[str, Any]) -> list[Record]:
         """Return a question with its answers and links. Raises KeyError or ValueError."""
         title = to_text(cells.get("question"))
         if not title:
             raise KeyError("question")
         body, file_id = to_text(cells.get("body")), to_text(cells.get("id"))
         source.ids_are_given = "id" in cells
-        id = self._choose_id(file_id, derive_id(title, body), first_texts, source)
+        id = self._choose_id(file_id, derive_id(title, body), first, source)
         texts = _split_answers(cells.get("answer"))
-        answers = [
-            Answer(f"{id}_{n if file_id else derive_id(text)}", id, text, self.markup, len(texts) == 1)
-            for n, text in enumerate(texts, 1)
-        ]
+        ids = (f"{id}_{n if file_id else derive_id(text)}" for n, text in enumerate(texts, 1))
+        answers = [Answer(a, id, text, self.markup, len(texts) == 1) for a, text in zip(ids, texts, strict=True)]
         question = Question(
             id,
             title,

@@ -103,27 +103,18 @@ def _build_records(document: Element) -> list[Record]:
             raise KeyError(name)
     categories = {name: unescape(document.find_text(name)) for name in CATEGORIES}
     best, answers = document.find_text("bestanswer"), _collect_answers(document)
+    tags, category = tuple(f"{name}:{value}" for name, value in categories.items() if value), categories["cat"] or None
+    language, author = document.find_text("qlang") or None, document.find_text("id") or None
+    body, created_at = document.find_text("content"), parse_optional_utc(document.find_text("date"))
+    accepted = f"{uri}_1" if best else None
     question = Question(
-        uri,
-        title,
-        document.find_text("content"),
-        "html",
-        tuple(f"{name}:{value}" for name, value in categories.items() if value),
-        categories["cat"] or None,
-        document.find_text("qlang") or None,
-        parse_optional_utc(document.find_text("date")),
-        author=document.find_text("id") or None,
-        accepted_answer_id=f"{uri}_1" if best else None,
+        uri, title, body, "html", tags, category, language, created_at, author=author, accepted_answer_id=accepted
     )
-    return [
-        question,
-        *(Answer(f"{uri}_{n}", uri, text, "html", bool(best) and n == 1) for n, text in enumerate(answers, 1)),
-    ]
+    replies = [Answer(f"{uri}_{n}", uri, text, "html", bool(best) and n == 1) for n, text in enumerate(answers, 1)]
+    return [question, *replies]
 
 
 def _collect_answers(document: Element) -> list[str]:
     """Return the best answer, then the others, each once; `nbestanswers` repeats the best one."""
-    others = [
-        item.text.strip() for group in document.find_all("nbestanswers") for item in group.find_all("answer_item")
-    ]
-    return list(dict.fromkeys(text for text in (document.find_text("bestanswer"), *others) if text))
+    rest = [item.text.strip() for group in document.find_all("nbestanswers") for item in group.find_all("answer_item")]
+    return list(dict.fromkeys(text for text in (document.find_text("bestanswer"), *rest) if text))

@@ -10,13 +10,10 @@ BATCHES_PER_POOL = 50
 """How many batches are sorted by length together, which saves padding and still mixes pairs anew every epoch."""
 
 
-def make_batches(
-    examples: Examples, size: int, seed: int, epoch: int, *, separate_clusters: bool = False
-) -> list[Indices]:
+def make_batches(examples: Examples, size: int, seed: int, epoch: int, *, separate: bool = False) -> list[Indices]:
     """Return the batches of one epoch as arrays of pair numbers, in an order that the seed and the epoch decide.
 
-    separate_clusters: no batch has two pairs of one cluster. An epoch then leaves out some pairs of a cluster that has
-    more pairs than there are batches; the next epoch draws anew.
+    separate: no batch has two pairs of one cluster; the epoch leaves out some of a cluster with more than batches.
     """
     random = np.random.default_rng((seed, epoch))
     order = random.permutation(len(examples))
@@ -25,7 +22,7 @@ def make_batches(
     pool_size = size * BATCHES_PER_POOL
     pools = [order[start : start + pool_size] for start in range(0, len(order), pool_size)]
     by_length = [pool[np.argsort(longer[pool], kind="stable")] for pool in pools]
-    clusters = examples.clusters if separate_clusters else None
+    clusters = examples.clusters if separate else None
     batches = [batch for pool in by_length for batch in _cut_into_batches(pool, size, clusters)]
     return [batches[n] for n in random.permutation(len(batches))]
 

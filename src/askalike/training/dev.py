@@ -10,6 +10,7 @@ from askalike.evaluation.evaluate import evaluate
 from askalike.nn import Network
 from askalike.text.features import FeatureRows
 from askalike.training.encoding import encode_rows, score_pairs
+from askalike.training.examples import Indices
 from askalike.types import Qrels, Run, VectorPart, Vectors
 
 DEPTH = 100
@@ -18,10 +19,7 @@ QUERIES_PER_BLOCK = 256
 
 @dataclass(frozen=True, slots=True)
 class DevSet:
-    """Queries, the documents they rank, and what is relevant.
-
-    A query does not find the document with its own id, unless that is relevant to it (the body of a title).
-    """
+    """Queries, what they rank, and what is relevant: a query's own document only if judged so (the body of a title)."""
 
     rows: FeatureRows
     """The features of the queries, then those of the documents."""
@@ -34,9 +32,8 @@ class DevSet:
     def evaluate(self, network: Network, measure: str) -> float:
         """Return the measure's mean over the dev queries, from 0 to 1."""
         n = len(self.query_ids)
-        vectors = encode_rows(
-            network, self.rows, (np.arange(n + len(self.document_ids)) >= n) & self.documents_are_answers
-        )
+        is_answer = (np.arange(n + len(self.document_ids)) >= n) & self.documents_are_answers
+        vectors = encode_rows(network, self.rows, is_answer)
         run = self._rank_by_vectors(vectors) if network.indexable else self._rank_pairwise(network, vectors)
         return evaluate(run, self.qrels, [measure]).means[measure]
 
@@ -67,14 +64,12 @@ class DevSet:
                 columns[query] = self._take_best(row, self._select_candidates(query, index_by_id))
         return Run(columns)
 
-    def _select_candidates(self, query: str, index_by_id: Mapping[str, int]) -> NDArray[np.int64] | None:
+    def _select_candidates(self, query: str, index_by_id: Mapping[str, int]) -> Indices | None:
         if self.candidates is None:
             return None
         return np.array([index_by_id[id] for id in self.candidates.get(query, ()) if id in index_by_id], np.int64)
 
-    def _take_best(
-        self, row: NDArray[np.float32], pool: NDArray[np.int64] | None
-    ) -> tuple[list[str], NDArray[np.float64]]:
+    def _take_best(self, row: NDArray[np.float32], pool: Indices | None) -> tuple[list[str], NDArray[np.float64]]:
         if pool is None:
             depth = min(DEPTH, len(row))
             pool = np.sort(np.argpartition(-row, depth - 1)[:depth])

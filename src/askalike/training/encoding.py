@@ -63,22 +63,18 @@ def _batch_by_length(order: NDArray[np.int64], lengths: NDArray[np.int64], token
     """Yield batches of texts, at least one text in each; one empty batch where there is no text. order: by length."""
     start = 0
     while start < len(order) or start == 0:
-        size = (
-            np.arange(1, min(MAX_TEXTS_PER_BATCH, len(order) - start) + 1)
-            * lengths[start : start + MAX_TEXTS_PER_BATCH]
-        )
+        longest = lengths[start : start + MAX_TEXTS_PER_BATCH]
+        size = np.arange(1, len(longest) + 1) * longest
         end = start + max(1, int(np.searchsorted(size, tokens, "right")))
         yield order[start:end]
         start = end
 
 
-def _join_batches(
-    parts: list[Tensor], original_order: NDArray[np.int64]
-) -> NDArray[np.float32] | scipy.sparse.csr_array:
+def _join_batches(parts: list[Tensor], order: NDArray[np.int64]) -> NDArray[np.float32] | scipy.sparse.csr_array:
     if parts[0].is_sparse:
-        return scipy.sparse.vstack([_to_csr(part) for part in parts], format="csr")[original_order]
+        return scipy.sparse.vstack([_to_csr(part) for part in parts], format="csr")[order]
     values: NDArray[np.float32] = torch.cat(parts).float().numpy()
-    return values[original_order]
+    return values[order]
 
 
 def _to_csr(part: Tensor) -> scipy.sparse.csr_array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,7 @@ from askalike.types import Answer, TrainingPair
 Indices = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingTexts:
+class TrainingTexts(NamedTuple):
     """The distinct texts of pairs, and others to draw negatives from."""
 
     texts: Sequence[Text]
@@ -22,11 +22,9 @@ class TrainingTexts:
     clusters: Indices
     """(texts,), the cluster of each text; a text in no pair has one of its own."""
     query: Indices
-    """(pairs,), the number of each pair's query."""
     positive: Indices
-    """(pairs,), the number of each pair's positive."""
     pair_clusters: Indices
-    """(pairs,), the cluster of each pair."""
+    """(pairs,) like the numbers of each pair's query and positive: its cluster."""
 
     @property
     def is_answer(self) -> NDArray[np.bool_]:
@@ -41,39 +39,29 @@ class TrainingTexts:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """What a network is trained on."""
+    """What a network is trained on: the features, (texts,), and ids of texts, and pairs of their numbers.
+
+    query, positive, clusters: (pairs,). negatives: (pairs, m), −1 for none. targets: (texts, dim), a teacher's vectors;
+    the pairs are then of a text with itself.
+    """
 
     rows: FeatureRows
-    """The features of each text."""
     is_answer: NDArray[np.bool_]
-    """(texts,)."""
     query: Indices
-    """(pairs,), the number of each pair's query."""
     positive: Indices
-    """(pairs,), the number of each pair's positive."""
     clusters: Indices
-    """(pairs,), the cluster of each pair."""
     negatives: Indices
-    """(pairs, m), the numbers of each pair's negatives, −1 for none."""
     ids: Sequence[str]
-    """The id of each text, for messages."""
     targets: NDArray[np.float32] | None = None
-    """(texts, dim), a teacher's vectors; the pairs are then of a text with itself. None without a teacher."""
 
     def __len__(self) -> int:
         return len(self.query)
 
 
 def collect_texts(pairs: Sequence[TrainingPair], others: Iterable[Text] = ()) -> TrainingTexts:
-    """Return the texts of pairs, each once, then those of `others` that are not among them.
-
-    Texts with one id are in one cluster, even if they differ (a title, and the body of the same question).
-    """
+    """Return the texts of pairs, then `others`, each once; texts with one id are in one cluster even if they differ."""
     texts: dict[tuple[str, str, str], Text] = {}
-    for pair in pairs:
-        texts.setdefault(_text_key(pair.query), pair.query)
-        texts.setdefault(_text_key(pair.positive), pair.positive)
-    for text in others:
+    for text in (*(text for pair in pairs for text in (pair.query, pair.positive)), *others):
         texts.setdefault(_text_key(text), text)
     numbers = {key: n for n, key in enumerate(texts)}
     names = {name: n for n, name in enumerate(dict.fromkeys(pair.cluster for pair in pairs))}

@@ -9,22 +9,12 @@ from torch.optim import Optimizer
 
 
 class LazyAdam(Optimizer):
-    """Adam (Kingma and Ba 2015) that, for a sparse gradient, updates only the rows in the gradient.
+    """Adam (Kingma and Ba 2015) of only the rows in a sparse gradient, many times as fast with a large vocabulary."""
 
-    It is many times as fast as Adam where a vocabulary is large and a batch is not.
-    """
-
-    def __init__(
-        self,
-        params: Iterable[Tensor],
-        lr: float = 0.001,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-    ) -> None:
+    def __init__(self, params: Iterable[Tensor], lr: float = 0.001, weight_decay: float = 0.0) -> None:
         if weight_decay:
             raise ValueError("lazy_adam has no weight decay")
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+        super().__init__(params, {"lr": lr, "betas": (0.9, 0.999), "eps": 1e-8})
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]

@@ -10,10 +10,7 @@ from askalike.config import Settings
 
 
 class Scores(NamedTuple):
-    """The scores of n training pairs (q, p) and of their negatives x; higher is more similar.
-
-    The masks are True where there is a negative. Either block of negatives may be empty.
-    """
+    """The scores of n pairs (q, p) and of negatives x, none or more; masks are True where there is a negative."""
 
     positive: Tensor
     """s(q, p), (n,)."""

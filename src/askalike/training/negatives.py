@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,20 +21,13 @@ def draw_negatives(texts: TrainingTexts, count: int, seed: int) -> Indices:
     negatives = np.full((len(texts.query), count), -1, np.int64)
     for kind in np.unique(kinds[texts.positive]):
         pairs = np.flatnonzero(kinds[texts.positive] == kind)
-        pool = np.flatnonzero(kinds == kind)
-        negatives[pairs] = _draw_from_other_clusters(texts, pairs, pool, count, random)
-    return negatives
-
-
-def _draw_from_other_clusters(
-    texts: TrainingTexts, pairs: Indices, pool: Indices, count: int, random: np.random.Generator
-) -> Indices:
-    negatives = random.choice(pool, (len(pairs), count))
-    clusters = texts.pair_clusters[pairs][:, None]
-    for _ in range(MAX_REDRAWS):
-        in_cluster = texts.clusters[negatives] == clusters
-        negatives[in_cluster] = random.choice(pool, int(in_cluster.sum()))
-    negatives[texts.clusters[negatives] == clusters] = -1
+        pool, clusters = np.flatnonzero(kinds == kind), texts.pair_clusters[pairs][:, None]
+        drawn = random.choice(pool, (len(pairs), count))
+        for _ in range(MAX_REDRAWS):
+            in_cluster = texts.clusters[drawn] == clusters
+            drawn[in_cluster] = random.choice(pool, int(in_cluster.sum()))
+        drawn[texts.clusters[drawn] == clusters] = -1
+        negatives[pairs] = drawn
     return negatives
 
 
@@ -42,16 +35,14 @@ def select_negatives(texts: TrainingTexts, ids_by_query: Mapping[str, Sequence[s
     """Return the first texts of other clusters that are listed for each pair's query: (pairs, count), −1 for none."""
     negatives = np.full((len(texts.query), count), -1, np.int64)
     for pair, query in enumerate(texts.query.tolist()):
-        numbers = [
-            texts.index_by_id[id] for id in ids_by_query.get(texts.texts[query].id, ()) if id in texts.index_by_id
-        ]
+        ids = ids_by_query.get(texts.texts[query].id, ())
+        numbers = [texts.index_by_id[id] for id in ids if id in texts.index_by_id]
         selected = [n for n in numbers if texts.clusters[n] != texts.pair_clusters[pair]][:count]
         negatives[pair, : len(selected)] = selected
     return negatives
 
 
-@dataclass(frozen=True, slots=True)
-class MiningReport:
+class MiningReport(NamedTuple):
     """How many of a ranker's candidates became negatives, and how many each guard left out."""
 
     pairs: int
@@ -81,29 +72,22 @@ def mine_negatives(texts: TrainingTexts, run: Run, settings: NegativesSettings) 
     """
     negatives = np.full((len(texts.query), settings.mined), -1, np.int64)
     counts = dict.fromkeys(("by_rank", "same_cluster", "too_similar", "unknown"), 0)
-    for pair, (query, positive) in enumerate(zip(texts.query.tolist(), texts.positive.tolist(), strict=True)):
-        id = texts.texts[query].id
-        if id in run:
-            cluster = texts.pair_clusters[pair]
-            numbers = _apply_guards(texts, run, id, texts.texts[positive].id, cluster, settings, counts)
+    for pair, query in enumerate(texts.query.tolist()):
+        if texts.texts[query].id in run:
+            numbers = _apply_guards(texts, run, pair, settings, counts)
             negatives[pair, : len(numbers)] = numbers
     total, pairs_without = int((negatives >= 0).sum()), int((negatives < 0).all(1).sum())
     return negatives, MiningReport(len(negatives), total, pairs_without=pairs_without, **counts)
 
 
 def _apply_guards(
-    texts: TrainingTexts,
-    run: Run,
-    query: str,
-    positive: str,
-    cluster: int,
-    settings: NegativesSettings,
-    counts: dict[str, int],
+    texts: TrainingTexts, run: Run, pair: int, settings: NegativesSettings, counts: dict[str, int]
 ) -> list[int]:
-    ids, scores = run.columns(query)
-    limit = _find_score_limit(ids, scores.tolist(), positive, settings)
+    ids, column = run.columns(texts.texts[texts.query[pair]].id)
+    scores, positive = column.tolist(), texts.texts[texts.positive[pair]].id
+    limit = settings.below * scores[ids.index(positive)] if positive in ids else math.inf
     negatives: list[int] = []
-    for rank, (id, score) in enumerate(zip(ids, scores.tolist(), strict=True)):
+    for rank, (id, score) in enumerate(zip(ids, scores, strict=True)):
         if len(negatives) == settings.mined:
             break
         number = texts.index_by_id.get(id)
@@ -111,15 +95,10 @@ def _apply_guards(
             counts["by_rank"] += 1
         elif number is None:
             counts["unknown"] += 1
-        elif texts.clusters[number] == cluster:
+        elif texts.clusters[number] == texts.pair_clusters[pair]:
             counts["same_cluster"] += 1
         elif score >= limit:
             counts["too_similar"] += 1
         else:
             negatives.append(number)
     return negatives
-
-
-def _find_score_limit(ids: Sequence[str], scores: Sequence[float], positive: str, settings: NegativesSettings) -> float:
-    """Return the score from which on a candidate is too similar; infinity where the run lacks the positive."""
-    return settings.below * scores[ids.index(positive)] if positive in ids else math.inf

@@ -14,22 +14,19 @@ from askalike.training.settings import NegativesSettings, TeacherSettings
 
 
 class TrainingBatch(NamedTuple):
-    """A batch of n pairs."""
+    """A batch of n pairs: the features of its distinct texts, and the rows of each pair's texts among them.
+
+    query, positive, clusters: (n,). negatives, mask: (n, m), True where there is a negative. targets: (n, dim), a
+    teacher's vectors of the queries.
+    """
 
     texts: Batch
-    """The features of the batch's distinct texts."""
     query: Tensor
-    """(n,), the row of each query among the texts."""
     positive: Tensor
-    """(n,), the row of each positive."""
     clusters: Tensor
-    """(n,), the cluster of each pair."""
     negatives: Tensor
-    """(n, m), the rows of the negatives."""
     mask: Tensor
-    """(n, m), True where there is a negative."""
     targets: Tensor | None = None
-    """(n, dim), a teacher's vectors of the queries; None without a teacher."""
 
 
 def make_training_batch(examples: Examples, pairs: Indices, device: torch.device | str = "cpu") -> TrainingBatch:
@@ -45,15 +42,10 @@ def make_training_batch(examples: Examples, pairs: Indices, device: torch.device
     def to_device(array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
 
-    return TrainingBatch(
-        {name: to_device(array) for name, array in arrays.items()},
-        to_device(rows[: len(pairs)]),
-        to_device(rows[len(pairs) : 2 * len(pairs)]),
-        to_device(examples.clusters[pairs]),
-        to_device(negative_rows),
-        to_device(mask),
-        None if examples.targets is None else to_device(examples.targets[query]),
-    )
+    batch, n = {name: to_device(array) for name, array in arrays.items()}, len(pairs)
+    columns = map(to_device, (rows[:n], rows[n : 2 * n], examples.clusters[pairs], negative_rows, mask))
+    targets = None if examples.targets is None else to_device(examples.targets[query])
+    return TrainingBatch._make((batch, *columns, targets))
 
 
 class Objective(nn.Module):
@@ -82,10 +74,7 @@ class Objective(nn.Module):
 
     @torch.no_grad()
     def _keep_hardest_negatives(self, batch: TrainingBatch) -> TrainingBatch:
-        """Return the batch with only the highest-scoring negative of each pair, so that fewer texts need a gradient.
-
-        The gradient of a maximum is that of the largest term alone: with all negatives it would be the same.
-        """
+        """Return the batch with each pair's highest-scoring negative alone: the same gradient of fewer texts."""
         vectors = self.network(batch.texts)
         scores = [self._score_negatives(vectors, side, batch.negatives) for side in self._select_sides(batch)]
         hardest = torch.stack(scores).amax(0).masked_fill(~batch.mask, -torch.inf).argmax(1, keepdim=True)

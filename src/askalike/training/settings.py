@@ -8,10 +8,7 @@ from askalike.config import Settings
 
 
 class NegativesSettings(Settings):
-    """The negatives of a pair (q, p). Several kinds may be combined; no negative is of the pair's cluster.
-
-    Drawn negatives (random, mined, judged) are fixed before training.
-    """
+    """The negatives of a pair (q, p), of other clusters, of several kinds; drawn ones are fixed before training."""
 
     random: int = Field(0, ge=0, description="so many random texts for each pair")
     mined: int = Field(0, ge=0, description="so many of a ranker's best for each pair")

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from lightning_fabric import Fabric
 from torch import nn
 from torch.multiprocessing.spawn import ProcessRaisedException
-from torch.optim import Optimizer
+from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 
 from askalike.errors import TrainingError
 from askalike.nn import Network
@@ -105,9 +105,8 @@ def find_best_epoch(epochs: Sequence[Epoch]) -> Epoch:
 def _check_job(job: TrainingJob) -> None:
     count, needed = len(job.examples), job.settings.least_pairs
     if count < needed:
-        raise TrainingError(
-            f"{count} training pairs are too few, {needed} are needed; use more signals, or set training.least_pairs"
-        )
+        advice = "use more signals, or set training.least_pairs"
+        raise TrainingError(f"{count} training pairs are too few, {needed} are needed; {advice}")
     if not job.dev.query_ids:
         raise TrainingError("no dev query to choose the best epoch by; 1 is needed, hundreds are better")
 
@@ -153,9 +152,8 @@ def _train_on_device(fabric: Fabric, job: TrainingJob) -> None:
 
 
 def _is_finished(epochs: Sequence[Epoch], settings: TrainingSettings) -> bool:
-    if len(epochs) >= settings.epochs:
-        return True
-    return bool(epochs) and len(epochs) - find_best_epoch(epochs).number >= settings.patience
+    epochs_since_best = len(epochs) - find_best_epoch(epochs).number if epochs else 0
+    return len(epochs) >= settings.epochs or epochs_since_best >= settings.patience
 
 
 def _save_checkpoint(fabric: Fabric, job: TrainingJob, optimizer: Optimizer, epochs: list[Epoch]) -> None:
@@ -180,22 +178,22 @@ def _train_epoch(
         _set_learning_rate(optimizer, settings, number - 1 + n / len(batches))
         total_loss += _train_step(fabric, job, objective, optimizer, pairs, number, n)
         pair_count += len(pairs)
-        if (now := time.perf_counter()) - reported > 1:
+        if fabric.is_global_zero and (now := time.perf_counter()) - reported > 1:
             reported, rate = now, pair_count / (now - started)
-            _report_progress(fabric, job, epochs, number, (n + 1, len(batches)), total_loss / pair_count, rate)
+            _report_progress(job, epochs, (n + 1, len(batches)), total_loss / pair_count, rate)
     rate = pair_count * fabric.world_size / (time.perf_counter() - started)
-    value = _evaluate_dev_set(fabric, job)
+    value = job.dev.evaluate(job.network, settings.measure) if fabric.is_global_zero else 0.0
+    value = float(fabric.broadcast(value))
     epoch = Epoch(number, total_loss / max(pair_count, 1), value, rate, time.perf_counter() - started)
-    _report_progress(fabric, job, [*epochs, epoch], number, (len(batches), len(batches)), epoch.loss, rate, value)
+    if fabric.is_global_zero:
+        _report_progress(job, [*epochs, epoch], (len(batches), len(batches)), epoch.loss, rate, value)
     return epoch
 
 
 def _select_process_batches(fabric: Fabric, job: TrainingJob, epoch: int) -> list[Indices]:
     """Return the batches of this process; every process has equally many."""
     settings = job.settings
-    batches = make_batches(
-        job.examples, settings.batch_size, settings.seed, epoch, separate_clusters=job.negatives.in_batch
-    )
+    batches = make_batches(job.examples, settings.batch_size, settings.seed, epoch, separate=job.negatives.in_batch)
     count = max(len(batches) // fabric.world_size, 1)
     return [batches[(n * fabric.world_size + fabric.global_rank) % len(batches)] for n in range(count)]
 
@@ -232,64 +230,40 @@ def convert_memory_errors(setting: str) -> Iterator[None]:
     """Raise a TrainingError that says which setting to lower where memory runs out."""
     try:
         yield
-    except (MemoryError, torch.OutOfMemoryError):
-        raise TrainingError(f"out of memory; lower {setting}") from None
-    except RuntimeError as error:
-        if "allocate memory" not in str(error):
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):
             raise
         raise TrainingError(f"out of memory; lower {setting}") from None
 
 
-def _evaluate_dev_set(fabric: Fabric, job: TrainingJob) -> float:
-    value = job.dev.evaluate(job.network, job.settings.measure) if fabric.is_global_zero else 0.0
-    return float(fabric.broadcast(value))
-
-
 def _report_progress(
-    fabric: Fabric,
-    job: TrainingJob,
-    epochs: Sequence[Epoch],
-    number: int,
-    batches_done: tuple[int, int],
-    loss: float,
-    rate: float,
-    value: float | None = None,
+    job: TrainingJob, epochs: list[Epoch], done: tuple[int, int], loss: float, rate: float, value: float | None = None
 ) -> None:
-    if job.on_progress is None or not fabric.is_global_zero:
+    if job.on_progress is None:
         return
+    number, total = len(epochs) + (value is None), job.settings.epochs
     dev_s = sum(e.seconds - len(job.examples) / e.examples_per_second for e in epochs) / max(len(epochs), 1)
-    epochs_left = job.settings.epochs - number + 1 - batches_done[0] / max(batches_done[1], 1)
+    epochs_left = total - number + 1 - done[0] / max(done[1], 1)
     remaining_s = epochs_left * (len(job.examples) / max(rate, 1e-9) + max(dev_s, 0))
     best = find_best_epoch(epochs).value if epochs else None
     measure = job.settings.measure
-    job.on_progress(
-        TrainingProgress(number, job.settings.epochs, *batches_done, loss, rate, remaining_s, measure, value, best)
-    )
+    job.on_progress(TrainingProgress(number, total, *done, loss, rate, remaining_s, measure, value, best))
 
 
 def _choose_sparse_gradients(network: Network, settings: TrainingSettings) -> None:
     """Make the gradients of embeddings sparse where the optimizer can use these: it then skips the other words."""
-    is_sparse = (
-        settings.optimizer in ("sgd", "adagrad", "lazy_adam")
-        and not settings.weight_decay
-        and not settings.clip
-        and settings.devices == 1
-    )
+    is_sparse = settings.optimizer in ("sgd", "adagrad", "lazy_adam") and settings.devices == 1
+    is_sparse = is_sparse and not settings.weight_decay and not settings.clip
     for module in network.modules():
         if isinstance(module, nn.Embedding):
             module.sparse = is_sparse
 
 
 def _create_optimizer(objective: nn.Module, settings: TrainingSettings) -> Optimizer:
-    classes: dict[str, Callable[..., Optimizer]] = {
-        "sgd": torch.optim.SGD,
-        "adam": torch.optim.Adam,
-        "adamw": torch.optim.AdamW,
-        "adagrad": torch.optim.Adagrad,
-        "lazy_adam": LazyAdam,
-    }
+    classes: dict[str, Any] = {"sgd": SGD, "adam": Adam, "adamw": AdamW, "adagrad": Adagrad, "lazy_adam": LazyAdam}
     parameters = [p for p in objective.parameters() if p.requires_grad]
-    return classes[settings.optimizer](parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    options = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
+    return classes[settings.optimizer](parameters, **options)  # type: ignore[no-any-return]
 
 
 def _set_learning_rate(optimizer: Optimizer, settings: TrainingSettings, epochs_done: float) -> None:

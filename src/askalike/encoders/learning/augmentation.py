@@ -11,6 +11,7 @@ from askalike.text.pieces import WORD
 from askalike.training.settings import TeacherSettings
 from askalike.types import Question
 
+Random = np.random.Generator
 MAX_TITLE_WORDS = 16
 """The maximum length of a recombined title."""
 SWITCH_PROBABILITY = 0.35
@@ -19,9 +20,7 @@ MAX_TITLES = 100_000
 """How many titles are recombined at most, and how many words and pairs of words are texts of their own."""
 
 
-def generate_teacher_texts(
-    questions: Sequence[Question], settings: TeacherSettings, random: np.random.Generator
-) -> Iterator[Question]:
+def make_teacher_texts(questions: Sequence[Question], settings: TeacherSettings, random: Random) -> Iterator[Question]:
     """Yield each question as its title, its body and both, unfinished versions of its title, and recombined titles."""
     for question in questions:
         title, body = replace(question, body=""), replace(question, title="")
@@ -34,14 +33,10 @@ def generate_teacher_texts(
             yield question
         words = question.title.split()
         if len(words) > 1:
-            yield from (
-                replace(title, title=_sample_prefix(words, random))
-                for _ in range(_round_randomly(settings.prefixes, random))
-            )
-            yield from (
-                replace(title, title=_drop_words(words, random))
-                for _ in range(_round_randomly(settings.dropped, random))
-            )
+            for _ in range(_round_randomly(settings.prefixes, random)):
+                yield replace(title, title=_sample_prefix(words, random))
+            for _ in range(_round_randomly(settings.dropped, random)):
+                yield replace(title, title=_drop_words(words, random))
     if settings.alone:
         yield from _generate_words_and_bigrams(questions)
     if settings.recombined:
@@ -60,12 +55,12 @@ def _generate_words_and_bigrams(questions: Sequence[Question]) -> Iterator[Quest
             yield Question(f"words {first} {second}", f"{first} {second}")
 
 
-def _round_randomly(mean: float, random: np.random.Generator) -> int:
+def _round_randomly(mean: float, random: Random) -> int:
     """Return a whole number that is `mean` on average."""
     return int(mean + random.random())
 
 
-def _sample_prefix(words: Sequence[str], random: np.random.Generator) -> str:
+def _sample_prefix(words: Sequence[str], random: Random) -> str:
     """Return some of the first words, in half of the cases with the last one cut short."""
     first, last = words[: int(random.integers(1, len(words)))], ""
     if random.random() < 0.5:
@@ -74,15 +69,13 @@ def _sample_prefix(words: Sequence[str], random: np.random.Generator) -> str:
     return " ".join([*first, last]).strip()
 
 
-def _drop_words(words: Sequence[str], random: np.random.Generator) -> str:
+def _drop_words(words: Sequence[str], random: Random) -> str:
     """Return about three in four of the words."""
     sample = [word for word, chance in zip(words, random.random(len(words)), strict=True) if chance < 0.75]
     return " ".join(sample or words[:1])
 
 
-def _recombine_titles(
-    questions: Sequence[Question], titles_per_question: float, random: np.random.Generator
-) -> Iterator[Question]:
+def _recombine_titles(questions: Sequence[Question], titles_per_question: float, random: Random) -> Iterator[Question]:
     """Yield new titles, each a walk that switches from one title to another at words that both have."""
     sources = [q for q in questions if len(q.title.split()) > 1]
     if len(sources) > MAX_TITLES:
@@ -102,17 +95,14 @@ def _recombine_titles(
 
 
 def _walk_titles(
-    titles: Sequence[Sequence[str]],
-    positions_by_word: dict[str, list[tuple[int, int]]],
-    words: Sequence[str],
-    random: np.random.Generator,
+    titles: Sequence[Sequence[str]], positions: dict[str, list[tuple[int, int]]], words: Sequence[str], random: Random
 ) -> Iterator[str]:
     position = 0
     for _ in range(MAX_TITLE_WORDS):
         yield words[position]
         if position + 1 == len(words):
             return
-        occurrences = positions_by_word[words[position].lower()]
+        occurrences = positions[words[position].lower()]
         if len(occurrences) > 1 and random.random() < SWITCH_PROBABILITY:
             number, position = occurrences[int(random.integers(len(occurrences)))]
             words = titles[number]

@@ -1,7 +1,4 @@
-"""The base of encoders that learn from an archive's texts alone, without pairs, by models of gensim.
-
-A trained one is in `models/<name>/`: model.toml with a table of its name, vocabulary.txt, and one file for each array.
-"""
+"""Encoders that learn from an archive's texts alone, by gensim: model.toml, vocabulary.txt and a file an array."""
 
 import hashlib
 import json
@@ -77,10 +74,8 @@ class CorpusEncoder(ABC):
         """Open the trained encoder in a folder. Its settings are fixed: `values` must be empty. Raises InputError."""
         if values:
             raise SettingsError(f"{folder.name}: {', '.join(values)}: a trained model's own settings are fixed")
-        model = read_model_file(folder)
-        settings = config.validate_settings(
-            cls.Settings, model.get(cls.registered_name(), {}), f"{folder / MODEL_FILE}: {cls.registered_name()}"
-        )
+        model, name = read_model_file(folder), cls.registered_name()
+        settings = config.validate_settings(cls.Settings, model.get(name, {}), f"{folder / MODEL_FILE}: {name}")
         words = WordFeatures.load(settings, folder)
         arrays = {name: _read_array(folder / f"{name}.npy") for name in cls.array_names}
         encoder = cls(settings, words, arrays)
@@ -113,16 +108,11 @@ class CorpusEncoder(ABC):
         return self.open(folder, {})
 
     def train(self, view: View, folder: Path, log: LogCallback = lambda line: None) -> None:
-        """Train on the view's questions, and its answers if it is a view of these, and write a model to `folder`.
-
-        The folder appears with all its files at once. Raises TrainingError.
-        """
+        """Train on the view's texts and write a model to `folder`, all files at once. Raises TrainingError."""
         words = WordFeatures.from_texts(self.settings, _iterate_texts(view))
         if not words.vocabulary.text_counts[RESERVED:]:
-            raise TrainingError(
-                f"{self.registered_name()}: no word is in {self.settings.min_texts} texts; "
-                "train on more, or set min_texts=1"
-            )
+            problem = f"no word is in {self.settings.min_texts} texts; train on more, or set min_texts=1"
+            raise TrainingError(f"{self.registered_name()}: {problem}")
         log(f"{len(view)} texts, {len(words.tokens) - RESERVED} words")
 
         def texts() -> Iterator[list[str]]:

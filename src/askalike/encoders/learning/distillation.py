@@ -1,7 +1,4 @@
-"""Distillation: which texts a student learns, the teacher's vectors of them, and the student's initial vectors.
-
-The student's loss is `askalike.training.objective.DistillationLoss`.
-"""
+"""Distillation: the texts that a student learns, the teacher's vectors of them, and the student's initial vectors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +10,7 @@ from numpy.typing import NDArray
 
 from askalike import encoders
 from askalike.encoders import Encoder
-from askalike.encoders.learning.augmentation import generate_teacher_texts
+from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.pair_data import TrainingData
 from askalike.errors import SettingsError
 from askalike.store import View, labels
@@ -43,7 +40,7 @@ def load_teacher(view: View, settings: TeacherSettings) -> Encoder:
 
 
 def collect_distillation_data(
-    view: View, settings: TeacherSettings, encoder: Encoder, dev: Split | None, document_count: int, seed: int
+    view: View, settings: TeacherSettings, encoder: Encoder, dev: Split | None, limit: int, seed: int
 ) -> TrainingData:
     """Return the texts that the student learns, each as a pair with itself.
 
@@ -60,8 +57,8 @@ def collect_distillation_data(
         pool = [questions[n] for n in order[len(held_out) : (DOCUMENTS_PER_QUERY + 1) * settings.held_out]]
         dev = _build_nearest_split(encoder, [q for q in questions if q.id in held_out], pool)
     else:
-        pool = [q for _, q in view.questions()][:document_count]
-    texts = generate_teacher_texts([q for q in questions if q.id not in held_out], settings, random)
+        pool = [q for _, q in view.questions()][:limit]
+    texts = make_teacher_texts([q for q in questions if q.id not in held_out], settings, random)
     pairs = [TrainingPair(q, q, q.id, "teacher") for q in texts]
     return TrainingData(pairs, dev, {q.id: q for q in pool}, False)
 
@@ -93,9 +90,8 @@ def fit_piece_vectors(rows: RaggedArray, targets: Array, size: int, initial_vect
     A piece in no text gets zeros. initial_vectors: vectors of some pieces (size, any dim), rows of NaN for the others;
     one linear map turns them towards the targets first, so that pieces in no text resemble similar pieces.
     """
-    pieces = scipy.sparse.csr_array(
-        (np.ones(len(rows.values), np.float32), rows.values, rows.starts), (len(targets), size)
-    )
+    ones = np.ones(len(rows.values), np.float32)
+    pieces = scipy.sparse.csr_array((ones, rows.values, rows.starts), (len(targets), size))
     if initial_vectors is None:
         return _solve_ridge(pieces, targets)
     filled = np.where(np.isfinite(initial_vectors), initial_vectors, 0).astype(np.float32)

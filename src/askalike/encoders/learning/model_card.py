@@ -18,47 +18,29 @@ def render_card(
     """Return the card of a trained network as Markdown. trained: the table of that name in model.toml."""
     data = _describe_training_data(recipe, trained["pairs"])
     held_out = f"; hidden from training: {', '.join(view.held_out_splits)}" if view.held_out_splits else ""
-    lines = [
+    parts = [
         f"# {name}",
-        "",
         f"A `{recipe.name}` network, trained by askalike on the archive {_archive_name(view)!r}. "
         f"All its settings are in `model.toml`; it has {trained['parameters']:,} parameters.",
-        "",
-        "## Data",
-        "",
-        f"- {data}, at change {view.change}{held_out}.",
-        _describe_licence(view),
-        *([f"- {coverage[0].upper()}{coverage[1:]}."] if coverage else []),
-        "",
+        f"## Data\n\n- {data}, at change {view.change}{held_out}.\n{_describe_licence(view)}"
+        + (f"\n- {coverage[0].upper()}{coverage[1:]}." if coverage else ""),
         "## Measures",
-        "",
         f"{trained['measure']} on {trained['dev_queries']} dev queries over {trained['dev_documents']} documents. The "
         f"best epoch, {trained['best_epoch']}, was chosen by them: they are no test. For one: "
         f"`askalike evaluate ARCHIVE --ranker {name}`.",
-        "",
-        f"| epoch | loss | {trained['measure']} | examples a second |",
-        "|---|---|---|---|",
-        *(f"| {e.number} | {e.loss:.4f} | {100 * e.value:.1f} | {e.examples_per_second:,.0f} |" for e in epochs),
-        "",
+        f"| epoch | loss | {trained['measure']} | examples a second |\n|---|---|---|---|",
     ]
-    return "\n".join(lines)
+    rows = (f"| {e.number} | {e.loss:.4f} | {100 * e.value:.1f} | {e.examples_per_second:,.0f} |\n" for e in epochs)
+    return "\n\n".join(parts) + "\n" + "".join(rows)
 
 
 def render_text_model_card(name: str, kind: str, view: View) -> str:
     """Return the card of a model that learned from texts alone as Markdown."""
-    lines = [
-        f"# {name}",
-        "",
-        f"A `{kind}` model of the texts of the archive {_archive_name(view)!r}, made by "
-        "askalike. All its settings are in `model.toml`.",
-        "",
-        "## Data",
-        "",
-        f"- The texts of {len(view)} questions, at change {view.change}; no label was read.",
-        _describe_licence(view),
-        "",
-    ]
-    return "\n".join(lines)
+    return (
+        f"# {name}\n\nA `{kind}` model of the texts of the archive {_archive_name(view)!r}, made by askalike. "
+        f"All its settings are in `model.toml`.\n\n## Data\n\n- The texts of {len(view)} questions, at change "
+        f"{view.change}; no label was read.\n{_describe_licence(view)}\n"
+    )
 
 
 def _archive_name(view: View) -> str:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,42 +15,33 @@ from askalike.store.labels import irrelevant_judgements
 from askalike.text.features import Text
 from askalike.types import Answer, Question, Split, TrainingPair
 
+Pairs = list[TrainingPair]
 
-@dataclass(frozen=True, slots=True)
-class TrainingData:
-    """What a network is trained on and chosen by."""
+
+class TrainingData(NamedTuple):
+    """Pairs to train on, dev queries by which the best epoch is chosen, and the documents that they rank, by id."""
 
     pairs: Sequence[TrainingPair]
     dev: Split
-    """The queries by which the best epoch is chosen."""
     documents: Mapping[str, Text]
-    """What the dev queries rank, by id."""
     documents_are_answers: bool
 
 
-def collect_training_data(
-    view: View, settings: DataSettings, dev: Split | None, document_count: int, seed: int
-) -> TrainingData:
-    """Return the pairs of a view's signals with dev queries: the given split, else held-out clusters of the pairs.
-
-    document_count: how many documents the dev queries rank besides the relevant ones.
-    """
+def collect_training_data(view: View, settings: DataSettings, dev: Split | None, limit: int, seed: int) -> TrainingData:
+    """Return the pairs of a view's signals with dev queries, given or of held-out clusters, and `limit` documents."""
     pairs = _cap_pairs_per_cluster(training_pairs(view, settings.signals, seed), settings.of_cluster, seed)
     if dev is not None:
-        return TrainingData(pairs, dev, _select_dev_documents(view, dev, {}, document_count, seed), False)
+        return TrainingData(pairs, dev, _dev_documents(view, dev, {}, limit, seed), False)
     pairs, dev_pairs = _split_by_cluster(pairs, settings, seed)
     are_answers = bool(dev_pairs) and isinstance(dev_pairs[0].positive, Answer)
     split = _build_dev_split([pair for pair in dev_pairs if isinstance(pair.positive, Answer) == are_answers])
     positives = {pair.positive.id: pair.positive for pair in dev_pairs}
-    documents = _select_dev_documents(view, split, positives, document_count, seed)
+    documents = _dev_documents(view, split, positives, limit, seed)
     return TrainingData(pairs, split, documents, are_answers)
 
 
 def read_irrelevant_judgements(view: View, limit: int) -> dict[str, list[str]]:
-    """Return query id → at most `limit` ids of questions judged irrelevant to it, in splits that are not held out.
-
-    The judgements are those of imported splits and those that people made over HTTP.
-    """
+    """Return query id → at most `limit` ids of questions judged irrelevant to it, but for those of held-out splits."""
     irrelevant: dict[str, list[str]] = defaultdict(list)
     for split, query, document in irrelevant_judgements(view) if limit else ():
         if split not in view.held_out_splits and len(irrelevant[query]) < limit:
@@ -60,7 +51,7 @@ def read_irrelevant_judgements(view: View, limit: int) -> dict[str, list[str]]:
     return irrelevant
 
 
-def _cap_pairs_per_cluster(pairs: Iterable[TrainingPair], limit: int, seed: int) -> list[TrainingPair]:
+def _cap_pairs_per_cluster(pairs: Iterable[TrainingPair], limit: int, seed: int) -> Pairs:
     """Return at most `limit` pairs of each cluster and signal, drawn with the seed, in their order."""
     all_pairs = list(pairs)
     by_cluster: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -71,9 +62,7 @@ def _cap_pairs_per_cluster(pairs: Iterable[TrainingPair], limit: int, seed: int)
     return [all_pairs[number] for number in sorted(number for numbers in drawn for number in numbers)]
 
 
-def _split_by_cluster(
-    pairs: list[TrainingPair], settings: DataSettings, seed: int
-) -> tuple[list[TrainingPair], list[TrainingPair]]:
+def _split_by_cluster(pairs: Pairs, settings: DataSettings, seed: int) -> tuple[Pairs, Pairs]:
     """Return training pairs and dev pairs; no cluster has both."""
     clusters = sorted({pair.cluster for pair in pairs})
     order = np.random.default_rng(seed).permutation(len(clusters))
@@ -94,27 +83,20 @@ def _build_dev_split(pairs: Sequence[TrainingPair]) -> Split:
     return Split(queries, qrels)
 
 
-def _select_dev_documents(
-    view: View, dev: Split, signal_documents: Mapping[str, Text], limit: int, seed: int
-) -> dict[str, Text]:
+def _dev_documents(view: View, dev: Split, positives: Mapping[str, Text], limit: int, seed: int) -> dict[str, Text]:
     """Return the relevant documents and candidates of dev queries, and `limit` documents drawn with the seed, by id.
 
-    signal_documents: documents as their signal yields them; if these are bodies without titles, so are all others.
+    positives: documents as their signal yields them; if these are bodies without titles, so are all others.
     """
-    are_answers = any(isinstance(text, Answer) for text in signal_documents.values())
-    bodies = bool(signal_documents) and all(
-        isinstance(text, Question) and not text.title for text in signal_documents.values()
-    )
+    are_answers = any(isinstance(text, Answer) for text in positives.values())
+    bodies = bool(positives) and all(isinstance(text, Question) and not text.title for text in positives.values())
     needed = {id for grades in dev.qrels.values() for id in grades}
     needed |= {id for ids in (dev.candidates or {}).values() for id in ids}
     texts = _iterate_texts(view, are_answers)
     total = len(view) if not are_answers else sum(1 for _ in _iterate_texts(view, are_answers))
     drawn = set(np.random.default_rng(seed).permutation(total)[:limit].tolist())
-    return {
-        text.id: signal_documents.get(text.id) or (_without_title(text) if bodies else text)
-        for number, text in enumerate(texts)
-        if number in drawn or text.id in needed
-    }
+    chosen = (text for number, text in enumerate(texts) if number in drawn or text.id in needed)
+    return {text.id: positives.get(text.id) or (_without_title(text) if bodies else text) for text in chosen}
 
 
 def _iterate_texts(view: View, of_answers: bool) -> Iterator[Text]:

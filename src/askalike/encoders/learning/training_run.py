@@ -15,12 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 from askalike import registry
 from askalike.encoders import MODEL_FILE, Encoder
-from askalike.encoders.learning.distillation import (
-    collect_distillation_data,
-    encode_targets,
-    fit_piece_vectors,
-    load_teacher,
-)
+from askalike.encoders.learning import distillation
 from askalike.encoders.learning.model_card import CARD_FILE, render_card
 from askalike.encoders.learning.pair_data import TrainingData, collect_training_data, read_irrelevant_judgements
 from askalike.encoders.learning.word_vectors import initialise_vectors, load_packaged_vectors
@@ -68,12 +63,12 @@ def train_recipe(
     finished. Raises TrainingError.
     """
     if teacher is None and recipe.teacher.encoder:
-        teacher = load_teacher(view, recipe.teacher)
-    seed, document_count = recipe.training.seed, recipe.training.dev_documents
+        teacher = distillation.load_teacher(view, recipe.teacher)
+    seed, limit = recipe.training.seed, recipe.training.dev_documents
     if teacher:
-        data = collect_distillation_data(view, recipe.teacher, teacher, dev, document_count, seed)
+        data = distillation.collect_distillation_data(view, recipe.teacher, teacher, dev, limit, seed)
     else:
-        data = collect_training_data(view, recipe.data, dev, document_count, seed)
+        data = collect_training_data(view, recipe.data, dev, limit, seed)
     what = "texts of the teacher's" if teacher else "training pairs"
     log(f"{len(data.pairs)} {what}, {len(data.dev.queries)} dev queries over {len(data.documents)} documents")
     return TrainingRun(view, recipe, folder, data, miner, teacher, log).train(on_progress)
@@ -114,10 +109,7 @@ class TrainingRun:
         """A digest of the settings and the data; a checkpoint of a run with another digest is not resumed."""
         pairs = [(pair.query.id, pair.positive.id, pair.signal) for pair in self.data.pairs]
         # a run may be resumed on another accelerator
-        tables = {
-            table: {key: value for key, value in row.items() if key != "accelerator"}
-            for table, row in self.recipe.to_tables().items()
-        }
+        tables = {t: {k: v for k, v in row.items() if k != "accelerator"} for t, row in self.recipe.to_tables().items()}
         parts = [tables, self.view.change, self.view.kind, pairs, list(self.data.dev.queries)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -133,12 +125,9 @@ class TrainingRun:
             network, self.recipe.loss, self.recipe.negatives, self.recipe.training, self._build_examples(network),
             self._build_dev_set(), self.partial_folder, self.run_id, on_progress, self.recipe.teacher,
         )  # fmt: skip
-        if (finished_epochs := read_history(job.directory, job.run_id)) is None:
-            coverage = self._initialise_network(job)
-            self.log(coverage)
-        else:
-            coverage = ""
-            self.log(f"going on after epoch {len(finished_epochs)}")
+        finished = read_history(job.directory, job.run_id)
+        coverage = self._initialise_network(job) if finished is None else ""
+        self.log(coverage if finished is None else f"going on after epoch {len(finished)}")
         epochs = train(job)
         self._save_model(network, epochs, coverage)
         return epochs
@@ -188,7 +177,7 @@ class TrainingRun:
         path = self.partial_folder / f"{digest.hexdigest()[:16]}-{TARGETS_FILE}"
         if path.exists():
             return load_file(path)["targets"]
-        targets = encode_targets(teacher, texts.texts, max_dim, self.log)
+        targets = distillation.encode_targets(teacher, texts.texts, max_dim, self.log)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replace_file(path) as partial:
             save_file({"targets": targets}, partial)
@@ -233,12 +222,11 @@ class TrainingRun:
         """Set the pieces' vectors to the regression of the teacher's vectors on the pieces."""
         rows, targets, features = job.examples.rows, job.examples.targets, self.features
         if targets is None or not isinstance(features, PieceFeatures) or not isinstance(rows, RaggedArray):
-            raise SettingsError(
-                "embeddings.start=teacher: expected a teacher, and a network that adds up pieces (distil)"
-            )
+            expected = "expected a teacher, and a network that adds up pieces (distil)"
+            raise SettingsError(f"embeddings.start=teacher: {expected}")
         packaged = load_packaged_vectors(features.tokens) if features.settings.subwords else None
         padded = np.pad(targets, ((0, 0), (0, job.network.vector_dim - targets.shape[1])))
-        vectors = fit_piece_vectors(rows, padded, job.network.vocabulary_size, packaged)
+        vectors = distillation.fit_piece_vectors(rows, padded, job.network.vocabulary_size, packaged)
         job.network.initialise(torch.from_numpy(vectors), torch.from_numpy(features.idf))
         return f"vectors of pieces begin as a regression of the teacher's on {len(targets)} texts"
 

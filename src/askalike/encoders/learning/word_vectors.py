@@ -1,8 +1,8 @@
 """Initial word vectors: skip-gram over the archive's own text, packaged vectors, or a text file of vectors."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,10 @@ from askalike.text.subwords import Bpe, find_packaged_vectors
 from askalike.types import RESERVED
 
 Array = NDArray[np.float32]
+Texts = Callable[[], Iterator[list[str]]]
 
 
-@dataclass(frozen=True, slots=True)
-class InitialVectors:
+class InitialVectors(NamedTuple):
     """The vectors that a network's tokens are initialised with."""
 
     vectors: Array | None
@@ -26,7 +26,7 @@ class InitialVectors:
 
 
 def initialise_vectors(
-    settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Callable[[], Iterator[list[str]]], seed: int
+    settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Texts, seed: int
 ) -> InitialVectors:
     """Return the initial vectors of a network's tokens. Each call of `texts` yields the archive's texts as words."""
     if settings.start == "random":
@@ -34,19 +34,13 @@ def initialise_vectors(
     if settings.start == "packaged":
         return _add_coverage(load_packaged_vectors(tokens), tokens, "packaged subword vectors")
     if settings.start == "skipgram":
-        return _add_coverage(
-            train_skipgram(settings, tokens, dim, texts, seed), tokens, "skip-gram on the archive's own text"
-        )
+        vectors = train_skipgram(settings, tokens, dim, texts, seed)
+        return _add_coverage(vectors, tokens, "skip-gram on the archive's own text")
     return _add_coverage(read_vectors(Path(settings.start), tokens), tokens, settings.start)
 
 
-def train_skipgram(
-    settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Callable[[], Iterator[list[str]]], seed: int
-) -> Array:
-    """Return skip-gram vectors of tokens, (tokens, dim). One worker learns them, so that they can be reproduced.
-
-    Raises TrainingError where there is no token.
-    """
+def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Texts, seed: int) -> Array:
+    """Return skip-gram vectors, (tokens, dim), learned by one worker to be reproducible. Raises TrainingError."""
     from gensim.models import Word2Vec
 
     known = set(tokens[RESERVED:])
@@ -79,7 +73,7 @@ def load_packaged_vectors(tokens: Sequence[str]) -> Array:
 class _KnownTokenTexts:
     """Texts that can be read repeatedly, without the words that the network does not know."""
 
-    def __init__(self, texts: Callable[[], Iterator[list[str]]], known: set[str]) -> None:
+    def __init__(self, texts: Texts, known: set[str]) -> None:
         self._texts = texts
         self._known = known
 
@@ -140,6 +134,5 @@ def _align_with_tokens(tokens: Sequence[str], dim: int, vector_by_token: Mapping
 
 def _add_coverage(vectors: Array, tokens: Sequence[str], source: str) -> InitialVectors:
     covered, total = int(np.isfinite(vectors).all(1).sum()), len(tokens) - RESERVED
-    return InitialVectors(
-        vectors, f"word vectors: {covered} of {total} words ({covered / max(total, 1):.1%}) begin as {source}"
-    )
+    share = f"{covered} of {total} words ({covered / max(total, 1):.1%})"
+    return InitialVectors(vectors, f"word vectors: {share} begin as {source}")

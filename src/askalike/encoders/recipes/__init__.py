@@ -1,7 +1,4 @@
-"""Recipes: everything that decides how a network is built and trained, as tables of settings.
-
-The TOML files in this folder are the packaged recipes.
-"""
+"""Recipes: all settings by which a network is built and trained; the TOML files here are the packaged ones."""
 
 import importlib.resources
 import tomllib
@@ -89,12 +86,10 @@ class Recipe:
         setting, InputError for a file that is not TOML.
         """
         if source not in list_recipes() and not source.endswith(".toml"):
-            raise SettingsError(
-                f"no recipe is called {source!r}; there are: {', '.join(list_recipes())}; or name a TOML file"
-            )
-        return cls.from_tables(
-            _read_recipe_file(Path(source)) if source.endswith(".toml") else _read_packaged_recipe(source), values or {}
-        )
+            known = ", ".join(list_recipes())
+            raise SettingsError(f"no recipe is called {source!r}; there are: {known}; or name a TOML file")
+        tables = _read_recipe_file(Path(source)) if source.endswith(".toml") else _read_packaged_recipe(source)
+        return cls.from_tables(tables, values)
 
     @classmethod
     def from_tables(cls, tables: Tables, values: Mapping[str, Any] | None = None) -> Self:

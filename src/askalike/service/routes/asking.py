@@ -6,7 +6,6 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, Field
 
-from askalike.answering.nearest import has_answers
 from askalike.answering.reply import AnswerMode, AnswerSource, Reply
 from askalike.answering.writers import writer_folders
 from askalike.engines.local import LocalEngine
@@ -119,7 +118,7 @@ def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQue
         raise HTTPException(409, f"mode: auto needs probabilities; {engine.ranker.name} is not calibrated on {name}")
     if query.mode != "nearest" and len(writer_folders(engine.archive.path)) != 1:
         raise HTTPException(409, f"mode: {name} has no model that writes answers, or several")
-    if has_answers(engine.archive.view()):
+    if engine.archive.view().has_answers:
         reply = engine.answer(query.title, query.mode, query.k, body=query.body)
     else:
         reply = Reply(None, False, (), matches=tuple(engine.search(query.title, body=query.body)))
@@ -134,7 +133,7 @@ def _to_source_response(source: AnswerSource) -> AnswerSourceResponse:
         text=source.text,
         question=source.question.id,
         title=source.question.title,
-        author=source.author,
+        author=source.answer.author,
         license=source.license,
         url=safe_url(source.url),
         score=source.score,

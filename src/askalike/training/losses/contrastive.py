@@ -12,5 +12,4 @@ class ContrastiveLoss(Loss):
     margin: float = Field(0.0, ge=-1, le=1, description="a negative below it costs nothing")
 
     def __call__(self, scores: Scores) -> Tensor:
-        """See Loss.__call__."""
         return 1 - scores.positive + masked_mean((scores.negative - self.margin).clamp_min(0), scores.mask)

@@ -7,11 +7,7 @@ from askalike.training.loss import Loss, Scores, masked_mean
 
 
 class CrossEntropyLoss(Loss):
-    """−log σ(s) for the positive, and the mean of −log(1 − σ(s)) over its negatives.
-
-    A softmax over two outputs is the sigmoid of their difference, so that this is the papers' two-class form too.
-    """
+    """−log σ(s) for the positive, and the mean of −log(1 − σ(s)) over negatives: a softmax of two classes likewise."""
 
     def __call__(self, scores: Scores) -> Tensor:
-        """See Loss.__call__."""
         return functional.softplus(-scores.positive) + masked_mean(functional.softplus(scores.negative), scores.mask)

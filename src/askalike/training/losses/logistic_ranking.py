@@ -14,7 +14,6 @@ class LogisticRankingLoss(Loss):
     gamma: float = Field(10.0, gt=0, description="γ: how sharply a small difference counts")
 
     def __call__(self, scores: Scores) -> Tensor:
-        """See Loss.__call__."""
         hardest = scores.negative.masked_fill(~scores.mask, -torch.inf).amax(1)
         has_negative = scores.mask.any(1)
         difference = scores.positive - hardest.where(has_negative, scores.positive)

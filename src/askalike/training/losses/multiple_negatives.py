@@ -15,7 +15,6 @@ class MultipleNegativesLoss(Loss):
     symmetric: bool = Field(True, description="whether the positive must find the query, too")
 
     def __call__(self, scores: Scores) -> Tensor:
-        """See Loss.__call__."""
         forward = self._softmax_loss(scores.positive, scores.forward, scores.forward_mask)
         if not self.symmetric:
             return forward

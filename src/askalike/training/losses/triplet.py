@@ -15,5 +15,4 @@ class TripletLoss(Loss):
     margin: float = Field(10.0, gt=0, description="10 for distances (the DSSM's), less than 2 for cosines")
 
     def __call__(self, scores: Scores) -> Tensor:
-        """See Loss.__call__."""
         return masked_mean((self.margin - scores.positive[:, None] + scores.negative).clamp_min(0), scores.mask)
