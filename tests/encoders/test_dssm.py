@@ -14,8 +14,7 @@ import torch
 from tests.encoders.conftest import THINGS
 
 from askalike import rankers
-from askalike.answering.generate import WritingSettings, distinct_n, open_generator
-from askalike.answering.generate import fill_unknown_words, join_words
+from askalike.answering.generate import WritingSettings, distinct_n, fill_unknown_words, join_words, open_generator
 from askalike.encoders import open_encoder
 from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.neural import NeuralEncoder

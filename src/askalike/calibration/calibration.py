@@ -114,7 +114,7 @@ class Calibration(Settings):
 
     def stale_reason(self, view: View, ranker: Ranker) -> str | None:
         """Why it does not hold for an archive and a ranker as they are; None where it does."""
-        if self.fingerprint != model_fingerprint(ranker):
+        if self.fingerprint != fingerprint(ranker):
             return f"{self.ranker} has learned something else since"
         return self.state.stale_reason(view)
 
@@ -150,7 +150,7 @@ def calibration_version(archive: Archive, ranker: Ranker) -> int:
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
-def model_fingerprint(ranker: Ranker) -> str:
+def fingerprint(ranker: Ranker) -> str:
     """Return the fingerprint of what a ranker has learned; empty where it has learned nothing."""
     return str(getattr(ranker, "fingerprint", ""))
 
