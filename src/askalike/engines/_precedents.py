@@ -31,13 +31,12 @@ def find_precedents(searcher: Searcher, query: Question, hit: Question, k: int =
     links = [link for link in view.duplicate_links_at(near) if set(link) != {query.id, hit.id}]
     texts = view.get_questions({id for link in links for id in link})
     to_query, to_hit = (_relative_scores(searcher, question, texts) for question in (query, hit))
-    precedents = [
-        Precedent(texts[a], texts[b], max(_pair_score(to_query, to_hit, a, b), _pair_score(to_query, to_hit, b, a)))
-        for a, b in links
-        if a in texts and b in texts
-    ]
-    near_enough = (p for p in precedents if p.score >= MIN_SCORE)
-    return sorted(near_enough, key=lambda p: (-p.score, p.duplicate.id, p.original.id))[:k]
+    precedents = []
+    for a, b in links:
+        if a in texts and b in texts:
+            score = max(to_query.get(x, 0.0) + to_hit.get(y, 0.0) for x, y in ((a, b), (b, a)))
+            precedents += [Precedent(texts[a], texts[b], score)] if score >= MIN_SCORE else []
+    return sorted(precedents, key=lambda p: (-p.score, p.duplicate.id, p.original.id))[:k]
 
 
 def _relative_scores(searcher: Searcher, query: Question, texts: Mapping[str, Question]) -> Mapping[str, float]:
@@ -45,7 +44,3 @@ def _relative_scores(searcher: Searcher, query: Question, texts: Mapping[str, Qu
     hits = searcher.rank({query.id: query}, len(texts), candidates={query.id: list(texts)})[query.id]
     best = max((h.score for h in hits), default=0.0)
     return {h.id: h.score / best if best > 0 else 0.0 for h in hits} | ({query.id: 1.0} if query.id in texts else {})
-
-
-def _pair_score(to_query: Mapping[str, float], to_hit: Mapping[str, float], a: str, b: str) -> float:
-    return to_query.get(a, 0.0) + to_hit.get(b, 0.0)

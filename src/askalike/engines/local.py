@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,16 +18,10 @@ from askalike.engines._precedents import Precedent, find_precedents
 from askalike.rankers import Ranker, Searcher, SearchSession
 from askalike.store import Archive, View
 from askalike.text.snippet import extract_snippet
-from askalike.types import TYPED_QUERY_ID, Explanation, Filter, Question, SearchHit, TopDocs
+from askalike.types import TYPED_QUERY_ID, Explanation, Filter, Question, SearchHit
 
 SNIPPET_LENGTH = 160
-
-
-class _Query(NamedTuple):
-    """A question to search for, and the request that it came with."""
-
-    question: Question
-    request: SearchRequest
+_Query = tuple[Question, SearchRequest]
 
 
 class LocalEngine:
@@ -35,8 +29,7 @@ class LocalEngine:
 
     def __init__(self, archive: Archive, ranker: Ranker, view: View | None = None) -> None:
         """view: what is searched; all questions, as they are now, unless another is given."""
-        self.archive = archive
-        self.ranker = ranker
+        self.archive, self.ranker = archive, ranker
         self._view = archive.view() if view is None else view
         self._calibrator = Calibrator.open(archive, ranker)
 
@@ -71,16 +64,9 @@ class LocalEngine:
         return rankers.open_committed(self.ranker, self._view)
 
     def search(
-        self,
-        title: str,
-        k: int = 5,
-        *,
-        body: str = "",
-        filter: Filter | None = None,
-        prefix: bool = False,
-        min_probability: float | None = None,
-        explain: bool = True,
-    ) -> SearchResult:
+        self, title: str, k: int = 5, *, body: str = "", filter: Filter | None = None, prefix: bool = False,
+        min_probability: float | None = None, explain: bool = True,
+    ) -> SearchResult:  # fmt: skip
         """The k questions most similar to the one typed, best first; none where nothing is similar.
 
         Once `askalike calibrate` was run each hit has its probability, and none is below the calibration's threshold,
@@ -92,31 +78,21 @@ class LocalEngine:
 
     def search_batch(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """The result of each request, all from one state of the archive. See `search` for what a request may ask."""
-        queries = [
-            _Query(Question(f"{TYPED_QUERY_ID}{n or ''}", request.title, request.body), request)
-            for n, request in enumerate(requests)
-        ]
-        return self._search(queries)
+        questions = [Question(f"{TYPED_QUERY_ID}{n or ''}", r.title, r.body) for n, r in enumerate(requests)]
+        return self._search(list(zip(questions, requests, strict=True)))
 
     def find_similar(self, question: Question, k: int = 5) -> SearchResult:
         """The k questions most similar to one of the archive, itself left out; otherwise as `search`."""
-        return self._search([_Query(question, SearchRequest(question.title, question.body, k))])[0]
+        return self._search([(question, SearchRequest(question.title, question.body, k))])[0]
 
     def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
         """Id → why that question would be found for this one, for those of `ids` that are there."""
         return self.searcher().explain_ids(question, ids)
 
     def answer(
-        self,
-        title: str,
-        mode: AnswerMode = "nearest",
-        k: int = 3,
-        *,
-        body: str = "",
-        min_probability: float | None = None,
-        sure: float = DEFAULT_SURE,
-        model: str | None = None,
-    ) -> Reply:
+        self, title: str, mode: AnswerMode = "nearest", k: int = 3, *, body: str = "",
+        min_probability: float | None = None, sure: float = DEFAULT_SURE, model: str | None = None,
+    ) -> Reply:  # fmt: skip
         """An answer to the question typed, with at most k stored answers.
 
         nearest: the stored answers of the most similar questions. generate: text that a model of the archive writes
@@ -134,22 +110,18 @@ class LocalEngine:
 
     def _search(self, queries: Sequence[_Query]) -> list[SearchResult]:
         """Requests that differ in their texts alone are searched for together."""
-        searcher = self.searcher()
-        results: list[SearchResult] = []
-        for _, group in groupby(queries, lambda query: query.request.options):
-            results += self._search_together(searcher, list(group))
-        return results
+        searcher, groups = self.searcher(), groupby(queries, lambda query: query[1].options)
+        return [result for _, group in groups for result in self._search_together(searcher, list(group))]
 
     def _search_together(self, searcher: Searcher, queries: Sequence[_Query]) -> list[SearchResult]:
-        started, request = time.perf_counter(), queries[0].request
+        started, request = time.perf_counter(), queries[0][1]
         calibrator = self._calibrator if self._calibrator.calibration else None
         threshold = self._calibrator.min_probability(request.min_probability)
-        session = searcher.search(
-            {query.question.id: query.question for query in queries},
+        questions, depth = (
+            {question.id: question for question, _ in queries},
             self._calibrator.retrieval_depth(request.k),
-            filter=request.filter,
-            prefix=request.prefix,
         )
+        session = searcher.search(questions, depth, filter=request.filter, prefix=request.prefix)
         rows = [_hits(session, row, request, calibrator, threshold) for row in range(len(queries))]
         took_ms = (time.perf_counter() - started) * 1000
         return [SearchResult(hits, took_ms) for hits in rows]
@@ -159,31 +131,22 @@ def _hits(
     session: SearchSession, row: int, request: SearchRequest, calibrator: Calibrator | None, threshold: float
 ) -> list[SearchHit]:
     """The hits of one query that are shown, from the session in which it was searched for."""
-    top, places = _existing(session, row)
-    questions = [session.texts[docid] for docid in top.docids.tolist()[: request.k]]
+    top, texts = session.topdocs[row], session.texts
+    present = np.array([docid in texts for docid in top.docids.tolist()], np.bool_)
+    docids, scores = top.docids[present].tolist()[: request.k], top.scores[present]
+    questions = [texts[docid] for docid in docids]
     probabilities: list[float | None] = [None] * len(questions)
     if calibrator:
-        similarities = None if session.similarities is None else session.similarities[row][places]
+        similarities = None if session.similarities is None else session.similarities[row][present]
         query = session.queries[row].query
-        probabilities = calibrator.estimate(query, top.scores, questions, similarities).tolist()
-    shown = [place for place, p in enumerate(probabilities) if p is None or p >= threshold]
-    docids = [int(top.docids[place]) for place in shown]
-    explanations = session.explain(row, docids) if request.explain else {}
-    return [
-        _to_hit(questions[place], float(top.scores[place]), probabilities[place], explanations.get(docid))
-        for place, docid in zip(shown, docids, strict=True)
-    ]
-
-
-def _existing(session: SearchSession, row: int) -> tuple[TopDocs, np.ndarray[Any, np.dtype[np.bool_]]]:
-    """A query's documents without those that have been deleted since, and the mask that leaves them out."""
-    top = session.topdocs[row]
-    places = np.array([docid in session.texts for docid in top.docids.tolist()], np.bool_)
-    return TopDocs(top.docids[places], top.scores[places]), places
-
-
-def _to_hit(question: Question, score: float, probability: float | None, explanation: Explanation | None) -> SearchHit:
-    return SearchHit(question, score, _snippet(explanation), probability, explanation)
+        probabilities = calibrator.estimate(query, scores, questions, similarities).tolist()
+    shown = [n for n, p in enumerate(probabilities) if p is None or p >= threshold]
+    reasons = session.explain(row, [docids[n] for n in shown]) if request.explain else {}
+    hits = []
+    for n in shown:
+        reason = reasons.get(docids[n])
+        hits.append(SearchHit(questions[n], float(scores[n]), _snippet(reason), probabilities[n], reason))
+    return hits
 
 
 def _snippet(explanation: Explanation | None) -> str:

@@ -11,7 +11,7 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -140,10 +140,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
                 finally:
                     self._remove_unreferenced()
         except BlockingIOError:
-            raise IndexBusyError(
-                f"{self.path}: another process is writing this index; wait until it has finished and repeat",
-                searchable=self.change > 0,
-            ) from None
+            problem = "another process is writing this index; wait until it has finished and repeat"
+            raise IndexBusyError(f"{self.path}: {problem}", searchable=self.change > 0) from None
         except OSError as error:
             raise SearchIndexError(
                 f"{self.path}: cannot be written ({error.strerror or error}); free some space or change the "
@@ -177,29 +175,32 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         return stat.st_ino, stat.st_mtime_ns
 
     def _read_manifest(self, stamp: tuple[int, int]) -> None:
+        self._searcher = None
         if stamp == NO_MANIFEST:  # a new index, or one that was deleted
-            self.segments, self.change, self._searcher = (), 0, None
+            self.segments, self.change = (), 0
             return
-        manifest = _load_manifest(self.path / MANIFEST)
-        self._check_manifest(manifest)
+        manifest = self._load_manifest()
         opened = {(segment.name, segment.deletions): segment for segment in self.segments}
-        self.segments = tuple(
-            opened.get((name, deletions)) or self.open_segment(name, deletions)
-            for name, deletions in manifest["segments"]
-        )
-        self.change, self._searcher = manifest["change"], None
+        names = map(tuple, manifest["segments"])
+        self.segments = tuple(opened.get(name) or self.open_segment(*name) for name in names)
+        self.change = manifest["change"]
 
-    def _check_manifest(self, manifest: Mapping[str, Any]) -> None:
+    def _load_manifest(self) -> dict[str, Any]:
+        """Return the manifest. Raises SearchIndexError for an unreadable one, or one of other settings or versions."""
+        path = self.path / MANIFEST
+        try:
+            manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            version = manifest["format"]
+        except (ValueError, TypeError, KeyError):
+            raise SearchIndexError(f"{path}: not an index's manifest; delete {self.path}, it will be rebuilt") from None
         rebuild = f"rebuild it: askalike index {self.path.parent.parent} --rebuild"
-        if manifest.get("format") != self.FORMAT:
-            raise SearchIndexError(
-                f"{self.path}: index format {manifest.get('format')}, this askalike reads {self.FORMAT}; {rebuild}"
-            )
+        if version != self.FORMAT:
+            raise SearchIndexError(f"{self.path}: index format {version}, this askalike reads {self.FORMAT}; {rebuild}")
         for key, expected in asdict(self.layout).items():
             if manifest.get(key) != expected:
-                raise SearchIndexError(
-                    f"{self.path}: built with another analyzer or other settings ({key} differs); {rebuild}"
-                )
+                problem = f"built with another analyzer or other settings ({key} differs)"
+                raise SearchIndexError(f"{self.path}: {problem}; {rebuild}")
+        return manifest
 
     def _remove_unreferenced(self) -> None:
         """Remove the files that neither the manifest names nor a reader can still ask for."""
@@ -248,13 +249,28 @@ class IndexWriter(ABC, Generic[LiveT]):
         segments = [segment for segment in remaining if segment.live_count]
         self._flush()
         segments += self._new_segments
-        while group := _choose_merge(segments, self._merge_key, self._can_merge):
+        while group := self._choose_merge(segments):
             merged = self._write_merged([segment.live for segment in group])
             segments = [s for s in segments if s not in group] + [self._index.open_segment(name) for name in merged]
         for segment in segments:
             self._finish(segment.live)
         self._index.commit(change, segments)
         self._new_segments, self._deleted_docids = [], array("q")
+
+    def _choose_merge(self, segments: Sequence[CommittedSegment[LiveT]]) -> list[CommittedSegment[LiveT]]:
+        """Return segments to merge: one that is mostly deleted, or several of about the same size; else none."""
+        for segment in segments:
+            if segment.deleted_count > segment.live_count:
+                return [segment]
+        tiers: dict[int, list[CommittedSegment[LiveT]]] = {}
+        for segment in sorted(segments, key=lambda s: self._merge_key(s.live)):
+            size = 0 if segment.live_count < SMALL_SEGMENT else segment.live_count.bit_length() // 3
+            tiers.setdefault(size, []).append(segment)
+        groups = []
+        for size, tier in tiers.items():
+            counts = range(len(tier), (MERGE_FACTOR if size else 2) - 1, -1)
+            groups.append(next((tier[:n] for n in counts if self._can_merge([s.live for s in tier[:n]])), []))
+        return min(filter(None, groups), key=lambda group: group[0].live_count, default=[])
 
     def _flush(self) -> None:
         self._new_segments += [self._index.open_segment(name) for name in self._write_added()]
@@ -264,7 +280,7 @@ class IndexWriter(ABC, Generic[LiveT]):
         deleted = _add_deletions(segment.live, docids)
         if len(deleted) == segment.deleted_count:
             return segment
-        live, file_name = segment.live.with_deleted(deleted), _deletions_name(self._new_name())
+        live, file_name = segment.live.with_deleted(deleted), f"deleted-{self._new_name()}.npz"
         with open(self._index.path / file_name, "wb") as file:
             np.savez(file, allow_pickle=False, **live.deletion_arrays())
             file.flush()
@@ -276,28 +292,8 @@ class IndexWriter(ABC, Generic[LiveT]):
         while True:
             self._name_count += 1
             name = f"{self._index.change}-{os.getpid()}-{self._name_count}"
-            if not any((self._index.path / taken).exists() for taken in (name, _deletions_name(name))):
+            if not any((self._index.path / taken).exists() for taken in (name, f"deleted-{name}.npz")):
                 return name
-
-
-def _choose_merge(
-    segments: Sequence[CommittedSegment[LiveT]],
-    merge_key: Callable[[LiveT], int],
-    can_merge: Callable[[Sequence[LiveT]], bool],
-) -> list[CommittedSegment[LiveT]]:
-    """Return segments to merge: one that is more than half deleted, or several of about the same size; else none."""
-    for segment in segments:
-        if segment.deleted_count > segment.live_count:
-            return [segment]
-    tiers: dict[int, list[CommittedSegment[LiveT]]] = {}
-    for segment in sorted(segments, key=lambda s: merge_key(s.live)):
-        size = 0 if segment.live_count < SMALL_SEGMENT else segment.live_count.bit_length() // 3
-        tiers.setdefault(size, []).append(segment)
-    groups = [
-        next((tier[:n] for n in range(len(tier), min_count - 1, -1) if can_merge([s.live for s in tier[:n]])), [])
-        for tier, min_count in ((tier, MERGE_FACTOR if size else 2) for size, tier in tiers.items())
-    ]
-    return min(filter(None, groups), key=lambda group: group[0].live_count, default=[])
 
 
 def _add_deletions(segment: LiveRows, docids: Array) -> Array:
@@ -308,17 +304,3 @@ def _add_deletions(segment: LiveRows, docids: Array) -> Array:
     for a, b in zip(first[last > first], last[last > first], strict=True):
         dead[a:b] = True
     return np.flatnonzero(dead).astype(np.int32)
-
-
-def _deletions_name(name: str) -> str:
-    return f"deleted-{name}.npz"
-
-
-def _load_manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        manifest = None
-    if not isinstance(manifest, dict) or "format" not in manifest:
-        raise SearchIndexError(f"{path}: not an index's manifest; delete {path.parent}, it will be rebuilt")
-    return manifest

@@ -40,10 +40,7 @@ class LiveRows(ABC):
         return live
 
     def mask_allowed(self, docids: Array | None) -> NDArray[np.bool_]:
-        """Return a mask (n) of the live rows with one of these docids (ascending; None allows every docid).
-
-        The mask is empty where every row is allowed.
-        """
+        """Return a mask (n) of the live rows with one of these docids (ascending; None: any); empty if all may be."""
         if docids is None:
             return self.live_mask if len(self.deleted) else np.empty(0, np.bool_)
         if not len(docids):
@@ -69,17 +66,13 @@ class LiveRows(ABC):
         counts = np.searchsorted(self.docids, docids, "right") - first
         at = np.repeat(np.arange(len(docids)), counts)
         rows = np.repeat(first, counts) + np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts)
-        usable = (docids[at] != excluded_docids[at]) | (
-            (excluded_phrasings[at] >= 0) & (self.phrasings[rows] != excluded_phrasings[at])
-        )
+        docid, phrasing = excluded_docids[at], excluded_phrasings[at]
+        usable = (docids[at] != docid) | ((phrasing >= 0) & (self.phrasings[rows] != phrasing))
         if len(self.deleted):
             usable &= self.live_mask[rows]
         return at[usable], rows[usable]
 
 
 def map_array(path: Path) -> Array:
-    """Map an array file into memory.
-
-    The result is a plain view of the mapping: numba and indexing are faster without numpy's subclass.
-    """
+    """Map an array file into memory, as a plain view: numba and indexing are faster without numpy's subclass."""
     return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))

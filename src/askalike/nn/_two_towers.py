@@ -61,10 +61,7 @@ class TwoTowerNetwork(WordVectorNetwork):
         """Encode ids, mask (batch, …), document (batch,) as one part (batch, latent): φ of questions, ψ of answers."""
         answers = batch["document"]
         encoded = self.words.weight.new_zeros(len(answers), self.vector_dim)
-        for rows, tower, out in (
-            (~answers, self.question, self.question_out),
-            (answers, self.answer, self.answer_out),
-        ):
+        for rows, tower, out in ((~answers, self.question, self.question_out), (answers, self.answer, self.answer_out)):
             if rows.any():
                 ids, mask = _trim_padding(batch["ids"][rows], batch["mask"][rows])
                 vectors = out(tower(self.words(ids), mask))

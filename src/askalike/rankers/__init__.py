@@ -11,8 +11,7 @@ from typing import Any, cast
 from askalike import registry
 from askalike.encoders.recipes import CORPUS_ENCODERS, list_recipes, list_trainable
 from askalike.errors import IndexBusyError, SettingsError
-from askalike.rankers._ranker import Ranker, Tunable
-from askalike.rankers._searcher import ResolvedQuery, Searcher, SearchSession, resolve_queries
+from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher, SearchSession, Tunable, resolve_queries
 from askalike.store import Archive, View, get_served_ranker
 from askalike.types import Progress
 
@@ -42,7 +41,6 @@ PART_ONLY = ("votes",)
 ANSWER_RANKERS = ("by_question",)
 """Rankers of answers alone."""
 PRETRAINED_ENCODERS = ("pretrained", "static")
-"""Encoders that need no training of ours."""
 MODELS_FOLDER = "models"
 MODEL_NAME_PATTERN = re.compile("[a-z0-9][a-z0-9_.-]*")
 LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.2
@@ -66,10 +64,7 @@ def active_ranker(archive: Archive | Path | str | None) -> tuple[str, Mapping[st
 
 
 def names() -> tuple[str, ...]:
-    """The names that `--ranker` takes, trained models aside.
-
-    A similarity's name means lexical ranking by it, an encoder's dense ranking.
-    """
+    """The names that `--ranker` takes, trained models aside: similarities (lexical ranking), encoders, rankers."""
     hidden = (*INTERNAL, *PART_ONLY, *ANSWER_RANKERS)
     others = (name for name in registry.names("ranker") if name not in hidden)
     return (*registry.names("similarity"), *PRETRAINED_ENCODERS, *_foreign_encoders(), *others)
@@ -92,9 +87,8 @@ def check_model_name(name: str) -> None:
 def create(
     name: str | None = None, settings: Mapping[str, Any] | None = None, archive: Archive | Path | str | None = None
 ) -> Ranker:
-    """The ranker of that name with these settings; the active one where no name is given.
+    """The ranker of that name (the active one without a name). archive: whose `models/` hold trained rankers.
 
-    archive: the one whose `models/` hold trained rankers, or its directory.
     Raises SettingsError for a name or a setting that is not known.
     """
     if name is None:
@@ -153,7 +147,7 @@ def open_current(ranker: Ranker, view: View, progress: Progress | None = None) -
 
 
 def open_committed(ranker: Ranker, view: View) -> Searcher:
-    """As `open_current`, but where another process is writing the index, what it last committed is opened.
+    """As `open_current`, but an index that another process is writing is opened as it was last committed.
 
     Raises IndexBusyError where nothing is committed yet.
     """

@@ -10,8 +10,7 @@ from askalike import rankers
 from askalike.config import Settings, validate_settings
 from askalike.encoders.recipes import list_recipes
 from askalike.errors import IndexBusyError, SettingsError
-from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import ResolvedQuery, Searcher
+from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher
 from askalike.store import View
 from askalike.types import Progress
 
@@ -45,9 +44,7 @@ class CompositeRanker(Ranker):
     settings_class: ClassVar[type[CompositeSettings]]
 
     def __init__(self, parts: Sequence[Ranker], settings: CompositeSettings, name: str) -> None:
-        self.name = name
-        self.parts = tuple(parts)
-        self.settings = settings
+        self.name, self.parts, self.settings = name, tuple(parts), settings
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -61,30 +58,26 @@ class CompositeRanker(Ranker):
             raise SettingsError(f"{name}: parts={listed}: each part once")
         shared = settings.model_dump(include={"fields", "rephrasings"}, exclude_none=True)
         seeds = _part_seeds(name, settings)
-        own_of = {
-            part: ({} if part in rankers.PART_ONLY else shared) | nested.get(part, {}) | seeds.get(part, {})
-            for part in settings.parts
-        }
-        return cls([rankers.create(part, own_of[part], archive) for part in settings.parts], settings, name)
+        parts = []
+        for part in settings.parts:
+            own = ({} if part in rankers.PART_ONLY else shared) | nested.get(part, {}) | seeds.get(part, {})
+            parts.append(rankers.create(part, own, archive))
+        return cls(parts, settings, name)
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """See Ranker.values; a part's are `part.key`."""
         own = self.settings.model_dump()
         return own | {f"{part.name}.{key}": value for part in self.parts for key, value in part.values.items()}
 
     @property
     def fingerprint(self) -> str:
-        """Those of its parts."""
         return " ".join(filter(None, (part.fingerprint for part in self.parts)))
 
     @property
     def trained_until(self) -> str | None:
-        """The latest of its parts' dates."""
         return max(filter(None, (part.trained_until for part in self.parts)), default=None)
 
     def fit(self, view: View) -> Self:
-        """Let each part learn."""
         for part in self.parts:
             part.fit(view)
         return self
@@ -103,7 +96,6 @@ class CompositeRanker(Ranker):
             raise busy
 
     def index_paths(self, view: View) -> Sequence[Path]:
-        """The directories of its parts' indexes."""
         return tuple(path for part in self.parts for path in part.index_paths(view))
 
 
@@ -116,7 +108,6 @@ class CompositeSearcher(Searcher):
         self.depth = ranker.settings.depth
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
-        """The queries as each part prepares them."""
         return [part.prepare(queries, prefix) for part in self.parts]
 
 

@@ -70,23 +70,17 @@ class EncodedWords:
     norms: NDArray[np.float32]
     """(words,): the lengths of these vectors."""
     casefolded: NDArray[np.object_]
-    """(words,): the words without case."""
 
     def find_nearest(self, query_words: "EncodedWords") -> list[Word | None]:
-        """For each word of the query the most similar word; None where no word is similar enough.
-
-        The same word comes before all others.
-        """
+        """For each word of the query the most similar word, the same word first; None where none is similar enough."""
         norms = np.outer(query_words.norms, self.norms)
         similarities = query_words.vectors @ self.vectors.T / np.where(norms > 0, norms, 1)
         similarities += 2.0 * (query_words.casefolded[:, None] == self.casefolded)
-        best = similarities.argmax(axis=1).tolist()
-        rows = zip(best, similarities, strict=True)
+        rows = zip(similarities.argmax(axis=1).tolist(), similarities, strict=True)
         return [self.words[n] if row[n] >= MIN_WORD_SIMILARITY else None for n, row in rows]
 
 
 WordReader = Callable[..., EncodedWords]
-"""`read_words`, or a cache of it."""
 
 
 def read_words(encoder: AdditiveEncoder, texts: tuple[tuple[str, str], ...]) -> EncodedWords:
@@ -100,10 +94,9 @@ def read_words(encoder: AdditiveEncoder, texts: tuple[tuple[str, str], ...]) -> 
                 end -= next((i for i, c in enumerate(reversed(surface)) if c.isalnum()), 0)
             words.append(Word(text[start:end], Span(field, start, end)))
             vectors.append(word.vector)
-    casefolded = np.array([word.text.casefold() for word in words], np.object_)
     rows = np.array(vectors, np.float32)
     norms = np.linalg.norm(rows, axis=1) if words else np.empty(0, np.float32)
-    return EncodedWords(words, rows, norms, casefolded)
+    return EncodedWords(words, rows, norms, np.array([word.text.casefold() for word in words], np.object_))
 
 
 def explain_by_vectors(
@@ -124,12 +117,13 @@ def explain_by_vectors(
     added = (query_words.vectors @ words.vectors.sum(axis=0)).astype(np.float64)
     if abs(added.sum()) < MIN_SUM:
         return Explanation(score, whole, (), texts)
-    shares = added * (score / added.sum())
-    nearest = words.find_nearest(query_words)
+    shares, nearest = added * (score / added.sum()), words.find_nearest(query_words)
     rows = [
-        Contribution(_pair_label(word.text, other.text), (other.span.field,), float(share))
-        if other
-        else Contribution(word.text, (), float(share))
+        Contribution(
+            _pair_label(word.text, other.text if other else word.text),
+            (other.span.field,) if other else (),
+            float(share),
+        )
         for word, other, share in zip(query_words.words, nearest, shares, strict=True)
     ]
     spans = dict.fromkeys(other.span for other in nearest if other)
@@ -172,16 +166,13 @@ def explain_by_traces(query: TracedText, document: TracedText, fields: Mapping[s
     windows = sorted(added, key=lambda window: -added[window])
     best = {window: max(partners[window], key=partners[window].__getitem__) for window in windows}
     spans = {window: _field_span(best[window], fields) for window in windows}
-    rows = tuple(
-        Contribution(
-            _pair_label(query.text[slice(*window)], document.text[slice(*best[window])]),
-            (span.field,) if (span := spans[window]) else (),
-            added[window] * score / total,
-        )
-        for window in windows
-    )
+    rows = []
+    for window in windows:
+        label = _pair_label(query.text[slice(*window)], document.text[slice(*best[window])])
+        found_in = (span.field,) if (span := spans[window]) else ()
+        rows.append(Contribution(label, found_in, added[window] * score / total))
     marked = dict.fromkeys(span for window in windows[:MAX_SPANS] if added[window] > 0 and (span := spans[window]))
-    return Explanation(score, rows, tuple(marked), fields)
+    return Explanation(score, tuple(rows), tuple(marked), fields)
 
 
 def _column_products(one: VectorContributions, other: VectorContributions) -> Sequence[tuple[float, int, int]]:
@@ -218,11 +209,7 @@ def _field_span(place: tuple[int, int], fields: Mapping[str, str]) -> Span | Non
 
 
 def explain_by_occlusion(
-    score_function: ScoreFunction,
-    name: str,
-    query: Question,
-    documents: Mapping[int, Question],
-    scores: Mapping[int, float],
+    scorer: ScoreFunction, name: str, query: Question, documents: Mapping[int, Question], scores: Mapping[int, float]
 ) -> dict[int, Explanation]:
     """Docid → what the document's score loses without each word of the query; its own words that matter are marked.
 
@@ -231,14 +218,15 @@ def explain_by_occlusion(
     """
     query_words, _ = _first_words(query)
     shorter = [_remove_word(query, word) for word in query_words]
-    table = score_function([query, *shorter], list(documents.values()))
+    table = scorer([query, *shorter], list(documents.values()))
     explanations = {}
     for column, (docid, document) in enumerate(documents.items()):
         words, texts = _first_words(document)
         variants = [document, *(_remove_word(document, word) for word in words)]
-        lost = _losses(score_function([query], variants)[0])
+        without = scorer([query], variants)[0]
+        lost = without[0] - without[1:]
         spans = tuple(words[n].span for n in np.argsort(-lost, kind="stable")[:MAX_SPANS] if lost[n] > 0)
-        drops = _losses(table[:, column]).tolist()
+        drops = (table[0, column] - table[1:, column]).tolist()
         rows = [Contribution(word.text, (), drop) for word, drop in zip(query_words, drops, strict=True)]
         if not rows and scores[docid]:
             rows = [Contribution(name, (), scores[docid])]
@@ -257,10 +245,8 @@ def encoder_score_function(encoder: Encoder) -> ScoreFunction:
 
 def similarity_matrix(one: Vectors, other: Vectors) -> Floats:
     """The scores of n texts with m others: the weighted sum over the parts, (n, m)."""
-    total = np.zeros((len(one), len(other)))
-    for a, b in zip(one.parts, other.parts, strict=True):
-        total = total + a.weight * _part_similarities(a, b)
-    return total
+    pairs = zip(one.parts, other.parts, strict=True)
+    return sum((a.weight * _part_similarities(a, b) for a, b in pairs), np.zeros((len(one), len(other))))
 
 
 def _part_similarities(one: VectorPart, other: VectorPart) -> Floats:
@@ -277,21 +263,12 @@ def _to_dense(part: VectorPart) -> Floats:
     return np.asarray(values, np.float64)
 
 
-def _losses(scores: Floats) -> Floats:
-    """What each later score lacks of the first."""
-    return np.asarray(scores[0] - scores[1:])
-
-
 def _first_words(text: Question) -> tuple[list[Word], dict[str, str]]:
     """The first words of a text, and field → plain text."""
     texts = {"title": plain_text(text.title, "text"), "body": plain_text(text.body, text.markup)}
     texts = {field: plain for field, plain in texts.items() if plain}
-    words = [
-        Word(match[0], Span(field, match.start(), match.end()))
-        for field, plain in texts.items()
-        for match in WORD.finditer(plain)
-    ]
-    return words[:MAX_WORDS], texts
+    matches = [(field, match) for field, plain in texts.items() for match in WORD.finditer(plain)]
+    return [Word(match[0], Span(field, *match.span())) for field, match in matches[:MAX_WORDS]], texts
 
 
 def _remove_word(text: Question, word: Word) -> Question:
@@ -304,6 +281,5 @@ def _by_score(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]
     return tuple(sorted(contributions, key=lambda c: -c.score))
 
 
-def _pair_label(query_text: str, document_text: str) -> str:
-    same = query_text.casefold() == document_text.casefold()
-    return query_text if same else f"{query_text} ≈ {document_text}"
+def _pair_label(text: str, other: str) -> str:
+    return text if text.casefold() == other.casefold() else f"{text} ≈ {other}"

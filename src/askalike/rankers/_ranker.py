@@ -1,13 +1,52 @@
-"""What a ranker is: its settings and what it has learned. Opened on a view of an archive, it gives a `Searcher`."""
+"""Rankers, their searchers (a ranker opened on one point in time), and single searches.
 
+Ids become docids when queries enter and ids again when results leave; everything between goes by docid.
+"""
+
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
-from askalike.rankers._searcher import Searcher
+import numpy as np
+from numpy.typing import NDArray
+
 from askalike.store import View
-from askalike.types import Progress
+from askalike.types import Columns, Explanation, Filter, Progress, Question, Run, TopDocs
+
+PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
+Scores = NDArray[np.float64]
+Docids = NDArray[np.int64]
+Texts = Mapping[int, Question]
+Explanations = dict[int, Explanation]
+"""Docid → why that document has its score."""
+Candidates = Mapping[str, Sequence[str]]
+"""Query id → the ids of the documents to rank for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedQuery:
+    """A query, the docid of a question that it must not find (−1: none), and the one phrasing of it (−1: all)."""
+
+    query: Question
+    excluded_docid: int = -1
+    excluded_phrasing: int = -1
+
+
+def resolve_queries(view: View, queries: Mapping[str, Question]) -> list[ResolvedQuery]:
+    """Each query with what it must not find, by its id: its own question, or its own phrasing (`QUESTION#2`)."""
+    if view.kind == "answers":
+        return [ResolvedQuery(query) for query in queries.values()]
+    own = view.docids(queries)
+    parts = {id: id.rpartition("#") for id in queries if id not in own}
+    phrased = {id: (base, int(n)) for id, (base, _, n) in parts.items() if base and PHRASING_NUMBER.fullmatch(n)}
+    bases = view.docids({base for base, _ in phrased.values()})
+    excluded = {id: (docid, -1) for id, docid in own.items()}
+    excluded |= {id: (bases[base], n) for id, (base, n) in phrased.items() if base in bases}
+    return [ResolvedQuery(query, *excluded.get(id, (-1, -1))) for id, query in queries.items()]
 
 
 class Ranker(ABC):
@@ -53,7 +92,7 @@ class Ranker(ABC):
         """
 
     @abstractmethod
-    def open(self, view: View) -> Searcher:
+    def open(self, view: View) -> "Searcher":
         """Open the view's index as it was last committed."""
 
     def index_paths(self, view: View) -> Sequence[Path]:
@@ -68,3 +107,155 @@ class Tunable(Protocol):
     @property
     def grids(self) -> Sequence[Mapping[str, Sequence[Any]]]:
         """Setting → values; several grids are searched one after the other."""
+
+
+class Searcher(ABC):
+    """A ranker at one point in time: the index as it was committed when `Ranker.open` was called."""
+
+    def __init__(self, name: str, view: View) -> None:
+        self.name = name
+        self.view = view
+
+    @abstractmethod
+    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
+        """What the other methods need of a batch of queries. prefix: the last word of each may be unfinished."""
+
+    @abstractmethod
+    def retrieve(self, prepared: Any, k: int, allowed: Docids | None) -> list[TopDocs]:
+        """The k best documents of each query, ties by docid. allowed: the docids to choose from, rising; None: all."""
+
+    @abstractmethod
+    def score(self, prepared: Any, candidates: Sequence[Docids]) -> list[Scores]:
+        """The scores of each query's candidates, retrieved by `retrieve` or not; NaN for one without a score."""
+
+    @abstractmethod
+    def explain(self, prepared: Any, row: int, docids: Docids, texts: Texts) -> Explanations:
+        """Docid → why that document has its score for the query in place `row`; `texts` holds the documents."""
+
+    @property
+    def has_similarity(self) -> bool:
+        """Whether a score says how similar two texts are whatever else was retrieved, as a cosine does."""
+        return False
+
+    def similarities(self, prepared: Any, topdocs: Sequence[TopDocs]) -> list[Scores] | None:
+        """How similar each query and its documents are whatever else was retrieved, (documents,); None: not known."""
+        return [top.scores for top in topdocs] if self.has_similarity else None
+
+    def search(
+        self, queries: Mapping[str, Question], k: int, *, candidates: Candidates | None = None,
+        filter: Filter | None = None, prefix: bool = False,
+    ) -> "SearchSession":  # fmt: skip
+        """Retrieve the k best documents of each query; see `rank` for the arguments."""
+        return SearchSession(self, queries, k, candidates, filter, prefix)
+
+    def rank(
+        self, queries: Mapping[str, Question], k: int, *, candidates: Candidates | None = None,
+        filter: Filter | None = None, prefix: bool = False,
+    ) -> Run:  # fmt: skip
+        """The k best documents of each query: best first, ties in the archive's order, none that matches nothing.
+
+        candidates: query id → the ids to rank for it. All of them are ranked then, ties in the order given.
+        filter: only documents that satisfy it are retrieved, and as many as without it.
+        prefix: the last word of each query may be unfinished.
+        A query whose id is a question's finds neither it nor its rephrasings; one whose id is that of a rephrasing
+        (`QUESTION#2`) finds its question by its other phrasings.
+        """
+        return self.search(queries, k, candidates=candidates, filter=filter, prefix=prefix).run
+
+    def explain_ids(self, query: Question, ids: Sequence[str], *, prefix: bool = False) -> Mapping[str, Explanation]:
+        """Id → why that document has its score for the query, for those of `ids` that are in the view."""
+        docids = self.view.docids(ids)
+        session = self.search({query.id: query}, len(docids), candidates={}, prefix=prefix)
+        reasons = session.explain(0, list(docids.values()))
+        return {id: reasons[docid] for id, docid in docids.items() if docid in reasons}
+
+
+class SearchSession:
+    """One search: queries with what was retrieved for them. Texts and similarities are read when first needed."""
+
+    def __init__(
+        self, searcher: Searcher, queries: Mapping[str, Question], k: int, candidates: Candidates | None = None,
+        filter: Filter | None = None, prefix: bool = False, prepared: Any = None,
+    ) -> None:  # fmt: skip
+        """See Searcher.rank for the arguments. prepared: what `searcher.prepare` gave for these very queries before."""
+        self._searcher = searcher
+        self.query_ids = list(queries)
+        self.queries = resolve_queries(searcher.view, queries)
+        self._prepared = searcher.prepare(self.queries, prefix) if prepared is None else prepared
+        if candidates is None:
+            allowed = searcher.view.filtered_docids(filter) if filter else None
+            self.topdocs = searcher.retrieve(self._prepared, k, allowed)
+        else:
+            self.topdocs = self._rerank(k, candidates, filter)
+
+    @cached_property
+    def run(self) -> Run:
+        """What was retrieved by ids, without what has been deleted since."""
+        if "texts" in self.__dict__:
+            ids: Mapping[int, str] = {docid: question.id for docid, question in self.texts.items()}
+        else:
+            ids = self._searcher.view.ids(self._docids)
+        return Run({q: _columns(top, ids) for q, top in zip(self.query_ids, self.topdocs, strict=True)})
+
+    @cached_property
+    def texts(self) -> Mapping[int, Question]:
+        """Docid → question, for everything that was retrieved and is still there."""
+        return self._searcher.view.questions_by_docid(self._docids)
+
+    @cached_property
+    def similarities(self) -> Sequence[Scores] | None:
+        """How similar each query and its documents are; see `Searcher.similarities`."""
+        return self._searcher.similarities(self._prepared, self.topdocs)
+
+    def explain(self, row: int, docids: Sequence[int]) -> Mapping[int, Explanation]:
+        """Docid → why that document has its score for the query in place `row`."""
+        if self._searcher.view.kind == "answers":
+            return {}
+        known = self.texts
+        if more := [docid for docid in docids if docid not in known]:
+            known = {**known, **self._searcher.view.questions_by_docid(more)}
+        wanted = [docid for docid in docids if docid in known]
+        return self._searcher.explain(self._prepared, row, np.array(wanted, np.int64), known) if wanted else {}
+
+    @cached_property
+    def _docids(self) -> Sequence[int]:
+        every = [top.docids for top in self.topdocs]
+        return [int(docid) for docid in np.unique(np.concatenate(every))] if every else []
+
+    def _rerank(self, k: int, candidates: Candidates, filter: Filter | None) -> list[TopDocs]:
+        view = self._searcher.view
+        docids = view.docids({id for q in self.query_ids for id in candidates.get(q, ())})
+        if filter:
+            allowed = set(view.filtered_docids(filter).tolist())
+            docids = {id: docid for id, docid in docids.items() if docid in allowed}
+        pools = [_pool(candidates.get(q, ()), docids, r) for q, r in zip(self.query_ids, self.queries, strict=True)]
+        scores = self._searcher.score(self._prepared, pools) if pools else []
+        return [_rank_pool(pool, own, k) for pool, own in zip(pools, scores, strict=True)]
+
+
+def top_k(docids: Docids, scores: Scores, k: int) -> TopDocs:
+    """The k best documents, ties by docid; those whose score is NaN are left out."""
+    scored = ~np.isnan(scores)
+    docids, scores = docids[scored], scores[scored]
+    order = np.lexsort((docids, -scores))[:k]
+    return TopDocs(docids[order], scores[order])
+
+
+def _columns(top: TopDocs, ids: Mapping[int, str]) -> Columns:
+    present = [docid in ids for docid in top.docids.tolist()]
+    return [ids[docid] for docid in top.docids.tolist() if docid in ids], top.scores[present]
+
+
+def _pool(candidates: Iterable[str], docids: Mapping[str, int], query: ResolvedQuery) -> Docids:
+    """The candidates that are in the archive, each once, without the question that the query itself is."""
+    own = query.excluded_docid if query.excluded_phrasing < 0 else -1
+    pool = [docids[id] for id in dict.fromkeys(candidates) if docids.get(id, own) != own]
+    return np.array(pool, np.int64)
+
+
+def _rank_pool(docids: Docids, scores: Scores, k: int) -> TopDocs:
+    """The k best candidates, ties in the order given; one without a score gets the pool's lowest, or 0."""
+    scored = scores[~np.isnan(scores)]
+    scores = np.where(np.isnan(scores), scored.min(initial=0.0), scores)
+    order = np.argsort(-scores, kind="stable")[:k]
+    return TopDocs(docids[order], scores[order])

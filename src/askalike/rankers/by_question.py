@@ -11,10 +11,18 @@ from pydantic import Field
 from askalike import rankers
 from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
-from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher, resolve_queries
+from askalike.rankers._ranker import (
+    Docids,
+    Explanations,
+    Ranker,
+    ResolvedQuery,
+    Scores,
+    Searcher,
+    Texts,
+    resolve_queries,
+)
 from askalike.store import View
-from askalike.types import Explanation, Progress, Question, TopDocs
+from askalike.types import Progress, TopDocs
 
 
 class ByQuestionSettings(Settings):
@@ -27,9 +35,7 @@ class ByQuestionRanker(Ranker):
     """An answer scores as its question does; those of one question come in the archive's order of answers."""
 
     def __init__(self, inner: Ranker, settings: ByQuestionSettings, name: str = "by_question") -> None:
-        self.name = name
-        self.inner = inner
-        self.settings = settings
+        self.name, self.inner, self.settings = name, inner, settings
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -41,11 +47,9 @@ class ByQuestionRanker(Ranker):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """See Ranker.values; all but `ranker` are the inner ranker's."""
         return {**self.inner.values, **self.settings.model_dump()}
 
     def fit(self, view: View) -> Self:
-        """Let the inner ranker learn."""
         self.inner.fit(view)
         return self
 
@@ -54,11 +58,9 @@ class ByQuestionRanker(Ranker):
         self.inner.build(self._questions(view), progress)
 
     def open(self, view: View) -> "ByQuestionSearcher":
-        """See Ranker.open. Raises SettingsError for a view of questions."""
         return ByQuestionSearcher(self.name, view, self.inner.open(self._questions(view)))
 
     def index_paths(self, view: View) -> Sequence[Path]:
-        """Those of the inner ranker's index of the questions."""
         return self.inner.index_paths(replace(view, kind="questions"))
 
     def _questions(self, view: View) -> View:
@@ -89,20 +91,14 @@ class ByQuestionSearcher(Searcher):
         rows = [np.array([questions.get(int(n), -1) for n in docids], np.int64) for docids in candidates]
         return self.inner.score(prepared, rows)
 
-    def explain(self, prepared: Any, row: int, docids: Docids, texts: Mapping[int, Question]) -> dict[int, Explanation]:
-        """Nothing: what the questions have in common says little about their answers."""
-        return {}
+    def explain(self, prepared: Any, row: int, docids: Docids, texts: Texts) -> Explanations:
+        return {}  # what the questions have in common says little about their answers
 
 
 def _answers(top: TopDocs, answers: Mapping[int, Sequence[int]], k: int, allowed: Docids | None) -> TopDocs:
     """The answers to the questions retrieved, in their order."""
-    rows = [
-        (answer, score)
-        for docid, score in zip(top.docids.tolist(), top.scores, strict=True)
-        for answer in answers.get(docid, ())
-    ]
-    if allowed is not None:
-        wanted = set(allowed.tolist())
-        rows = [row for row in rows if row[0] in wanted]
-    docids, scores = zip(*rows[:k], strict=True) if rows else ((), ())
-    return TopDocs(np.array(docids, np.int64), np.array(scores, np.float64))
+    lists = [answers.get(docid, ()) for docid in top.docids.tolist()]
+    docids = np.array([answer for ids in lists for answer in ids], np.int64)
+    scores = np.repeat(top.scores, np.array([len(ids) for ids in lists], np.int64))
+    wanted = slice(None) if allowed is None else np.isin(docids, allowed)
+    return TopDocs(docids[wanted][:k], scores[wanted][:k])

@@ -7,8 +7,7 @@ from pydantic import Field
 
 from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
-from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, Explanations, Scores, Texts, top_k
+from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Texts, top_k
 from askalike.store import View
 from askalike.types import TopDocs
 
@@ -30,9 +29,7 @@ class CascadeRanker(CompositeRanker):
     def __init__(self, parts: Sequence[Ranker], settings: CompositeSettings, name: str = "cascade") -> None:
         super().__init__(parts, settings, name)
         if len(parts) != 2:
-            raise SettingsError(
-                f"{name}: expected two parts, one that proposes and one that re-ranks, not {len(parts)}"
-            )
+            raise SettingsError(f"{name}: expected two parts, one that proposes, one that re-ranks, not {len(parts)}")
 
     def open(self, view: View) -> "CascadeSearcher":
         return CascadeSearcher(self, view)
@@ -43,19 +40,15 @@ class CascadeSearcher(CompositeSearcher):
 
     @property
     def has_similarity(self) -> bool:
-        """Whether the second ranker's scores are similarities."""
         return self.parts[1].has_similarity
 
     def retrieve(self, prepared: list[Any], k: int, allowed: Docids | None) -> list[TopDocs]:
-        """See Searcher.retrieve. Only what the first ranker proposes is retrieved."""
         pools = [top.docids for top in self.parts[0].retrieve(prepared[0], self.depth, allowed)]
         scores = self.parts[1].score(prepared[1], pools)
         return [top_k(pool, own, k) for pool, own in zip(pools, scores, strict=True)]
 
     def score(self, prepared: list[Any], candidates: Sequence[Docids]) -> list[Scores]:
-        """See Searcher.score: the second ranker's scores."""
         return self.parts[1].score(prepared[1], candidates)
 
     def explain(self, prepared: list[Any], row: int, docids: Docids, texts: Texts) -> Explanations:
-        """The second ranker's explanations."""
         return self.parts[1].explain(prepared[1], row, docids, texts)

@@ -19,7 +19,7 @@ from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors, read_words
 from askalike.rankers._indexed import IndexedRanker
-from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
+from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store import View
 from askalike.types import Answer, Progress, Question, TopDocs
 
@@ -42,9 +42,7 @@ class DenseRanker(IndexedRanker[VectorIndex]):
     """Ranking by an encoder's vectors."""
 
     def __init__(self, encoder: Encoder, settings: DenseSettings | None = None, name: str = "dense") -> None:
-        self.name = name
-        self.encoder = encoder
-        self.settings = settings or DenseSettings()
+        self.name, self.encoder, self.settings = name, encoder, settings or DenseSettings()
         self.read_words = lru_cache(CACHED_TEXTS)(read_words)
 
     @classmethod
@@ -71,7 +69,6 @@ class DenseRanker(IndexedRanker[VectorIndex]):
 
     @property
     def fingerprint(self) -> str:
-        """The encoder's."""
         return self.encoder.fingerprint
 
     @property
@@ -152,12 +149,10 @@ class DenseSearcher(Searcher):
 
     def __init__(self, ranker: DenseRanker, view: View, vectors: VectorSearcher) -> None:
         super().__init__(ranker.name, view)
-        self._ranker = ranker
-        self._vectors = vectors
+        self._ranker, self._vectors = ranker, vectors
 
     @property
     def has_similarity(self) -> bool:
-        """Yes: vectors are compared two by two."""
         return True
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Prepared:
@@ -185,21 +180,13 @@ class DenseSearcher(Searcher):
         nothing = np.empty(0, np.int64)
         rows = [docids if place == row else nothing for place in range(len(queries))]
         scores = np.nan_to_num(self.score(prepared, rows)[row]).tolist()
-        return {
-            docid: explain_by_vectors(
-                self._ranker.encoder,
-                self.name,
-                queries[row],
-                self._best_phrasing_fields(vectors, row, texts[docid], docid),
-                score,
-                self._ranker.read_words,
-            )
-            for docid, score in zip(docids.tolist(), scores, strict=True)
-        }
+        encoder, read, explanations = self._ranker.encoder, self._ranker.read_words, {}
+        for docid, score in zip(docids.tolist(), scores, strict=True):
+            fields = self._phrasing_fields(vectors, row, texts[docid], docid)
+            explanations[docid] = explain_by_vectors(encoder, self.name, queries[row], fields, score, read)
+        return explanations
 
-    def _best_phrasing_fields(
-        self, vectors: VectorQueries, row: int, question: Question, docid: int
-    ) -> Mapping[str, Question]:
+    def _phrasing_fields(self, vectors: VectorQueries, row: int, question: Question, docid: int) -> dict[str, Question]:
         """The fields of the question's phrasing that scores best, each as a text of its own."""
         phrasing = self._vectors.best_phrasing(vectors, row, docid) if question.rephrasings else 0
         if phrasing > len(question.rephrasings):  # the archive has changed since it was indexed

@@ -8,8 +8,7 @@ from pydantic import Field
 
 from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
-from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, Explanations, Scores, Texts
+from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Texts
 from askalike.store import View
 from askalike.types import TopDocs
 
@@ -77,11 +76,9 @@ class DistinctSearcher(CompositeSearcher):
 
     @property
     def has_similarity(self) -> bool:
-        """Whether the ranker's scores are similarities."""
         return self.part.has_similarity
 
     def similarities(self, prepared: list[Any], topdocs: Sequence[TopDocs]) -> list[Scores] | None:
-        """The ranker's similarities."""
         return self.part.similarities(prepared[0], topdocs)
 
     def retrieve(self, prepared: list[Any], k: int, allowed: Docids | None) -> list[TopDocs]:
@@ -89,17 +86,13 @@ class DistinctSearcher(CompositeSearcher):
         while True:
             every = self.part.retrieve(prepared[0], depth, allowed)
             distinct = [self._clusters.first_of_each(top, k) for top in every]
-            cut_short = any(
-                len(few.docids) < k and len(top.docids) == depth for few, top in zip(distinct, every, strict=True)
-            )
-            if not cut_short:
+            pairs = zip(distinct, every, strict=True)
+            if not any(len(few.docids) < k and len(top.docids) == depth for few, top in pairs):
                 return distinct
             depth *= DEPTH_FACTOR
 
     def score(self, prepared: list[Any], candidates: Sequence[Docids]) -> list[Scores]:
-        """The ranker's scores."""
         return self.part.score(prepared[0], candidates)
 
     def explain(self, prepared: list[Any], row: int, docids: Docids, texts: Texts) -> Explanations:
-        """The ranker's explanations."""
         return self.part.explain(prepared[0], row, docids, texts)

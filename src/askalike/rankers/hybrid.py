@@ -16,10 +16,11 @@ from pydantic import Field
 
 from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
-from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import (
+from askalike.rankers._ranker import (
+    Candidates,
     Docids,
     Explanations,
+    Ranker,
     ResolvedQuery,
     Scores,
     Searcher,
@@ -103,8 +104,12 @@ class Pool:
 
     @cached_property
     def comparable(self) -> list[Scores]:
-        """Part by part the comparable scores."""
-        return [n.normalise(self.docids, s) for n, s in zip(self.normalisers, self.scores, strict=True)]
+        """Part by part the comparable scores of all documents."""
+        return self.normalise(self.docids, self.scores)
+
+    def normalise(self, docids: Docids, scores: Sequence[Scores]) -> list[Scores]:
+        """Part by part the comparable scores of these documents."""
+        return [n.normalise(docids, own) for n, own in zip(self.normalisers, scores, strict=True)]
 
 
 class PreparedHybrid:
@@ -134,12 +139,16 @@ class HybridSearcher(CompositeSearcher):
         k: int,
         choices: Iterable[Sequence[float]],
         *,
-        candidates: Mapping[str, Sequence[str]] | None = None,
+        candidates: Candidates | None = None,
     ) -> list[Run]:
         """`rank` under each of several choices of weights; the parts retrieve and score once for all of them."""
         prepared = self.prepare(resolve_queries(self.view, queries), False)
-        searchers = map(self._with_weights, choices)
-        return [SearchSession(s, queries, k, candidates, prepared=prepared).run for s in searchers]
+        runs = []
+        for weights in choices:
+            searcher = copy.copy(self)
+            searcher.weights = weights
+            runs.append(SearchSession(searcher, queries, k, candidates, prepared=prepared).run)
+        return runs
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedHybrid:
         return PreparedHybrid(self, super().prepare(queries, prefix))
@@ -172,24 +181,21 @@ class HybridSearcher(CompositeSearcher):
         explanations = {}
         for place, docid in enumerate(docids.tolist()):
             added = [float(w * scores[place]) for w, scores in zip(self.weights, comparable, strict=True)]
-            scaled = [
-                scale_explanation(part.name, reason.get(docid), share)
-                for part, reason, share in zip(self.parts, reasons, added, strict=True)
-            ]
-            names = (part.name for part in self.parts)
-            explanations[docid] = merge_explanations(scaled, dict(zip(names, added, strict=True)))
+            shares = dict(zip((part.name for part in self.parts), added, strict=True))
+            pairs = zip(shares.items(), reasons, strict=True)
+            scaled = [scale_explanation(name, reason.get(docid), share) for (name, share), reason in pairs]
+            explanations[docid] = merge_explanations(scaled, shares)
         return explanations
 
     def retrieve_pools(self, parts: Sequence[Any]) -> list[Pool]:
         """The pool of each query. parts: the queries as each part has prepared them."""
         retrieved = self._retrieve_parts(parts, None)
         docids = [_union(tops) for tops in zip(*retrieved, strict=True)]
-        scores = [
-            _score_pools(part, own, tops, docids) for part, own, tops in zip(self.parts, parts, retrieved, strict=True)
-        ]
+        of_parts = zip(self.parts, parts, retrieved, strict=True)
+        scores = zip(*(_score_pools(part, own, tops, docids) for part, own, tops in of_parts), strict=True)
         return [
             Pool(own, list(raw), [self._normaliser(top, s) for top, s in zip(tops, raw, strict=True)])
-            for own, raw, tops in zip(docids, zip(*scores, strict=True), zip(*retrieved, strict=True), strict=True)
+            for own, raw, tops in zip(docids, scores, zip(*retrieved, strict=True), strict=True)
         ]
 
     def _retrieve_parts(self, parts: Sequence[Any], allowed: Docids | None) -> list[list[TopDocs]]:
@@ -202,33 +208,25 @@ class HybridSearcher(CompositeSearcher):
 
     def _comparable(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[list[Scores]]:
         """Query by query, part by part, the comparable scores of the query's candidates."""
-        return [
-            [n.normalise(docids, scores) for n, scores in zip(pool.normalisers, raw, strict=True)]
-            for pool, docids, raw in zip(prepared.pools, candidates, self._raw(prepared, candidates), strict=True)
-        ]
+        triples = zip(prepared.pools, candidates, self._raw(prepared, candidates), strict=True)
+        return [pool.normalise(docids, scores) for pool, docids, scores in triples]
 
     def _raw(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[list[Scores]]:
         """Query by query, part by part, the scores of the query's candidates: those of its pool are known."""
-        places = [np.searchsorted(p.docids, docids) for p, docids in zip(prepared.pools, candidates, strict=True)]
-        known = [
-            np.append(pool.docids, -1)[at] == docids
-            for pool, at, docids in zip(prepared.pools, places, candidates, strict=True)
-        ]
+        pools = prepared.pools
+        places = [np.searchsorted(pool.docids, docids) for pool, docids in zip(pools, candidates, strict=True)]
+        triples = zip(pools, places, candidates, strict=True)
+        known = [np.append(pool.docids, -1)[at] == docids for pool, at, docids in triples]
         others = [docids[~mask] for docids, mask in zip(candidates, known, strict=True)]
         rows: list[list[Scores]] = [[] for _ in candidates]
         for place, (part, own) in enumerate(zip(self.parts, prepared.parts, strict=True)):
             fresh = part.score(own, others) if any(map(len, others)) else others
-            for row, (pool, at, mask) in enumerate(zip(prepared.pools, places, known, strict=True)):
+            for row, (pool, at, mask) in enumerate(zip(pools, places, known, strict=True)):
                 scores = np.empty(len(mask))
                 scores[mask] = pool.scores[place][at[mask]]
                 scores[~mask] = fresh[row]
                 rows[row].append(scores)
         return rows
-
-    def _with_weights(self, weights: Sequence[float]) -> "HybridSearcher":
-        searcher = copy.copy(self)
-        searcher.weights = weights
-        return searcher
 
     def _total(self, scores: Sequence[Scores], n: int) -> Scores:
         total = np.zeros(n)
@@ -270,9 +268,8 @@ def merge_explanations(explanations: Sequence[Explanation], parts: Mapping[str, 
     for explanation in explanations:
         for c in explanation.contributions:
             known = words.get(c.word, Contribution(c.word, (), 0.0))
-            words[c.word] = Contribution(
-                c.word, tuple(dict.fromkeys((*known.fields, *c.fields))), known.score + c.score
-            )
+            fields = tuple(dict.fromkeys((*known.fields, *c.fields)))
+            words[c.word] = Contribution(c.word, fields, known.score + c.score)
         same = [f for f in explanation.text if text.setdefault(f, explanation.text[f]) == explanation.text[f]]
         spans |= {s: None for s in explanation.spans if s.field in same}
     rows = tuple(sorted(words.values(), key=lambda c: -c.score))

@@ -17,7 +17,7 @@ from askalike.config import validate_settings
 from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import PostingsSearcher, PreparedQueries, QueryTerms, TermContributions
 from askalike.rankers._indexed import IndexedRanker
-from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
+from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
 from askalike.similarities import Similarity
 from askalike.store import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
@@ -72,10 +72,8 @@ class TermExtractor:
         """The question's own terms as phrasing 0, then those of its rephrasings. language: the archive's."""
         language = question.language or language
         rephrasings = question.rephrasings if self.settings.rephrasings else ()
-        return [
-            (0, self._question_terms(question, language)),
-            *((n, self._terms(text, "text", language)) for n, text in enumerate(rephrasings, 1)),
-        ]
+        others = (self._terms(text, "text", language) for text in rephrasings)
+        return list(enumerate((self._question_terms(question, language), *others)))
 
     def answer_terms(self, answer: Answer, language: str | None) -> list[str]:
         """The terms of an answer."""
@@ -151,9 +149,7 @@ class LexicalRanker(IndexedRanker[PostingsIndex]):
     """What tuning tries besides the similarity's settings. Each weight has an index of its own."""
 
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
-        self.name = name
-        self.similarity = similarity
-        self.settings = settings or LexicalSettings()
+        self.name, self.similarity, self.settings = name, similarity, settings or LexicalSettings()
         self.extractor = TermExtractor(self.settings)
         self.analyze_cached = lru_cache(CACHED_TEXTS)(self._analyze)
 
@@ -219,19 +215,13 @@ class LexicalSearcher(Searcher):
 
     def __init__(self, ranker: LexicalRanker, view: View, postings: PostingsSearcher) -> None:
         super().__init__(ranker.name, view)
-        self._similarity = ranker.similarity
-        self._settings = ranker.settings
-        self._extractor = ranker.extractor
-        self._analyze: Callable[..., AnalyzedText] = ranker.analyze_cached
-        self._postings = postings
+        self._ranker, self._extractor, self._postings = ranker, ranker.extractor, postings
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTerms:
-        """The queries' terms."""
         languages = [self._query_language(one.query) for one in queries]
-        terms = [
-            self._extractor.query_terms(one, language, prefix) for one, language in zip(queries, languages, strict=True)
-        ]
-        return PreparedTerms(queries, languages, self._postings.prepare(terms, self._similarity))
+        extract = self._extractor.query_terms
+        terms = [extract(one, language, prefix) for one, language in zip(queries, languages, strict=True)]
+        return PreparedTerms(queries, languages, self._postings.prepare(terms, self._ranker.similarity))
 
     def retrieve(self, prepared: PreparedTerms, k: int, allowed: Docids | None) -> list[TopDocs]:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
@@ -249,27 +239,26 @@ class LexicalSearcher(Searcher):
         typed = prepared.terms.queries[row].prefix
         completed = {term: typed for match in matches for term, _ in match.scores if typed}
         forms = completed | self._extractor.surface_forms(prepared.queries[row].query, prepared.languages[row])
-        return {
-            docid: self._explain_document(texts[docid], forms, match)
-            for docid, match in zip(docids.tolist(), matches, strict=True)
-        }
+        pairs = zip(docids.tolist(), matches, strict=True)
+        return {docid: self._explain_document(texts[docid], forms, match) for docid, match in pairs}
 
     def _query_language(self, query: Question) -> str | None:
         language = self.view.language
-        if query.language or self._settings.language != "auto" or language or len(self.view.languages) < 2:
+        if query.language or self._ranker.settings.language != "auto" or language or len(self.view.languages) < 2:
             return query.language or language
         return detect_language(f"{query.title} {query.body}"[:MAX_DETECTED_CHARS], self.view.languages)
 
     def _explain_document(self, question: Question, forms: Mapping[str, str], match: TermContributions) -> Explanation:
         language = question.language or self.view.language
         fields = self._extractor.phrasing_fields(question, match.phrasing)
-        texts = {name: self._analyze(text, markup, language) for name, (text, markup) in fields.items()}
-        contributions = [
-            Contribution(forms.get(term, term), tuple(f for f, text in texts.items() if term in text.terms), score)
-            for term, score in match.scores
-        ]
+        analyze: Callable[..., AnalyzedText] = self._ranker.analyze_cached
+        texts = {name: analyze(text, markup, language) for name, (text, markup) in fields.items()}
+        contributions = []
+        for term, score in match.scores:
+            names = tuple(name for name, text in texts.items() if term in text.terms)
+            contributions.append(Contribution(forms.get(term, term), names, score))
         terms = {term for term, _ in match.scores}
-        spans = tuple(Span(f, a, b) for f, text in texts.items() for t, a, b in text.spans if t in terms)
+        spans = tuple(Span(name, a, b) for name, text in texts.items() for t, a, b in text.spans if t in terms)
         ordered = tuple(sorted(contributions, key=lambda c: -c.score))
         plain = {name: text.plain for name, text in texts.items()}
         return Explanation(sum(c.score for c in contributions), ordered, spans, plain)

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingsError
 from askalike.rankers._explanations import explain_by_occlusion
-from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
+from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store import View
 from askalike.types import Answer, Question, TopDocs
 
@@ -44,12 +43,10 @@ class PairwiseRanker(Ranker):
 
     @property
     def fingerprint(self) -> str:
-        """The scorer's, if it has one."""
         return str(getattr(self.scorer, "fingerprint", ""))
 
     @property
     def trained_until(self) -> str | None:
-        """The scorer's, if it has one."""
         return getattr(self.scorer, "trained_until", None)
 
     def open(self, view: View) -> "PairwiseSearcher":
@@ -64,7 +61,6 @@ class PairwiseSearcher(Searcher):
         self.scorer = scorer
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
-        """The queries as they are."""
         return list(queries)
 
     def retrieve(self, prepared: list[ResolvedQuery], k: int, allowed: Docids | None) -> list[TopDocs]:
@@ -79,7 +75,6 @@ class PairwiseSearcher(Searcher):
         return [self._score(one.query, docids) for one, docids in zip(prepared, candidates, strict=True)]
 
     def explain(self, prepared: list[ResolvedQuery], row: int, docids: Docids, texts: Texts) -> Explanations:
-        """What each score loses without each word of the query."""
         query = prepared[row].query
         by_id = sorted(docids.tolist(), key=lambda docid: texts[docid].id)  # a batch's order moves a score's last bits
         documents = {docid: texts[docid] for docid in by_id}
@@ -92,10 +87,8 @@ class PairwiseSearcher(Searcher):
         return explain_by_occlusion(score_all, self.name, query, documents, hit_scores)
 
     def _score(self, query: Question, docids: Docids) -> Scores:
-        scores = np.full(len(docids), np.nan)
-        texts = self._texts(docids)
-        present = [place for place, docid in enumerate(docids.tolist()) if docid in texts]
-        if present:
+        scores, texts = np.full(len(docids), np.nan), self._texts(docids)
+        if present := [place for place, docid in enumerate(docids.tolist()) if docid in texts]:
             scores[present] = self.scorer.score(query, [texts[docid] for docid in docids[present].tolist()])
         return scores
 

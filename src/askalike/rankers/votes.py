@@ -12,8 +12,7 @@ import numpy as np
 from askalike import clock
 from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
-from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, ResolvedQuery, Scores, Searcher, SearchSession
+from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, SearchSession, Texts
 from askalike.store import View
 from askalike.types import Contribution, Explanation, Question, TopDocs
 
@@ -31,7 +30,6 @@ class VotesRanker(Ranker):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """Nothing: it has no settings."""
         return {}
 
     @property
@@ -58,7 +56,6 @@ class VotesSearcher(Searcher):
         return len(queries)
 
     def retrieve(self, prepared: int, k: int, allowed: Docids | None) -> list[TopDocs]:
-        """Nothing for each query."""
         return [TopDocs(np.empty(0, np.int64), np.empty(0, np.float64)) for _ in range(prepared)]
 
     def score(self, prepared: int, candidates: Sequence[Docids]) -> list[Scores]:
@@ -67,12 +64,9 @@ class VotesSearcher(Searcher):
         scores = np.log1p([max(votes.get(docid, 0), 0) for docid in docids.tolist()])
         return [scores[np.searchsorted(docids, own)] for own in candidates]
 
-    def explain(self, prepared: int, row: int, docids: Docids, texts: Mapping[int, Question]) -> dict[int, Explanation]:
+    def explain(self, prepared: int, row: int, docids: Docids, texts: Texts) -> Explanations:
         """The number of votes of each document that has any."""
         votes = self.view.votes(docids)
-        return {docid: _explain(votes[docid]) for docid in docids.tolist() if votes.get(docid, 0) > 0}
-
-
-def _explain(votes: int) -> Explanation:
-    score = float(np.log1p(votes))
-    return Explanation(score, (Contribution(f"{votes:,} vote{'s' * (votes > 1)}", (), score),))
+        scores = {docid: (n, float(np.log1p(n))) for docid in docids.tolist() if (n := votes.get(docid, 0)) > 0}
+        words = {docid: Contribution(f"{n:,} vote{'s' * (n > 1)}", (), score) for docid, (n, score) in scores.items()}
+        return {docid: Explanation(word.score, (word,)) for docid, word in words.items()}

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from askalike.index.lexical.lengths import round_lengths
 from askalike.index.lexical.segment import Segment
 from askalike.index.lexical.terms import pack_terms, term_at
 from askalike.index.rows import Array
 
 MAX_CODES = 65_535
+EXACT_CODES = 24  # the first length codes stand for themselves; the small float begins after them
 LONG_LIST_DIVISOR = 64  # a list of more than one document in 64 gets a bitmap, which at most doubles its size
 
 
@@ -26,10 +26,8 @@ class SegmentBuilder:
 
     def __init__(self, exact_lengths: bool = False, scale: int = 1) -> None:
         self._term_ids = _TermIds()
-        self._terms = array("i")
-        self._offsets = array("q", [0])
-        self._docids = array("q")
-        self._phrasings = array("H")
+        self._terms, self._offsets = array("i"), array("q", [0])
+        self._docids, self._phrasings = array("q"), array("H")
         self._exact_lengths, self._scale = exact_lengths, scale
 
     def __len__(self) -> int:
@@ -53,14 +51,8 @@ class SegmentBuilder:
         rank = np.empty(len(order), np.int32)
         rank[[self._term_ids[t] for t in order]] = np.arange(len(order), dtype=np.int32)
         terms = rank[np.frombuffer(self._terms, np.int32)] if self._terms else np.empty(0, np.int32)
-        forward = ForwardIndex(
-            np.array(self._docids, np.int64),
-            np.array(self._phrasings, np.uint16),
-            np.array(self._offsets, np.int64),
-            terms,
-            np.empty(0, np.int32),
-            *pack_terms(order),
-        )
+        docids, phrasings, offsets = np.array(self._docids), np.array(self._phrasings), np.array(self._offsets)
+        forward = ForwardIndex(docids, phrasings, offsets, terms, np.empty(0, np.int32), *pack_terms(order))
         return build_segments(forward, self._exact_lengths, self._scale)
 
 
@@ -92,15 +84,8 @@ class ForwardIndex:
 
     def _slice(self, first: int, last: int) -> "ForwardIndex":
         low, high = self.offsets[first], self.offsets[last]
-        return ForwardIndex(
-            self.docids[first:last],
-            self.phrasings[first:last],
-            self.offsets[first : last + 1] - low,
-            self.terms[low:high],
-            self.tfs[low:high],
-            self.term_bytes,
-            self.term_offsets,
-        )
+        rows = self.docids[first:last], self.phrasings[first:last], self.offsets[first : last + 1] - low
+        return ForwardIndex(*rows, self.terms[low:high], self.tfs[low:high], self.term_bytes, self.term_offsets)
 
 
 def build_segments(forward: ForwardIndex, exact_lengths: bool, scale: int) -> list[Segment]:
@@ -117,32 +102,27 @@ def can_merge(segments: Sequence[Segment]) -> bool:
     return len(np.unique(np.concatenate(pairs))) <= MAX_CODES
 
 
-def merge_segments(
-    segments: Sequence[Segment], live_masks: Sequence[Array], exact_lengths: bool, scale: int
-) -> list[Segment]:
-    """Return one segment (or a few) of the live documents of several. live_masks: bool (D) per segment."""
+def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: bool, scale: int) -> list[Segment]:
+    """Return one segment (or a few) of the live documents of several. masks: bool (D) per segment."""
     names = [[term_at(s.term_bytes, s.term_offsets, i) for i in range(len(s.df))] for s in segments]
     vocabulary = sorted(set().union(*names))
     new_ids = {term: i for i, term in enumerate(vocabulary)}
-    docids = np.concatenate([s.docids[mask] for s, mask in zip(segments, live_masks, strict=True)])
-    phrasings = np.concatenate([s.phrasings[mask] for s, mask in zip(segments, live_masks, strict=True)])
+    docids = np.concatenate([s.docids[mask] for s, mask in zip(segments, masks, strict=True)])
+    phrasings = np.concatenate([s.phrasings[mask] for s, mask in zip(segments, masks, strict=True)])
     order = np.argsort(docids, kind="stable")
     positions = np.empty(len(docids), np.int64)
     positions[order] = np.arange(len(docids))
     postings, start = [], 0
-    for segment, mask, terms in zip(segments, live_masks, names, strict=True):
+    for segment, mask, terms in zip(segments, masks, names, strict=True):
         new_docs = np.full(len(mask), -1, np.int64)
         new_docs[mask] = positions[start : start + int(mask.sum())]
         start += int(mask.sum())
         postings.append(_live_postings(segment, new_docs, np.array([new_ids[t] for t in terms], np.int32)))
     docs, term_ids, tfs = (np.concatenate(column) for column in zip(*postings, strict=True))
     forward = ForwardIndex(
-        docids[order],
-        phrasings[order],
-        *_group_by_document(docs, term_ids, tfs, len(docids)),
-        *pack_terms(vocabulary),
+        docids[order], phrasings[order], *_group_by_document(docs, term_ids, tfs, len(docids)), *pack_terms(vocabulary)
     )
-    return build_segments(forward, exact_lengths, scale)
+    return build_segments(forward, exact, scale)
 
 
 def _live_postings(segment: Segment, new_docs: Array, new_term_ids: Array) -> tuple[Array, Array, Array]:
@@ -175,13 +155,19 @@ def _build_segment(forward: ForwardIndex, exact_lengths: bool, scale: int) -> Se
     lengths = _document_lengths(forward.offsets, forward.tfs)
     scored_lengths = lengths if exact_lengths else round_lengths(np.maximum(lengths // scale, 1)) * scale
     starts, docs, tf = _invert(forward.terms, forward.tfs, forward.offsets, len(forward.term_offsets) - 1)
-    used = np.flatnonzero(np.diff(starts))
-    term_bytes, term_offsets = _subset_dictionary(forward.term_bytes, forward.term_offsets, used)
+    used, term_bytes, term_offsets = np.flatnonzero(np.diff(starts)), forward.term_bytes, forward.term_offsets
+    if len(used) < len(term_offsets) - 1:
+        term_bytes, term_offsets = pack_terms([term_at(term_bytes, term_offsets, int(i)) for i in used])
     starts = np.append(starts[used], starts[-1])
-    codes, code_tf, code_length = _encode_postings(docs, tf, scored_lengths.astype(np.int32))
+    codes, code_tf, code_length = _assign_codes(docs, tf, scored_lengths.astype(np.int32))
+    if len(code_tf) > MAX_CODES:
+        raise TooManyCodesError
     df, ttf = _count_statistics(starts, docs, tf, forward.phrasings)
     peak_starts, peaks = _find_peaks(starts, codes, code_tf, code_length)
-    bitmap_of, bitmaps, ranks = _make_bitmaps(starts, docs, len(lengths))
+    long_lists = np.flatnonzero(np.diff(starts) > max(len(lengths) // LONG_LIST_DIVISOR, LONG_LIST_DIVISOR))
+    bitmap_of = np.full(len(starts) - 1, -1, np.int32)
+    bitmap_of[long_lists] = np.arange(len(long_lists), dtype=np.int32)
+    bitmaps, ranks = _fill_bitmaps(starts, docs, long_lists, (len(lengths) + 63) // 64)
     return Segment(
         forward.docids, forward.phrasings, lengths.astype(np.int32), term_bytes, term_offsets, starts,
         (docs >> 16).astype(np.uint16), docs.astype(np.uint16), codes,
@@ -189,17 +175,23 @@ def _build_segment(forward: ForwardIndex, exact_lengths: bool, scale: int) -> Se
     )  # fmt: skip
 
 
+def decoded_lengths() -> NDArray[np.int64]:
+    """Return the 256 lengths of Lucene's length byte (SmallFloat.intToByte4), ascending: all up to 40, then fewer."""
+    codes = np.arange(256 - EXACT_CODES, dtype=np.int64)
+    shift = (codes >> 3) - 1
+    mantissa = codes & 7
+    floats = np.where(shift < 0, mantissa, (mantissa | 8) << np.maximum(shift, 0))
+    return np.concatenate([np.arange(EXACT_CODES), EXACT_CODES + floats])
+
+
+def round_lengths(lengths: ArrayLike) -> NDArray[np.int64]:
+    """Return the lengths as they are after encoding: each becomes the largest decodable length not above it."""
+    table = decoded_lengths()
+    return table[np.searchsorted(table, lengths, side="right") - 1]
+
+
 def _document_lengths(offsets: Array, tfs: Array) -> NDArray[np.int64]:
-    if not len(tfs):
-        return np.diff(offsets)
-    sums = np.concatenate([[0], np.cumsum(tfs, dtype=np.int64)])
-    return np.diff(sums[offsets])
-
-
-def _subset_dictionary(term_bytes: Array, term_offsets: Array, positions: Array) -> tuple[Array, Array]:
-    if len(positions) == len(term_offsets) - 1:
-        return term_bytes, term_offsets
-    return pack_terms([term_at(term_bytes, term_offsets, i) for i in positions])
+    return np.diff(np.concatenate([[0], np.cumsum(tfs, dtype=np.int64)])[offsets] if len(tfs) else offsets)
 
 
 @njit(cache=True)
@@ -234,13 +226,6 @@ def _invert(terms: Array, tfs: Array, offsets: Array, vocabulary_size: int) -> t
                 end += 1
         starts[v + 1] = end
     return starts, docs[:end].copy(), counts[:end].copy()
-
-
-def _encode_postings(docs: Array, tf: Array, scored_lengths: Array) -> tuple[Array, Array, Array]:
-    codes, code_tf, code_length = _assign_codes(docs, tf, scored_lengths)
-    if len(code_tf) > MAX_CODES:
-        raise TooManyCodesError
-    return codes, code_tf, code_length
 
 
 @njit(cache=True)
@@ -304,13 +289,6 @@ def _find_peaks(starts: Array, codes: Array, code_tf: Array, code_length: Array)
             end = kept + 1
         peak_starts[v + 1] = end
     return peak_starts, peaks[:end].copy()
-
-
-def _make_bitmaps(starts: Array, docs: Array, document_count: int) -> tuple[Array, Array, Array]:
-    long = np.flatnonzero(np.diff(starts) > max(document_count // LONG_LIST_DIVISOR, LONG_LIST_DIVISOR))
-    bitmap_of = np.full(len(starts) - 1, -1, np.int32)
-    bitmap_of[long] = np.arange(len(long), dtype=np.int32)
-    return bitmap_of, *_fill_bitmaps(starts, docs, long, (document_count + 63) // 64)
 
 
 @njit(cache=True)

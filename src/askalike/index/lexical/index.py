@@ -22,10 +22,7 @@ TOKENS_PER_SEGMENT = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class PostingsLayout:
-    """What an index was built for.
-
-    fingerprint: a digest of all that decides about terms. scale: see Segment.
-    """
+    """What an index was built for. fingerprint: a digest of all that decides about terms. scale: see Segment."""
 
     fingerprint: str
     exact_lengths: bool = False
@@ -77,11 +74,9 @@ class PostingsWriter(IndexWriter[LiveSegment]):
         return self._save(builder.build()) if len(builder) else ()
 
     def _write_merged(self, segments: Sequence[LiveSegment]) -> Sequence[str]:
-        masks = [live.live_mask for live in segments]
-        layout = self._layout
-        return self._save(
-            merge_segments([live.segment for live in segments], masks, layout.exact_lengths, layout.scale)
-        )
+        masks, layout = [live.live_mask for live in segments], self._layout
+        parts = [live.segment for live in segments]
+        return self._save(merge_segments(parts, masks, layout.exact_lengths, layout.scale))
 
     def _merge_key(self, segment: LiveSegment) -> int:
         return len(segment.segment.code_tf)

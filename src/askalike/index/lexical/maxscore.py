@@ -139,10 +139,7 @@ def _sift_up(heap: TopKHeap, at: int) -> None:
 
 @njit(cache=True)
 def offer(heap: TopKHeap, score: int, docid: int, has_rephrasings: bool) -> None:
-    """Add a document if it is among the best.
-
-    With `has_rephrasings` a docid may be offered several times; its best score counts.
-    """
+    """Add a document if it is among the best. With `has_rephrasings` a docid may come again; its best score counts."""
     if has_rephrasings:
         for i in range(heap.size[0]):
             if heap.docids[i] == docid:
@@ -188,61 +185,47 @@ def lower_bound(blocks: Array, places: Array, low: int, end: int, doc: int) -> i
 
 
 @njit(cache=True)
-def _advance(blocks: Array, places: Array, ranks: Array, posting_list: PostingList, at: int, doc: int) -> int:
+def _advance(blocks: Array, places: Array, ranks: Array, postings: PostingList, at: int, doc: int) -> int:
     """Return the first position, not before `at`, of `doc` or a later one; `doc` is the first of a bitmap's word."""
-    if posting_list.bitmap_row < 0:
-        return lower_bound(blocks, places, at, posting_list.end, doc)
-    return (
-        posting_list.start + ranks[posting_list.bitmap_row, doc >> 6] if doc >> 6 < ranks.shape[1] else posting_list.end
-    )
+    if postings.bitmap_row < 0:
+        return lower_bound(blocks, places, at, postings.end, doc)
+    word = doc >> 6
+    return postings.start + ranks[postings.bitmap_row, word] if word < ranks.shape[1] else postings.end
 
 
 @njit(cache=True)
 def find_posting(
-    blocks: Array, places: Array, bitmaps: Array, ranks: Array, bitmap_row: int, start: int, end: int, doc: int
+    blocks: Array, places: Array, bitmaps: Array, ranks: Array, bitmap: int, start: int, end: int, doc: int
 ) -> int:
-    """Return the position of a document in the list start:end, −1 if it is not in it. bitmap_row: −1 for none."""
-    if bitmap_row >= 0:
-        word = bitmaps[bitmap_row, doc >> 6]
+    """Return the position of a document in the list start:end, −1 if it is not in it. bitmap: −1 for none."""
+    if bitmap >= 0:
+        word = bitmaps[bitmap, doc >> 6]
         bit = np.uint64(1) << np.uint64(doc & 63)
-        return start + ranks[bitmap_row, doc >> 6] + _popcount(word & (bit - np.uint64(1))) if word & bit else -1
+        return start + ranks[bitmap, doc >> 6] + _popcount(word & (bit - np.uint64(1))) if word & bit else -1
     at = lower_bound(blocks, places, start, end, doc)
     return at if at < end and _doc_at(blocks, places, at) == doc else -1
 
 
 @njit(cache=True)
 def _rescore_by_bitmap(
-    codes: Array,
-    bitmaps: Array,
-    ranks: Array,
-    scores: Array,
-    posting_list: PostingList,
-    candidates: Array,
-    sums: Array,
-    n: int,
-    min_score: int,
-) -> int:
+    codes: Array, bitmaps: Array, ranks: Array, scores: Array, postings: PostingList, candidates: Array, sums: Array,
+    n: int, min_score: int,
+) -> int:  # fmt: skip
     """Add the scores of a list that has a bitmap to the candidates' sums, and drop those below `min_score`.
 
     Returns the number of remaining candidates. It does not branch: whether a document is in a list cannot be predicted,
     and a needless read is cheap within a window.
     """
-    bits, earlier, table = (
-        bitmaps[posting_list.bitmap_row],
-        ranks[posting_list.bitmap_row],
-        scores[posting_list.table_start :],
-    )
-    list_codes, last = (
-        codes[posting_list.start : posting_list.end],
-        np.uint64(posting_list.end - posting_list.start - 1),
-    )
+    bits, earlier = bitmaps[postings.bitmap_row], ranks[postings.bitmap_row]
+    list_codes, table = codes[postings.start : postings.end], scores[postings.table_start :]
+    last = np.uint64(len(list_codes) - 1)
     kept = np.uint64(0)
     for c in range(n):
         doc, total = candidates[c], sums[c]
         at, bit = np.uint64(doc) >> np.uint64(6), np.uint64(doc) & np.uint64(63)
         word = bits[at]
         place = min(np.uint64(earlier[at]) + np.uint64(_popcount(word & ((np.uint64(1) << bit) - np.uint64(1)))), last)
-        score = table[list_codes[place]] if posting_list.by_code else table[place]
+        score = table[list_codes[place]] if postings.by_code else table[place]
         total += score * np.int64((word >> bit) & np.uint64(1))
         candidates[kept], sums[kept] = doc, total
         kept += np.uint64(total >= min_score)
@@ -251,23 +234,16 @@ def _rescore_by_bitmap(
 
 @njit(cache=True)
 def _rescore_by_search(
-    blocks: Array,
-    places: Array,
-    codes: Array,
-    scores: Array,
-    posting_list: PostingList,
-    candidates: Array,
-    sums: Array,
-    n: int,
-    min_score: int,
-) -> int:
+    blocks: Array, places: Array, codes: Array, scores: Array, postings: PostingList, candidates: Array, sums: Array,
+    n: int, min_score: int,
+) -> int:  # fmt: skip
     """As `_rescore_by_bitmap`, for a list without a bitmap."""
     kept = 0
     for c in range(n):
         doc, total = candidates[c], sums[c]
-        at = lower_bound(blocks, places, posting_list.start, posting_list.end, doc)
-        if at < posting_list.end and _doc_at(blocks, places, at) == doc:
-            total += scores[posting_list.table_start + (codes[at] if posting_list.by_code else at - posting_list.start)]
+        at = lower_bound(blocks, places, postings.start, postings.end, doc)
+        if at < postings.end and _doc_at(blocks, places, at) == doc:
+            total += scores[postings.table_start + (codes[at] if postings.by_code else at - postings.start)]
         candidates[kept], sums[kept] = doc, total
         kept += total >= min_score
     return kept
@@ -275,34 +251,28 @@ def _rescore_by_search(
 
 @njit(cache=True)
 def _add_scores(
-    places: Array, codes: Array, scores: Array, posting_list: PostingList, first: int, last: int, window: Array
+    places: Array, codes: Array, scores: Array, postings: PostingList, first: int, last: int, window: Array
 ) -> None:
     """Add the scores of the postings first:last, which lie in one window."""
     places, codes = places[first:last], codes[first:last]
-    if posting_list.by_code:
-        table = scores[posting_list.table_start :]
+    if postings.by_code:
+        table = scores[postings.table_start :]
         for j in range(len(places)):
             window[places[j]] += table[codes[j]]
     else:
-        table = scores[posting_list.table_start + first - posting_list.start :]
+        table = scores[postings.table_start + first - postings.start :]
         for j in range(len(places)):
             window[places[j]] += table[j]
 
 
 @njit(cache=True)
 def _raise_to_max_scores(
-    places: Array,
-    codes: Array,
-    scores: Array,
-    posting_list: PostingList,
-    first: int,
-    last: int,
-    completion_window: Array,
+    places: Array, codes: Array, scores: Array, postings: PostingList, first: int, last: int, window: Array
 ) -> None:
     """As `_add_scores`, for a completion of an unfinished word: the best one counts, not the sum."""
     for j in range(first, last):
-        score = scores[posting_list.table_start + (codes[j] if posting_list.by_code else j - posting_list.start)]
-        completion_window[places[j]] = max(completion_window[places[j]], score)
+        score = scores[postings.table_start + (codes[j] if postings.by_code else j - postings.start)]
+        window[places[j]] = max(window[places[j]], score)
 
 
 @njit(cache=True)
@@ -326,15 +296,7 @@ def _collect_window(window: Array, low: int, high: int, min_score: int, candidat
 
 @njit(cache=True)
 def _collect_touched(
-    places: Array,
-    first: int,
-    last: int,
-    window: Array,
-    base: int,
-    min_score: int,
-    candidates: Array,
-    sums: Array,
-    n: int,
+    places: Array, first: int, last: int, window: Array, base: int, min_score: int, docs: Array, sums: Array, n: int
 ) -> int:
     """As `_collect_window`, for the documents first:last of one list. It does not branch."""
     at = np.uint64(n)
@@ -342,20 +304,20 @@ def _collect_touched(
     for j in range(len(places)):
         place = places[j]
         score = window[place]
-        candidates[at], sums[at] = base + place, score
+        docs[at], sums[at] = base + place, score
         at += np.uint64(score >= min_score)
         window[place] = 0
     return np.int64(at)
 
 
 @njit(cache=True)
-def _add_completion_scores(places: Array, first: int, last: int, completion_window: Array, window: Array) -> None:
+def _add_completion_scores(places: Array, first: int, last: int, completions: Array, window: Array) -> None:
     """Add the best completion of each document first:last of one list to its sum once, and clear it."""
     places = places[first:last]
     for j in range(len(places)):
         place = places[j]
-        window[place] += completion_window[place]
-        completion_window[place] = 0
+        window[place] += completions[place]
+        completions[place] = 0
 
 
 @njit(cache=True)
@@ -375,7 +337,7 @@ def _min_competitive_score(heap: TopKHeap, seed: int, docid: int) -> int:
 
 @njit(cache=True)
 def _estimate_kth_score(
-    p: PostingArrays, t: SegmentTerms, query: SegmentQuery, droppable: int, k: int, buffers: Buffers
+    p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: int, k: int, buffers: Buffers
 ) -> int:
     """Return a score that at least k different questions reach, 0 if none is found quickly.
 
@@ -383,8 +345,8 @@ def _estimate_kth_score(
     """
     blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
     window, candidates, sums = buffers.window, buffers.docs, buffers.sums
-    lasts = np.zeros(droppable, np.int64)
-    i, room = droppable, MAX_SEED_POSTINGS
+    lasts = np.zeros(count, np.int64)
+    i, room = count, MAX_SEED_POSTINGS
     while i > 0 and room > 0:
         i -= 1
         one = _get_posting_list(p, t, i)
@@ -392,7 +354,7 @@ def _estimate_kth_score(
         _add_scores(places, codes, scores, one, one.start, lasts[i], window)
         room -= lasts[i] - one.start
     n = 0
-    for j in range(i, droppable):
+    for j in range(i, count):
         n = _collect_touched(places, _get_posting_list(p, t, j).start, lasts[j], window, 0, 1, candidates, sums, n)
     n = _filter_candidates(p, query, candidates, sums, _select_largest(candidates, sums, n, k + EXTRA_SEEDS))
     if n < k:
@@ -406,10 +368,7 @@ def _estimate_kth_score(
 
 @njit(cache=True)
 def _select_largest(candidates: Array, sums: Array, n: int, min_count: int) -> int:
-    """Move documents with the largest sums, at least `min_count` and at most four times as many, to the front.
-
-    Returns their number.
-    """
+    """Move `min_count` to four times as many documents with the largest sums to the front; return their number."""
     if n <= 2 * min_count:
         return n
     peaks = np.empty(2 * min_count, sums.dtype)  # at least min_count sums reach the median of the parts' largest
@@ -435,27 +394,26 @@ def _filter_candidates(p: PostingArrays, query: SegmentQuery, candidates: Array,
         doc = candidates[c]
         if len(allowed) and not allowed[doc]:
             continue
-        if docids[doc] == query.excluded_docid and (
-            query.excluded_phrasing < 0 or phrasings[doc] == query.excluded_phrasing
-        ):
+        docid = docids[doc]
+        if docid == query.excluded_docid and (query.excluded_phrasing < 0 or phrasings[doc] == query.excluded_phrasing):
             continue
-        if query.has_rephrasings and (kept_docids[:kept] == docids[doc]).any():
+        if query.has_rephrasings and (kept_docids[:kept] == docid).any():
             continue
-        candidates[kept], sums[kept], kept_docids[kept] = doc, sums[c], docids[doc]
+        candidates[kept], sums[kept], kept_docids[kept] = doc, sums[c], docid
         kept += 1
     return kept
 
 
 @njit(cache=True)
 def _offer_candidates(
-    p: PostingArrays, query: SegmentQuery, heap: TopKHeap, candidates: Array, sums: Array, n: int, seed: int
+    p: PostingArrays, query: SegmentQuery, heap: TopKHeap, docs: Array, sums: Array, n: int, seed: int
 ) -> None:
     if n == 0:
         return
     docids, phrasings, allowed = p.docids, p.phrasings, query.allowed_mask
-    limit = _min_competitive_score(heap, seed, docids[candidates[0]])
+    limit = _min_competitive_score(heap, seed, docids[docs[0]])
     for c in range(n):
-        doc, score = candidates[c], sums[c]
+        doc, score = docs[c], sums[c]
         if score < limit or (len(allowed) and not allowed[doc]):
             continue
         docid = docids[doc]
@@ -520,8 +478,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
         limit = _min_competitive_score(heap, seed, p.docids[low])
         while essential < loose and rest[essential + 1] < limit:
             essential += 1
-        high = low - low % WINDOW + WINDOW
-        sampling = False
+        high, sampling = low - low % WINDOW + WINDOW, False
         if planned:
             added = _choose_first_added(p, t, counts, essential, min(high, documents) - low)
         else:
@@ -535,14 +492,10 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
             low = nearest - nearest % BLOCK_SIZE
             high = low - low % WINDOW + WINDOW
             added = essential
-            if (
-                essential
-                and essential_postings * WINDOW > SAMPLE_SIZE * documents
-                and low + 4 * SAMPLE_SIZE < min(high, documents)
-            ):
+            dense = essential_postings * WINDOW > SAMPLE_SIZE * documents
+            if essential and dense and low + 4 * SAMPLE_SIZE < min(high, documents):
                 high, added, sampling = low + SAMPLE_SIZE, 0, True
-        base = low - low % WINDOW
-        touched = 0
+        base, touched = low - low % WINDOW, 0
         for i in range(added, terms):
             firsts[i] = _advance(blocks, places, ranks, lists[i], lasts[i], low)
             lasts[i] = _advance(blocks, places, ranks, lists[i], firsts[i], high)
@@ -570,9 +523,8 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
             for i in range(added, terms):
                 n = _collect_touched(places, firsts[i], lasts[i], window, base, min_sum, candidates, sums, n)
         else:
-            n = _collect_window(
-                window, low, min(high, documents + BLOCK_SIZE - documents % BLOCK_SIZE), min_sum, candidates, sums
-            )
+            end = min(high, documents + BLOCK_SIZE - documents % BLOCK_SIZE)
+            n = _collect_window(window, low, end, min_sum, candidates, sums)
         for i in range(added - 1, -1, -1):
             if n == 0:
                 break
@@ -629,11 +581,9 @@ class QueryBatch(NamedTuple):
 def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int) -> SegmentTerms:
     """Return the terms of query q that the segment has, with their scores as integers."""
     first, last = batch.offsets[q], batch.offsets[q + 1]
-    ids = np.empty(last - first, np.int64)
-    places = np.empty(last - first, np.int64)
-    by_code = np.empty(last - first, np.bool_)
-    peaks = np.empty(last - first, np.int64)
-    is_completion = np.empty(last - first, np.bool_)
+    size = last - first
+    ids, places, peaks = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    by_code, is_completion = np.empty(size, np.bool_), np.empty(size, np.bool_)
     size = 0
     for m in range(first, last):
         term = tables.ids[batch.terms[m]]
@@ -677,12 +627,8 @@ def search_queries(
     has_rephrasings: bool,
 ) -> None:
     """Search one segment for every query; row q of `heaps` is the heap of query q."""
-    buffers = Buffers(
-        np.zeros(WINDOW, np.int32),
-        np.zeros(WINDOW, np.int32),
-        np.empty(WINDOW + 1, np.int32),
-        np.empty(WINDOW + 1, np.int32),
-    )
+    docs, sums = np.empty(WINDOW + 1, np.int32), np.empty(WINDOW + 1, np.int32)
+    buffers = Buffers(np.zeros(WINDOW, np.int32), np.zeros(WINDOW, np.int32), docs, sums)
     for q in range(len(batch.scales)):
         terms = _select_terms(p, tables, batch, q)
         if len(terms.ids):
@@ -714,9 +660,7 @@ def match_terms(
     size = 0
     for q in queries:
         size += batch.offsets[q + 1] - batch.offsets[q]
-    pairs = np.empty(size, np.int64)
-    shared = np.empty(size, np.int64)
-    posting_codes = np.empty(size, np.int64)
+    pairs, shared, posting_codes = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     offsets, terms = batch.offsets, batch.terms
     starts, blocks, places, codes = p.starts, p.blocks, p.places, p.codes
     bitmap_of, bitmaps, ranks = p.bitmap_of, p.bitmaps, p.ranks

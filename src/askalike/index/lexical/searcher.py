@@ -1,5 +1,6 @@
 """Searches a fixed state of an index: the same segments, deletions and statistics for as long as it is held."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -104,13 +105,11 @@ class PostingsSearcher:
         if k < 1:
             return [TopDocs(np.empty(0, np.int64), np.empty(0)) for _ in prepared.queries]
         masks = [live.mask_allowed(allowed_docids) for live in self.segments]
-        step = max(1, MAX_HEAP_ENTRIES // k)
-        return [
-            top_docs
-            for _, batch in self._iter_batches(prepared)
-            for start in range(0, len(batch), step)
-            for top_docs in self._search_rows(batch, slice(start, min(start + step, len(batch))), k, masks)
-        ]
+        top_docs, step = [], max(1, MAX_HEAP_ENTRIES // k)
+        for _, batch in self._iter_batches(prepared):
+            for start in range(0, len(batch), step):
+                top_docs += self._search_rows(batch, slice(start, min(start + step, len(batch))), k, masks)
+        return top_docs
 
     def score(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
         """Return the score of each query's candidates: docids in any order; 0 where nothing matches."""
@@ -164,17 +163,13 @@ class PostingsSearcher:
 
         def search_share(share: slice) -> None:
             share_columns, share_heaps = columns.select(share), TopKHeap(*(column[share] for column in heaps))
-            for at, live in enumerate(self.segments):
-                search_queries(
-                    live.postings, tables[at], share_columns, share_heaps, allowed_masks[at], live.has_rephrasings
-                )
+            for live, table, mask in zip(self.segments, tables, allowed_masks, strict=True):
+                search_queries(live.postings, table, share_columns, share_heaps, mask, live.has_rephrasings)
             sort_heaps(share_heaps)
 
         _run_in_threads(search_share, n)
-        return [
-            TopDocs(heaps.docids[q, :size], heaps.scores[q, :size] / columns.scales[q])
-            for q, size in enumerate(heaps.size)
-        ]
+        scores = heaps.scores / columns.scales[:, None]
+        return [TopDocs(heaps.docids[q, :size], scores[q, :size]) for q, size in enumerate(heaps.size)]
 
     def _match(self, at: int, batch: _PreparedBatch, query: Array, docids: Array) -> "_Matches | None":
         """Match each pair of a query (its row in the batch) and a docid in one segment; None where it has no docid."""
@@ -195,10 +190,9 @@ class PostingsSearcher:
     def _prepare_batch(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> _PreparedBatch:
         offsets, terms, weights, is_completion = [0], [], [], []
         for query in queries:
-            counts: dict[str, int] = {}
-            for term in query.terms:
-                counts[term] = counts.get(term, 0) + 1
-            completions = self._complete_query(query, counts)
+            counts = Counter(query.terms)
+            prefixed = [*query.prefix_terms, *self.complete(query.prefix)] if query.prefix else []
+            completions = [t for t in dict.fromkeys(prefixed) if t not in counts]
             terms += [*counts, *completions]
             weights += [*counts.values(), *([1] * len(completions))]
             is_completion += [False] * len(counts) + [True] * len(completions)
@@ -214,11 +208,6 @@ class PostingsSearcher:
             np.array([q.excluded_phrasing for q in queries], np.int64),
         )  # fmt: skip
         return _PreparedBatch(columns, scores)
-
-    def _complete_query(self, query: QueryTerms, counts: dict[str, int]) -> list[str]:
-        if not query.prefix:
-            return []
-        return [t for t in dict.fromkeys([*query.prefix_terms, *self.complete(query.prefix)]) if t not in counts]
 
     def _compute_scores(self, terms: Sequence[str], similarity: TermScorer) -> tuple[NDArray[np.int64], TermScores]:
         """Return the terms' numbers and the scores of the similarity. What outgrew its limit is replaced."""
@@ -252,9 +241,8 @@ class _Matches:
     def sum_scores(self, columns: QueryBatch) -> NDArray[np.float64]:
         """Return the score of each document: float64 (N). Of an unfinished word's completions the best one counts."""
         n, completed = len(self.docs), columns.is_completion[self.terms]
-        sums: NDArray[np.float64] = np.bincount(self.documents[~completed], self.scores[~completed], n).astype(
-            np.float64
-        )
+        documents, scores = self.documents[~completed], self.scores[~completed]
+        sums: NDArray[np.float64] = np.bincount(documents, scores, n).astype(np.float64)
         if completed.any():
             best = np.zeros(n)
             np.maximum.at(best, self.documents[completed], self.scores[completed])
@@ -264,10 +252,8 @@ class _Matches:
     def name_scores(self, document: int, columns: QueryBatch, names: Sequence[str]) -> list[tuple[str, float]]:
         """Return the terms of one document with their scores; of the completions the best one alone."""
         first, last = np.searchsorted(self.documents, [document, document + 1])
-        rows = [
-            (names[columns.terms[m]], float(score), bool(columns.is_completion[m]))
-            for m, score in zip(self.terms[first:last], self.scores[first:last], strict=True)
-        ]
+        pairs = zip(self.terms[first:last], self.scores[first:last].tolist(), strict=True)
+        rows = [(names[columns.terms[m]], score, bool(columns.is_completion[m])) for m, score in pairs]
         best = max((row for row in rows if row[2]), key=lambda row: row[1], default=None)
         return [(name, score) for name, score, completed in rows if not completed or (best and name == best[0])]
 

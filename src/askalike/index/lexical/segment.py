@@ -109,10 +109,7 @@ class LiveSegment(LiveRows):
     @cached_property
     def postings(self) -> PostingArrays:
         """The arrays that the search reads."""
-        s = self.segment
-        return PostingArrays(
-            s.docids, s.phrasings, s.starts, s.blocks, s.places, s.codes, s.bitmap_of, s.bitmaps, s.ranks
-        )
+        return PostingArrays(*(getattr(self.segment, name) for name in PostingArrays._fields))
 
     @cached_property
     def has_rephrasings(self) -> bool:

@@ -13,6 +13,7 @@ from askalike.index.lexical.terms import find_terms
 from askalike.index.rows import Array
 from askalike.types import Collection
 
+Floats = NDArray[np.float64]
 MAX_REPHRASING_GAIN = 4
 """A term counts in a rephrasing at most this many times the most that it can count in a question's own text."""
 
@@ -20,9 +21,7 @@ MAX_REPHRASING_GAIN = 4
 class TermScorer(Hashable, Protocol):
     """What the search needs of a similarity (askalike.similarities has six)."""
 
-    def score(
-        self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection
-    ) -> NDArray[np.float64]:
+    def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
         """Return the scores of one term in one document; see Similarity.score."""
 
 
@@ -125,14 +124,14 @@ class TermScores:
             segment.peak_starts, segment.peaks,
         )  # fmt: skip
 
-    def score_codes(self, segment: Segment, codes: Array, numbers: Array) -> NDArray[np.float64]:
+    def score_codes(self, segment: Segment, codes: Array, numbers: Array) -> Floats:
         """Return the score of each term in a document with this code."""
         scale, collection = self.terms.statistics.scale, self.terms.statistics.collection
         tf, length = segment.code_tf[codes] / scale, segment.code_length[codes] / scale
         scores = self._similarity.score(tf, length, self.terms.df[numbers], self.terms.ttf[numbers], collection)
         return np.minimum(scores, MAX_REPHRASING_GAIN * self.bounds[numbers])
 
-    def _compute_bounds(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _compute_bounds(self, numbers: NDArray[np.int64]) -> Floats:
         """Return the most that each term can score in a question's own text.
 
         No text has more of a term than its length or the term's total. So the most is reached at one of a few lengths,
@@ -159,7 +158,7 @@ class _GrowableArray:
         self.values = np.empty(1 << 12, np.float64)
         self.size = 0
 
-    def append(self, values: NDArray[np.float64]) -> int:
+    def append(self, values: Floats) -> int:
         """Append values; return the position of the first."""
         start, self.size = self.size, self.size + len(values)
         if self.size > len(self.values):
@@ -173,11 +172,7 @@ class _GrowableArray:
 def _table_codes(segment: Segment, ids: Array) -> tuple[Array, Array]:
     """Return the codes that these terms' tables have entries for, one table after the other, and the tables' sizes."""
     code_count = len(segment.code_tf)
-    tables = [
-        segment.codes[segment.starts[i] : segment.starts[i + 1]]
-        if segment.starts[i + 1] - segment.starts[i] <= code_count
-        else np.arange(code_count)
-        for i in ids
-    ]
+    lists = (segment.codes[segment.starts[i] : segment.starts[i + 1]] for i in ids)
+    tables = [codes if len(codes) <= code_count else np.arange(code_count) for codes in lists]
     sizes = np.array([len(table) for table in tables], np.int64)
     return np.concatenate([*tables, np.empty(0, np.int64)]).astype(np.int64), sizes

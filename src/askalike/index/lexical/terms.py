@@ -26,9 +26,7 @@ def find_terms(term_bytes: Bytes, term_offsets: Offsets, terms: Sequence[str]) -
 def find_prefix_range(term_bytes: Bytes, term_offsets: Offsets, prefix: str) -> range:
     """Return the positions of the terms that begin with a prefix, which are adjacent in a sorted dictionary."""
     wanted, _ = pack_terms([prefix])
-    return range(
-        _lower_bound(term_bytes, term_offsets, wanted, False), _lower_bound(term_bytes, term_offsets, wanted, True)
-    )
+    return range(*(_lower_bound(term_bytes, term_offsets, wanted, past_prefix) for past_prefix in (False, True)))
 
 
 def term_at(term_bytes: Bytes, term_offsets: Offsets, position: int) -> str:
@@ -68,7 +66,7 @@ def _find_packed(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, wanted
         term = wanted[wanted_offsets[i] : wanted_offsets[i + 1]]
         at = _lower_bound(term_bytes, term_offsets, term, False)
         if (
-            at < len(term_offsets) - 1
+            at + 1 < len(term_offsets)
             and _compare(term_bytes[term_offsets[at] : term_offsets[at + 1]], term, False) == 0
         ):
             positions[i] = at

@@ -36,18 +36,16 @@ class HnswGraph:
 
 def open_graph(folder: Path, part_index: int, schema: PartSchema) -> HnswGraph | None:
     """Return the graph of a segment's part, None where it has none."""
-    path = _graph_path(folder, part_index)
+    path = folder / f"graph-{part_index}.usearch"
     return HnswGraph(path, schema) if path.exists() and _usearch_installed() else None
 
 
-def build_missing_graphs(
-    folder: Path, schemas: Sequence[PartSchema], parts: Sequence[StoredPart], exact_up_to: int
-) -> None:
+def build_graphs(folder: Path, schemas: Sequence[PartSchema], parts: Sequence[StoredPart], exact_up_to: int) -> None:
     """Build the graphs that a segment lacks, if it has more than `exact_up_to` rows and no part is sparse."""
     if any(not isinstance(part, DensePart) for part in parts) or not _usearch_installed():
         return
     for at, (schema, part) in enumerate(zip(schemas, parts, strict=True)):
-        path = _graph_path(folder, at)
+        path = folder / f"graph-{at}.usearch"
         if isinstance(part, DensePart) and len(part.sketch.scales) > exact_up_to and not path.exists():
             _build_graph(path, schema, part)
 
@@ -71,10 +69,6 @@ def _create_index(schema: PartSchema) -> Any:
         ndim=schema.dim, metric=USEARCH_METRICS[schema.metric], dtype="f16", connectivity=CONNECTIVITY,
         expansion_add=EXPANSION, expansion_search=EXPANSION,
     )  # fmt: skip
-
-
-def _graph_path(folder: Path, part_index: int) -> Path:
-    return folder / f"graph-{part_index}.usearch"
 
 
 def _usearch_installed() -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from askalike.errors import SearchIndexError
 from askalike.index.commits import CommittedIndex, IndexWriter
 from askalike.index.rows import Array
-from askalike.index.vectors.graph import build_missing_graphs
+from askalike.index.vectors.graph import build_graphs
 from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, Storage, StoredPart, nonzero_rows
 from askalike.index.vectors.searcher import VectorSearcher
 from askalike.index.vectors.segment import VectorSegment, write_segment
@@ -87,10 +87,9 @@ class VectorWriter(IndexWriter[VectorSegment]):
         if self._schemas and schemas != self._schemas:
             raise SearchIndexError(f"{self._index.path}: vectors of {schemas} do not go with those of {self._schemas}")
         self._schemas = schemas
-        parts = tuple(
-            (SparsePart if schema.sparse else DensePart).from_part(part, self._layout.storage).take(rows)
-            for schema, part in zip(schemas, vectors.parts, strict=True)
-        )
+        kinds = [SparsePart if schema.sparse else DensePart for schema in schemas]
+        stored = (kind.from_part(p, self._layout.storage) for kind, p in zip(kinds, vectors.parts, strict=True))
+        parts = tuple(part.take(rows) for part in stored)
         self._added.append((docids[rows], phrasings[rows], parts))
         self._added_bytes += sum(array.nbytes for part in parts for array in part.arrays().values())
         if self._added_bytes >= BYTES_PER_SEGMENT:
@@ -101,16 +100,11 @@ class VectorWriter(IndexWriter[VectorSegment]):
         return self._write(batches) if batches else ()
 
     def _write_merged(self, segments: Sequence[VectorSegment]) -> Sequence[str]:
-        rows = [np.flatnonzero(segment.live_mask) for segment in segments]
-        return self._write(
-            [
-                (segment.docids[live], segment.phrasings[live], tuple(part.take(live) for part in segment.parts))
-                for segment, live in zip(segments, rows, strict=True)
-            ]
-        )
+        pairs = [(s, np.flatnonzero(s.live_mask)) for s in segments]
+        return self._write([(s.docids[n], s.phrasings[n], tuple(p.take(n) for p in s.parts)) for s, n in pairs])
 
     def _finish(self, segment: VectorSegment) -> None:
-        build_missing_graphs(segment.folder, segment.schemas, segment.parts, self._layout.exact_up_to)
+        build_graphs(segment.folder, segment.schemas, segment.parts, self._layout.exact_up_to)
 
     def _write(self, batches: Sequence[tuple[Array, Array, tuple[StoredPart, ...]]]) -> Sequence[str]:
         """Write rows, given as (docids, phrasings, parts), as one segment by ascending docid; return its name."""

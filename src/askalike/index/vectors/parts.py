@@ -1,7 +1,7 @@
 """One part of many documents' vectors as it is stored: dense rows with their sketch, or sparse rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
@@ -15,6 +15,9 @@ from askalike.types import Metric, VectorPart
 
 Storage = Literal["f16", "int8", "f32"]
 MAX_F16 = 65_504.0
+Floats = NDArray[np.float64]
+Bounds = tuple[Array, Array]
+"""The lowest and the highest possible scores: (queries, n) both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +41,10 @@ class StoredPart(Protocol):
     def arrays(self) -> Mapping[str, Array]:
         """Return what is written into files, by name."""
 
-    def score_bounds(self, queries: Any) -> tuple[Array, Array]:
-        """Return the (lowest, highest) possible score of each row for each query, without weight: (queries, n) both."""
+    def score_bounds(self, queries: Any) -> Bounds:
+        """Return the bounds of each row's score for each query, without weight."""
 
-    def score_rows(self, rows: Array, queries: Any, query_index: int) -> NDArray[np.float64]:
+    def score_rows(self, rows: Array, queries: Any, q: int) -> Floats:
         """Return the scores of these rows for one of the queries: float64 (rows)."""
 
     def take(self, indices: Array) -> Self:
@@ -49,7 +52,7 @@ class StoredPart(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class DensePart:
+class DensePart(StoredPart):
     """Dense rows. rows: float16 or float32 (n, dim), or empty (0, dim) where only the sketch is stored (int8)."""
 
     metric: Metric
@@ -64,9 +67,7 @@ class DensePart:
             raise SearchIndexError(f"a vector has numbers above {MAX_F16:g}, which f16 cannot hold; set storage=f32")
         if storage == "int8":
             sketch = Sketch.from_rows(values)
-            return cls(
-                part.metric, values[:0], Sketch(sketch.values, sketch.scales, 0 * sketch.residuals, sketch.lengths)
-            )
+            return cls(part.metric, values[:0], replace(sketch, residuals=0 * sketch.residuals))
         rows = values.astype(np.float16 if storage == "f16" else np.float32)
         return cls(part.metric, rows, Sketch.from_rows(rows.astype(np.float32)))
 
@@ -82,25 +83,20 @@ class DensePart:
         return cls.from_arrays(parts[0].metric, {n: np.concatenate([c[n] for c in columns]) for n in columns[0]})
 
     def arrays(self) -> Mapping[str, Array]:
-        """See StoredPart."""
         return {"rows": self.rows, **{n: getattr(self.sketch, n) for n in Sketch.__dataclass_fields__}}
 
-    def score_bounds(self, queries: Any) -> tuple[Array, Array]:
-        """See StoredPart."""
+    def score_bounds(self, queries: Any) -> Bounds:
         return self.sketch.score_bounds(queries, self.metric)
 
-    def score_rows(self, rows: Array, queries: Any, query_index: int) -> NDArray[np.float64]:
-        """See StoredPart."""
+    def score_rows(self, rows: Array, queries: Any, q: int) -> Floats:
         if self.metric == "euclidean":
-            return np.negative(exact_distances(self.decode_rows(rows), queries[query_index]))
-        return exact_dots(self.decode_rows(rows), queries[query_index])
+            return np.negative(exact_distances(self.decode_rows(rows), queries[q]))
+        return exact_dots(self.decode_rows(rows), queries[q])
 
     def take(self, indices: Array) -> "DensePart":
-        """See StoredPart."""
         rows = self.rows[indices] if len(self.rows) else self.rows
-        return DensePart(
-            self.metric, rows, Sketch(*(getattr(self.sketch, n)[indices] for n in Sketch.__dataclass_fields__))
-        )
+        sketch = Sketch(*(getattr(self.sketch, n)[indices] for n in Sketch.__dataclass_fields__))
+        return DensePart(self.metric, rows, sketch)
 
     def decode_rows(self, rows: Array) -> Array:
         """Return these rows as they are stored: float32 (rows, dim)."""
@@ -110,7 +106,7 @@ class DensePart:
 
 
 @dataclass(frozen=True, slots=True)
-class SparsePart:
+class SparsePart(StoredPart):
     """Sparse rows: CSR, float64 sums over float32 numbers."""
 
     metric: Metric
@@ -133,19 +129,16 @@ class SparsePart:
         return cls(parts[0].metric, sparse.vstack([p.rows for p in parts], format="csr"))
 
     def arrays(self) -> Mapping[str, Array]:
-        """See StoredPart."""
         rows = self.rows
         return {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "dim": np.array([rows.shape[1]])}
 
-    def score_bounds(self, queries: Any) -> tuple[Array, Array]:
-        """See StoredPart. Both bounds are the exact score."""
+    def score_bounds(self, queries: Any) -> Bounds:
         rows = np.arange(self.rows.shape[0])
         scores = np.array([self.score_rows(rows, queries, i) for i in range(queries.shape[0])]).reshape(-1, len(rows))
         return scores, scores
 
-    def score_rows(self, rows: Array, queries: Any, query_index: int) -> NDArray[np.float64]:
-        """See StoredPart."""
-        query = queries[[query_index]].toarray()[0].astype(np.float64)
+    def score_rows(self, rows: Array, queries: Any, q: int) -> Floats:
+        query = queries[[q]].toarray()[0].astype(np.float64)
         chosen = self.rows if len(rows) == self.rows.shape[0] else self.rows[rows]
         dots = np.asarray(chosen @ query)
         if self.metric != "euclidean":
@@ -154,7 +147,6 @@ class SparsePart:
         return -np.sqrt(np.maximum(squares + query @ query - 2 * dots, 0))
 
     def take(self, indices: Array) -> "SparsePart":
-        """See StoredPart."""
         return SparsePart(self.metric, self.rows[indices])
 
 
@@ -163,9 +155,8 @@ def prepare_rows(part: VectorPart) -> Any:
     if not sparse.issparse(part.values):
         values: Any = np.ascontiguousarray(part.values, np.float32)
         if part.metric == "cosine":
-            values = values / _replace_zeros(np.linalg.norm(values.astype(np.float64), axis=1))[:, None].astype(
-                np.float32
-            )
+            lengths = _replace_zeros(np.linalg.norm(values.astype(np.float64), axis=1))
+            values = values / lengths[:, None].astype(np.float32)
         return values
     rows = sparse.csr_array(part.values, dtype=np.float32)
     rows.sum_duplicates()
@@ -182,5 +173,5 @@ def nonzero_rows(part: VectorPart) -> NDArray[np.bool_]:
     return np.asarray(abs(part.values).sum(axis=1)).ravel() > 0
 
 
-def _replace_zeros(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+def _replace_zeros(lengths: Floats) -> Floats:
     return np.where(lengths > 0, lengths, 1.0)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SearchIndexError
 from askalike.index.rows import Array
-from askalike.index.vectors.parts import PartSchema, nonzero_rows, prepare_rows
+from askalike.index.vectors.parts import Bounds, Floats, PartSchema, nonzero_rows, prepare_rows
 from askalike.index.vectors.segment import VectorSegment
 from askalike.types import TopDocs, Vectors
 
@@ -35,8 +35,7 @@ class VectorSearcher:
     """Searches the same segments and deletions for as long as it is held."""
 
     def __init__(self, segments: Sequence[VectorSegment], schemas: Sequence[PartSchema]) -> None:
-        self._segments = segments
-        self._schemas = tuple(schemas)
+        self._segments, self._schemas = segments, tuple(schemas)
 
     def search(self, queries: VectorQueries, k: int, allowed_docids: Array | None = None) -> list[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing.
@@ -47,24 +46,21 @@ class VectorSearcher:
         masks = [segment.mask_allowed(allowed_docids) for segment in self._segments]
         exact = [allowed_docids is not None or not s.graphs or not all(s.graphs) for s in self._segments]
         step = max(1, MAX_BOUNDS // max(1, sum(len(s.docids) for s in self._segments)))
-        return [
-            top_docs
-            for start in range(0, len(prepared), step)
-            for top_docs in self._search_batch(prepared[start : start + step], k, masks, exact)
-        ]
+        batches = (prepared[start : start + step] for start in range(0, len(prepared), step))
+        return [top_docs for batch in batches for top_docs in self._search_batch(batch, k, masks, exact)]
 
-    def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
+    def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
         """Return the score of each query's candidates: docids in any order; NaN where a vector is missing or zero."""
         prepared = self._prepare(queries)
         return [self._score_candidates(prepared, i, docids) for i, docids in enumerate(candidates)]
 
-    def best_phrasing(self, queries: VectorQueries, query_index: int, docid: int) -> int:
+    def best_phrasing(self, queries: VectorQueries, q: int, docid: int) -> int:
         """Return the phrasing of a question that scores best for a query; 0 where it has no vector."""
         prepared = self._prepare(queries)
         best, phrasing = -np.inf, 0
         for segment in self._segments:
-            _, rows = prepared.find_rows(query_index, segment, np.array([docid]))
-            scores = segment.score_rows(rows, prepared.parts, query_index)
+            _, rows = prepared.find_rows(q, segment, np.array([docid]))
+            scores = segment.score_rows(rows, prepared.parts, q)
             if len(rows) and scores.max() > best:
                 best, phrasing = scores.max(), int(segment.phrasings[rows[scores.argmax()]])
         return phrasing
@@ -80,46 +76,40 @@ class VectorSearcher:
         return _PreparedVectors([prepare_rows(part) for part in parts], queries.exclusions, nonzero)
 
     def _search_batch(
-        self, queries: "_PreparedVectors", k: int, allowed_masks: Sequence[Array], exact: Sequence[bool]
+        self, queries: "_PreparedVectors", k: int, masks: Sequence[Array], exact: Sequence[bool]
     ) -> list[TopDocs]:
         """Search a few queries. exact: per segment, whether it is searched by bounds and not through its graphs."""
         bounds = [s.score_bounds(queries.parts) if e else None for s, e in zip(self._segments, exact, strict=True)]
-        return [self._search_one(queries, i, k, allowed_masks, bounds) for i in range(len(queries))]
+        return [self._search_one(queries, i, k, masks, bounds) for i in range(len(queries))]
 
     def _search_one(
-        self,
-        queries: "_PreparedVectors",
-        query_index: int,
-        k: int,
-        allowed_masks: Sequence[Array],
-        bounds: Sequence[tuple[Array, Array] | None],
+        self, queries: "_PreparedVectors", q: int, k: int, masks: Sequence[Array], bounds: Sequence[Bounds | None]
     ) -> TopDocs:
         docids, scores = [np.empty(0, np.int64)], [np.empty(0)]
-        if queries.nonzero[query_index]:
+        if queries.nonzero[q]:
+            exclusion, triples = queries.exclusions[q], zip(self._segments, bounds, masks, strict=True)
             usable = [
-                None if pair is None else _usable_bounds(s, pair, query_index, mask, queries.exclusions[query_index])
-                for s, pair, mask in zip(self._segments, bounds, allowed_masks, strict=True)
+                pair and _usable_bounds(s, (pair[0][q], pair[1][q]), mask, exclusion) for s, pair, mask in triples
             ]
-            min_score = _kth_bound(
-                [_max_by_docid(s, pair[0]) for s, pair in zip(self._segments, usable, strict=True) if pair], k
-            )
-            for segment, pair, mask in zip(self._segments, usable, allowed_masks, strict=True):
+            lows = [_max_by_docid(s, pair[0]) for s, pair in zip(self._segments, usable, strict=True) if pair]
+            min_score = _kth_bound(lows, k)
+            for segment, pair, mask in zip(self._segments, usable, masks, strict=True):
                 if pair is None:
-                    rows = _graph_candidates(segment, queries, query_index, k, mask)
+                    rows = _graph_candidates(segment, queries, q, k, mask)
                 else:
                     rows = np.flatnonzero((pair[1] >= min_score) & np.isfinite(pair[1]))
                 docids.append(segment.docids[rows])
-                scores.append(segment.score_rows(rows, queries.parts, query_index))
+                scores.append(segment.score_rows(rows, queries.parts, q))
         return _select_top_docs(np.concatenate(docids), np.concatenate(scores), k)
 
-    def _score_candidates(self, queries: "_PreparedVectors", query_index: int, docids: Array) -> NDArray[np.float64]:
+    def _score_candidates(self, queries: "_PreparedVectors", q: int, docids: Array) -> Floats:
         best = np.full(len(docids), -np.inf)
-        if queries.nonzero[query_index]:
+        if queries.nonzero[q]:
             for segment in self._segments:
                 near = np.flatnonzero(segment.may_contain(docids))
                 if len(near):
-                    at, rows = queries.find_rows(query_index, segment, docids[near])
-                    np.maximum.at(best, near[at], segment.score_rows(rows, queries.parts, query_index))
+                    at, rows = queries.find_rows(q, segment, docids[near])
+                    np.maximum.at(best, near[at], segment.score_rows(rows, queries.parts, q))
         return np.where(np.isfinite(best), best, np.nan)
 
 
@@ -137,23 +127,17 @@ class _PreparedVectors:
     def __getitem__(self, rows: slice) -> "_PreparedVectors":
         return _PreparedVectors([part[rows] for part in self.parts], self.exclusions[rows], self.nonzero[rows])
 
-    def find_rows(self, query_index: int, segment: VectorSegment, docids: Array) -> tuple[Array, Array]:
+    def find_rows(self, q: int, segment: VectorSegment, docids: Array) -> tuple[Array, Array]:
         """Return (position in `docids`, row) of every live row of these docids that the query may find."""
-        docid, phrasing = self.exclusions[query_index]
+        docid, phrasing = self.exclusions[q]
         return segment.find_rows(docids, np.full(len(docids), docid), np.full(len(docids), phrasing))
 
 
-def _usable_bounds(
-    segment: VectorSegment,
-    bounds: tuple[Array, Array],
-    query_index: int,
-    allowed_mask: Array,
-    exclusion: tuple[int, int],
-) -> tuple[Array, Array]:
-    """Return the (lowest, highest) score of each row for one query, −∞ for rows that it must not find."""
-    low, high = bounds[0][query_index], bounds[1][query_index]
-    if len(allowed_mask):
-        low[~allowed_mask], high[~allowed_mask] = -np.inf, -np.inf
+def _usable_bounds(segment: VectorSegment, bounds: Bounds, mask: Array, exclusion: tuple[int, int]) -> Bounds:
+    """Return one query's bounds (n each), −∞ for rows that it must not find."""
+    low, high = bounds
+    if len(mask):
+        low[~mask], high[~mask] = -np.inf, -np.inf
     rows = segment.excluded_rows(*exclusion)
     low[rows], high[rows] = -np.inf, -np.inf
     return low, high
@@ -172,20 +156,18 @@ def _kth_bound(lows: Sequence[Array], k: int) -> float:
     return kth - TOLERANCE * max(1.0, abs(kth)) if np.isfinite(kth) else -np.inf
 
 
-def _graph_candidates(
-    segment: VectorSegment, queries: _PreparedVectors, query_index: int, k: int, allowed_mask: Array
-) -> Array:
+def _graph_candidates(segment: VectorSegment, queries: _PreparedVectors, q: int, k: int, mask: Array) -> Array:
     """Return the rows that the parts' graphs propose."""
-    excluded = segment.excluded_rows(*queries.exclusions[query_index])
+    excluded = segment.excluded_rows(*queries.exclusions[q])
     count = int(k * segment.rows_per_docid) + len(excluded) + 100
-    proposed = [g.search(v[query_index], count) for g, v in zip(segment.graphs, queries.parts, strict=True) if g]
+    proposed = [g.search(v[q], count) for g, v in zip(segment.graphs, queries.parts, strict=True) if g]
     rows = np.unique(np.concatenate(proposed))
-    if len(allowed_mask):
-        rows = rows[allowed_mask[rows]]
+    if len(mask):
+        rows = rows[mask[rows]]
     return rows[~np.isin(rows, excluded)]
 
 
-def _select_top_docs(docids: Array, scores: NDArray[np.float64], k: int) -> TopDocs:
+def _select_top_docs(docids: Array, scores: Floats, k: int) -> TopDocs:
     """Return the k best docids by their best rows."""
     order = np.lexsort((docids, -scores))
     _, first = np.unique(docids[order], return_index=True)

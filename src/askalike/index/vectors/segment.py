@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.index.rows import Array, LiveRows, map_array
 from askalike.index.vectors.graph import HnswGraph, open_graph
-from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, StoredPart
+from askalike.index.vectors.parts import Bounds, DensePart, Floats, PartSchema, SparsePart, StoredPart
 
 SCHEMA_FILE = "parts.json"
 
@@ -57,21 +56,17 @@ class VectorSegment(LiveRows):
         rows = np.arange(*np.searchsorted(self.docids, [docid, docid + 1]))
         return rows if phrasing < 0 else rows[self.phrasings[rows] == phrasing]
 
-    def score_bounds(self, queries: Sequence[Array]) -> tuple[Array, Array]:
-        """Return the (lowest, highest) possible score of each row for each query: (queries, n) both.
-
-        queries: the prepared vectors of each part.
-        """
-        lows, highs = zip(
-            *(_weight_bounds(p.score_bounds(q), w) for p, q, w in self._weighted_parts(queries)), strict=True
-        )
+    def score_bounds(self, queries: Sequence[Array]) -> Bounds:
+        """Return the bounds of each row's score for each query. queries: the prepared vectors of each part."""
+        parts = self._weighted_parts(queries)
+        lows, highs = zip(*(_weight_bounds(p.score_bounds(v), weight) for p, v, weight in parts), strict=True)
         return (lows[0], highs[0]) if len(lows) == 1 else (sum(lows[1:], lows[0]), sum(highs[1:], highs[0]))
 
-    def score_rows(self, rows: Array, queries: Sequence[Array], query_index: int) -> NDArray[np.float64]:
+    def score_rows(self, rows: Array, queries: Sequence[Array], q: int) -> Floats:
         """Return the scores of these rows for one query."""
         scores = np.zeros(len(rows))
         for part, values, weight in self._weighted_parts(queries):
-            scores += weight * part.score_rows(rows, values, query_index)
+            scores += weight * part.score_rows(rows, values, q)
         return scores
 
     def _weighted_parts(self, queries: Sequence[Array]) -> Sequence[tuple[StoredPart, Array, float]]:
@@ -99,6 +94,6 @@ def _open_part(folder: Path, part_index: int, schema: PartSchema) -> StoredPart:
         raise FileNotFoundError(folder / f"{part_index}.{missing}.npy") from None
 
 
-def _weight_bounds(bounds: tuple[Array, Array], weight: float) -> tuple[Array, Array]:
+def _weight_bounds(bounds: Bounds, weight: float) -> Bounds:
     low, high = bounds if weight >= 0 else bounds[::-1]
     return (low, high) if weight == 1 else (low * weight, high * weight)
