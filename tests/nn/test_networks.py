@@ -94,6 +94,11 @@ def test_an_empty_text_has_finite_scores_and_gradients(made):
     assert all(p.grad is None or p.grad.isfinite().all() for p in network.parameters())
 
 
+@pytest.mark.parametrize(
+    "made",
+    [pytest.param(name, marks=[pytest.mark.long] * (name == "transformer")) for name in registry.names("network")],
+    indirect=True,
+)
 def test_the_gradient_is_the_slope(made):
     """Torch's gradient of a score against the difference quotient, for every parameter."""
     network, rows = made

@@ -14,6 +14,7 @@ from askalike.evaluation.rules import Rule, get_rule
 from askalike.types import Hit, Qrels, Run
 
 Hits = Sequence[Hit] | Mapping[str, float]
+AnyRun = Run | Mapping[str, Hits]
 IdsAndScores = tuple[Sequence[str], NDArray[np.float64]]
 
 FirstRelevantRanks = Mapping[str, int | None]
@@ -23,9 +24,7 @@ CHUNK_SIZE = 256
 """Queries handed to ir_measures at once: its dictionaries of a whole run would take gigabytes."""
 
 
-def evaluate(
-    run: Run | Mapping[str, Hits], qrels: Qrels, measures: Sequence[str], rule: str = "trec_eval"
-) -> Evaluation:
+def evaluate(run: AnyRun, qrels: Qrels, measures: Sequence[str], rule: str = "trec_eval") -> Evaluation:
     """Measure a run, per query and in the mean over all queries of the judgements that the rule measures.
 
     run: query id → hits, or → document id → score. measures: names such as `AP`, `MAP`, `P@5`, `Success@1`; the
@@ -37,32 +36,20 @@ def evaluate(
     if not canonical_names:
         raise SettingsError("no measure is named; expected for instance AP, RR, P@5, Success@1")
     unjudged = _count_unjudged(run, qrels)
-    queries = sorted(
-        query for query, grades in qrels.items() if chosen_rule.includes_query(_validate_grades(query, grades))
-    )
+    queries = sorted(q for q, grades in qrels.items() if chosen_rule.includes_query(_validate_grades(q, grades)))
     if not queries:
         raise InputError(f"none of {len(qrels)} queries is left to measure ({chosen_rule.describe()})")
     tally = _Tally(queries, set(canonical_names.values()), chosen_rule)
     for start in range(0, len(queries), CHUNK_SIZE):
         tally.measure_chunk(start, run, qrels)
-    values = {
-        name: dict(zip(queries, tally.get_values(canonical).tolist(), strict=True))
-        for name, canonical in canonical_names.items()
-    }
+    columns = {name: tally.get_values(canonical).tolist() for name, canonical in canonical_names.items()}
+    values = {name: dict(zip(queries, column, strict=True)) for name, column in columns.items()}
     means, intervals = means_and_intervals(values)
     return Evaluation(
-        rule=chosen_rule.name,
-        describe=chosen_rule.describe(),
-        values=values,
-        means=means,
-        intervals=intervals,
-        n=len(queries),
-        unanswered=tally.unanswered,
-        unanswerable=int((tally.relevant == 0).sum()),
-        dropped=len(qrels) - len(queries),
-        unjudged=unjudged,
-        self_hits=tally.self_hits,
-    )
+        rule=chosen_rule.name, describe=chosen_rule.describe(), values=values, means=means, intervals=intervals,
+        n=len(queries), unanswered=tally.unanswered, unanswerable=int((tally.relevant == 0).sum()),
+        dropped=len(qrels) - len(queries), unjudged=unjudged, self_hits=tally.self_hits,
+    )  # fmt: skip
 
 
 def order_documents(run: Run, query_id: str, rule: Rule) -> Sequence[str]:
@@ -72,11 +59,8 @@ def order_documents(run: Run, query_id: str, rule: Rule) -> Sequence[str]:
 
 def first_relevant_ranks(run: Run, qrels: Qrels, rule: Rule) -> FirstRelevantRanks:
     """Return the rank of the first relevant document of every query that the rule measures, sorted by query."""
-    return {
-        q: _first_relevant_rank(order_documents(run, q, rule), qrels[q])
-        for q in sorted(qrels)
-        if rule.includes_query(qrels[q])
-    }
+    queries = (q for q in sorted(qrels) if rule.includes_query(qrels[q]))
+    return {q: _first_relevant_rank(order_documents(run, q, rule), qrels[q]) for q in queries}
 
 
 def success_by_depth(ranks: FirstRelevantRanks, max_depth: int) -> NDArray[np.float64]:
@@ -102,18 +86,19 @@ class _Tally:
         own_measure = self._own_measures.get(name)
         return self._values[name] if own_measure is None else own_measure(self._hits, self.relevant)
 
-    def measure_chunk(self, start: int, run: Run | Mapping[str, Hits], qrels: Qrels) -> None:
+    def measure_chunk(self, start: int, run: AnyRun, qrels: Qrels) -> None:
         """Measure the queries from `start` on, CHUNK_SIZE at most."""
         rows = {query: row for row, query in enumerate(self._queries[start : start + CHUNK_SIZE], start)}
         grades = {query: _validate_grades(query, qrels[query]) for query in rows}
         ranked = {query: self._order_hits(query, run) for query in rows}
         for query, row in rows.items():
             self._count_query(row, grades[query], ranked[query])
-        scored = {query: _make_descending_scores(ids) for query, ids in ranked.items() if ids}
+        falling = {query: np.arange(len(ids), 0.0, -1.0).tolist() for query, ids in ranked.items()}  # the rule's order
+        scored = {query: dict(zip(ids, falling[query], strict=True)) for query, ids in ranked.items() if ids}
         for metric in ir_measures.iter_calc(self._measures, grades, scored) if self._measures else ():
             self._values[str(metric.measure)][rows[metric.query_id]] = metric.value
 
-    def _order_hits(self, query: str, run: Run | Mapping[str, Hits]) -> Sequence[str]:
+    def _order_hits(self, query: str, run: AnyRun) -> Sequence[str]:
         if query not in run:
             return ()
         ids, scores = _validate_columns(query, run)
@@ -128,12 +113,7 @@ class _Tally:
         self.unanswered += not first
 
 
-def _make_descending_scores(ids: Sequence[str]) -> dict[str, float]:
-    """Return scores that fall by one a hit, so that ir_measures follows the rule's order."""
-    return dict(zip(ids, np.arange(len(ids), 0.0, -1.0).tolist(), strict=True))
-
-
-def _validate_columns(query: str, run: Run | Mapping[str, Hits]) -> IdsAndScores:
+def _validate_columns(query: str, run: AnyRun) -> IdsAndScores:
     if isinstance(run, Run):
         ids, scores = run.columns(query)
     else:
@@ -154,7 +134,7 @@ def _validate_grades(query: str, grades: Mapping[str, int]) -> dict[str, int]:
         raise InputError(f"judgements, query {query!r}: a grade is not a whole number") from None
 
 
-def _count_unjudged(run: Run | Mapping[str, Hits], qrels: Qrels) -> int:
+def _count_unjudged(run: AnyRun, qrels: Qrels) -> int:
     """Return the number of the run's queries without judgements. Raises InputError where that is all of them."""
     unjudged = sum(query not in qrels for query in run)
     if not run:
@@ -163,9 +143,8 @@ def _count_unjudged(run: Run | Mapping[str, Hits], qrels: Qrels) -> int:
         raise InputError("the judgements have no query")
     if unjudged == len(run):
         example, known = next(iter(run)), next(iter(qrels))
-        raise InputError(
-            f"none of the run's {unjudged} queries (such as {example!r}) is in the judgements (such as {known!r})"
-        )
+        judged = f"is in the judgements (such as {known!r})"
+        raise InputError(f"none of the run's {unjudged} queries (such as {example!r}) {judged}")
     return unjudged
 
 

@@ -20,9 +20,9 @@ AVG_REC = "AvgRec"
 FIRST_HIT_SUCCESS = "FHS"
 """First-hit success: the share of queries whose first hit is relevant, which is Success@1."""
 MEASURES = (
-    *("AP", "RR", "P", "R", "nDCG", "Success", "Rprec", "Bpref", "infAP", "IPrec", "Judged"),
-    *("SetP", "SetR", "SetF", "SetAP", AVG_REC),
-)
+    "AP", "RR", "P", "R", "nDCG", "Success", "Rprec", "Bpref", "infAP", "IPrec", "Judged", "SetP", "SetR",
+    "SetF", "SetAP", AVG_REC,
+)  # fmt: skip
 ALIASES = {"MAP": "AP", "MRR": "RR", "Accuracy": "Success", "Acc": "Success", "Precision": "P", "Recall": "R"}
 
 SEMEVAL_DEPTH = 10

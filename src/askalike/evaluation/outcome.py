@@ -11,6 +11,8 @@ from askalike.evaluation.measures import canonical_name
 from askalike.evaluation.resampling import bootstrap_means, percentile_interval
 from askalike.evaluation.tables import ResultTable
 
+Values = Mapping[str, Mapping[str, float]]
+Intervals = Mapping[str, tuple[float, float]]
 BOOTSTRAP_DRAWS = 2_000
 BOOTSTRAP_SEED = 0
 
@@ -27,9 +29,9 @@ class Evaluation:
 
     rule: str
     describe: str
-    values: Mapping[str, Mapping[str, float]]
+    values: Values
     means: Mapping[str, float]
-    intervals: Mapping[str, tuple[float, float]]
+    intervals: Intervals
     n: int
     unanswered: int
     unanswerable: int
@@ -47,23 +49,20 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything except the values per query, for JSON."""
-        measures = {
-            name: {"mean": mean, "low": self.intervals[name][0], "high": self.intervals[name][1]}
-            for name, mean in self.means.items()
+        return {
+            "measures": _as_dicts(self.means, self.intervals),
+            "n": self.n,
+            **self._counts(),
+            "rule": self.rule,
+            "describe": self.describe,
         }
-        return {"measures": measures, "n": self.n, **self._counts(), "rule": self.rule, "describe": self.describe}
 
     def table(self) -> ResultTable:
         """Return one row a measure, with the rule and the counts as notes."""
         counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self._counts().items())
-        rows = [
-            (name, f"{mean:.4f}", "{:.4f} – {:.4f}".format(*self.intervals[name])) for name, mean in self.means.items()
-        ]
-        notes = (
-            f"n = {self.n} queries ({counts})",
-            self.describe,
-            f"interval: bootstrap over queries, {BOOTSTRAP_DRAWS} draws",
-        )
+        rows = [(m, f"{mean:.4f}", "{:.4f} – {:.4f}".format(*self.intervals[m])) for m, mean in self.means.items()]
+        interval = f"interval: bootstrap over queries, {BOOTSTRAP_DRAWS} draws"
+        notes = (f"n = {self.n} queries ({counts})", self.describe, interval)
         return ResultTable("Evaluation", ("measure", "mean", "95 % interval"), rows, notes)
 
     def _counts(self) -> dict[str, int]:
@@ -92,41 +91,30 @@ class MacroEvaluation:
         return {m: float(np.mean([e.means[m] for e in self.groups.values()])) for m in first.means}
 
     @property
-    def intervals(self) -> Mapping[str, tuple[float, float]]:
+    def intervals(self) -> Intervals:
         """Measure → 95 % bootstrap interval of the macro average; queries are drawn within their group."""
-        return {
-            m: percentile_interval(np.mean([_bootstrap_group_means(e, m) for e in self.groups.values()], axis=0))
-            for m in self.means
-        }
+        drawn = {m: [_bootstrap_group_means(e, m) for e in self.groups.values()] for m in self.means}
+        return {m: percentile_interval(np.mean(means, axis=0)) for m, means in drawn.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the macro average and each group's measures, for JSON."""
-        measures = {m: dict(zip(("low", "high"), self.intervals[m], strict=True)) for m in self.means}
-        averages = {m: {"mean": mean, **measures[m]} for m, mean in self.means.items()}
-        groups = {name: e.as_dict() for name, e in self.groups.items()}
-        return {"measures": averages, "n": self.n, "average": "macro", "groups": groups}
+        measures, groups = _as_dicts(self.means, self.intervals), {name: e.as_dict() for name, e in self.groups.items()}
+        return {"measures": measures, "n": self.n, "average": "macro", "groups": groups}
 
     def table(self) -> ResultTable:
         """Return one row a group, then the macro average and its intervals."""
         names = list(self.means)
         rows = [[g, str(e.n), *(f"{e.means[m]:.4f}" for m in names)] for g, e in self.groups.items()]
         bounds = [f"{low:.4f}–{high:.4f}" for low, high in self.intervals.values()]
-        total = [
-            ["macro average", str(self.n), *(f"{self.means[m]:.4f}" for m in names)],
-            ["95 % interval", "", *bounds],
-        ]
-        first = next(iter(self.groups.values()))
-        notes = (
-            f"macro average: the mean of {len(self.groups)} groups, each ranked within itself",
-            first.describe,
-            f"interval: bootstrap over queries within their group, {BOOTSTRAP_DRAWS} draws",
-        )
-        return ResultTable("Evaluation", ("group", "n", *names), [*rows, *total], notes)
+        rows += [["macro average", str(self.n), *(f"{self.means[m]:.4f}" for m in names)]]
+        rows += [["95 % interval", "", *bounds]]
+        average = f"macro average: the mean of {len(self.groups)} groups, each ranked within itself"
+        interval = f"interval: bootstrap over queries within their group, {BOOTSTRAP_DRAWS} draws"
+        notes = (average, next(iter(self.groups.values())).describe, interval)
+        return ResultTable("Evaluation", ("group", "n", *names), rows, notes)
 
 
-def means_and_intervals(
-    values: Mapping[str, Mapping[str, float]],
-) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+def means_and_intervals(values: Values) -> tuple[dict[str, float], Intervals]:
     """Return each measure's mean over its queries, and its 95 % bootstrap interval from the same draws for all."""
     columns = np.array([list(of_query.values()) for of_query in values.values()]).T
     drawn = bootstrap_means(columns, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)
@@ -137,3 +125,7 @@ def means_and_intervals(
 def _bootstrap_group_means(evaluation: Evaluation, measure: str) -> Any:
     values = np.array([list(evaluation.values[measure].values())]).T
     return bootstrap_means(values, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)[:, 0]
+
+
+def _as_dicts(means: Mapping[str, float], intervals: Intervals) -> dict[str, dict[str, float]]:
+    return {m: {"mean": mean, "low": intervals[m][0], "high": intervals[m][1]} for m, mean in means.items()}

@@ -28,20 +28,14 @@ class Rule:
 
     def describe(self) -> str:
         """Return the rule in one line, which is printed with every table."""
+        by_id, by_run = "as 32-bit float, ties by document id, descending", "ties in the order of the run"
         parts = (
-            "hits by score as 32-bit float, ties by document id, descending"
-            if self.ties_by_id
-            else "hits by score, ties in the order of the run",
-            "a hit that is the query itself is dropped"
-            if self.drops_self_hits
-            else "a hit that is the query itself counts",
-            "queries without a relevant document are dropped"
-            if self.drops_unanswerable
-            else "queries without a relevant document count 0",
+            f"hits by score {by_id}" if self.ties_by_id else f"hits by score, {by_run}",
+            f"a hit that is the query itself {'is dropped' if self.drops_self_hits else 'counts'}",
+            f"queries without a relevant document {'are dropped' if self.drops_unanswerable else 'count 0'}",
             "queries without hits count 0",
-            self.remark,
         )
-        return f"rule {self.name}: {'; '.join(filter(None, parts))}"
+        return f"rule {self.name}: {'; '.join(filter(None, (*parts, self.remark)))}"
 
     def includes_query(self, grades: Mapping[str, int]) -> bool:
         """Return whether a query with these judgements is measured."""
@@ -52,23 +46,17 @@ class Rule:
         with np.errstate(over="ignore"):
             compared = scores.astype(np.float32) if self.ties_by_id else scores
         if not np.all(compared[1:] < compared[:-1]):
-            positions = (
-                sorted(range(len(ids)), key=ids.__getitem__, reverse=True) if self.ties_by_id else range(len(ids))
-            )
-            tied = np.fromiter(positions, np.intp, len(ids))
-            ids = [ids[i] for i in tied[np.argsort(-compared[tied], kind="stable")].tolist()]
+            positions = list(range(len(ids)))
+            if self.ties_by_id:
+                positions.sort(key=ids.__getitem__, reverse=True)
+            ids = [ids[positions[i]] for i in np.argsort(-compared[positions], kind="stable").tolist()]
         if self.drops_self_hits and query_id in ids:
             ids = [i for i in ids if i != query_id]
         return ids
 
 
-_SEMEVAL_MEASURES = {
-    "AP": average_precision,
-    "AP@10": average_precision,
-    "RR": reciprocal_rank,
-    "RR@10": reciprocal_rank,
-}
-
+_SEMEVAL_MEASURES = {"AP": average_precision, "RR": reciprocal_rank}
+_SEMEVAL_MEASURES |= {f"{name}@10": function for name, function in _SEMEVAL_MEASURES.items()}
 RULES = {
     rule.name: rule
     for rule in (

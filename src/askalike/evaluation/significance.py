@@ -21,6 +21,8 @@ TIE_TOLERANCE = 1e-12
 
 Floats = NDArray[np.float64]
 SeedValues = Sequence[Mapping[str, float]]
+SystemValues = Mapping[str, Floats]
+"""System → values of the same queries, (seeds, queries)."""
 
 
 class MeanEstimate(NamedTuple):
@@ -32,12 +34,9 @@ class MeanEstimate(NamedTuple):
 
 
 def compare(
-    evaluations: Mapping[str, Evaluation | Sequence[Evaluation]],
-    measure: str,
-    *,
-    common_only: bool = False,
+    evaluations: Mapping[str, Evaluation | Sequence[Evaluation]], measure: str, *, common_only: bool = False,
     max_differing: int = 10,
-) -> Comparison:
+) -> Comparison:  # fmt: skip
     """Compare every pair of systems by one measure, query by query.
 
     evaluations: system name → its evaluation, or one for each seed; a query's value is then its mean over the seeds.
@@ -106,36 +105,22 @@ def _select_common_queries(values: Mapping[str, SeedValues], common_only: bool) 
     return sorted(common), len(apart)
 
 
-def _compare_pairs(
-    system_values: Mapping[str, Floats], queries: Sequence[str], max_differing: int
-) -> tuple[SystemPair, ...]:
-    """Compare every pair of systems, given name → (seeds, queries)."""
-    names = list(combinations(system_values, 2))
-    means = {name: of_seeds.mean(axis=0) for name, of_seeds in system_values.items()}
+def _compare_pairs(values: SystemValues, queries: Sequence[str], max_differing: int) -> tuple[SystemPair, ...]:
+    names = list(combinations(values, 2))
+    means = {name: of_seeds.mean(axis=0) for name, of_seeds in values.items()}
     differences = np.array([means[first] - means[second] for first, second in names]).T
     differences[np.abs(differences) <= TIE_TOLERANCE] = 0
-    estimates = _estimate_differences(
-        [(system_values[first], system_values[second]) for first, second in names], differences
-    )
+    estimates = _estimate_differences([(values[first], values[second]) for first, second in names], differences)
     corrected = correct_holm(np.array([estimate.p for estimate in estimates]))
-    return tuple(
-        SystemPair(
-            first,
-            second,
-            difference=float(difference.mean()),
-            low=low,
-            high=high,
-            p=p,
-            p_holm=float(adjusted),
-            wins=int((difference > 0).sum()),
-            losses=int((difference < 0).sum()),
-            ties=int((difference == 0).sum()),
-            differing=_most_differing_queries(difference, means[first], means[second], queries, max_differing),
-        )
-        for (first, second), difference, (low, high, p), adjusted in zip(
-            names, differences.T, estimates, corrected, strict=True
-        )
-    )
+    pairs = []
+    for (first, second), difference, estimate, p_holm in zip(names, differences.T, estimates, corrected, strict=True):
+        wins, losses, ties = (int(mask.sum()) for mask in (difference > 0, difference < 0, difference == 0))
+        most = np.argsort(-np.abs(difference), kind="stable")[:max_differing]
+        values_of = [(queries[i], float(means[first][i]), float(means[second][i])) for i in most if difference[i] != 0]
+        differing = tuple(QueryDifference(*value) for value in values_of)
+        mean = float(difference.mean())
+        pairs.append(SystemPair(first, second, mean, *estimate, float(p_holm), wins, losses, ties, differing))
+    return tuple(pairs)
 
 
 def _estimate_differences(pairs: Sequence[tuple[Floats, Floats]], differences: Floats) -> list[MeanEstimate]:
@@ -158,36 +143,16 @@ def correct_holm(p: Floats) -> Floats:
     return corrected
 
 
-def _most_differing_queries(
-    difference: Floats, first: Floats, second: Floats, queries: Sequence[str], max_differing: int
-) -> tuple[QueryDifference, ...]:
-    order = np.argsort(-np.abs(difference), kind="stable")[:max_differing]
-    return tuple(QueryDifference(queries[i], float(first[i]), float(second[i])) for i in order if difference[i] != 0)
-
-
-def _summarise_systems(system_values: Mapping[str, Floats], pairs: Sequence[SystemPair]) -> tuple[ComparedSystem, ...]:
-    """Summarise each system, given name → (seeds, queries)."""
-    letters = {name: _letter(i) for i, name in enumerate(system_values)}
-    beats = {
-        name: tuple(letters[other] for other in system_values if (name, other) in _significant_wins(pairs))
-        for name in system_values
-    }
-    return tuple(
-        ComparedSystem(
-            name,
-            letters[name],
-            mean=float(of_seeds.mean()),
-            sd=float(of_seeds.mean(axis=1).std(ddof=1)) if len(of_seeds) > 1 else None,
-            seeds=len(of_seeds),
-            beats=beats[name],
-        )
-        for name, of_seeds in system_values.items()
-    )
-
-
-def _significant_wins(pairs: Sequence[SystemPair]) -> set[tuple[str, str]]:
-    """Return (better, worse) of every significant pair."""
-    return {(p.first, p.second) if p.difference > 0 else (p.second, p.first) for p in pairs if p.p_holm < ALPHA}
+def _summarise_systems(values: SystemValues, pairs: Sequence[SystemPair]) -> tuple[ComparedSystem, ...]:
+    letters = {name: _letter(i) for i, name in enumerate(values)}
+    significant = [p for p in pairs if p.p_holm < ALPHA]
+    wins = {(p.first, p.second) if p.difference > 0 else (p.second, p.first) for p in significant}
+    systems = []
+    for name, of_seeds in values.items():
+        sd = float(of_seeds.mean(axis=1).std(ddof=1)) if len(of_seeds) > 1 else None
+        beats = tuple(letters[other] for other in values if (name, other) in wins)
+        systems.append(ComparedSystem(name, letters[name], float(of_seeds.mean()), sd, len(of_seeds), beats))
+    return tuple(systems)
 
 
 def _letter(i: int) -> str:

@@ -36,11 +36,8 @@ def to_text(table: ResultTable) -> str:
 
 
 def _transpose(table: ResultTable) -> Iterator[tuple[TableCell, ...]]:
-    cells = (
-        [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row]
-        for row in (table.columns, *table.rows)
-    )
-    return zip(*cells, strict=True)
+    rows = (table.columns, *table.rows)
+    return zip(*([c if isinstance(c, TableCell) else TableCell(c) for c in row] for row in rows), strict=True)
 
 
 def _align(column: Sequence[TableCell], justify: Callable[[str, int], str]) -> list[str]:
@@ -74,22 +71,10 @@ def to_latex(table: ResultTable) -> str:
     """Return a `table` environment for the package booktabs; the notes follow the title in the caption."""
     caption = " ".join(f"{_latex_cell(text)}." for text in (table.title, *table.notes))
     body = "\n".join(f"{' & '.join(map(_latex_cell, row))} \\\\" for row in table.rows)
-    return "\n".join(
-        (
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{caption}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
-            r"\toprule",
-            rf"{' & '.join(map(_latex_cell, table.columns))} \\",
-            r"\midrule",
-            body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        )
-    )
+    head = f"\\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}\n\\toprule"
+    columns = f"{' & '.join(map(_latex_cell, table.columns))} \\\\\n\\midrule"
+    end = "\\bottomrule\n\\end{tabular}\n\\end{table}\n"
+    return f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}\n{head}\n{columns}\n{body}\n{end}"
 
 
 _LATEX_ESCAPES = str.maketrans(

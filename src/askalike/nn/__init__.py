@@ -5,13 +5,6 @@ from askalike.nn._network import Batch, Network, PartVectors, TokenTrace, WordVe
 from askalike.nn._two_towers import TwoTowerNetwork, flatten_sentences
 
 __all__ = [
-    "Batch",
-    "BeamSearchOptions",
-    "Network",
-    "PartVectors",
-    "TokenTrace",
-    "TwoTowerNetwork",
-    "WordVectorNetwork",
-    "beam_search",
-    "flatten_sentences",
-]
+    "Batch", "BeamSearchOptions", "Network", "PartVectors", "TokenTrace", "TwoTowerNetwork", "WordVectorNetwork",
+    "beam_search", "flatten_sentences",
+]  # fmt: skip

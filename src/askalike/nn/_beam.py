@@ -46,29 +46,26 @@ def beam_search(
         states, state = decoder.step(word_embedding, last, (state[0][:, rows], state[1][:, rows]))
         totals = torch.tensor([text.log_probability for text in texts], dtype=states.dtype)
         banned = [_find_banned_words(text.words, options.no_repeat_ngram) for text in texts]
-        texts = _extend_hypotheses(
-            texts, decoder.find_best_continuations(states, totals, banned, 2 * options.beam_size), options, finished
-        )
+        best = decoder.find_best_continuations(states, totals, banned, 2 * options.beam_size)
+        texts = _extend_hypotheses(texts, best, options, finished)
         if not texts or len(finished) >= options.beam_size:
             break
-    best = max([*finished, *texts], key=lambda text: _normalised_score(text, options))
-    return list(best.words), _normalised_score(best, options)
+    likeliest = max([*finished, *texts], key=lambda text: _normalised_score(text, options))
+    return list(likeliest.words), _normalised_score(likeliest, options)
 
 
 def _extend_hypotheses(
-    hypotheses: list[_Hypothesis], continuations: Continuations, options: BeamSearchOptions, finished: list[_Hypothesis]
+    texts: list[_Hypothesis], best: Continuations, options: BeamSearchOptions, finished: list[_Hypothesis]
 ) -> list[_Hypothesis]:
-    """Return the best hypotheses of one more word; those that end are added to `finished`."""
+    """Return the best texts of one more word; those that end are added to `finished`."""
     extended: list[_Hypothesis] = []
-    for total, row, word in zip(
-        continuations.sums.tolist(), continuations.hypotheses.tolist(), continuations.words.tolist(), strict=True
-    ):
+    for total, row, word in zip(*(column.tolist() for column in best), strict=True):
         if len(extended) == options.beam_size:
             break
         if word == END:
-            finished.append(_Hypothesis(hypotheses[row].words, total, row))
+            finished.append(_Hypothesis(texts[row].words, total, row))
         else:
-            extended.append(_Hypothesis((*hypotheses[row].words, word), total, row))
+            extended.append(_Hypothesis((*texts[row].words, word), total, row))
     return extended
 
 

@@ -37,9 +37,8 @@ class Decoder(nn.Module):
         super().__init__()
         self.begin = nn.Linear(latent, 2 * hidden)
         self.lstm = nn.LSTM(dim, hidden, batch_first=True)
-        self.softmax = nn.AdaptiveLogSoftmaxWithLoss(
-            hidden, vocabulary_size, _usable_cutoffs(cutoffs, vocabulary_size), DIV_VALUE
-        )
+        usable = sorted({c for c in cutoffs if 0 < c < vocabulary_size}) or [max(vocabulary_size // 2, 1)]
+        self.softmax = nn.AdaptiveLogSoftmaxWithLoss(hidden, vocabulary_size, usable, DIV_VALUE)
         self.register_buffer("label", torch.arange(vocabulary_size))
         self.register_buffer("word", torch.arange(vocabulary_size))
 
@@ -54,9 +53,7 @@ class Decoder(nn.Module):
         hidden, cell = self.begin(vectors).tanh().chunk(2, -1)
         return hidden[None].contiguous(), cell[None].contiguous()
 
-    def log_likelihood(
-        self, word_embedding: nn.Embedding, vectors: Tensor, ids: Tensor, mask: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def log_likelihood(self, words: nn.Embedding, vectors: Tensor, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return each text's log-likelihood with its end, given the true words before (teacher forcing), and length.
 
         vectors: (batch, latent). ids, mask: (batch, tokens), True = real token. Returns (batch,) twice.
@@ -65,7 +62,7 @@ class Decoder(nn.Module):
         after = functional.pad(ids, (0, 1), value=END)
         before = functional.pad(ids, (1, 0), value=END)
         counted = functional.pad(mask, (1, 0), value=True)  # the words and the end
-        states = self.lstm(word_embedding(before), self.initial_state(vectors))[0]
+        states = self.lstm(words(before), self.initial_state(vectors))[0]
         likelihoods = self.softmax(states[counted], self.label[after[counted]]).output
         lengths = counted.sum(1)
         rows = torch.arange(len(ids), device=ids.device).repeat_interleave(lengths)
@@ -115,8 +112,3 @@ class Decoder(nn.Module):
         order = values.argsort(descending=True, stable=True)[:count]
         order = order[values[order] > -torch.inf]
         return Continuations(values[order], texts[order], labels[order])
-
-
-def _usable_cutoffs(cutoffs: Sequence[int], vocabulary_size: int) -> list[int]:
-    """Return the bounds of frequency groups that lie within a vocabulary of this size."""
-    return sorted({c for c in cutoffs if 0 < c < vocabulary_size}) or [max(vocabulary_size // 2, 1)]

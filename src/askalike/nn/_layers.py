@@ -41,9 +41,8 @@ class WindowMax(nn.Module):
         tokens, side = ids.shape[1], self.window // 2
         words, places = torch.unique(functional.pad(ids.where(mask, 0), (side, side)), return_inverse=True)
         products = (self.words(words) @ self.weight).view(len(words), self.window, self.units)
-        windows = self.bias + sum(
-            functional.embedding(places[:, j : j + tokens], products[:, j]) for j in range(self.window)
-        )
+        rows = (functional.embedding(places[:, j : j + tokens], products[:, j]) for j in range(self.window))
+        windows = self.bias + sum(rows)
         return windows.masked_fill(~mask[:, :, None], -torch.inf)
 
 

@@ -74,12 +74,10 @@ class Network(nn.Module):
     def set_word_counts(self, counts: Tensor) -> None:
         """Take the count of each token in the answers to be written, (size,), before training; only if it writes."""
 
-    def auxiliary_loss(
-        self, batch: Batch, vectors: PartVectors, query_rows: Tensor, positive_rows: Tensor
-    ) -> Tensor | None:
+    def auxiliary_loss(self, batch: Batch, vectors: PartVectors, queries: Tensor, positives: Tensor) -> Tensor | None:
         """Return a loss of each pair, (n,), which is added to that of the scores; None for none.
 
-        query_rows, positive_rows: (n,), the pairs' rows among the texts of the batch and their vectors.
+        queries, positives: (n,), the pairs' rows among the texts of the batch and their vectors.
         """
         return None
 
@@ -91,10 +89,7 @@ class Network(nn.Module):
         raise NotImplementedError
 
     def encode(self, batch: Batch) -> PartVectors:
-        """Return the vectors of a batch as they are stored, comparable with those of any other call.
-
-        A part may be a sparse tensor (coalesced).
-        """
+        """Return the vectors as they are stored, comparable with any other call's; a part may be sparse (coalesced)."""
         return self(batch)  # type: ignore[no-any-return]
 
     def trace(self, batch: Batch) -> tuple[TokenTrace, ...] | None:
@@ -125,7 +120,6 @@ class WordVectorNetwork(Network):
         """The word vectors: (size, dim)."""
 
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
-        """Start with the pre-trained word vectors."""
         copy_pretrained_vectors(self.word_embedding, vectors)
 
 
@@ -146,10 +140,8 @@ def copy_pretrained_vectors(table: nn.Embedding, vectors: Tensor | None) -> None
     if vectors is None:
         return
     if vectors.shape != table.weight.shape:
-        raise SettingsError(
-            f"pre-trained vectors have {vectors.shape[1]} numbers, network.dim is {table.embedding_dim}; "
-            f"set network.dim={vectors.shape[1]}"
-        )
+        dim, expected = vectors.shape[1], table.embedding_dim
+        raise SettingsError(f"pre-trained vectors have {dim} numbers, network.dim is {expected}; set network.dim={dim}")
     with torch.no_grad():
         pretrained = vectors.isfinite().all(1)
         pretrained[0] = False

@@ -1,6 +1,5 @@
 """LSTMs over padded texts, and the poolings of their hidden states."""
 
-from collections.abc import Callable, Mapping
 from typing import Literal
 
 import torch
@@ -75,9 +74,4 @@ def _pool_mean_max(states: Tensor, mask: Tensor) -> Tensor:
     return torch.cat((_pool_mean(states, mask), _pool_max(states, mask)), 1)
 
 
-POOLINGS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "last": _pool_last,
-    "max": _pool_max,
-    "mean": _pool_mean,
-    "mean_max": _pool_mean_max,
-}
+POOLINGS = {"last": _pool_last, "max": _pool_max, "mean": _pool_mean, "mean_max": _pool_mean_max}

@@ -69,14 +69,12 @@ class TwoTowerNetwork(WordVectorNetwork):
                 encoded = encoded.masked_scatter(rows[:, None], vectors.masked_fill(~present, 0).to(encoded))
         return (encoded,)
 
-    def auxiliary_loss(
-        self, batch: Batch, vectors: PartVectors, query_rows: Tensor, positive_rows: Tensor
-    ) -> Tensor | None:
+    def auxiliary_loss(self, batch: Batch, vectors: PartVectors, queries: Tensor, positives: Tensor) -> Tensor | None:
         """Return the generator's loss of each pair, (n,): weight · negative log-likelihood of the answer per word."""
         if not self.settings.writes:
             return None
-        ids, mask = flatten_sentences(batch["ids"][positive_rows], batch["mask"][positive_rows])
-        likelihoods, lengths = self.decoder.log_likelihood(self.words, vectors[0][query_rows], ids, mask)
+        ids, mask = flatten_sentences(batch["ids"][positives], batch["mask"][positives])
+        likelihoods, lengths = self.decoder.log_likelihood(self.words, vectors[0][queries], ids, mask)
         return -self.settings.weight * likelihoods / lengths  # type: ignore[no-any-return]
 
     def _make_dense_layers(self) -> nn.Sequential:

@@ -47,8 +47,7 @@ class ScqaNetwork(Network):
         self.vector_dim = settings.units
         self.first = make_embedding(vocabulary_size, settings.dim)  # the matrix of a dense layer whose input is 0 or 1
         self.bias = nn.Parameter(self.first.weight.new_zeros(settings.dim))
-        channels = (1, *settings.filters)
-        pairs = pairwise(channels)
+        pairs = pairwise((1, *settings.filters))
         kernel, stride = settings.kernel, settings.stride
         self.convolutions = nn.ModuleList(nn.Conv1d(i, o, kernel, stride, kernel // 2) for i, o in pairs)
         self.last = nn.Linear(settings.filters[-1] * settings.output_length, settings.units)

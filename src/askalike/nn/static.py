@@ -41,23 +41,15 @@ class StaticNetwork(Network):
             if self.settings.piece_weights == "idf":
                 self.weight.copy_(idf)
             if vectors is not None:
-                self._copy_vectors(vectors)
+                length = vectors[vectors.isfinite().all(1)].std()
+                self.pieces.weight.mul_(RANDOM_ROW_SCALE * length / self.pieces.weight.std())
+                copy_pretrained_vectors(self.pieces, vectors)
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, dim)."""
         ids, mask = batch["ids"], batch["mask"]
         flat, ends = ids[mask], mask.sum(1).cumsum(0)
         weights = functional.dropout(self.weight[flat], self.settings.dropout, self.training)
-        starts = functional.pad(ends[:-1], (1, 0))
-        table = self.pieces
-        return (
-            functional.embedding_bag(
-                flat, table.weight, starts, mode="sum", per_sample_weights=weights, sparse=table.sparse
-            ),
-        )
-
-    def _copy_vectors(self, vectors: Tensor) -> None:
-        pretrained = vectors.isfinite().all(1)
-        length = vectors[pretrained].std()
-        self.pieces.weight.mul_(RANDOM_ROW_SCALE * length / self.pieces.weight.std())
-        copy_pretrained_vectors(self.pieces, vectors)
+        starts, table, sparse = functional.pad(ends[:-1], (1, 0)), self.pieces.weight, self.pieces.sparse
+        bag = functional.embedding_bag
+        return (bag(flat, table, starts, mode="sum", per_sample_weights=weights, sparse=sparse),)

@@ -32,7 +32,6 @@ class TransformerNetwork(Network):
 
     @staticmethod
     def feature_settings(settings: Any) -> dict[str, Any]:
-        """Return the base as the owner of the tokenizer."""
         return {"pieces_of": settings.base}
 
     def forward(self, batch: Batch) -> PartVectors:

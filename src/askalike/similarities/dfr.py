@@ -54,7 +54,5 @@ class DfrSimilarity(Similarity):
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
         normalisation = encode_normalisation(self.normalisation, self.c, self.mu, self.z)
-        model = BASIC_MODELS.index(self.basic_model)
-        return dfr(
-            tf, length, df, ttf, collection.documents, collection.total, model, self.after_effect == "b", *normalisation
-        )
+        variant = BASIC_MODELS.index(self.basic_model), self.after_effect == "b", *normalisation
+        return dfr(tf, length, df, ttf, collection.documents, collection.total, *variant)

@@ -43,7 +43,5 @@ class IbSimilarity(Similarity):
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
         normalisation = encode_normalisation(self.normalisation, self.c, self.mu, self.z)
-        return ib(
-            tf, length, df, ttf, collection.documents, collection.total,
-            self.distribution == "spl", self.lam == "ttf", *normalisation,
-        )  # fmt: skip
+        variant = self.distribution == "spl", self.lam == "ttf", *normalisation
+        return ib(tf, length, df, ttf, collection.documents, collection.total, *variant)

@@ -1,6 +1,7 @@
 """Which language a text is in, and the stemmer of each language."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -9,45 +10,13 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 LANGUAGES: Final[Mapping[str, str | None]] = {
-    "ar": "arabic",
-    "bg": None,
-    "ca": "catalan",
-    "cs": None,
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "eu": "basque",
-    "fa": None,
-    "fi": "finnish",
-    "fr": "french",
-    "ga": "irish",
-    "he": None,
-    "hi": "hindi",
-    "hu": "hungarian",
-    "hy": "armenian",
-    "id": "indonesian",
-    "it": "italian",
-    "ja": None,
-    "ko": None,
-    "lt": "lithuanian",
-    "ne": "nepali",
-    "nl": "dutch",
-    "no": "norwegian",
-    "pl": None,
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "sr": "serbian",
-    "sv": "swedish",
-    "ta": "tamil",
-    "th": None,
-    "tr": "turkish",
-    "uk": None,
-    "vi": None,
-    "zh": None,
-}
+    "ar": "arabic", "bg": None, "ca": "catalan", "cs": None, "da": "danish", "de": "german", "el": "greek",
+    "en": "english", "es": "spanish", "eu": "basque", "fa": None, "fi": "finnish", "fr": "french", "ga": "irish",
+    "he": None, "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian", "ja": None,
+    "ko": None, "lt": "lithuanian", "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": None, "pt": "portuguese",
+    "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil", "th": None, "tr": "turkish",
+    "uk": None, "vi": None, "zh": None,
+}  # fmt: skip
 """ISO 639-1 code → Snowball stemmer, None where a language has none (its words stay whole; zh, ja, ko are bigrams)."""
 
 MIN_PROBABILITY: Final = 0.6
@@ -81,10 +50,7 @@ def detect_main_language(
     texts: Iterable[str], candidates: Sequence[str] | None = None, min_share: float = 0.8
 ) -> str | None:
     """Return the language of at least `min_share` of the texts whose language is certain; None where they are mixed."""
-    counts: dict[str, int] = {}
-    for text in texts:
-        if code := detect_language(text, candidates):
-            counts[code] = counts.get(code, 0) + 1
+    counts = Counter(code for text in texts if (code := detect_language(text, candidates)))
     best = max(counts, key=lambda code: counts[code], default=None)
     return best if best and counts[best] >= min_share * sum(counts.values()) else None
 

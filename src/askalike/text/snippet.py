@@ -22,10 +22,12 @@ def extract_snippet(text: str, term_spans: Sequence[tuple[int, int]], width: int
     start = max(0, min(first - (width - (last - first)) // 2, len(text) - width))
     end = start + width
     cut_left, cut_right = start > 0, end < len(text)
-    if cut_left:
-        start = _find_word_start(text, start, min(first, start + _MAX_CUT_SHIFT))
-    if cut_right:
-        end = _find_word_end(text, end, max(last, end - _MAX_CUT_SHIFT, start))
+    if cut_left:  # to the first word's beginning
+        starts = range(start, min(first, start + _MAX_CUT_SHIFT) + 1)
+        start = next((at for at in starts if text[at - 1].isspace()), start)
+    if cut_right:  # to the last word's end
+        ends = range(end, max(last, end - _MAX_CUT_SHIFT, start) - 1, -1)
+        end = next((at for at in ends if text[at].isspace()), end)
     return _ELLIPSIS * cut_left + collapse_spaces(text[start:end]) + _ELLIPSIS * cut_right
 
 
@@ -39,19 +41,3 @@ def _find_densest_window(spans: Sequence[tuple[int, int]], width: int) -> tuple[
             best_count = right - left + 1
             best = spans[left][0], min(end, spans[left][0] + width)
     return best
-
-
-def _find_word_start(text: str, start: int, latest: int) -> int:
-    """Return the first word's beginning in text[start - 1 : latest], or `start` without one."""
-    for at in range(start, latest + 1):
-        if text[at - 1].isspace():
-            return at
-    return start
-
-
-def _find_word_end(text: str, end: int, earliest: int) -> int:
-    """Return the last word's end in text[earliest : end + 1], or `end` without one."""
-    for at in range(end, earliest - 1, -1):
-        if text[at].isspace():
-            return at
-    return end

@@ -9,40 +9,21 @@ import Stemmer
 from askalike.text.language import LANGUAGES
 
 _ALPHABETS: Final = (
-    ("latin", "az"),
-    ("latin", "\u00aa\u024f"),
-    ("greek", "\u0370\u03ff"),
-    ("cyrillic", "\u0400\u052f"),
-    ("armenian", "\u0530\u058f"),
-    ("hebrew", "\u0590\u05ff"),
-    ("arabic", "\u0600\u06ff"),
-    ("arabic", "\u0750\u077f"),
-    ("devanagari", "\u0900\u097f"),
-    ("tamil", "\u0b80\u0bff"),
-    ("thai", "\u0e00\u0e7f"),
-    ("latin", "\u1e00\u1eff"),
+    ("latin", "az"), ("latin", "\u00aa\u024f"), ("greek", "\u0370\u03ff"), ("cyrillic", "\u0400\u052f"),
+    ("armenian", "\u0530\u058f"), ("hebrew", "\u0590\u05ff"), ("arabic", "\u0600\u06ff"), ("arabic", "\u0750\u077f"),
+    ("devanagari", "\u0900\u097f"), ("tamil", "\u0b80\u0bff"), ("thai", "\u0e00\u0e7f"), ("latin", "\u1e00\u1eff"),
     ("greek", "\u1f00\u1fff"),
-)
+)  # fmt: skip
 _ALPHABET_BY_LANGUAGE: Final = {
     **dict.fromkeys(("bg", "ru", "sr", "uk"), "cyrillic"),
     **dict.fromkeys(("hi", "ne"), "devanagari"),
     **dict.fromkeys(("ar", "fa"), "arabic"),
-    "el": "greek",
-    "hy": "armenian",
-    "he": "hebrew",
-    "ta": "tamil",
-    "th": "thai",
     **dict.fromkeys(("ja", "ko", "zh"), "cjk"),
-}
+    "el": "greek", "hy": "armenian", "he": "hebrew", "ta": "tamil", "th": "thai",
+}  # fmt: skip
 _DEFAULT_LANGUAGE_BY_ALPHABET: Final = {
-    "latin": "en",
-    "greek": "el",
-    "cyrillic": "ru",
-    "armenian": "hy",
-    "arabic": "ar",
-    "devanagari": "hi",
-    "tamil": "ta",
-}
+    "latin": "en", "greek": "el", "cyrillic": "ru", "armenian": "hy", "arabic": "ar", "devanagari": "hi", "tamil": "ta",
+}  # fmt: skip
 """The presumed language of a word in another alphabet than that of the text's language."""
 
 _MAX_LETTERS: Final = 30

@@ -49,9 +49,8 @@ class Bpe:
         """Return the ids of a word's pieces. Lone surrogates, of which plain text has none, become question marks."""
         word = word.encode(errors="replace").decode()
         parts = [word[i : i + MAX_WORD_PART] for i in range(0, len(word), MAX_WORD_PART)]
-        return [
-            token.id for n, part in enumerate(parts) for token in self._model.tokenize(part if n else WORD_START + part)
-        ]
+        parts[:1] = [WORD_START + part for part in parts[:1]]
+        return [token.id for part in parts for token in self._model.tokenize(part)]
 
 
 def open_tokenizer(path: Path, extra: str) -> Any:
@@ -66,9 +65,8 @@ def open_tokenizer(path: Path, extra: str) -> Any:
     try:
         return Tokenizer.from_str(path.read_text(encoding="utf-8"))
     except Exception as error:  # tokenizers raises nothing more specific
-        raise InputError(
-            f"{path}: not a tokenizer ({error}); expected the tokenizer.json of a fast tokenizer"
-        ) from None
+        problem = f"not a tokenizer ({error}); expected the tokenizer.json of a fast tokenizer"
+        raise InputError(f"{path}: {problem}") from None
 
 
 def find_packaged_vectors() -> tuple[Path, Path]:

@@ -13,7 +13,6 @@ from askalike.errors import InputError
 from askalike.files import write_atomically
 from askalike.types import RESERVED
 
-PADDING: Final = 0
 UNKNOWN: Final = 1
 
 
@@ -61,7 +60,12 @@ class Vocabulary:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read what `save` wrote. Raises InputError with the first line that it cannot have written."""
-        total, *lines = _read_lines(path)
+        try:
+            total, *lines = path.read_bytes().decode().removesuffix("\n").split("\n")
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}; expected a model's vocabulary") from None
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: not UTF-8; train the model again") from None
         rows = [line.split("\t") for line in lines]
         for number, row in enumerate(rows, 2):
             if len(row) != 2 or not row[1].isdecimal():
@@ -69,12 +73,3 @@ class Vocabulary:
         if not total.isdecimal():
             raise InputError(f"{path}:1: expected the number of texts; train the model again")
         return cls([token for token, _ in rows], [int(n) for _, n in rows], int(total))
-
-
-def _read_lines(path: Path) -> list[str]:
-    try:
-        return path.read_bytes().decode().removesuffix("\n").split("\n")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a model's vocabulary") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8; train the model again") from None

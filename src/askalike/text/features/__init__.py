@@ -15,6 +15,7 @@ from askalike.text.words import Tokenizer
 from askalike.types import Answer, Markup, Question
 
 Text = Question | Answer
+Ints = NDArray[np.int64]
 FeatureArrays = Mapping[str, NDArray[np.generic]]
 """What a network reads of a batch, by name; every array's first axis is the batch."""
 
@@ -31,10 +32,10 @@ class FeatureRows(Protocol):
     """Many texts as token ids."""
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Ints:
         """The length of each text, (texts,), by which batches of similar lengths are formed."""
 
-    def batch(self, indices: NDArray[np.int64]) -> FeatureArrays:
+    def batch(self, indices: Ints) -> FeatureArrays:
         """Return the texts at these indices, padded to the longest of them."""
 
 
@@ -74,7 +75,7 @@ class RaggedArray:
     """Rows of token ids of different lengths, end to end: row n is `values[starts[n] : starts[n + 1]]`."""
 
     values: NDArray[np.int32]
-    starts: NDArray[np.int64]
+    starts: Ints
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[int]]) -> Self:
@@ -85,16 +86,18 @@ class RaggedArray:
         return cls(np.fromiter(chain.from_iterable(lists), np.int32, int(starts[-1])), starts)
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Ints:
         """The length of each row."""
         return np.diff(self.starts)
 
-    def batch(self, indices: NDArray[np.int64]) -> FeatureArrays:
+    def batch(self, indices: Ints) -> FeatureArrays:
         """Return ids int64 (batch, tokens), 0 after a row's end, and mask bool (batch, tokens), True = real token."""
-        lengths = self.starts[indices + 1] - self.starts[indices]
-        mask = np.arange(max(int(lengths.max(initial=0)), 1)) < lengths[:, None]
+        starts = self.starts[indices]
+        lengths = self.starts[indices + 1] - starts
+        places = np.arange(max(int(lengths.max(initial=0)), 1))
+        mask = places < lengths[:, None]
         ids = np.zeros(mask.shape, np.int64)
-        ids[mask] = self.values[_concatenate_ranges(self.starts[indices], lengths)]
+        ids[mask] = self.values[(starts[:, None] + places)[mask]]
         return {"ids": ids, "mask": mask}
 
 
@@ -109,9 +112,3 @@ def plain_fields(text: Text, fields: str, to_plain: Callable[[str, Markup], str]
         return [to_plain(text.body, text.markup)]
     title = [to_plain(text.title, "text")] if "title" in fields else []
     return [*title, to_plain(text.body, text.markup)] if "body" in fields and text.body else title
-
-
-def _concatenate_ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return starts[0], starts[0] + 1, … (lengths[0] integers), then the same for starts[1], and so on."""
-    firsts = np.cumsum(lengths) - lengths
-    return np.repeat(starts - firsts, lengths) + np.arange(int(lengths.sum()))

@@ -3,6 +3,7 @@
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
@@ -17,7 +18,7 @@ from askalike.text.clean import plain_text
 from askalike.text.features import RaggedArray, Text, plain_fields
 from askalike.text.pieces import WORD, PieceLookup, RowCounts
 from askalike.text.subwords import Bpe, find_packaged_vectors
-from askalike.types import RESERVED, Markup
+from askalike.types import RESERVED
 
 TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000
@@ -58,8 +59,7 @@ class PieceFeatures:
     ) -> None:
         self.settings = settings
         self.lookup = PieceLookup(settings.row_counts, bpe, settings.lower_case)
-        self._bpe = bpe
-        self._tokenizer = tokenizer
+        self._bpe, self._tokenizer = bpe, tokenizer
         self._text_counts = np.zeros(settings.row_counts.total, np.int64)
         self._total_texts = 0
         self._word_counts: Counter[str] = Counter()
@@ -74,9 +74,8 @@ class PieceFeatures:
         tokenizer = find_packaged_vectors()[1] if settings.subwords else None
         bpe = Bpe.from_file(tokenizer) if tokenizer else None
         if len(bpe or ()) != settings.subwords:
-            raise SettingsError(
-                f"features.subwords={settings.subwords}: expected 0 or {len(bpe or ())}, the tokenizer's"
-            )
+            expected = f"expected 0 or {len(bpe or ())}, the tokenizer's"
+            raise SettingsError(f"features.subwords={settings.subwords}: {expected}")
         return cls(settings, bpe, texts, tokenizer)
 
     @classmethod
@@ -107,7 +106,8 @@ class PieceFeatures:
 
     def extract_text(self, text: Text) -> str:
         """Return the plain text that is looked up, the beginning of title and body; "" for a text without a word."""
-        fields = plain_fields(text, self.settings.fields, self._to_plain_text)
+        to_plain = partial(plain_text, code=self.settings.code, links=self.settings.links)
+        fields = plain_fields(text, self.settings.fields, to_plain)
         words = " ".join(fields).split(maxsplit=self.settings.longest)[: self.settings.longest]
         return " ".join(words) if any(map(WORD.search, words)) else ""
 
@@ -119,9 +119,6 @@ class PieceFeatures:
         """Return the texts as ids."""
         rows, offsets = self.lookup([self.extract_text(text) for text in texts])
         return RaggedArray(rows + np.int32(RESERVED), offsets)
-
-    def _to_plain_text(self, text: str, markup: Markup) -> str:
-        return plain_text(text, markup, code=self.settings.code, links=self.settings.links)
 
     def _count_texts(self, texts: Sequence[Text]) -> None:
         plain = [self.extract_text(text) for text in texts]

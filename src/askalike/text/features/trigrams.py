@@ -63,9 +63,8 @@ class TrigramFeatures:
 
     def encode(self, texts: Iterable[Text]) -> RaggedArray:
         """Return the texts as sets of ids, ascending."""
-        return RaggedArray.from_rows(
-            sorted({n for word in self.split_words(text) for n in self._hash_word_cached(word)}) for text in texts
-        )
+        sets = ({n for word in self.split_words(text) for n in self._hash_word_cached(word)} for text in texts)
+        return RaggedArray.from_rows(map(sorted, sets))
 
     def _hash_word(self, word: str) -> tuple[int, ...]:
         marked = f"#{word}#"
