@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
 Markup = Literal["text", "html"]
 LinkKind = Literal["duplicate", "related"]
 DocumentKind = Literal["questions", "answers"]
@@ -242,10 +243,10 @@ class TopDocs:
     """
 
     docids: NDArray[np.int64]
-    scores: NDArray[np.float64]
+    scores: Floats
 
 
-Columns = tuple[Sequence[str], NDArray[np.float64]]
+Columns = tuple[Sequence[str], Floats]
 """One query's document ids and scores, best first."""
 
 

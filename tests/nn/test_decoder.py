@@ -73,9 +73,8 @@ def test_one_step_is_the_same_as_reading_the_whole_beginning(made):
     state = decoder.initial_state(vector[None])
     for at, word in enumerate([END, 4, 2]):
         states, state = decoder.step(words, torch.tensor([word]), state)
-        torch.testing.assert_close(
-            decoder.next_word_log_probabilities(states)[0], next_words(decoder, words, vector, [4, 2][:at])
-        )
+        log_probabilities = decoder.softmax.log_prob(states)[0, decoder.label]
+        torch.testing.assert_close(log_probabilities, next_words(decoder, words, vector, [4, 2][:at]))
 
 
 def test_a_beam_as_wide_as_all_texts_finds_the_best_one(made):
@@ -137,7 +136,7 @@ def test_the_likeliest_words_are_those_of_all_words(made):
         states = torch.randn(3, HIDDEN, dtype=torch.double) * (1 + seed)
         totals = -torch.rand(3, dtype=torch.double) * 4
         banned = [[0, 5], [], [int(n) for n in torch.randperm(SIZE)[:3]]]
-        sums = decoder.next_word_log_probabilities(states) + totals[:, None]
+        sums = decoder.softmax.log_prob(states)[:, decoder.label] + totals[:, None]
         for text, numbers in enumerate(banned):
             sums[text, numbers] = -torch.inf
         values, places = sums.flatten().topk(8)

@@ -28,13 +28,13 @@ def busy_for(archive, ranker, seconds):
     held = threading.Event()
 
     def write():
-        with index.locked():
+        with index.lock_writer():
             held.set()
             time.sleep(seconds)
 
     thread = threading.Thread(target=write)
     thread.start()
-    held.wait()
+    assert held.wait(60)
     return thread
 
 

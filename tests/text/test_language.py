@@ -8,7 +8,7 @@ import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.text.language import LANGUAGES, detect_language, detect_main_language
+from askalike.text.language import LANGUAGES, detect_language
 
 TEXTS = {
     "en": "How do I reset the password of my account?",
@@ -41,12 +41,6 @@ def test_only_the_languages_asked_for_are_answered() -> None:
     assert detect_language(TEXTS["zh"], candidates=["en", "de"]) is None
     assert detect_language(TEXTS["ru"], candidates=["en", "de"]) is None
     assert detect_language(TEXTS["en"], candidates=[]) is None
-
-
-def test_main_language() -> None:
-    assert detect_main_language([TEXTS["de"]] * 9 + [TEXTS["en"], "", "OK"]) == "de"
-    assert detect_main_language([TEXTS["de"], TEXTS["en"]]) is None
-    assert detect_main_language([]) is None
 
 
 def test_every_stemmer_named_is_there() -> None:

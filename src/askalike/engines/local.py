@@ -117,10 +117,8 @@ class LocalEngine:
         started, request = time.perf_counter(), queries[0][1]
         calibrator = self._calibrator if self._calibrator.calibration else None
         threshold = self._calibrator.min_probability(request.min_probability)
-        questions, depth = (
-            {question.id: question for question, _ in queries},
-            self._calibrator.retrieval_depth(request.k),
-        )
+        questions = {question.id: question for question, _ in queries}
+        depth = self._calibrator.retrieval_depth(request.k)
         session = searcher.search(questions, depth, filter=request.filter, prefix=request.prefix)
         rows = [_hits(session, row, request, calibrator, threshold) for row in range(len(queries))]
         took_ms = (time.perf_counter() - started) * 1000

@@ -59,8 +59,12 @@ def order_documents(run: Run, query_id: str, rule: Rule) -> Sequence[str]:
 
 def first_relevant_ranks(run: Run, qrels: Qrels, rule: Rule) -> FirstRelevantRanks:
     """Return the rank of the first relevant document of every query that the rule measures, sorted by query."""
-    queries = (q for q in sorted(qrels) if rule.includes_query(qrels[q]))
-    return {q: _first_relevant_rank(order_documents(run, q, rule), qrels[q]) for q in queries}
+    ranks: dict[str, int | None] = {}
+    for query, grades in sorted(qrels.items()):
+        if rule.includes_query(grades):
+            ids = enumerate(order_documents(run, query, rule), 1)
+            ranks[query] = next((rank for rank, document in ids if grades.get(document, 0) > 0), None)
+    return ranks
 
 
 def success_by_depth(ranks: FirstRelevantRanks, max_depth: int) -> NDArray[np.float64]:
@@ -92,7 +96,10 @@ class _Tally:
         grades = {query: _validate_grades(query, qrels[query]) for query in rows}
         ranked = {query: self._order_hits(query, run) for query in rows}
         for query, row in rows.items():
-            self._count_query(row, grades[query], ranked[query])
+            first = [grades[query].get(document, 0) > 0 for document in ranked[query][:SEMEVAL_DEPTH]]
+            self._hits[row, : len(first)] = first
+            self.relevant[row] = sum(grade > 0 for grade in grades[query].values())
+            self.unanswered += not first
         falling = {query: np.arange(len(ids), 0.0, -1.0).tolist() for query, ids in ranked.items()}  # the rule's order
         scored = {query: dict(zip(ids, falling[query], strict=True)) for query, ids in ranked.items() if ids}
         for metric in ir_measures.iter_calc(self._measures, grades, scored) if self._measures else ():
@@ -105,12 +112,6 @@ class _Tally:
         ranked = self._rule.order_hits(query, ids, scores)
         self.self_hits += len(ids) - len(ranked)
         return ranked
-
-    def _count_query(self, row: int, grades: Mapping[str, int], ids: Sequence[str]) -> None:
-        first = [grades.get(document, 0) > 0 for document in ids[:SEMEVAL_DEPTH]]
-        self._hits[row, : len(first)] = first
-        self.relevant[row] = sum(grade > 0 for grade in grades.values())
-        self.unanswered += not first
 
 
 def _validate_columns(query: str, run: AnyRun) -> IdsAndScores:
@@ -146,7 +147,3 @@ def _count_unjudged(run: AnyRun, qrels: Qrels) -> int:
         judged = f"is in the judgements (such as {known!r})"
         raise InputError(f"none of the run's {unjudged} queries (such as {example!r}) {judged}")
     return unjudged
-
-
-def _first_relevant_rank(ids: Sequence[str], grades: Mapping[str, int]) -> int | None:
-    return next((rank for rank, document in enumerate(ids, 1) if grades.get(document, 0) > 0), None)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from askalike.types import Floats
 
 CHUNK_SIZE = 2_000_000
 """The number of random numbers held at a time."""

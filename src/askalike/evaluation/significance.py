@@ -6,12 +6,12 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import ComparedSystem, Comparison, QueryDifference, SystemPair
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.resampling import bootstrap_means, percentile_interval, sign_flip_p
+from askalike.types import Floats
 
 RESAMPLING_DRAWS = 10_000
 RESAMPLING_SEED = 0
@@ -19,7 +19,6 @@ ALPHA = 0.05
 TIE_TOLERANCE = 1e-12
 """Two values of a query no further apart are a tie: means over seeds carry rounding errors."""
 
-Floats = NDArray[np.float64]
 SeedValues = Sequence[Mapping[str, float]]
 SystemValues = Mapping[str, Floats]
 """System → values of the same queries, (seeds, queries)."""
@@ -52,7 +51,9 @@ def compare(
     seeds = {name: [e] if isinstance(e, Evaluation) else list(e) for name, e in evaluations.items()}
     if len(seeds) < 2 or not all(seeds.values()):
         raise SettingsError("a comparison needs two systems or more, each with an evaluation")
-    rule = _require_one_rule(seeds)
+    rule, *others = sorted({e.describe for of_seeds in seeds.values() for e in of_seeds})
+    if others:
+        raise InputError(f"systems measured under different rules cannot be compared: {' | '.join((rule, *others))}")
     values = {name: [e.per_query(measure) for e in of_seeds] for name, of_seeds in seeds.items()}
     queries, apart = _select_common_queries(values, common_only)
     runs = {name: np.array([[v[q] for q in queries] for v in of_seeds]) for name, of_seeds in values.items()}
@@ -79,13 +80,6 @@ def interval_over_seeds(values: Floats) -> tuple[float, float]:
     """Return the 95 % interval of one system's mean over seeds and queries, by the same t. values: (seeds, queries)."""
     estimate = _estimate_mean(float(values.mean()), (values.mean(axis=0), values.mean(axis=1)))
     return estimate.low, estimate.high
-
-
-def _require_one_rule(seeds: Mapping[str, Sequence[Evaluation]]) -> str:
-    rules = {e.describe: name for name, of_seeds in seeds.items() for e in of_seeds}
-    if len(rules) > 1:
-        raise InputError(f"systems measured under different rules cannot be compared: {' | '.join(sorted(rules))}")
-    return next(iter(rules))
 
 
 def _select_common_queries(values: Mapping[str, SeedValues], common_only: bool) -> tuple[list[str], int]:

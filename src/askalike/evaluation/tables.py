@@ -3,7 +3,7 @@
 import csv
 import html
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -30,14 +30,11 @@ class ResultTable:
 
 def to_text(table: ResultTable) -> str:
     """Return aligned columns, the first to the left, the others to the right."""
-    columns = [_align(column, str.rjust if i else str.ljust) for i, column in enumerate(_transpose(table))]
+    rows = (table.columns, *table.rows)
+    cells = ([cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row] for row in rows)
+    columns = [_align(column, str.rjust if i else str.ljust) for i, column in enumerate(zip(*cells, strict=True))]
     body = ("  ".join(line).rstrip() for line in zip(*columns, strict=True))
     return "\n".join((table.title, *body, *table.notes)) + "\n"
-
-
-def _transpose(table: ResultTable) -> Iterator[tuple[TableCell, ...]]:
-    rows = (table.columns, *table.rows)
-    return zip(*([c if isinstance(c, TableCell) else TableCell(c) for c in row] for row in rows), strict=True)
 
 
 def _align(column: Sequence[TableCell], justify: Callable[[str, int], str]) -> list[str]:

@@ -73,10 +73,6 @@ class Decoder(nn.Module):
         states, state = self.lstm(word_embedding(last_words[:, None]), state)
         return states[:, 0], state
 
-    def next_word_log_probabilities(self, states: Tensor) -> Tensor:
-        """Return the log-probabilities of the next word by id: (batch, hidden) to (batch, size)."""
-        return self.softmax.log_prob(states)[:, self.label]
-
     def find_best_continuations(
         self, states: Tensor, totals: Tensor, banned: Sequence[Sequence[int]], count: int
     ) -> Continuations:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from askalike.encoders import Encoder, TracedText, VectorContributions
 from askalike.text.clean import plain_text
-from askalike.types import Answer, Contribution, Explanation, Question, Span, VectorPart, Vectors
+from askalike.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
 
 MIN_SUM = 1e-9
 """A smaller sum of contributions is not scaled to the score."""
@@ -29,7 +29,6 @@ MAX_SPANS = 5
 """How many words or windows of a document are marked."""
 WORD = re.compile(r"\w[\w'’-]*")
 
-Floats = NDArray[np.float64]
 ScoreFunction = Callable[[Sequence[Question], Sequence[Question]], Floats]
 """Scores of queries with documents, (queries, documents)."""
 
@@ -250,17 +249,13 @@ def similarity_matrix(one: Vectors, other: Vectors) -> Floats:
 
 
 def _part_similarities(one: VectorPart, other: VectorPart) -> Floats:
-    a, b = (_to_dense(part) for part in (one, other))
+    stored = (part.values.toarray() if scipy.sparse.issparse(part.values) else part.values for part in (one, other))
+    a, b = (np.asarray(values, np.float64) for values in stored)
     if one.metric == "euclidean":
         return -np.asarray(np.linalg.norm(a[:, None] - b[None], axis=2))
     if one.metric == "cosine":
         a, b = (x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12) for x in (a, b))
     return np.asarray(a @ b.T)
-
-
-def _to_dense(part: VectorPart) -> Floats:
-    values = part.values.toarray() if scipy.sparse.issparse(part.values) else part.values
-    return np.asarray(values, np.float64)
 
 
 def _first_words(text: Question) -> tuple[list[Word], dict[str, str]]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.store import View
-from askalike.types import Columns, Explanation, Filter, Progress, Question, Run, TopDocs
+from askalike.types import Explanation, Filter, Progress, Question, Run, TopDocs
 
 PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
 Scores = NDArray[np.float64]
@@ -195,7 +195,11 @@ class SearchSession:
             ids: Mapping[int, str] = {docid: question.id for docid, question in self.texts.items()}
         else:
             ids = self._searcher.view.ids(self._docids)
-        return Run({q: _columns(top, ids) for q, top in zip(self.query_ids, self.topdocs, strict=True)})
+        columns = {}
+        for query_id, top in zip(self.query_ids, self.topdocs, strict=True):
+            present = [docid in ids for docid in top.docids.tolist()]
+            columns[query_id] = [ids[docid] for docid in top.docids[present].tolist()], top.scores[present]
+        return Run(columns)
 
     @cached_property
     def texts(self) -> Mapping[int, Question]:
@@ -239,11 +243,6 @@ def top_k(docids: Docids, scores: Scores, k: int) -> TopDocs:
     docids, scores = docids[scored], scores[scored]
     order = np.lexsort((docids, -scores))[:k]
     return TopDocs(docids[order], scores[order])
-
-
-def _columns(top: TopDocs, ids: Mapping[int, str]) -> Columns:
-    present = [docid in ids for docid in top.docids.tolist()]
-    return [ids[docid] for docid in top.docids.tolist() if docid in ids], top.scores[present]
 
 
 def _pool(candidates: Iterable[str], docids: Mapping[str, int], query: ResolvedQuery) -> Docids:

@@ -11,16 +11,7 @@ from pydantic import Field
 from askalike import rankers
 from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
-from askalike.rankers._ranker import (
-    Docids,
-    Explanations,
-    Ranker,
-    ResolvedQuery,
-    Scores,
-    Searcher,
-    Texts,
-    resolve_queries,
-)
+from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store import View
 from askalike.types import Progress, TopDocs
 
@@ -78,7 +69,7 @@ class ByQuestionSearcher(Searcher):
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
         """The queries as the inner ranker prepares them; none retrieves answers to the question that it is itself."""
-        own = resolve_queries(self.inner.view, {one.query.id: one.query for one in queries})
+        own = rankers.resolve_queries(self.inner.view, {one.query.id: one.query for one in queries})
         return self.inner.prepare(own, prefix)
 
     def retrieve(self, prepared: Any, k: int, allowed: Docids | None) -> list[TopDocs]:

@@ -167,7 +167,8 @@ class DenseSearcher(Searcher):
         """See Searcher.retrieve. Documents below the ranker's lowest score are not retrieved."""
         tops = self._vectors.search(prepared[1], k, allowed) if prepared[1] else []
         lowest = self._ranker.min_score
-        return tops if lowest is None else [_drop_below(lowest, top) for top in tops]
+        masks = [slice(None) if lowest is None else top.scores >= lowest for top in tops]
+        return [TopDocs(top.docids[mask], top.scores[mask]) for top, mask in zip(tops, masks, strict=True)]
 
     def score(self, prepared: Prepared, candidates: Sequence[Docids]) -> list[Scores]:
         return self._vectors.score(prepared[1], candidates) if prepared[1] else []
@@ -202,8 +203,3 @@ def _split_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str
     """(settings of the index, settings of the encoder)."""
     ours = {k: v for k, v in values.items() if k in DenseSettings.model_fields}
     return ours, {k: v for k, v in values.items() if k not in ours}
-
-
-def _drop_below(lowest: float, top: TopDocs) -> TopDocs:
-    enough = top.scores >= lowest
-    return TopDocs(top.docids[enough], top.scores[enough])

@@ -14,21 +14,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from askalike import rankers
 from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
-from askalike.rankers._ranker import (
-    Candidates,
-    Docids,
-    Explanations,
-    Ranker,
-    ResolvedQuery,
-    Scores,
-    Searcher,
-    SearchSession,
-    Texts,
-    resolve_queries,
-    top_k,
-)
+from askalike.rankers._ranker import Candidates, Docids, Explanations, Ranker, ResolvedQuery, Scores, Texts, top_k
 from askalike.store import View
 from askalike.types import Contribution, Explanation, Question, Run, Span, TopDocs
 
@@ -142,12 +131,12 @@ class HybridSearcher(CompositeSearcher):
         candidates: Candidates | None = None,
     ) -> list[Run]:
         """`rank` under each of several choices of weights; the parts retrieve and score once for all of them."""
-        prepared = self.prepare(resolve_queries(self.view, queries), False)
+        prepared = self.prepare(rankers.resolve_queries(self.view, queries), False)
         runs = []
         for weights in choices:
             searcher = copy.copy(self)
             searcher.weights = weights
-            runs.append(SearchSession(searcher, queries, k, candidates, prepared=prepared).run)
+            runs.append(rankers.SearchSession(searcher, queries, k, candidates, prepared=prepared).run)
         return runs
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedHybrid:
@@ -235,7 +224,7 @@ class HybridSearcher(CompositeSearcher):
         return total
 
 
-def _score_pools(part: Searcher, prepared: Any, retrieved: Sequence[TopDocs], pools: Sequence[Docids]) -> list[Scores]:
+def _score_pools(part: Any, prepared: Any, retrieved: Sequence[TopDocs], pools: Sequence[Docids]) -> list[Scores]:
     """A part's scores of each query's pool: those it retrieved with the documents, and the others'."""
     missing = [~np.isin(pool, top.docids) for pool, top in zip(pools, retrieved, strict=True)]
     fresh = part.score(prepared, [pool[mask] for pool, mask in zip(pools, missing, strict=True)])

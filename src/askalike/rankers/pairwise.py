@@ -72,7 +72,12 @@ class PairwiseSearcher(Searcher):
 
     def score(self, prepared: list[ResolvedQuery], candidates: Sequence[Docids]) -> list[Scores]:
         """See Searcher.score; NaN for a document that has been deleted."""
-        return [self._score(one.query, docids) for one, docids in zip(prepared, candidates, strict=True)]
+        scores = [np.full(len(docids), np.nan) for docids in candidates]
+        for one, docids, own in zip(prepared, candidates, scores, strict=True):
+            texts = self._texts(docids)
+            if present := [place for place, docid in enumerate(docids.tolist()) if docid in texts]:
+                own[present] = self.scorer.score(one.query, [texts[docid] for docid in docids[present].tolist()])
+        return scores
 
     def explain(self, prepared: list[ResolvedQuery], row: int, docids: Docids, texts: Texts) -> Explanations:
         query = prepared[row].query
@@ -85,12 +90,6 @@ class PairwiseSearcher(Searcher):
 
         hit_scores = dict(zip(documents, scores.tolist(), strict=True))
         return explain_by_occlusion(score_all, self.name, query, documents, hit_scores)
-
-    def _score(self, query: Question, docids: Docids) -> Scores:
-        scores, texts = np.full(len(docids), np.nan), self._texts(docids)
-        if present := [place for place, docid in enumerate(docids.tolist()) if docid in texts]:
-            scores[present] = self.scorer.score(query, [texts[docid] for docid in docids[present].tolist()])
-        return scores
 
     def _texts(self, docids: Docids) -> Mapping[int, Question | Answer]:
         if self.view.kind == "questions":

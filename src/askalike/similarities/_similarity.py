@@ -4,13 +4,10 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from askalike.config import Settings
-from askalike.types import Collection
-
-Floats = NDArray[np.float64]
+from askalike.types import Collection, Floats
 
 
 class Similarity(Settings):

@@ -6,8 +6,8 @@ from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._similarity import Floats, Similarity, float64_signature
-from askalike.types import Collection
+from askalike.similarities._similarity import Similarity, float64_signature
+from askalike.types import Collection, Floats
 
 
 @vectorize(float64_signature(7), cache=True)

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from askalike.similarities._normalisation import NORMALISATION_GRIDS, Normalisation, encode_normalisation, normalise_tf
-from askalike.similarities._similarity import Floats, Similarity, float64_signature
-from askalike.types import Collection
+from askalike.similarities._similarity import Similarity, float64_signature
+from askalike.types import Collection, Floats
 
 BASIC_MODELS = ("g", "in", "if", "ine")
 

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from askalike.similarities._normalisation import NORMALISATION_GRIDS, Normalisation, encode_normalisation, normalise_tf
-from askalike.similarities._similarity import Floats, Similarity, float64_signature
-from askalike.types import Collection
+from askalike.similarities._similarity import Similarity, float64_signature
+from askalike.types import Collection, Floats
 
 BELOW_ONE = 1.0 - 2.0**-24  # the 32-bit float before 1, which Lucene uses where λ would be 1
 

@@ -18,18 +18,16 @@ _BLOCKS = (
     "select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul"
 )
 _TAG_END = r"""(?=[\s/>])[^<>"']*(?:(?:"[^"]*"|'[^']*')[^<>"']*)*>"""
-_BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_TAG_END}", re.IGNORECASE)
-_PRE = re.compile(rf"</?pre{_TAG_END}", re.IGNORECASE)
-_CODE = re.compile(r"<(/?)(?:pre|code)(?=[\s/>])", re.IGNORECASE)
+_BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_TAG_END}", re.I)
+_PRE = re.compile(rf"</?pre{_TAG_END}", re.I)
+_CODE = re.compile(r"<(/?)(?:pre|code)(?=[\s/>])", re.I)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _URL_PART = r"""[^\s<>"()\u3000-\u9fff\uac00-\ud7a3]"""  # Chinese, Japanese and Korean write on without a space
-_URL = re.compile(
-    rf"(?<![a-z0-9])(?:https?://|ftp://|www\.)(?:{_URL_PART}|\({_URL_PART}*\))+(?<![.,;:!?'*\]}}])", re.IGNORECASE
-)
+_URL = re.compile(rf"(?<![a-z0-9])(?:https?://|ftp://|www\.)(?:{_URL_PART}|\({_URL_PART}*\))+(?<![.,;:!?'*\]}}])", re.I)
 
 
 def plain_text(
@@ -88,22 +86,13 @@ _BANNER_PHRASES = (
     r"esta pergunta já tem (?:uma resposta|respostas)",
 )
 _BANNER_HINTS = (
-    "possible dup",
-    "already ha",
-    "дубликат",
-    "этот вопрос уже",
-    "duplicado",
-    "duplicata",
-    "ya tiene",
-    "já tem",
-)
+    "possible dup", "already ha", "дубликат", "этот вопрос уже", "duplicado", "duplicata", "ya tiene", "já tem",
+)  # fmt: skip
 _HEAD_LENGTH = 600
-_BANNER_PHRASE = re.compile(
-    rf"\s*(?:{'|'.join(_BANNER_PHRASES)})(?:\s+(?:of|here|здесь|de|aquí|aqui))?\s*:?\s*", re.IGNORECASE
-)
-_FIRST_ELEMENT = re.compile(r"\s*<(blockquote|div|aside|p)\b[^<>]*>", re.IGNORECASE)
-_TAGS_AND_LINKS = re.compile(r"<a\b[^<>]*>.*?</a\s*>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
-_LIST = re.compile(r"\s*<([uo])l\b[^<>]*>.*?</\1l\s*>\s*", re.IGNORECASE | re.DOTALL)
+_BANNER_PHRASE = re.compile(rf"\s*(?:{'|'.join(_BANNER_PHRASES)})(?:\s+(?:of|here|здесь|de|aquí|aqui))?\s*:?\s*", re.I)
+_FIRST_ELEMENT = re.compile(r"\s*<(blockquote|div|aside|p)\b[^<>]*>", re.I)
+_TAGS_AND_LINKS = re.compile(r"<a\b[^<>]*>.*?</a\s*>|<[^<>]*>", re.I | re.DOTALL)
+_LIST = re.compile(r"\s*<([uo])l\b[^<>]*>.*?</\1l\s*>\s*", re.I | re.DOTALL)
 _PARAGRAPH = re.compile(r"\s*(\S[^\n]*(?:\n[^\S\n]*\S[^\n]*){0,9})\n[^\S\n]*\n\s*")
 _QUOTE_MARKS = re.compile(r"[>*_]")
 _MAX_TITLES_LENGTH = 300
@@ -148,7 +137,7 @@ def _find_html_banner_end(body: str) -> int:
 def _find_element_end(body: str, tag: str, start: int) -> int:
     """Return the end of the element whose content begins at `start`, with nested ones of its tag; 0 if it has none."""
     depth = 1
-    for match in re.compile(rf"<(/?){tag}\b[^<>]*>", re.IGNORECASE).finditer(body, start):
+    for match in re.compile(rf"<(/?){tag}\b[^<>]*>", re.I).finditer(body, start):
         depth += -1 if match[1] else 1
         if depth == 0:
             return match.end()

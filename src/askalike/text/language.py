@@ -1,8 +1,7 @@
 """Which language a text is in, and the stemmer of each language."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -44,15 +43,6 @@ def detect_language(text: str, candidates: Sequence[str] | None = None) -> str |
     languages = tuple(LANGUAGES) if candidates is None else tuple(candidates)
     code = _detect_by_script(text, letters) or _detect_by_ngrams(text, languages)
     return code if code in languages else None
-
-
-def detect_main_language(
-    texts: Iterable[str], candidates: Sequence[str] | None = None, min_share: float = 0.8
-) -> str | None:
-    """Return the language of at least `min_share` of the texts whose language is certain; None where they are mixed."""
-    counts = Counter(code for text in texts if (code := detect_language(text, candidates)))
-    best = max(counts, key=lambda code: counts[code], default=None)
-    return best if best and counts[best] >= min_share * sum(counts.values()) else None
 
 
 def _detect_by_script(text: str, letters: int) -> str | None:

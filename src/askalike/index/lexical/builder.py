@@ -117,20 +117,13 @@ def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: b
         new_docs = np.full(len(mask), -1, np.int64)
         new_docs[mask] = positions[start : start + int(mask.sum())]
         start += int(mask.sum())
-        postings.append(_live_postings(segment, new_docs, np.array([new_ids[t] for t in terms], np.int32)))
+        docs, ids = new_docs[segment.docs], np.array([new_ids[t] for t in terms], np.int32)
+        live, ids = docs >= 0, np.repeat(ids, np.diff(segment.starts))
+        postings.append((docs[live], ids[live], segment.code_tf[segment.codes[live]]))
     docs, term_ids, tfs = (np.concatenate(column) for column in zip(*postings, strict=True))
-    forward = ForwardIndex(
-        docids[order], phrasings[order], *_group_by_document(docs, term_ids, tfs, len(docids)), *pack_terms(vocabulary)
-    )
+    columns = _group_by_document(docs, term_ids, tfs, len(docids))
+    forward = ForwardIndex(docids[order], phrasings[order], *columns, *pack_terms(vocabulary))
     return build_segments(forward, exact, scale)
-
-
-def _live_postings(segment: Segment, new_docs: Array, new_term_ids: Array) -> tuple[Array, Array, Array]:
-    """Return (document, term, frequency) of every posting of a live document, in the merged numbering."""
-    docs = new_docs[segment.docs]
-    live = docs >= 0
-    terms = np.repeat(new_term_ids, np.diff(segment.starts))
-    return docs[live], terms[live], segment.code_tf[segment.codes[live]]
 
 
 @njit(cache=True)
@@ -152,7 +145,8 @@ def _group_by_document(docs: Array, terms: Array, tfs: Array, document_count: in
 
 
 def _build_segment(forward: ForwardIndex, exact_lengths: bool, scale: int) -> Segment:
-    lengths = _document_lengths(forward.offsets, forward.tfs)
+    tokens = np.append(0, np.cumsum(forward.tfs, dtype=np.int64))
+    lengths = np.diff(tokens[forward.offsets] if len(forward.tfs) else forward.offsets)
     scored_lengths = lengths if exact_lengths else round_lengths(np.maximum(lengths // scale, 1)) * scale
     starts, docs, tf = _invert(forward.terms, forward.tfs, forward.offsets, len(forward.term_offsets) - 1)
     used, term_bytes, term_offsets = np.flatnonzero(np.diff(starts)), forward.term_bytes, forward.term_offsets
@@ -188,10 +182,6 @@ def round_lengths(lengths: ArrayLike) -> NDArray[np.int64]:
     """Return the lengths as they are after encoding: each becomes the largest decodable length not above it."""
     table = decoded_lengths()
     return table[np.searchsorted(table, lengths, side="right") - 1]
-
-
-def _document_lengths(offsets: Array, tfs: Array) -> NDArray[np.int64]:
-    return np.diff(np.concatenate([[0], np.cumsum(tfs, dtype=np.int64)])[offsets] if len(tfs) else offsets)
 
 
 @njit(cache=True)

@@ -336,9 +336,7 @@ def _min_competitive_score(heap: TopKHeap, seed: int, docid: int) -> int:
 
 
 @njit(cache=True)
-def _estimate_kth_score(
-    p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: int, k: int, buffers: Buffers
-) -> int:
+def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: int, k: int, buffers: Buffers) -> int:
     """Return a score that at least k different questions reach, 0 if none is found quickly.
 
     It adds up the first postings of the most telling terms, and what the other terms add to the best documents.
@@ -468,7 +466,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
         loose += 1
     seed = 0
     if heap.size[0] < len(heap.scores) and documents > SAMPLE_SIZE:
-        seed = _estimate_kth_score(p, t, query, loose, len(heap.scores), buffers)
+        seed = _seed_score(p, t, query, loose, len(heap.scores), buffers)
     blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
     window, completions = buffers.window, buffers.completion_window
     candidates, sums = buffers.docs, buffers.sums

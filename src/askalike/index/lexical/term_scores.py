@@ -11,9 +11,8 @@ from askalike.index.lexical.maxscore import ScoreTables
 from askalike.index.lexical.segment import LiveSegment, Segment
 from askalike.index.lexical.terms import find_terms
 from askalike.index.rows import Array
-from askalike.types import Collection
+from askalike.types import Collection, Floats
 
-Floats = NDArray[np.float64]
 MAX_REPHRASING_GAIN = 4
 """A term counts in a rephrasing at most this many times the most that it can count in a question's own text."""
 
@@ -103,7 +102,10 @@ class TermScores:
 
     def compute(self, numbers: NDArray[np.int64]) -> None:
         """Compute the scores of these terms, where that has not been done."""
-        self._reserve(len(self.terms))
+        if (more := len(self.terms) - len(self._computed)) > 0:
+            self._computed = np.append(self._computed, np.zeros(more, np.bool_))
+            self.bounds = np.append(self.bounds, np.zeros(more))
+            self._starts = [np.append(starts, np.full(more, -1)) for starts in self._starts]
         new = numbers[~self._computed[numbers]]
         if not len(new):
             return
@@ -143,12 +145,6 @@ class TermScores:
         df, ttf = self.terms.df[numbers, None], self.terms.ttf[numbers, None]
         tf = np.minimum(2 * lengths, np.maximum(ttf, 1.0))
         return self._similarity.score(tf, lengths, df, ttf, statistics.collection).max(axis=1)
-
-    def _reserve(self, count: int) -> None:
-        if (more := count - len(self._computed)) > 0:
-            self._computed = np.append(self._computed, np.zeros(more, np.bool_))
-            self.bounds = np.append(self.bounds, np.zeros(more))
-            self._starts = [np.append(starts, np.full(more, -1)) for starts in self._starts]
 
 
 class _GrowableArray:

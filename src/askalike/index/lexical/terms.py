@@ -61,13 +61,10 @@ def _lower_bound(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, past_p
 
 @njit(cache=True)
 def _find_packed(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, wanted_offsets: Offsets) -> NDArray[np.int64]:
-    positions = np.full(len(wanted_offsets) - 1, -1, np.int64)
+    size, positions = len(term_offsets) - 1, np.full(len(wanted_offsets) - 1, -1, np.int64)
     for i in range(len(positions)):
         term = wanted[wanted_offsets[i] : wanted_offsets[i + 1]]
         at = _lower_bound(term_bytes, term_offsets, term, False)
-        if (
-            at + 1 < len(term_offsets)
-            and _compare(term_bytes[term_offsets[at] : term_offsets[at + 1]], term, False) == 0
-        ):
+        if at < size and _compare(term_bytes[term_offsets[at] : term_offsets[at + 1]], term, False) == 0:
             positions[i] = at
     return positions

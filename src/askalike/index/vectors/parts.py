@@ -11,11 +11,10 @@ from scipy import sparse
 from askalike.errors import SearchIndexError
 from askalike.index.rows import Array
 from askalike.index.vectors.sketch import Sketch, exact_distances, exact_dots
-from askalike.types import Metric, VectorPart
+from askalike.types import Floats, Metric, VectorPart
 
 Storage = Literal["f16", "int8", "f32"]
 MAX_F16 = 65_504.0
-Floats = NDArray[np.float64]
 Bounds = tuple[Array, Array]
 """The lowest and the highest possible scores: (queries, n) both."""
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from askalike.errors import SearchIndexError
 from askalike.index.rows import Array
-from askalike.index.vectors.parts import Bounds, Floats, PartSchema, nonzero_rows, prepare_rows
+from askalike.index.vectors.parts import Bounds, PartSchema, nonzero_rows, prepare_rows
 from askalike.index.vectors.segment import VectorSegment
-from askalike.types import TopDocs, Vectors
+from askalike.types import Floats, TopDocs, Vectors
 
 MAX_BOUNDS = 1 << 22
 """Bounds held at a time for all queries of a batch: 32 MiB."""
@@ -46,8 +46,12 @@ class VectorSearcher:
         masks = [segment.mask_allowed(allowed_docids) for segment in self._segments]
         exact = [allowed_docids is not None or not s.graphs or not all(s.graphs) for s in self._segments]
         step = max(1, MAX_BOUNDS // max(1, sum(len(s.docids) for s in self._segments)))
-        batches = (prepared[start : start + step] for start in range(0, len(prepared), step))
-        return [top_docs for batch in batches for top_docs in self._search_batch(batch, k, masks, exact)]
+        top_docs: list[TopDocs] = []
+        for start in range(0, len(prepared), step):
+            batch = prepared[start : start + step]
+            bounds = [s.score_bounds(batch.parts) if e else None for s, e in zip(self._segments, exact, strict=True)]
+            top_docs += [self._search_one(batch, i, k, masks, bounds) for i in range(len(batch))]
+        return top_docs
 
     def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
         """Return the score of each query's candidates: docids in any order; NaN where a vector is missing or zero."""
@@ -67,39 +71,28 @@ class VectorSearcher:
 
     def _prepare(self, queries: VectorQueries) -> "_PreparedVectors":
         parts = queries.vectors.parts
-        schemas = tuple(PartSchema.from_part(part) for part in parts)
-        if self._schemas and schemas != self._schemas:
-            raise SearchIndexError(
-                f"a query's vectors {schemas} do not go with the index's {self._schemas}; rebuild it"
-            )
+        kinds = tuple(PartSchema.from_part(part) for part in parts)
+        if self._schemas and kinds != self._schemas:
+            raise SearchIndexError(f"a query's vectors {kinds} do not go with the index's {self._schemas}; rebuild it")
         nonzero = np.any([nonzero_rows(part) for part in parts], axis=0)
         return _PreparedVectors([prepare_rows(part) for part in parts], queries.exclusions, nonzero)
-
-    def _search_batch(
-        self, queries: "_PreparedVectors", k: int, masks: Sequence[Array], exact: Sequence[bool]
-    ) -> list[TopDocs]:
-        """Search a few queries. exact: per segment, whether it is searched by bounds and not through its graphs."""
-        bounds = [s.score_bounds(queries.parts) if e else None for s, e in zip(self._segments, exact, strict=True)]
-        return [self._search_one(queries, i, k, masks, bounds) for i in range(len(queries))]
 
     def _search_one(
         self, queries: "_PreparedVectors", q: int, k: int, masks: Sequence[Array], bounds: Sequence[Bounds | None]
     ) -> TopDocs:
         docids, scores = [np.empty(0, np.int64)], [np.empty(0)]
         if queries.nonzero[q]:
-            exclusion, triples = queries.exclusions[q], zip(self._segments, bounds, masks, strict=True)
-            usable = [
-                pair and _usable_bounds(s, (pair[0][q], pair[1][q]), mask, exclusion) for s, pair, mask in triples
-            ]
+            exclusion, rows = queries.exclusions[q], zip(self._segments, bounds, masks, strict=True)
+            usable = [pair and _usable_bounds(s, (pair[0][q], pair[1][q]), mask, exclusion) for s, pair, mask in rows]
             lows = [_max_by_docid(s, pair[0]) for s, pair in zip(self._segments, usable, strict=True) if pair]
             min_score = _kth_bound(lows, k)
             for segment, pair, mask in zip(self._segments, usable, masks, strict=True):
                 if pair is None:
-                    rows = _graph_candidates(segment, queries, q, k, mask)
+                    likely = _graph_candidates(segment, queries, q, k, mask)
                 else:
-                    rows = np.flatnonzero((pair[1] >= min_score) & np.isfinite(pair[1]))
-                docids.append(segment.docids[rows])
-                scores.append(segment.score_rows(rows, queries.parts, q))
+                    likely = np.flatnonzero((pair[1] >= min_score) & np.isfinite(pair[1]))
+                docids.append(segment.docids[likely])
+                scores.append(segment.score_rows(likely, queries.parts, q))
         return _select_top_docs(np.concatenate(docids), np.concatenate(scores), k)
 
     def _score_candidates(self, queries: "_PreparedVectors", q: int, docids: Array) -> Floats:

@@ -11,7 +11,8 @@ import numpy as np
 
 from askalike.index.rows import Array, LiveRows, map_array
 from askalike.index.vectors.graph import HnswGraph, open_graph
-from askalike.index.vectors.parts import Bounds, DensePart, Floats, PartSchema, SparsePart, StoredPart
+from askalike.index.vectors.parts import Bounds, DensePart, PartSchema, SparsePart, StoredPart
+from askalike.types import Floats
 
 SCHEMA_FILE = "parts.json"
 

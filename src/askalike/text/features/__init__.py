@@ -1,10 +1,11 @@
 """Features: texts as the token ids that networks read, one file a kind. A network names the kind that it reads."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,3 +113,33 @@ def plain_fields(text: Text, fields: str, to_plain: Callable[[str, Markup], str]
         return [to_plain(text.body, text.markup)]
     title = [to_plain(text.title, "text")] if "title" in fields else []
     return [*title, to_plain(text.body, text.markup)] if "body" in fields and text.body else title
+
+
+class UntrainedFeatures:
+    """Features that learn nothing from texts: the settings are all that there is, and every id weighs the same."""
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    @classmethod
+    def from_texts(cls, settings: Any, texts: Iterable[Text]) -> Self:
+        """Return the features."""
+        return cls(settings)
+
+    @classmethod
+    def load(cls, settings: Any, directory: Path) -> Self:
+        """Return the features."""
+        return cls(settings)
+
+    def save(self, directory: Path) -> None:
+        """Write nothing."""
+
+    @property
+    @abstractmethod
+    def tokens(self) -> Sequence[str]:
+        """The token of each id; "" for an id that stands for several."""
+
+    @property
+    def idf(self) -> NDArray[np.float32]:
+        """1 for each id."""
+        return np.ones(len(self.tokens), np.float32)

@@ -2,14 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.text.features import RaggedArray, Text, TextSettings, make_analyzer, plain_fields
+from askalike.text.features import RaggedArray, Text, TextSettings, UntrainedFeatures, make_analyzer, plain_fields
 from askalike.text.words import Tokenizer, hash_word
 from askalike.types import RESERVED
 
@@ -23,38 +20,19 @@ class TrigramSettings(TextSettings):
     trigrams: int = Field(8_192, ge=1, description="trigrams are hashed to so many: a dense layer is as wide as these")
 
 
-class TrigramFeatures:
+class TrigramFeatures(UntrainedFeatures):
     """Letter trigrams of each word with a # before and behind it."""
 
     Settings: ClassVar[type[TrigramSettings]] = TrigramSettings
 
     def __init__(self, settings: TrigramSettings) -> None:
-        self.settings = settings
+        super().__init__(settings)
         self._analyzer = make_analyzer(settings)
         self._hash_word_cached = lru_cache(100_000)(self._hash_word)
 
-    @classmethod
-    def from_texts(cls, settings: TrigramSettings, texts: Iterable[Text]) -> Self:
-        """Return the features; nothing is learned, as trigrams are hashed."""
-        return cls(settings)
-
-    @classmethod
-    def load(cls, settings: TrigramSettings, directory: Path) -> Self:
-        """Return the features; the settings are all that there is."""
-        return cls(settings)
-
-    def save(self, directory: Path) -> None:
-        """Write nothing; the settings are all that there is."""
-
     @property
     def tokens(self) -> Sequence[str]:
-        """Empty strings: several trigrams share an id."""
         return [""] * (RESERVED + self.settings.trigrams)
-
-    @property
-    def idf(self) -> NDArray[np.float32]:
-        """1 for each id, as trigrams are not counted."""
-        return np.ones(len(self.tokens), np.float32)
 
     def split_words(self, text: Text) -> list[str]:
         """Return the words of one text."""

@@ -1,18 +1,15 @@
 """Texts as the word pieces of a pre-trained model's own tokenizer, which fine-tuned transformers read."""
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.config import Settings
 from askalike.iteration import chunks
 from askalike.packages import find_model
 from askalike.text.clean import plain_text
-from askalike.text.features import RaggedArray, Text, plain_fields
+from askalike.text.features import RaggedArray, Text, UntrainedFeatures, plain_fields
 from askalike.text.subwords import open_tokenizer
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -27,41 +24,22 @@ class WordpieceSettings(Settings):
     longest: int = Field(128, ge=3, description="a text is read up to this piece, the model's own marks included")
 
 
-class WordpieceFeatures:
+class WordpieceFeatures(UntrainedFeatures):
     """Pieces by the model's own ids. A text without a word has none."""
 
     Settings: ClassVar[type[WordpieceSettings]] = WordpieceSettings
 
     def __init__(self, settings: WordpieceSettings) -> None:
-        self.settings = settings
+        super().__init__(settings)
         path = find_model(settings.pieces_of, "network.base") / TOKENIZER_FILE
         self._tokenizer = open_tokenizer(path, extra="pretrained")
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(settings.longest)
 
-    @classmethod
-    def from_texts(cls, settings: WordpieceSettings, texts: Iterable[Text]) -> Self:
-        """Return the features; nothing is learned, as the tokenizer is the model's."""
-        return cls(settings)
-
-    @classmethod
-    def load(cls, settings: WordpieceSettings, directory: Path) -> Self:
-        """Return the features; the settings are all that there is."""
-        return cls(settings)
-
-    def save(self, directory: Path) -> None:
-        """Write nothing; the model's folder has its tokenizer."""
-
     @property
     def tokens(self) -> Sequence[str]:
-        """The pieces by id."""
         pieces: dict[str, int] = self._tokenizer.get_vocab()
         return sorted(pieces, key=pieces.__getitem__)
-
-    @property
-    def idf(self) -> NDArray[np.float32]:
-        """1 for each id, as pieces are not counted."""
-        return np.ones(len(self.tokens), np.float32)
 
     def split_words(self, text: Text) -> list[str]:
         """Return the words of one text."""
