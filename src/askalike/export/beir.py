@@ -1,20 +1,14 @@
 """The archive as a BEIR folder, with further files for answers, links and candidates, which BEIR has no place for."""
 
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from askalike.export.rows import (
-    check_split_file_name,
-    nondefault_fields,
-    write_jsonl,
-    write_table,
-)
+from askalike.export.rows import check_split_file_name, nondefault_fields, write_jsonl, write_table
 from askalike.iteration import ProgressTracker
 from askalike.labels.splits import load_split
 from askalike.store import Archive, imported_splits
-from askalike.store.tables import JUDGEMENT_COLUMNS, extra_judgement_rows, read_links
+from askalike.store.tables import JUDGEMENT_COLUMNS, LINK_COLUMNS, extra_judgement_rows, link_rows
 from askalike.types import Answer, DocumentKind, Question
 
 FILE_PREFIXES: dict[DocumentKind, str] = {"questions": "", "answers": "answer-"}
@@ -34,13 +28,10 @@ def write_beir(archive: Archive, folder: Path, track: ProgressTracker) -> dict[s
     view, answers = archive.view(), archive.view("answers")
     questions = (question for _, question in track(view.questions(), total=len(view), description="questions"))
     all_answers = (answer for _, answer in track(answers.answers(), total=len(answers), description="answers"))
-    links = ((link.source, link.target, link.kind, link.created_at) for link in read_links(archive))
     rows = {
         "corpus.jsonl": write_jsonl(folder / "corpus.jsonl", map(question_record, questions)),
         "answers.jsonl": write_jsonl(folder / "answers.jsonl", map(answer_record, all_answers)),
-        "links.tsv": write_table(
-            folder / "links.tsv", ("source", "target", "kind", "created_at"), links, delimiter="\t"
-        ),
+        "links.tsv": write_table(folder / "links.tsv", LINK_COLUMNS, link_rows(archive), delimiter="\t"),
     }
     return rows | _write_splits(archive, folder) | _write_extra_judgements(archive, folder)
 
@@ -54,9 +45,8 @@ def question_record(question: Question) -> dict[str, Any]:
 def query_record(query: Question) -> dict[str, Any]:
     """Return a line of queries.jsonl: the whole text, as in BEIR; title and body are in the metadata if it has both."""
     text = f"{query.title}\n\n{query.body}" if query.body else query.title
-    return _with_metadata(
-        {"_id": query.id, "text": text}, nondefault_fields(query, "id", *(() if query.body else ("title",)))
-    )
+    fields = nondefault_fields(query, *(("id",) if query.body else ("id", "title")))
+    return _with_metadata({"_id": query.id, "text": text}, fields)
 
 
 def answer_record(answer: Answer) -> dict[str, Any]:
@@ -94,7 +84,8 @@ def _write_judgements(archive: Archive, folder: Path, split_name: str, kind: Doc
         rows[path] = write_table(folder / path, header, lines, delimiter="\t")
     if labels.candidates:
         path = f"{FILE_PREFIXES[kind]}candidates-{split_name}.jsonl"
-        rows[path] = write_jsonl(folder / path, _candidate_records(labels.candidates))
+        records = ({"_id": id, "candidates": list(ids)} for id, ids in labels.candidates.items() if ids)
+        rows[path] = write_jsonl(folder / path, records)
     return rows
 
 
@@ -103,7 +94,3 @@ def _write_extra_judgements(archive: Archive, folder: Path) -> dict[str, int]:
     if (first := next(rows, None)) is None:
         return {}
     return {path.name: write_table(path, JUDGEMENT_COLUMNS, chain([first], rows), delimiter="\t")}
-
-
-def _candidate_records(candidates: Any) -> Iterator[dict[str, Any]]:
-    return ({"_id": query, "candidates": list(documents)} for query, documents in candidates.items() if documents)

@@ -13,14 +13,14 @@ from askalike.store.statistics import summarise_archive
 from askalike.store.tables import (
     ANSWER_TABLE_COLUMNS,
     JUDGEMENT_COLUMNS,
+    LINK_COLUMNS,
     QUERY_COLUMNS,
     answer_rows,
     duplicate_targets,
     judgement_rows,
+    link_rows,
     query_rows,
-    read_links,
 )
-from askalike.types import Question
 
 TITLE_COLUMN, REPHRASINGS_COLUMN = "question", "alternates"
 """The columns of the title and of the rephrasings; all other columns are named as the fields."""
@@ -28,7 +28,6 @@ QUESTIONS_HEADER = (
     "id", TITLE_COLUMN, "body", "answer", "category", "tags", "language", REPHRASINGS_COLUMN, "duplicate_of",
     "created_at", "closed_at", "url", "author", "license", "votes", "markup", "accepted_answer_id",
 )  # fmt: skip
-LINKS_HEADER = ("source", "target", "kind", "created_at")
 VALUE_SEPARATOR = "|"
 
 
@@ -42,11 +41,10 @@ def write_csv(archive: Archive, folder: Path, track: ProgressTracker, *, spreads
     table = partial(write_table, spreadsheet=spreadsheet)
     total = len(archive.view("answers"))
     answers = track(answer_rows(archive), total=total, description="answers")
-    links = ((link.source, link.target, link.kind, link.created_at) for link in read_links(archive))
     rows = {
         "questions.csv": table(folder / "questions.csv", QUESTIONS_HEADER, _question_rows(archive, track)),
         "answers.csv": table(folder / "answers.csv", ANSWER_TABLE_COLUMNS, answers),
-        "links.csv": table(folder / "links.csv", LINKS_HEADER, links),
+        "links.csv": table(folder / "links.csv", LINK_COLUMNS, link_rows(archive)),
     }
     summary = summarise_archive(archive)
     if summary.queries:
@@ -87,14 +85,9 @@ def _question_rows(archive: Archive, track: ProgressTracker) -> Iterator[tuple[A
         answers = view.get_answers_to(ids)
         originals = duplicate_targets(archive, ids)
         for q in chunk:
-            bodies = [answer.body for answer in answers[q.id]]
-            yield _question_row(q, join_answers_cell(bodies), originals.get(q.id, []))
-
-
-def _question_row(q: Question, answer: str, duplicate_of: Sequence[str]) -> tuple[Any, ...]:
-    """Return the cells of QUESTIONS_HEADER."""
-    return (
-        q.id, q.title, q.body, answer, q.category, join_cell(q.tags), q.language, join_cell(q.rephrasings),
-        join_cell(duplicate_of), q.created_at, q.closed_at, q.url, q.author, q.license, q.votes, q.markup,
-        q.accepted_answer_id,
-    )  # fmt: skip
+            answer = join_answers_cell([answer.body for answer in answers[q.id]])
+            yield (
+                q.id, q.title, q.body, answer, q.category, join_cell(q.tags), q.language, join_cell(q.rephrasings),
+                join_cell(originals.get(q.id, [])), q.created_at, q.closed_at, q.url, q.author, q.license, q.votes,
+                q.markup, q.accepted_answer_id,
+            )  # fmt: skip

@@ -18,9 +18,8 @@ def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
     """Write one JSON object per line; return the number of lines."""
     n = 0
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for record in records:
+        for n, record in enumerate(records, 1):
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
-            n += 1
     return n
 
 
@@ -38,14 +37,13 @@ def write_table(
         plain = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         quoted = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
         plain.writerow(header)
-        for row in rows:
+        for n, row in enumerate(rows, 1):
             writer = quoted if any(isinstance(cell, str) and "\r" in cell for cell in row) else plain
-            writer.writerow([escape_formula(cell) for cell in row] if spreadsheet else row)
-            n += 1
+            writer.writerow(map(_escape_formula, row) if spreadsheet else row)
     return n
 
 
-def escape_formula(cell: Any) -> Any:
+def _escape_formula(cell: Any) -> Any:
     """Return the cell, with an apostrophe before it if a spreadsheet would run it."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_PREFIXES) else cell
 

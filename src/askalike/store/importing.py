@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol
 from askalike.clock import now
 from askalike.errors import ArchiveError, InputError
 from askalike.store.archive import Archive
-from askalike.store.database import DATABASE_FILE, fetch_int, storage_errors
+from askalike.store.database import DATABASE_FILE, execute, fetch_int
 from askalike.store.languages import LanguageAssigner
 from askalike.store.statistics import ArchiveSummary, summarise_archive
 from askalike.store.writer import BATCH_SIZE, ArchiveWriter
@@ -61,7 +61,7 @@ def import_records(
     question at all, and with `strict` at the first rejected row; ArchiveError where the archive cannot be written.
     """
     with _RejectLog(archive.path / REJECTS_FILE) as rejects:
-        importer = _Importer(archive, reader, paths, source, rejects, strict)
+        importer = _Importer(archive, reader, ", ".join(map(str, paths)), source, rejects, strict)
         languages = LanguageAssigner(archive, source.facts, language)
         try:
             importer.write_all(languages.assign_languages(records))
@@ -76,24 +76,15 @@ class _Importer:
     """One import: writes records, logs rejected rows, and completes its row in the table `imports`."""
 
     def __init__(
-        self,
-        archive: Archive,
-        reader: str,
-        paths: Sequence[Path],
-        source: RecordSource,
-        rejects: "_RejectLog",
-        strict: bool,
+        self, archive: Archive, reader: str, paths: str, source: RecordSource, rejects: "_RejectLog", strict: bool
     ) -> None:
-        self._archive = archive
-        self._reader = reader
-        self._paths = ", ".join(str(path) for path in paths)
-        self._source = source
-        self._rejects = rejects
-        self._strict = strict
+        self._archive, self._reader, self._paths = archive, reader, paths
+        self._source, self._rejects, self._strict = source, rejects, strict
         self._question_count = 0
         self._place_by_record: dict[int, Place] = {}
         self._repeat_places: set[Place] = set()
-        self._number = self._start_import()
+        sql = "INSERT INTO imports (reader, source, started_at) VALUES (?, ?, ?)"
+        self._number = execute(archive, sql, reader, paths, now()).lastrowid or 0
 
     def write_all(self, records: Iterable[LocatedRecord]) -> None:
         """Write all records; after an error in the input those before it are written, too."""
@@ -107,7 +98,10 @@ class _Importer:
             except InputError as error:
                 writer.flush()
                 self._finish_import(finished=False)
-                raise self._error_with_stored_count(error) from None
+                count = fetch_int(self._archive, "SELECT COUNT(*) FROM questions WHERE import = ?", self._number)
+                raise InputError(
+                    f"{error}; the {count} questions before it are kept" if count else str(error)
+                ) from None
         self._refuse_if_empty()
         self._store_facts()
         self._finish_import(finished=True)
@@ -145,15 +139,10 @@ class _Importer:
         if self._question_count and fetch_int(self._archive, "SELECT EXISTS (SELECT 1 FROM questions)"):
             return
         self._finish_import(finished=False)
-        first = self._rejects.first
         reason = f"is it what the reader {self._reader} expects?"
-        if first:
+        if first := self._rejects.first:
             reason = f"all {self._rejects.count} rows were rejected, line {first.line}: {first.reason}"
         raise InputError(f"{self._paths}: no question in it; {reason}")
-
-    def _error_with_stored_count(self, error: InputError) -> InputError:
-        count = fetch_int(self._archive, "SELECT COUNT(*) FROM questions WHERE import = ?", self._number)
-        return InputError(f"{error}; the {count} questions before it are kept" if count else str(error))
 
     def _store_facts(self) -> None:
         """Store the reader's facts; those that the archive has already stay as they are."""
@@ -162,18 +151,10 @@ class _Importer:
         existing = self._archive.meta
         self._archive.set_meta(**{name: value for name, value in facts.items() if name not in existing})
 
-    def _start_import(self) -> int:
-        sql = "INSERT INTO imports (reader, source, started_at) VALUES (?, ?, ?)"
-        with storage_errors(self._archive.path):
-            row = self._archive._connection.execute(sql, (self._reader, self._paths, now())).lastrowid
-        return row or 0
-
     def _finish_import(self, finished: bool) -> None:
         sql = "UPDATE imports SET finished_at = ?, rejected = ?, notes = ? WHERE number = ?"
         notes = json.dumps(dict(self._source.notes), ensure_ascii=False)
-        values = (now() if finished else None, self._rejects.count, notes, self._number)
-        with storage_errors(self._archive.path):
-            self._archive._connection.execute(sql, values)
+        execute(self._archive, sql, now() if finished else None, self._rejects.count, notes, self._number)
 
 
 class _RejectLog:
@@ -210,9 +191,8 @@ class _RejectLog:
         try:
             write()
         except OSError as error:
-            raise ArchiveError(
-                f"{self._path}: {error.strerror}; free some space, or make it writable, and repeat"
-            ) from None
+            advice = "free some space, or make it writable, and repeat"
+            raise ArchiveError(f"{self._path}: {error.strerror}; {advice}") from None
 
 
 def _has_questions(directory: Path) -> bool:

@@ -51,8 +51,9 @@ class LanguageAssigner:
                     yield self._assign_language((record, place))
                 else:
                     sample.append((record, place))
-                    is_decided = self._decide_if_ready(sample)
-                    yield from map(self._assign_language, sample if is_decided else ())
+                    if is_decided := self._is_declared() or len(sample) >= SAMPLE_TEXTS:
+                        self._decide(sample)
+                        yield from map(self._assign_language, sample)
         except InputError as error:
             input_error = error
         if not is_decided:
@@ -69,12 +70,6 @@ class LanguageAssigner:
         if self._declared and not fetch_int(self._archive, other_language, self._declared):
             self._archive.set_meta(language=self._declared)
 
-    def _decide_if_ready(self, sample: Sequence[LocatedText]) -> bool:
-        if not self._is_declared() and len(sample) < SAMPLE_TEXTS:
-            return False
-        self._decide(sample)
-        return True
-
     def _is_declared(self) -> bool:
         return bool(self._declared or self._facts.get("language") or "languages" in self._facts)
 
@@ -82,9 +77,8 @@ class LanguageAssigner:
         texts = () if self._is_declared() else sample
         votes = Counter(filter(None, (_language_of(text, None) for text, _ in texts)))
         self._main_language = self._declared or self._facts.get("language") or _majority_language(votes)
-        self._candidate_languages = (
-            tuple(x for x, n in votes.items() if n >= MIN_LANGUAGE_SHARE * votes.total()) or None
-        )
+        frequent = [language for language, n in votes.items() if n >= MIN_LANGUAGE_SHARE * votes.total()]
+        self._candidate_languages = frequent or None
         if self._main_language and len(self._archive.view()) == 0:
             self._archive.set_meta(language=self._main_language)
         self._archive_language = self._archive.meta.get("language")
@@ -93,15 +87,16 @@ class LanguageAssigner:
         record, place = located
         if isinstance(record, Answer) or (self._main_language and self._main_language == self._archive_language):
             return located
-        language = _declared_language(record) or self._main_language
+        question = record.question if isinstance(record, EvaluationQuery) else record
+        language = question.language or self._main_language
         if "languages" in self._facts:
-            self._seen_languages.update(
-                filter(None, (*self._facts["languages"], self._main_language, self._archive_language))
-            )
+            languages = (*self._facts["languages"], self._main_language, self._archive_language)
         else:
             language = language or _language_of(record, self._candidate_languages)
-            self._seen_languages.update(filter(None, (language, self._archive_language)))
-        return _replace_language(record, language), place
+            languages = (language, self._archive_language)
+        self._seen_languages.update(filter(None, languages))
+        question = replace(question, language=language)
+        return (replace(record, question=question) if isinstance(record, EvaluationQuery) else question), place
 
 
 def _majority_language(votes: Counter[str]) -> str | None:
@@ -119,13 +114,3 @@ def _language_of(record: TextRecord, candidates: Sequence[str] | None) -> str | 
     """Return the language that a record has, or else is detected to have."""
     text = record.question if isinstance(record, EvaluationQuery) else record
     return getattr(text, "language", None) or detect_text_language(text, candidates)
-
-
-def _declared_language(record: Question | EvaluationQuery) -> str | None:
-    return record.question.language if isinstance(record, EvaluationQuery) else record.language
-
-
-def _replace_language(record: Question | EvaluationQuery, language: str | None) -> Question | EvaluationQuery:
-    if isinstance(record, EvaluationQuery):
-        return replace(record, question=replace(record.question, language=language))
-    return replace(record, language=language)

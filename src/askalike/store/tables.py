@@ -6,19 +6,18 @@ from typing import Any
 
 from askalike.store.database import Database
 from askalike.store.writer import ANSWER_COLUMNS
-from askalike.types import Link
 
 TableRows = Iterator[tuple[Any, ...]]
 
 ANSWER_TABLE_COLUMNS = ("id", *ANSWER_COLUMNS)
+LINK_COLUMNS = ("source", "target", "kind", "created_at")
 QUERY_COLUMNS = ("split", "id", "title", "body", "markup", "language", "category", "created_at")
 JUDGEMENT_COLUMNS = ("split", "query_id", "document_id", "relevance", "position", "of")
 
 
-def read_links(database: Database) -> Iterator[Link]:
-    """Yield every link, whether its ends exist or not."""
-    for row in database._connection.execute("SELECT source, target, kind, created_at FROM links"):
-        yield Link(*row)
+def link_rows(database: Database) -> TableRows:
+    """Yield LINK_COLUMNS of every link, whether its ends exist or not."""
+    yield from database._connection.execute(f"SELECT {', '.join(LINK_COLUMNS)} FROM links")
 
 
 def duplicate_targets(database: Database, ids: Sequence[str]) -> dict[str, list[str]]:
@@ -48,11 +47,7 @@ def judgement_rows(database: Database) -> TableRows:
 
 
 def extra_judgement_rows(database: Database) -> TableRows:
-    """Yield JUDGEMENT_COLUMNS of the judgements that BEIR's qrels have no place for.
-
-    These are candidates with their positions, candidates without a judgement, judged answers, and judgements whose
-    query does not exist.
-    """
+    """Yield JUDGEMENT_COLUMNS of what qrels have no place for: candidates, judged answers, queries that do not exist."""
     yield from database._connection.execute(f"""
         SELECT {", ".join(JUDGEMENT_COLUMNS)} FROM judgements AS j
         WHERE position IS NOT NULL OR relevance IS NULL OR of != 'questions'
