@@ -8,19 +8,8 @@ from typing import Any
 
 from askalike.export.rows import write_table
 from askalike.iteration import ProgressTracker, chunks
-from askalike.store import Archive
+from askalike.store import Archive, tables
 from askalike.store.statistics import summarise_archive
-from askalike.store.tables import (
-    ANSWER_TABLE_COLUMNS,
-    JUDGEMENT_COLUMNS,
-    LINK_COLUMNS,
-    QUERY_COLUMNS,
-    answer_rows,
-    duplicate_targets,
-    judgement_rows,
-    link_rows,
-    query_rows,
-)
 
 TITLE_COLUMN, REPHRASINGS_COLUMN = "question", "alternates"
 """The columns of the title and of the rephrasings; all other columns are named as the fields."""
@@ -40,17 +29,19 @@ def write_csv(archive: Archive, folder: Path, track: ProgressTracker, *, spreads
     """
     table = partial(write_table, spreadsheet=spreadsheet)
     total = len(archive.view("answers"))
-    answers = track(answer_rows(archive), total=total, description="answers")
+    answers = track(tables.answer_rows(archive), total=total, description="answers")
     rows = {
         "questions.csv": table(folder / "questions.csv", QUESTIONS_HEADER, _question_rows(archive, track)),
-        "answers.csv": table(folder / "answers.csv", ANSWER_TABLE_COLUMNS, answers),
-        "links.csv": table(folder / "links.csv", LINK_COLUMNS, link_rows(archive)),
+        "answers.csv": table(folder / "answers.csv", tables.ANSWER_TABLE_COLUMNS, answers),
+        "links.csv": table(folder / "links.csv", tables.LINK_COLUMNS, tables.link_rows(archive)),
     }
     summary = summarise_archive(archive)
     if summary.queries:
-        rows["queries.csv"] = table(folder / "queries.csv", QUERY_COLUMNS, query_rows(archive))
+        rows["queries.csv"] = table(folder / "queries.csv", tables.QUERY_COLUMNS, tables.query_rows(archive))
     if summary.judgements:
-        rows["judgements.csv"] = table(folder / "judgements.csv", JUDGEMENT_COLUMNS, judgement_rows(archive))
+        rows["judgements.csv"] = table(
+            folder / "judgements.csv", tables.JUDGEMENT_COLUMNS, tables.judgement_rows(archive)
+        )
     return rows
 
 
@@ -83,7 +74,7 @@ def _question_rows(archive: Archive, track: ProgressTracker) -> Iterator[tuple[A
     for chunk in chunks(question for _, question in track(view.questions(), total=len(view), description="questions")):
         ids = [question.id for question in chunk]
         answers = view.get_answers_to(ids)
-        originals = duplicate_targets(archive, ids)
+        originals = tables.duplicate_targets(archive, ids)
         for q in chunk:
             answer = join_answers_cell([answer.body for answer in answers[q.id]])
             yield (

@@ -131,6 +131,5 @@ def _measure_lengths(
 def _summarise(values: Sequence[int]) -> LengthDistribution:
     if not values:
         return LengthDistribution(0.0, 0.0, 0.0)
-    return LengthDistribution(
-        float(np.median(values)), round(float(np.mean(values)), 2), round(float(np.quantile(values, 0.9)), 2)
-    )
+    median, mean, p90 = float(np.median(values)), float(np.mean(values)), float(np.quantile(values, 0.9))
+    return LengthDistribution(median, round(mean, 2), round(p90, 2))

@@ -130,11 +130,9 @@ def replay(
     opened = {name: rankers.create(name, settings, archive.path) for name, settings in ranker_settings.items()}
     selection = select_queries(archive, since, until)
     if not selection.queries:
-        others = f"{selection.newer_links} links to newer ones, {selection.undated_links} without dates"
-        raise ArchiveError(
-            f"{archive.path}: no question from {since} on was later linked as duplicate of an older one "
-            f"({others}); choose an earlier date"
-        )
+        links = f"{selection.newer_links} links to newer ones, {selection.undated_links} without dates"
+        problem = f"no question from {since} on was later linked as duplicate of an older one ({links})"
+        raise ArchiveError(f"{archive.path}: {problem}; choose an earlier date")
     hits: dict[str, dict[str, Columns]] = {name: {} for name in opened}
     with (
         TemporaryDirectory(prefix="askalike-replay-") as folder,

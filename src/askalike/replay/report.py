@@ -78,7 +78,9 @@ def group_into_periods(dated_queries: Sequence[tuple[str, str]], min_queries: in
         groups[-1].append(name)
     if len(groups) > 1 and sum(counts[n] for n in groups[-1]) < min_queries:
         groups[-2:] = [groups[-2] + groups[-1]]
-    return [Period(_period_name(group), [id for name, id in dated if name in group]) for group in groups]
+    names = [group[0] if len(group) == 1 else f"{group[0]}–\n{group[-1]}" for group in groups]
+    ids = [[id for name, id in dated if name in group] for group in groups]
+    return list(map(Period, names, ids))
 
 
 def quarter_name(date: str) -> str:
@@ -93,7 +95,3 @@ def _draw_ranker(axes: "Axes", result: ReplayResult, periods: Sequence[Period], 
     bounds = 100 * np.array([wilson_interval(count, n) for count, n in zip(n_found, sizes, strict=True)]).T
     x = np.arange(len(periods)) + shift
     axes.errorbar(x, shares, np.abs(bounds - shares), color=colour, marker="o", capsize=2, label=result.ranker)
-
-
-def _period_name(quarters: Sequence[str]) -> str:
-    return quarters[0] if len(quarters) == 1 else f"{quarters[0]}–\n{quarters[-1]}"

@@ -27,10 +27,8 @@ class Archive:
         """Open an existing archive. Raises ArchiveError where the directory is no archive."""
         path = Path(path)
         if not (path / DATABASE_FILE).is_file():
-            raise ArchiveError(
-                f"{path}: not an archive (no {DATABASE_FILE} in it); make one with: "
-                f"askalike import READER PATH -o {path}"
-            )
+            command = f"askalike import READER PATH -o {path}"
+            raise ArchiveError(f"{path}: not an archive (no {DATABASE_FILE} in it); make one with: {command}")
         return cls(path, connect(path))
 
     @classmethod

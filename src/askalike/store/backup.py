@@ -79,7 +79,9 @@ def restore(file: Path, directory: Path) -> BackupManifest:
     with _scratch_folder(directory) as scratch, storage_errors(directory):
         content = scratch / "content"
         manifest = _unpack(file, content)
-        _verify_content(content, manifest, file)
+        with Archive.open(content) as archive:  # brings an older schema up to date
+            if manifest.schema == len(MIGRATIONS) and content_hash(archive) != manifest.content:
+                raise ArchiveError(f"{file}: holds other data than was saved (content hash); take another backup")
         fsync_folder(content)
         os.replace(content, directory)
         fsync_path(directory.parent)
@@ -101,11 +103,8 @@ def _ignore_rebuildable(directory: Path) -> Callable[[Any, list[str]], set[str]]
 def _build_manifest(content: Path) -> BackupManifest:
     with Archive.open(content) as archive:
         schema, questions, content_id = len(MIGRATIONS), len(archive.view()), content_hash(archive)
-    sums = {
-        path.relative_to(content).as_posix(): _file_sha256(path)
-        for path in sorted(content.rglob("*"))
-        if path.is_file()
-    }
+    paths = (path for path in sorted(content.rglob("*")) if path.is_file())
+    sums = {path.relative_to(content).as_posix(): _file_sha256(path) for path in paths}
     return BackupManifest(FORMAT_VERSION, now(), questions, schema, content_id, sums)
 
 
@@ -160,13 +159,6 @@ def _extract_member(
         shutil.copyfileobj(source, out, COPY_CHUNK_BYTES)
     if _file_sha256(target) != manifest.files[member.name]:
         raise ArchiveError(f"{file}: {member.name} is damaged in it (its SHA-256 differs); take another backup")
-
-
-def _verify_content(content: Path, manifest: BackupManifest, file: Path) -> None:
-    """Open the archive, which brings an older schema up to date, and compare its content hash with the manifest's."""
-    with Archive.open(content) as archive:
-        if manifest.schema == len(MIGRATIONS) and content_hash(archive) != manifest.content:
-            raise ArchiveError(f"{file}: holds other data than was saved (content hash); take another backup")
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -37,7 +37,8 @@ def put_records(archive: Archive, records: Sequence[Question | Answer | Link]) -
     In an archive of several languages the language of each question is detected. Raises MissingRecordError where an
     answer's question, or an end of a link, does not exist; ArchiveError where the archive cannot be written.
     """
-    if missing := _missing_question_ids(archive, _referenced_question_ids(records)):
+    referenced = {id for record in records for id in _referenced_question_ids(record)}
+    if missing := sorted(referenced - archive.view().docids(referenced).keys()):
         raise MissingRecordError(f"no question {', '.join(map(repr, missing[:5]))}: put it first")
     existing = _existing_keys(archive, records)
     change = archive.upsert(_with_detected_language(archive, r) if isinstance(r, Question) else r for r in records)
@@ -89,19 +90,10 @@ def get_links(archive: Archive, question_id: str, kind: Literal["duplicate", "re
     return [Link(*row) for row in archive._connection.execute(sql, (question_id, kind))]
 
 
-def _referenced_question_ids(records: Iterable[Question | Answer | Link]) -> set[str]:
-    """Return the ids of the questions that the records refer to."""
-    ids: set[str] = set()
-    for record in records:
-        if isinstance(record, Answer):
-            ids.add(record.question_id)
-        elif isinstance(record, Link):
-            ids |= {record.source, record.target}
-    return ids
-
-
-def _missing_question_ids(archive: Archive, ids: set[str]) -> list[str]:
-    return sorted(ids - archive.view().docids(ids).keys()) if ids else []
+def _referenced_question_ids(record: Question | Answer | Link) -> tuple[str, ...]:
+    if isinstance(record, Link):
+        return (record.source, record.target)
+    return (record.question_id,) if isinstance(record, Answer) else ()
 
 
 def _record_key(record: Question | Answer | Link) -> tuple[str, ...]:

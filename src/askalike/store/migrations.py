@@ -119,10 +119,8 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
     """
     version = _schema_version(connection)
     if version > len(MIGRATIONS):
-        raise ArchiveError(
-            f"{path}: written by a newer askalike (schema {version}; this one knows {len(MIGRATIONS)}); "
-            "upgrade askalike"
-        )
+        schemas = f"schema {version}; this one knows {len(MIGRATIONS)}"
+        raise ArchiveError(f"{path}: written by a newer askalike ({schemas}); upgrade askalike")
     while (version := _schema_version(connection)) < len(MIGRATIONS):
         migration = f"BEGIN IMMEDIATE; {MIGRATIONS[version]}; PRAGMA user_version = {version + 1}; COMMIT"
         try:

@@ -33,10 +33,8 @@ class ArchiveSummary:
     notes: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return (
-            f"{self.questions} questions, {self.answers} answers, {self.duplicate_links} duplicate links, "
-            f"{self.rejected} rejected"
-        )
+        texts = f"{self.questions} questions, {self.answers} answers"
+        return f"{texts}, {self.duplicate_links} duplicate links, {self.rejected} rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +50,8 @@ class SplitSize:
 
 def summarise_archive(database: Database) -> ArchiveSummary:
     """Count the archive as it is now."""
-    rejected, finished, notes = database._connection.execute(
-        "SELECT rejected, finished_at IS NOT NULL, notes FROM imports ORDER BY number DESC LIMIT 1"
-    ).fetchone() or (0, True, "{}")
+    sql = "SELECT rejected, finished_at IS NOT NULL, notes FROM imports ORDER BY number DESC LIMIT 1"
+    rejected, finished, notes = database._connection.execute(sql).fetchone() or (0, True, "{}")
     return ArchiveSummary(
         questions=fetch_int(database, "SELECT COUNT(*) FROM questions"),
         answers=fetch_int(database, "SELECT COUNT(*) FROM answers"),
