@@ -63,32 +63,11 @@ if TYPE_CHECKING:
     from askalike.tuning.promotion import promote
     from askalike.tuning.run import TuningResult
     from askalike.tuning.run import tune_archive as tune
-    from askalike.types import (
-        Answer,
-        Collection,
-        Contribution,
-        EvaluationQuery,
-        Explanation,
-        Filter,
-        Hit,
-        Judgement,
-        Link,
-        LocatedRecord,
-        Place,
-        Progress,
-        Qrels,
-        Question,
-        Record,
-        RejectedRow,
-        Run,
-        SearchHit,
-        Span,
-        Split,
-        TopDocs,
-        TrainingPair,
-        VectorPart,
-        Vectors,
-    )
+    from askalike.types import (  # isort: skip
+        Answer, Collection, Contribution, EvaluationQuery, Explanation, Filter, Hit, Judgement, Link, LocatedRecord,
+        Place, Progress, Qrels, Question, Record, RejectedRow, Run, SearchHit, Span, Split, TopDocs, TrainingPair,
+        VectorPart, Vectors,
+    )  # fmt: skip
 
 __version__ = "0.1.0"
 

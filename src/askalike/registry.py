@@ -101,17 +101,15 @@ def _entry_points(kind: str) -> "Mapping[str, EntryPoint]":
 
     points: dict[str, EntryPoint] = {}
     for point in entry_points(group=KINDS[kind].group):
+        problem = ""
         if not ENTRY_NAME_PATTERN.fullmatch(point.name):
-            raise SettingsError(f"{_describe(kind, point)}: a name is lower-case letters, digits and '_'")
-        if point.name in builtin_names(kind):
-            raise SettingsError(
-                f"{_describe(kind, point)}: askalike has its own of this name; rename that one or uninstall the package"
-            )
-        if point.name in points:
-            raise SettingsError(
-                f"{_describe(kind, point)}: {_package_name(points[point.name])} adds one of this name too; "
-                "uninstall one of the packages"
-            )
+            problem = "a name is lower-case letters, digits and '_'"
+        elif point.name in builtin_names(kind):
+            problem = "askalike has its own of this name; rename that one or uninstall the package"
+        elif point.name in points:
+            problem = f"{_package_name(points[point.name])} adds one of this name too; uninstall one of the packages"
+        if problem:
+            raise SettingsError(f"{_describe(kind, point)}: {problem}")
         points[point.name] = point
     return points
 
@@ -124,9 +122,8 @@ def _load_entry_point(kind: str, point: "EntryPoint") -> type[Any]:
     missing = [method for method in KINDS[kind].methods if not hasattr(entry, method)]
     if missing or not isinstance(entry, type):
         lacks = f"has no {', '.join(missing)}" if missing else "is no class"
-        raise SettingsError(
-            f"{_describe(kind, point)}: {point.value} {lacks}; expected a class as in docs/extending.md"
-        )
+        problem = f"{point.value} {lacks}; expected a class as in docs/extending.md"
+        raise SettingsError(f"{_describe(kind, point)}: {problem}")
     return entry
 
 

@@ -260,11 +260,6 @@ class Run(Mapping[str, Sequence[Hit]]):
     def __init__(self, columns: Mapping[str, Columns]) -> None:
         self._columns = dict(columns)
 
-    @classmethod
-    def from_hits(cls, hits: Mapping[str, Sequence[Hit]]) -> "Run":
-        """Build a run from lists of hits."""
-        return cls({q: ([h.id for h in hs], np.array([h.score for h in hs], np.float64)) for q, hs in hits.items()})
-
     def columns(self, query_id: str) -> Columns:
         """Return the document ids and scores of one query, best first."""
         return self._columns[query_id]

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 from askalike.training.examples import collect_texts
 from askalike.training.negatives import draw_negatives, mine_negatives
 from askalike.training.settings import NegativesSettings
-from askalike.types import Answer, Hit, Question, Run, TrainingPair
+from askalike.types import Answer, Question, Run, TrainingPair
 
 
 def pair(query, positive, cluster):
@@ -46,7 +46,7 @@ def test_where_every_text_is_of_one_cluster_nothing_is_drawn():
 
 def test_mined_ones_pass_every_guard_and_are_audited():
     names = ["b1", "a3", "zzz", "a2", "x", "b2", "y"]
-    run = Run.from_hits({"a1": [Hit(name, score) for name, score in zip(names, (10, 9, 8, 7, 6.9, 5, 4), strict=True)]})
+    run = Run({"a1": (names, np.array([10, 9, 8, 7, 6.9, 5, 4]))})
     texts = collect_texts(PAIRS, OTHERS)
     negatives, report = mine_negatives(texts, run, NegativesSettings(mined=2, from_rank=1, below=0.95))
     assert [texts.texts[n].id for n in negatives[0]] == ["b2", "y"]  # x has more than 0.95 of a2's score
