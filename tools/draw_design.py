@@ -344,7 +344,7 @@ class Step:
 
 
 ENGINE, RESULTS = "engines.local:LocalEngine", "engines.local:_hits"
-SESSION, SEARCHER = "rankers._searcher:SearchSession", "rankers._searcher:Searcher"
+SESSION, SEARCHER = "rankers._ranker:SearchSession", "rankers._ranker:Searcher"
 CALIBRATOR = "calibration.calibrator:Calibrator"
 ROWS: tuple[tuple[Step, ...], ...] = (
     (Step(0, "engines._engine:SearchRequest", f"{ENGINE}.search"),),
@@ -387,8 +387,8 @@ ROWS: tuple[tuple[Step, ...], ...] = (
         ),
     ),
     (
-        Step(1, "rankers._searcher:resolve_queries", f"{SESSION}.__init__", "What each query must not find: itself."),
-        Step(2, "store.view:View.docids", "rankers._searcher:resolve_queries", "Here ids become docids."),
+        Step(1, "rankers._ranker:resolve_queries", f"{SESSION}.__init__", "What each query must not find: itself."),
+        Step(2, "store.view:View.docids", "rankers._ranker:resolve_queries", "Here ids become docids."),
     ),
     (
         Step(1, f"{SEARCHER}.prepare", f"{SESSION}.__init__", "The terms or vectors of all queries."),
@@ -403,7 +403,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
         Step(
             1,
             f"{SEARCHER}.retrieve",
-            f"{SESSION}._retrieve",
+            f"{SESSION}.__init__",
             "TopDocs: docids and scores, best first. Composites ask their parts.",
         ),
         Step(
@@ -414,7 +414,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
         ),
     ),
     (
-        Step(1, f"{SESSION}.texts", "engines.local:_existing", "The questions that were retrieved and still exist."),
+        Step(1, f"{SESSION}.texts", RESULTS, "The questions that were retrieved and still exist."),
         Step(
             2, "store.view:View.questions_by_docid", f"{SESSION}.texts", "Texts are read once. Here docids become ids."
         ),
@@ -433,7 +433,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
     ),
     (
         Step(0, "engines._engine:SearchResult", f"{ENGINE}._search_together"),
-        Step(1, "types:SearchHit", "engines.local:_to_hit", begins=True),
+        Step(1, "types:SearchHit", "engines.local:_hits", begins=True),
     ),
 )
 """From top to bottom. Column 0 is the engine's, 1 the ranker's, 2 what a ranker reads."""
