@@ -24,6 +24,11 @@ class AnswerSource:
         return plain_text(self.answer.body, self.answer.markup, code="keep", links="keep")
 
     @property
+    def author(self) -> str | None:
+        """Who wrote the answer."""
+        return self.answer.author
+
+    @property
     def license(self) -> str | None:
         """The answer's licence, else its question's."""
         return self.answer.license or self.question.license
