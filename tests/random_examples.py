@@ -10,7 +10,7 @@ QUICK_SHARE = 5
 """`make test` draws so many times fewer than `make test-long`."""
 
 settings.register_profile("quick", max_examples=20, deadline=None)
-settings.register_profile("long", max_examples=200, deadline=None)
+settings.register_profile("long", max_examples=100, deadline=None)
 settings.load_profile("long" if LONG else "quick")
 
 
