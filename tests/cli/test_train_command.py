@@ -71,6 +71,7 @@ def test_from_the_archive_to_answers_by_the_models_name(desk, tmp_path):
     assert run("models", desk).stdout.startswith("no model; ")
 
 
+@pytest.mark.long
 def test_killed_it_goes_on_to_the_same_weights(desk):
     options = ("--recipe", "static", *SMALL, "--set", "training.epochs=30", "--set", "patience=30")
     line, env = command("train", desk, "--name", "killed", *options)

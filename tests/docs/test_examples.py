@@ -31,6 +31,7 @@ EXTRAS = {"with vectors": "wordllama", "with neural": "lightning_fabric"}
 PORT = "8470"
 MISSING = [mark for mark, module in EXTRAS.items() if importlib.util.find_spec(module) is None]
 ROOT = Path(__file__).parents[2]
+SLOW_PAGES = {"encoders.md", "researcher.md", "tune.md"}  # they train
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(
     r"<!-- run(?P<marks>[^>]*) -->\n```(?P<kind>console|python)\n(?P<text>.*?)```\n(?:\n```text\n(?P<output>.*?)```)?",
@@ -100,7 +101,14 @@ def place(tmp_path: Path) -> Iterator[Path]:
             os.kill(int(left.read_text()), signal.SIGTERM)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if next(steps(p), None)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.long] * (page.name in SLOW_PAGES), id=page.name)
+        for page in PAGES
+        if next(steps(page), None)
+    ],
+)
 def test_examples_run_and_print_what_is_shown(page: Path, place: Path) -> None:
     package = Path(askalike.__file__).parents[1]
     env = os.environ | {"PATH": f"{place / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(package), "COLUMNS": "100"}

@@ -56,6 +56,7 @@ def test_cosines_have_no_margin_of_ten(archive):
     assert triplet_loss(ranker, task, task.labels("answers")) is None
 
 
+@pytest.mark.long
 def test_every_report_has_what_was_written(archive, tmp_path):
     systems = [
         {"ranker": "bm25"},

@@ -90,6 +90,7 @@ def test_resuming_repeats_no_finished_cell(toml, tmp_path):
     assert again.systems[0].seed_results[0].evaluation == whole.systems[0].seed_results[0].evaluation
 
 
+@pytest.mark.long
 def test_killed_and_resumed_it_ends_as_if_nothing_had_been(archive, tmp_path):
     toml = toml_at(tmp_path / "many.toml", archive, system=MANY)
     command = "from askalike.cli import main; main()"

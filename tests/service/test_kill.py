@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from kill_cycles import BODY, PAIR, UNLIMITED, KillCycles
 from serving import Service
 
@@ -10,6 +11,7 @@ import askalike
 N_CYCLES = 10
 
 
+@pytest.mark.long
 def test_nothing_acknowledged_is_lost_and_no_batch_is_stored_in_half(archive: Path) -> None:
     cycles = KillCycles("riverside")
     for _ in range(N_CYCLES):

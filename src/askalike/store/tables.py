@@ -47,7 +47,7 @@ def judgement_rows(database: Database) -> TableRows:
 
 
 def extra_judgement_rows(database: Database) -> TableRows:
-    """Yield JUDGEMENT_COLUMNS of what qrels have no place for: candidates, judged answers, queries that do not exist."""
+    """Yield JUDGEMENT_COLUMNS of what qrels have no place for: candidates, judged answers, missing queries."""
     yield from database._connection.execute(f"""
         SELECT {", ".join(JUDGEMENT_COLUMNS)} FROM judgements AS j
         WHERE position IS NOT NULL OR relevance IS NULL OR of != 'questions'
