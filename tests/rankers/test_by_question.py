@@ -67,3 +67,11 @@ def test_a_seed_is_for_the_parts_that_learn():
     assert ranker.values["dssm.training.seed"] == 7
     with pytest.raises(SettingsError, match="seed=7, but none of parts=bm25,tfidf learns"):
         rankers.create("hybrid", {"parts": ["bm25", "tfidf"], "seed": 7})
+
+
+def test_a_query_that_finds_no_question_ranks_given_answers_all_the_same(archive):
+    archive.upsert([Answer("lost", "nowhere", "an answer whose question is not there")])
+    ranker = rankers.create("by_question", {"ranker": "hybrid", "parts": ["bm25", "tfidf"]})
+    searcher = rankers.open_current(ranker, archive.view(kind="answers"))
+    run = searcher.rank({"?": Question("?", "xylophone")}, 5, candidates={"?": ["lost", "egg1"]})
+    assert [(hit.id, hit.score) for hit in run["?"]] == [("lost", 0.0), ("egg1", 0.0)]

@@ -204,8 +204,7 @@ class HybridSearcher(CompositeSearcher):
         """Query by query, part by part, the scores of the query's candidates: those of its pool are known."""
         pools = prepared.pools
         places = [np.searchsorted(pool.docids, docids) for pool, docids in zip(pools, candidates, strict=True)]
-        triples = zip(pools, places, candidates, strict=True)
-        known = [np.append(pool.docids, -1)[at] == docids for pool, at, docids in triples]
+        known = [np.isin(docids, pool.docids) for pool, docids in zip(pools, candidates, strict=True)]
         others = [docids[~mask] for docids, mask in zip(candidates, known, strict=True)]
         rows: list[list[Scores]] = [[] for _ in candidates]
         for place, (part, own) in enumerate(zip(self.parts, prepared.parts, strict=True)):
