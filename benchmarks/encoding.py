@@ -71,13 +71,13 @@ def encoder_of(name: str, folder: Path) -> Any:
     """The encoder of that name with random weights, over an archive's vocabulary."""
     from askalike import encoders
     from askalike.encoders.recipes import CORPUS_ENCODERS
-    from askalike.experiments import training
+    from askalike.experiments import models
 
     if name == "pretrained":
         return encoders.build(name, {"model": MINILM, "device": "cpu", "batch": 64})
     archive = archive_of(folder, 512)
     values: dict[str, Any] = {"min_texts": 1, "passes": 1} if name in CORPUS_ENCODERS else quick(name, 1)
-    return encoders.open_encoder(training.train(archive, training.load_recipe(name, values), "made"))
+    return encoders.open_encoder(models.train(archive, models.load_recipe(name, values), "made"))
 
 
 def quick(name: str, epochs: int) -> dict[str, Any]:
@@ -116,13 +116,13 @@ def _seconds(encoder: Any, texts: list[Any], threads: int) -> float:
 def learning(name: str, threads: int, pairs: int) -> dict[str, float]:
     """Training examples a second of the second epoch; negatives that a recipe draws are part of their pair."""
     from askalike.encoders.learning.training_run import train_recipe
-    from askalike.experiments import training
+    from askalike.experiments import models
 
     _use(threads)
     with tempfile.TemporaryDirectory() as folder:
         archive = archive_of(Path(folder) / "archive", pairs)
         epochs = train_recipe(
-            archive.view(), training.load_recipe(name, quick(name, 2)), archive.path / "models" / "made"
+            archive.view(), models.load_recipe(name, quick(name, 2)), archive.path / "models" / "made"
         )
         return {"rate": epochs[-1].examples_per_second}
 

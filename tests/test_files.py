@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from askalike.files import replace_file, replace_folder, scratch_folder, write_atomically
+from askalike.errors import ArchiveError
+from askalike.files import folder_errors, replace_file, replace_folder, scratch_folder, write_atomically
 
 
 def entries(folder: Path) -> list[str]:
@@ -54,3 +55,14 @@ def test_a_killed_process_leaves_nothing_behind_and_two_do_not_meet(tmp_path):
         with pytest.raises(BlockingIOError), scratch_folder(tmp_path / "a"):
             pass
     assert entries(tmp_path) == []
+
+
+def test_errors_of_a_folder_are_one_line(tmp_path):
+    path = tmp_path / "a"
+    busy = pytest.raises(ArchiveError, match="another process is writing it; wait")
+    with scratch_folder(path), busy, folder_errors(path, "repeat"), scratch_folder(path):
+        pass
+    (tmp_path / "file").write_text("")
+    inside, unwritable = tmp_path / "file" / "a", pytest.raises(ArchiveError, match=r"be written \(.*\); repeat$")
+    with unwritable, folder_errors(inside, "repeat"), scratch_folder(inside):
+        pass

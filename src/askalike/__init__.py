@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from askalike.experiments.comparing import compare_runs
     from askalike.experiments.grid_search import estimate_tuning, lexical_grids, tune_ranker
     from askalike.experiments.measuring import evaluate_files, evaluate_ranker
+    from askalike.experiments.models import list_models, load_recipe, train
     from askalike.experiments.outcome import ExperimentResult
-    from askalike.experiments.training import list_models, load_recipe, train
     from askalike.export.exporting import export_archive
     from askalike.health.checks import run_checks
     from askalike.health.statistics import compute_statistics

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from askalike.errors import ArchiveError
+
 PARTIAL_SUFFIX = ".new"
 """Ends the name of what is still being written; a backup leaves such files out."""
 
@@ -72,6 +74,17 @@ def scratch_folder(path: Path) -> Iterator[Path]:
             shutil.rmtree(scratch, ignore_errors=True)
     finally:
         os.close(lock)
+
+
+@contextmanager
+def folder_errors(path: Path, advice: str) -> Iterator[None]:
+    """Turn what `replace_folder` and `scratch_folder` raise into an ArchiveError that ends with the advice."""
+    try:
+        yield
+    except BlockingIOError:
+        raise ArchiveError(f"{path}: another process is writing it; wait until it has finished") from None
+    except OSError as error:
+        raise ArchiveError(f"{path}: cannot be written ({error.strerror or error}); {advice}") from None
 
 
 def fsync_path(path: Path) -> None:

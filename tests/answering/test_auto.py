@@ -29,7 +29,7 @@ def desk(tmp_path_factory):
 def writing(desk, tmp_path_factory):
     pytest.importorskip("torch", reason="needs the extra neural")
     from askalike.encoders.recipes import Recipe
-    from askalike.experiments import training
+    from askalike.experiments import models
 
     path = Path(shutil.copytree(desk, tmp_path_factory.mktemp("writing") / "riverside"))
     tiny = {
@@ -37,7 +37,7 @@ def writing(desk, tmp_path_factory):
         "accelerator": "cpu", "longest": 30,
     }  # fmt: skip
     with Archive.open(path) as archive:
-        training.train(archive, Recipe.read("dssm_writer", tiny), "writer")
+        models.train(archive, Recipe.read("dssm_writer", tiny), "writer")
     return path
 
 

@@ -25,7 +25,7 @@ def desk(tmp_path_factory):
 
 def test_everything_measured_is_printed(desk):
     text = desk.with_suffix(".txt").read_text()
-    for said in ("reliability error", "Brier skill", "coverage", "line at 0.", "off-topic", "abstain", "kept in"):
+    for said in ("reliability error", "Brier skill", "coverage", "threshold at 0.", "off-topic", "abstain", "kept in"):
         assert said in text
 
 

@@ -6,7 +6,7 @@ import pytest
 from askalike import encoders, rankers
 from askalike.encoders.recipes import CORPUS_ENCODERS
 from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
-from askalike.experiments import training
+from askalike.experiments import models
 from askalike.types import Question
 
 SMALL = {
@@ -22,7 +22,7 @@ def values(encoder, texts=TEXTS):
 
 @pytest.fixture(params=CORPUS_ENCODERS)
 def folder(request, archive):
-    return training.train(archive, training.load_recipe(request.param, SMALL[request.param]), "mine")
+    return models.train(archive, models.load_recipe(request.param, SMALL[request.param]), "mine")
 
 
 def test_it_is_kept_as_text_and_arrays(folder):
@@ -54,17 +54,17 @@ def test_the_same_seed_gives_the_same_and_fit_learns_once(name, archive):
         unfitted.encode(TEXTS, "query")
     fitted = unfitted.fit(archive.view())
     assert fitted.fit(archive.view()) is fitted
-    folder = training.train(archive, training.load_recipe(name, SMALL[name]), "again")
+    folder = models.train(archive, models.load_recipe(name, SMALL[name]), "again")
     np.testing.assert_array_equal(values(fitted), values(encoders.open_encoder(folder)))
 
 
 @pytest.mark.parametrize("name", CORPUS_ENCODERS)
 def test_what_is_wrong_is_one_line(name, archive):
     with pytest.raises(TrainingError, match="set min_texts=1"):
-        training.train(archive, training.load_recipe(name, {"min_texts": 1000}), "mine")
+        models.train(archive, models.load_recipe(name, {"min_texts": 1000}), "mine")
     with pytest.raises(SettingsError, match="nonsense"):
-        training.load_recipe(name, {"nonsense": 1})
-    folder = training.train(archive, training.load_recipe(name, SMALL[name]), "mine")
+        models.load_recipe(name, {"nonsense": 1})
+    folder = models.train(archive, models.load_recipe(name, SMALL[name]), "mine")
     with pytest.raises(SettingsError, match="own settings are fixed"):
         encoders.open_encoder(folder, {"seed": 2})
     array = next(folder.glob("*.npy"))

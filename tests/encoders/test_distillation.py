@@ -21,7 +21,7 @@ from askalike.encoders.learning.distillation import (
 from askalike.encoders.learning.training_run import create_network, load_features_class, train_recipe
 from askalike.encoders.recipes import Recipe
 from askalike.errors import SettingsError
-from askalike.experiments import training
+from askalike.experiments import models
 from askalike.nn import Network
 from askalike.text.features import RaggedArray
 from askalike.training.objective import DistillationLoss
@@ -45,9 +45,9 @@ print("torch" in sys.modules)
 @pytest.mark.parametrize("start", ["random", "skipgram"])
 def test_a_static_encoder_learns_from_pairs_and_is_served_with_numpy_alone(archive, start):
     recipe = Recipe.read("static", STATIC | {"start": start, "training.epochs": 12, "dim": 32})
-    folder = training.train(archive, recipe, "mine")
+    folder = models.train(archive, recipe, "mine")
     assert {f.name for f in folder.iterdir()} == {"model.toml", "static.safetensors", "README.md"}
-    assert training.list_models(archive)[0].kind == "static"
+    assert models.list_models(archive)[0].kind == "static"
     ranker = rankers.open_current(rankers.create("mine", {}, archive.path), archive.view())
     assert ranker.rank({"q": Question("q", "how do I cook rice")}, 3)["q"][0].id.startswith("rice")
     printed = subprocess.run([sys.executable, "-c", SERVED, str(folder)], capture_output=True, text=True, check=True)
@@ -83,10 +83,10 @@ def test_the_network_and_the_served_encoder_give_the_same(archive, tmp_path):
 
 @pytest.mark.parametrize("start", [{}, {"start": "teacher", "optimizer": "lazy_adam", "recombined": 1, "alone": True}])
 def test_another_encoder_teaches(archive, start):
-    training.train(archive, Recipe.read("cnn", TINY | {"training.epochs": 6}), "teacher")
+    models.train(archive, Recipe.read("cnn", TINY | {"training.epochs": 6}), "teacher")
     lines = []
     values = STATIC | {"teacher.encoder": "teacher", "training.epochs": 25, "held_out": 10, "dim": 12, **start}
-    folder = training.train(archive, Recipe.read("distil", values), "mine", log=lines.append)
+    folder = models.train(archive, Recipe.read("distil", values), "mine", log=lines.append)
     assert lines[0].endswith("7 dev queries over 65 documents")
     teacher, pupil = (encoders.open_encoder(f) for f in (folder.with_name("teacher"), folder))
     texts = [q for _, q in archive.view().questions()]
@@ -148,22 +148,22 @@ def test_the_start_is_the_least_squares_solution():
 
 def test_a_teacher_s_start_needs_a_teacher(archive):
     with pytest.raises(SettingsError, match="start=teacher: expected a teacher"):
-        training.train(archive, Recipe.read("static", STATIC | {"start": "teacher"}), "mine")
+        models.train(archive, Recipe.read("static", STATIC | {"start": "teacher"}), "mine")
 
 
 def test_a_trained_model_is_trained_further_from_pairs(archive):
-    before = training.train(archive, Recipe.read("static", STATIC), "first")
+    before = models.train(archive, Recipe.read("static", STATIC), "first")
     lines = []
     values = STATIC | {"start": str(before), "learning_rate": 1e-9, "training.epochs": 1}
-    after = training.train(archive, Recipe.read("static", values), "second", log=lines.append)
+    after = models.train(archive, Recipe.read("static", values), "second", log=lines.append)
     assert "all begins as in first" in lines
     text = [Question("q", "how do I cook rice")]
     first, second = (encoders.open_encoder(f).encode(text, "query").parts[0].values for f in (before, after))
     np.testing.assert_allclose(first, second, atol=1e-3)
     with pytest.raises(SettingsError, match="it has others"):
-        training.train(archive, Recipe.read("static", values | {"words": 200}), "third")
+        models.train(archive, Recipe.read("static", values | {"words": 200}), "third")
     with pytest.raises(SettingsError, match="expected a network that adds up pieces"):
-        training.train(archive, Recipe.read("cnn", TINY | {"start": str(before)}), "third")
+        models.train(archive, Recipe.read("cnn", TINY | {"start": str(before)}), "third")
 
 
 def test_vectors_of_several_parts_are_taught_as_one():
@@ -207,7 +207,7 @@ def test_the_distillation_loss_by_hand():
 def test_an_experiment_takes_an_archives_models(archive, tmp_path):
     from askalike.experiments.declaration import read_experiment
 
-    training.train(archive, Recipe.read("static", STATIC), "mine")
+    models.train(archive, Recipe.read("static", STATIC), "mine")
     path = tmp_path / "one.toml"
     system = '[[system]]\nranker = "mine"\n[[system]]\nranker = "hybrid"\nsettings = { parts = ["bm25", "mine"] }\n'
     path.write_text(f'archive = "{archive.path}"\nsplit = "duplicates"\n{system}')

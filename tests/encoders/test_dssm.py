@@ -21,7 +21,7 @@ from askalike.encoders.neural import NeuralEncoder
 from askalike.encoders.recipes import Recipe
 from askalike.engines.local import LocalEngine
 from askalike.errors import SettingsError
-from askalike.experiments import training
+from askalike.experiments import models
 from askalike.labels.partitions import create_partition
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.archive import Archive
@@ -45,7 +45,7 @@ def archive(tmp_path):
 
 @pytest.mark.parametrize("tower", TOWERS)
 def test_it_learns_and_its_answers_can_be_ranked(archive, tower):
-    training.train(archive, Recipe.read(tower, TINY), "mine")
+    models.train(archive, Recipe.read(tower, TINY), "mine")
     ranker = rankers.open_current(rankers.create("mine", {}, archive.path), archive.view(kind="answers"))
     hits = ranker.rank({"?": Question("?", "how do I cook rice")}, 5)["?"]
     assert len(hits) == 5
@@ -53,7 +53,7 @@ def test_it_learns_and_its_answers_can_be_ranked(archive, tower):
 
 
 def test_questions_and_answers_have_towers_of_their_own(archive):
-    model = open_encoder(training.train(archive, Recipe.read("dssm", TINY), "mine"))
+    model = open_encoder(models.train(archive, Recipe.read("dssm", TINY), "mine"))
     question_text, answer_text = Question("q", "boil the rice"), Answer("a", "q", "boil the rice")
     question, answer, stored = (
         model.encode([text], role).parts[0].values
@@ -69,7 +69,7 @@ def test_distances_are_the_paper_s_and_cosines_can_be_chosen(archive):
     assert (recipe.loss_name, recipe.loss.margin) == ("triplet", 10)
     assert (recipe.negatives.random, recipe.negatives.sides, recipe.embeddings.start) == (1, "query", "skipgram")
     cosine = {"metric": "cosine", "loss": "multiple_negatives", "negatives.random": 0, "in_batch": True}
-    model = open_encoder(training.train(archive, Recipe.read("dssm", TINY | cosine), "mine"))
+    model = open_encoder(models.train(archive, Recipe.read("dssm", TINY | cosine), "mine"))
     assert model.encode([Question("q", "rice")], "query").parts[0].metric == "cosine"
 
 
@@ -85,7 +85,7 @@ def test_the_generator_learns_with_it_and_shares_the_questions_tower(archive, to
 
 
 def test_its_labels_fall_by_frequency_in_the_answers(archive):
-    folder = training.train(archive, Recipe.read("dssm_writer", WRITER), "mine")
+    folder = models.train(archive, Recipe.read("dssm_writer", WRITER), "mine")
     generator = open_generator(folder)
     order = [generator.features.tokens[n] for n in generator.network.decoder.word[:6].tolist()]
     assert set(order[:2]) == {"the", "."}  # both twice in each answer
@@ -95,7 +95,7 @@ def test_its_labels_fall_by_frequency_in_the_answers(archive):
 def test_without_a_generator_nothing_is_added_to_the_loss(archive):
     recipe = Recipe.read("dssm", TINY)
     assert not recipe.network.writes
-    folder = training.train(archive, recipe, "plain")
+    folder = models.train(archive, recipe, "plain")
     assert not any("decoder" in name for name in open_encoder(folder).trained_network.network.state_dict())
     with pytest.raises(SettingsError, match="plain: this model does not write answers"):
         open_generator(folder)
@@ -121,7 +121,7 @@ def test_the_generator_s_loss_is_its_weight_times_the_loss_of_a_word(archive):
 
 
 def test_unknown_words_are_copied_and_marked(archive):
-    generator = open_generator(training.train(archive, Recipe.read("dssm_writer", WRITER), "mine"))
+    generator = open_generator(models.train(archive, Recipe.read("dssm_writer", WRITER), "mine"))
     assert generator.write(Question("?", "???")) == generator.write(Question("?", "zzz yyy")) == ""
     assert fill_unknown_words(["put", None, "and", None], ["tofu"]) == ["put", "⟨tofu⟩", "and", "⟨…⟩"]
     assert join_words(["it", "'s", "(", "so", ")", ",", "is", "n't", "it", "?"]) == "it's (so), isn't it?"
@@ -135,7 +135,7 @@ def test_different_runs_of_words_are_counted():
 
 
 def test_the_generated_answer_is_labelled_and_has_sources(archive):
-    training.train(archive, Recipe.read("dssm_writer", WRITER), "writer")
+    models.train(archive, Recipe.read("dssm_writer", WRITER), "writer")
     with LocalEngine.open(archive.path, "lm_jelinek_mercer") as desk:
         reply = desk.answer("how do I cook rice", "generate", 2)
         assert reply.generated
@@ -147,7 +147,7 @@ def test_the_generated_answer_is_labelled_and_has_sources(archive):
 
 def test_one_of_several_writers_must_be_named(archive):
     for name in ("one", "two"):
-        training.train(archive, Recipe.read("dssm_writer", WRITER), name)
+        models.train(archive, Recipe.read("dssm_writer", WRITER), name)
     with LocalEngine.open(archive.path, "lm_jelinek_mercer") as desk:
         with pytest.raises(SettingsError, match="which model is to write"):
             desk.answer("rice", "generate")
@@ -200,7 +200,7 @@ def test_in_russian(tmp_path):
         made.set_meta(language="ru")
         made.upsert(Question(f"{n}", f"Как приготовить {x}?", language="ru") for n, x in enumerate(food))
         made.upsert(Answer(f"о{n}", f"{n}", f"Возьмите {x} и варите на огне.") for n, x in enumerate(food))
-        training.train(made, Recipe.read("dssm_writer", WRITER | {"training.epochs": 25, "patience": 99}), "writer")
+        models.train(made, Recipe.read("dssm_writer", WRITER | {"training.epochs": 25, "patience": 99}), "writer")
         generator = open_generator(made.path / "models/writer")
         assert generator.write(Question("?", "Как приготовить рис?")).startswith("возьмите")
         ranker = rankers.open_current(rankers.create("writer", {}, made.path), made.view(kind="answers"))
@@ -210,7 +210,7 @@ def test_in_russian(tmp_path):
 def test_held_out_answers_are_not_learned_from(archive):
     create_partition(archive, "cluster", source_split="answers", name="p")
     lines = []
-    training.train(archive, Recipe.read("dssm", TINY), "mine", log=lines.append)
+    models.train(archive, Recipe.read("dssm", TINY), "mine", log=lines.append)
     learned = int(lines[0].split()[0])
     assert learned < 16  # of 18, without two for dev, two for test, and some to choose the epoch
 
@@ -218,7 +218,7 @@ def test_held_out_answers_are_not_learned_from(archive):
 def test_a_model_of_another_archive_is_not_taken_for_one_of_this(archive, tmp_path):
     with Archive.create(tmp_path / "other") as other:
         other.upsert([Question("q", "how?"), Answer("a", "q", "so")])
-        training.train(archive, Recipe.read("dssm_writer", WRITER), "writer")
+        models.train(archive, Recipe.read("dssm_writer", WRITER), "writer")
         with LocalEngine.open(other.path, "lm_jelinek_mercer") as desk:
             with pytest.raises(SettingsError, match="no model 'writer' that writes answers"):
                 desk.answer("how?", "generate", model="writer")

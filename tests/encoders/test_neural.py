@@ -10,7 +10,7 @@ from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.neural import NeuralEncoder
 from askalike.encoders.recipes import Recipe
 from askalike.errors import ArchiveError, InputError, NotFittedError, SettingsError, TrainingError
-from askalike.experiments import training
+from askalike.experiments import models
 from askalike.types import Question
 
 
@@ -31,7 +31,7 @@ TEXTS = [
 def test_a_trained_model_is_opened_and_ranks_by_its_name(archive, network):
     lines = []
     recipe = Recipe.read(network, TINY)
-    folder = training.train(archive, recipe, "mine", log=lines.append)
+    folder = models.train(archive, recipe, "mine", log=lines.append)
     assert lines[0] == "45 training pairs, 4 dev queries over 72 documents" or lines[0].endswith("over 72 documents")
     assert "begin as skip-gram on the archive's own text" in lines[1]
     assert {f.name for f in folder.iterdir()} == {"model.toml", "weights.safetensors", "vocabulary.txt", "README.md"}
@@ -61,36 +61,36 @@ def test_a_trained_model_is_opened_and_ranks_by_its_name(archive, network):
 
 
 def test_models_are_listed_and_removed(archive):
-    training.train(archive, Recipe.read("cnn", TINY), "mine")
-    [model] = training.list_models(archive)
+    models.train(archive, Recipe.read("cnn", TINY), "mine")
+    [model] = models.list_models(archive)
     assert (model.name, model.kind, model.measure) == ("mine", "cnn", "RR")
     assert 0 < model.value <= 1
     with pytest.raises(ArchiveError, match="this model is there; remove it first"):
-        training.train(archive, Recipe.read("cnn", TINY), "mine")
+        models.train(archive, Recipe.read("cnn", TINY), "mine")
     with pytest.raises(ArchiveError, match="no model 'nothing'; there are: mine"):
-        training.remove_model(archive, "nothing")
-    training.remove_model(archive, "mine")
-    assert training.list_models(archive) == []
+        models.remove_model(archive, "nothing")
+    models.remove_model(archive, "mine")
+    assert models.list_models(archive) == []
 
 
 @pytest.mark.parametrize("signals", ["title_body", "question_answer", "duplicates,title_body"])
 def test_every_signal_teaches(archive, signals):
     recipe = Recipe.read("cnn", TINY | {"signals": signals, "training.epochs": 1, "least_pairs": 10})
-    training.train(archive, recipe, "mine")
-    assert training.list_models(archive)[0].value > 0
+    models.train(archive, recipe, "mine")
+    assert models.list_models(archive)[0].value > 0
 
 
 def test_negatives_are_mined_from_a_ranker(archive):
     lines = []
     values = TINY | {"training.epochs": 1, "random": 0, "mined": 2, "from_rank": 1, "to_rank": 20, "ranker": "bm25"}
-    training.train(archive, Recipe.read("cnn", values), "mine", log=lines.append)
+    models.train(archive, Recipe.read("cnn", values), "mine", log=lines.append)
     assert any(line.startswith("mined negatives: ") for line in lines)
 
 
 def test_a_named_dev_split_is_not_learned_from(archive):
     archive.upsert([])
     with pytest.raises(TrainingError, match="0 training pairs are too few"):
-        training.train(archive, Recipe.read("cnn", TINY), "mine", dev="duplicates")
+        models.train(archive, Recipe.read("cnn", TINY), "mine", dev="duplicates")
 
 
 def test_fit_learns_once(archive):
@@ -123,7 +123,7 @@ def test_an_interrupted_run_is_resumed(archive):
 
 
 def test_files_that_are_not_a_model(archive):
-    folder = training.train(archive, Recipe.read("cnn", TINY), "mine")
+    folder = models.train(archive, Recipe.read("cnn", TINY), "mine")
     weights = folder / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(InputError, match="not this model's weights"):
@@ -138,7 +138,7 @@ def test_every_network_is_trained_saved_and_opened(archive, network):
     values = {k: v for k, v in TINY.items() if k not in ("units",)} | {"signals": "duplicates", "training.epochs": 2}
     if network == "scqa":
         values = {k: v for k, v in values.items() if k not in ("min_texts",)} | {"dim": 32, "start": "random"}
-    ranker = rankers.create(training.train(archive, Recipe.read(network, values), "mine").name, {}, archive.path)
+    ranker = rankers.create(models.train(archive, Recipe.read(network, values), "mine").name, {}, archive.path)
     searcher = rankers.open_current(ranker, archive.view())
     hits = searcher.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
     assert len(hits) == 3
@@ -149,7 +149,7 @@ def test_every_network_is_trained_saved_and_opened(archive, network):
 
 def test_a_classifier_of_pairs_ranks_candidates_alone_and_in_a_cascade(archive):
     values = {k: v for k, v in TINY.items() if k != "units"} | {"head": "pair", "training.epochs": 2}
-    training.train(archive, Recipe.read("lstm", values), "mine")
+    models.train(archive, Recipe.read("lstm", values), "mine")
     view = archive.view()
     searcher = rankers.open_current(rankers.create("mine", {}, archive.path), view)
     queries = {"q": Question("q", "how do I cook rice")}

@@ -9,7 +9,7 @@ from askalike import rankers
 from askalike.encoders import open_encoder
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.errors import SettingsError
-from askalike.experiments import training
+from askalike.experiments import models
 from askalike.store import Archive
 from askalike.types import Question
 
@@ -49,7 +49,7 @@ def test_half_the_precision_is_nearly_the_same(encoder):
 def test_it_learns_on_and_teaches(encoder, archive):
     """Fine-tuned it is a model of the archive: a ranker by its name, and a teacher."""
     values = {"base": MODEL, "training.epochs": 1, "batch_size": 16, "accelerator": "cpu", "dev_share": 0.2}
-    folder = training.train(archive, training.load_recipe("transformer", values), "tuned")
+    folder = models.train(archive, models.load_recipe("transformer", values), "tuned")
     assert {f.name for f in folder.iterdir()} == {"pretrained", "model.toml", "README.md"}
     tuned, text = open_encoder(folder), [Question("q", "how do I cook rice")]
     before, after = (e.encode(text, "query").parts[0].values[0] for e in (encoder, tuned))
@@ -57,13 +57,13 @@ def test_it_learns_on_and_teaches(encoder, archive):
     ranker = rankers.open_current(rankers.create("tuned", {}, archive.path), archive.view())
     assert ranker.rank({"q": text[0]}, 1)["q"][0].id.startswith("rice")
     values = {"teacher.encoder": "tuned", "subwords": 0, "words": 300, "bigrams": 0, "start": "random", "held_out": 10}
-    training.train(archive, training.load_recipe("distil", values | {"training.epochs": 1}), "pupil")
+    models.train(archive, models.load_recipe("distil", values | {"training.epochs": 1}), "pupil")
     assert "tuned" in (folder.with_name("pupil") / "README.md").read_text()
 
 
 def test_fine_tuning_without_a_model_is_one_line(archive):
     with pytest.raises(SettingsError, match=r"expected network\.base=…"):
-        training.train(archive, training.load_recipe("transformer", {}), "tuned")
+        models.train(archive, models.load_recipe("transformer", {}), "tuned")
 
 
 def test_it_ranks(encoder, tmp_path):

@@ -32,14 +32,14 @@ def test_a_mode_that_the_archive_cannot_do_is_refused(service: Service, mode: st
 def test_generated_text_is_labelled(serve, archive: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs the extra neural")
     from askalike.encoders.recipes import Recipe
-    from askalike.experiments import training
+    from askalike.experiments import models
 
     tiny = {
         "dim": 16, "hidden": 16, "latent": 16, "writer": 32, "cutoffs": (100,), "training.epochs": 1, "passes": 1,
         "accelerator": "cpu", "longest": 20,
     }  # fmt: skip
     with Archive.open(archive) as opened:
-        training.train(opened, Recipe.read("dssm_writer", tiny), "writer")
+        models.train(opened, Recipe.read("dssm_writer", tiny), "writer")
     served = serve(Path(shutil.copytree(archive, tmp_path / "served" / "riverside")))
     query, deadline = {"title": "how do I renew a book", "mode": "generate"}, time.monotonic() + 120
     while (answered := served.send("POST", f"{V1}/answer", query)).status == 503:  # the first one loads the model

@@ -6,7 +6,7 @@ import pytest
 
 from askalike import rankers
 from askalike.errors import ArchiveError
-from askalike.experiments.training import remove_model
+from askalike.experiments.models import remove_model
 from askalike.store import Archive
 from askalike.store.deployments import get_served_ranker, serve_ranker, serving_history, withdraw_ranker
 

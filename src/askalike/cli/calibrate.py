@@ -23,7 +23,7 @@ from askalike.evaluation.tables import ResultTable, to_text
 from askalike.store import Archive
 
 OFF_TOPIC_HELP = "Queries that nothing should be found for: JSON lines, or another archive."
-PREVALENCE_HELP = "The share of what people ask that was asked before; default: 1, for --off-topic's line 0.5."
+PREVALENCE_HELP = "The share of what people ask that was asked before; default: 1, for --off-topic's threshold 0.5."
 
 
 def calibrate_command(
@@ -33,7 +33,7 @@ def calibrate_command(
     fields: Fields = None,
     split: Annotated[str | None, Option(help="Whose queries; default: dev, else the first with enough.")] = None,
     precision: Annotated[
-        float | None, Option(help="Pick the line above which this share of first hits is right.")
+        float | None, Option(help="Pick the threshold above which this share of first hits is right.")
     ] = None,
     off_topic: Annotated[Path | None, Option("--off-topic", help=OFF_TOPIC_HELP)] = None,
     prevalence: Annotated[float | None, Option(help=PREVALENCE_HELP, show_default=False)] = None,
@@ -45,9 +45,9 @@ def calibrate_command(
 ) -> None:
     """Turn a ranker's scores into probabilities of asking the same, and measure what these are worth.
 
-    From then on `search` shows probabilities, and nothing below the line where one was picked: the one that --precision
-    asks for, else the one at which nine in ten of the queries that --off-topic names get nothing. The calibration
-    holds for this ranker with these settings, until a tenth of the archive has changed.
+    From then on `search` shows probabilities, and nothing below the threshold where one was picked: the one that
+    --precision asks for, else the one at which nine in ten of the queries that --off-topic names get nothing. The
+    calibration holds for this ranker with these settings, until a tenth of the archive has changed.
     """
     with Archive.open(directory) as archive, progress_bar("indexing") as report:
         off_topic_queries = load_off_topic_queries(off_topic, seed=seed) if off_topic else []
@@ -61,9 +61,8 @@ def calibrate_command(
         threshold = curve.threshold if curve and precision is None else result.calibration.threshold
         path = result.calibration.model_copy(update={"threshold": threshold}).save(directory)
     if json:
-        line = threshold and threshold.model_dump()
-        abstention = curve and curve.as_dict()
-        print(to_json({**result.as_dict(), "abstention": abstention, "line": line, "path": str(path)}))
+        chosen = {"abstention": curve and curve.as_dict(), "line": threshold and threshold.model_dump()}
+        print(to_json({**result.as_dict(), **chosen, "path": str(path)}))
         return
     print(_format_report(result, directory, seed))
     if curve and off_topic:
@@ -72,7 +71,7 @@ def calibrate_command(
 
 
 def _format_report(report: CalibrationReport, directory: Path, seed: int) -> str:
-    """Return all measurements, and the line where one was picked."""
+    """Return all measurements, and the threshold where one was picked."""
     sample = report.sample
     text = "title and body" if sample.has_bodies else "title"
     parts = [
@@ -91,16 +90,16 @@ def _format_report(report: CalibrationReport, directory: Path, seed: int) -> str
 
 
 def _format_threshold_choice(choice: ThresholdChoice) -> str:
-    """Return in one line whether a line was picked, and how precise it is."""
+    """Return in one line whether a threshold was picked, and how precise it is."""
     if choice.in_sample is None:
         return (
-            f"no line: a precision of {choice.target_precision:.0%} is out of reach (over at least {MIN_HITS_ABOVE} "
-            "first hits); every hit is shown, with its probability"
+            f"no threshold: a precision of {choice.target_precision:.0%} is out of reach (over at least "
+            f"{MIN_HITS_ABOVE} first hits); every hit is shown, with its probability"
         )
     elsewhere, precision = choice.cross_validated, choice.in_sample.precision
     out_of_sample = f"{format_proportion(elsewhere)} of {elsewhere.n:,}" if elsewhere.n else "nothing shown"
     return (
-        f"line at {choice.in_sample.probability:.3f} for a precision of {choice.target_precision:.0%}: "
+        f"threshold at {choice.in_sample.probability:.3f} for a precision of {choice.target_precision:.0%}: "
         f"{format_proportion(precision)} of {precision.n:,} first hits above it are right; "
         f"on clusters that had no part in picking it: {out_of_sample}"
     )
@@ -118,16 +117,18 @@ def _format_saved(threshold: Threshold | None, prevalence: float) -> str:
 
 
 def _format_abstention(curve: AbstentionCurve, source: Path) -> str:
-    """Return the whole curve, and the line from which on enough off-topic queries get nothing."""
+    """Return the whole curve, and the threshold from which on enough off-topic queries get nothing."""
     rows = [
         (f"{point.threshold:.2f}", format_proportion(point.abstained), format_proportion(point.retained))
         for point in curve.points
     ]
-    title = f"{curve.query_count:,} off-topic queries of {source} that get nothing, and right first hits kept, by line"
+    title = (
+        f"{curve.query_count:,} off-topic queries of {source} that get nothing, and right first hits kept, by threshold"
+    )
     table = to_text(ResultTable(title, ("probability", "abstain", "kept"), rows))
     at = curve.target_point
     return (
-        f"{table}at {at.threshold:.3f}, the lowest line where {TARGET_ABSTENTION:.0%} of them abstain: "
+        f"{table}at {at.threshold:.3f}, the lowest one where {TARGET_ABSTENTION:.0%} of them abstain: "
         f"abstain {format_proportion(at.abstained)} of {at.abstained.n:,}, "
         f"kept {format_proportion(at.retained)} of {at.retained.n:,} right first hits"
     )

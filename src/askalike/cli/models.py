@@ -17,7 +17,7 @@ from askalike.encoders import NEURAL_EXTRA_MODULES
 from askalike.encoders.recipes import list_trainable
 from askalike.errors import SettingsError
 from askalike.experiments.measuring import LEADING_MEASURE
-from askalike.experiments.training import list_models, load_recipe, remove_model, train
+from askalike.experiments.models import list_models, load_recipe, remove_model, train
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.tuning.promotion import promote
 

@@ -1,14 +1,13 @@
 """Exports everything in an archive to files that other tools read, completely or not at all."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from askalike.errors import ArchiveError, SettingsError
 from askalike.export.beir import write_beir
 from askalike.export.csv_tables import write_csv, write_spreadsheets
-from askalike.files import replace_folder
+from askalike.files import folder_errors, replace_folder
 from askalike.iteration import ProgressTracker, skip_tracking
 from askalike.store import Archive, storage_errors
 from askalike.store.database import read_transaction
@@ -35,7 +34,8 @@ def export_archive(
     if format not in EXPORT_FORMATS:
         raise SettingsError(f"no export format is called {format!r}; there are: {', '.join(EXPORT_FORMATS)}")
     _refuse_to_overwrite(out, force)
-    with storage_errors(archive.path), _new_export(out) as folder, read_transaction(archive):
+    errors = folder_errors(out, "nothing was exported")
+    with storage_errors(archive.path), errors, replace_folder(out) as folder, read_transaction(archive):
         rows = EXPORT_FORMATS[format](archive, folder, track)
         manifest = {"format": format, "archive": dict(archive.meta), "rows": dict(rows)}
         (folder / MANIFEST_FILE).write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
@@ -49,16 +49,3 @@ def _refuse_to_overwrite(out: Path, force: bool) -> None:
         raise ArchiveError(f"{out}: exists and is no earlier export (no {MANIFEST_FILE} in it); choose a new name")
     if not force:
         raise ArchiveError(f"{out}: an earlier export exists; replace it with --force, or choose a new name")
-
-
-@contextmanager
-def _new_export(out: Path) -> Iterator[Path]:
-    """Yield a folder that takes the place of `out` when the block ends without an error. Raises ArchiveError."""
-    try:
-        with replace_folder(out) as folder:
-            yield folder
-    except BlockingIOError:
-        raise ArchiveError(f"{out}: another process is exporting to it; wait until it has finished") from None
-    except OSError as error:
-        where = error.filename or out
-        raise ArchiveError(f"{where}: cannot be written ({error.strerror}); nothing was exported") from None

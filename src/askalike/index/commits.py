@@ -21,7 +21,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from askalike.errors import IndexBusyError, SearchIndexError
-from askalike.files import fsync_folder, fsync_path
+from askalike.files import fsync_folder, fsync_path, write_atomically
 from askalike.index.rows import Array, LiveRows
 
 if TYPE_CHECKING:
@@ -157,15 +157,9 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         fsync_path(self.path)
         names = [[segment.name, segment.deletions] for segment in segments]
         manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "segments": names}
-        temporary = self.path / f"{MANIFEST}.new"
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(manifest, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self.path / MANIFEST)
+        write_atomically(self.path / MANIFEST, json.dumps(manifest, indent=1))
         self.segments, self.change, self._searcher = tuple(segments), change, None
         self._stamp = self._stat_manifest()
-        fsync_path(self.path)
 
     def _stat_manifest(self) -> tuple[int, int]:
         try:
@@ -281,10 +275,8 @@ class IndexWriter(ABC, Generic[LiveT]):
         if len(deleted) == segment.deleted_count:
             return segment
         live, file_name = segment.live.with_deleted(deleted), f"deleted-{self._new_name()}.npz"
-        with open(self._index.path / file_name, "wb") as file:
-            np.savez(file, allow_pickle=False, **live.deletion_arrays())
-            file.flush()
-            os.fsync(file.fileno())
+        np.savez(self._index.path / file_name, allow_pickle=False, **live.deletion_arrays())
+        fsync_path(self._index.path / file_name)
         return CommittedSegment(segment.name, live, file_name)
 
     def _new_name(self) -> str:

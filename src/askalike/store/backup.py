@@ -11,15 +11,15 @@ import os
 import shutil
 import sqlite3
 import tarfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from askalike.clock import now
 from askalike.errors import ArchiveError
-from askalike.files import PARTIAL_SUFFIX, fsync_folder, fsync_path, scratch_folder
+from askalike.files import PARTIAL_SUFFIX, folder_errors, fsync_folder, fsync_path, scratch_folder
 from askalike.store.archive import Archive
 from askalike.store.database import DATABASE_FILE, storage_errors
 from askalike.store.migrations import MIGRATIONS
@@ -31,6 +31,7 @@ EXCLUDED_FOLDERS = ("index",)
 """Folders that can be rebuilt."""
 MAX_MANIFEST_BYTES = 16 << 20
 COPY_CHUNK_BYTES = 1 << 20
+IF_UNWRITABLE = "free some space or choose another place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def backup(directory: Path, file: Path) -> BackupManifest:
         raise ArchiveError(f"{file}: already exists; choose another name, or remove it first")
     if directory.resolve() in file.resolve().parents:
         raise ArchiveError(f"{file}: lies in the archive that it is to save; choose another place")
-    with Archive.open(directory) as archive, _scratch_folder(file) as scratch, storage_errors(file):
+    errors = folder_errors(file, IF_UNWRITABLE)
+    with Archive.open(directory) as archive, errors, scratch_folder(file) as scratch, storage_errors(file):
         content, packed = scratch / "content", scratch / "packed"
         shutil.copytree(directory, content, ignore=_ignore_rebuildable(directory))
         with closing(sqlite3.connect(content / DATABASE_FILE)) as copy:
@@ -76,7 +78,8 @@ def restore(file: Path, directory: Path) -> BackupManifest:
         raise ArchiveError(f"{file}: not a file; expected one made by: askalike backup")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise ArchiveError(f"{directory}: already exists; a backup is restored into a new or empty directory")
-    with _scratch_folder(directory) as scratch, storage_errors(directory):
+    errors = folder_errors(directory, IF_UNWRITABLE)
+    with errors, scratch_folder(directory) as scratch, storage_errors(directory):
         content = scratch / "content"
         manifest = _unpack(file, content)
         with Archive.open(content) as archive:  # brings an older schema up to date
@@ -159,19 +162,6 @@ def _extract_member(
         shutil.copyfileobj(source, out, COPY_CHUNK_BYTES)
     if _file_sha256(target) != manifest.files[member.name]:
         raise ArchiveError(f"{file}: {member.name} is damaged in it (its SHA-256 differs); take another backup")
-
-
-@contextmanager
-def _scratch_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder beside `path`, for one process at a time. Raises ArchiveError."""
-    try:
-        with scratch_folder(path) as scratch:
-            yield scratch
-    except BlockingIOError:
-        raise ArchiveError(f"{path}: another process is writing it; wait until it has finished") from None
-    except OSError as error:
-        reason = error.strerror or error
-        raise ArchiveError(f"{path}: cannot be written ({reason}); free some space or choose another place") from None
 
 
 def _file_sha256(path: Path) -> str:

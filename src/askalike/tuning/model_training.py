@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache, build
 from askalike.encoders.recipes import Recipe
 from askalike.errors import AskalikeError
-from askalike.experiments import training
+from askalike.experiments import models
 from askalike.experiments.trials import Trial
 from askalike.labels.training_pairs import count_pairs
 from askalike.rankers import MODELS_FOLDER
@@ -170,7 +170,7 @@ class ModelTrainer:
                     raise OutOfTimeError(f"{family.name} was stopped {where}; a larger --budget goes on")
 
             try:
-                training.train(
+                models.train(
                     self.archive, self._recipe(family), self.model_name(family),
                     held_out=self.task.held_out_splits, excluded_ids=self.task.excluded_ids,
                     teacher=self.teacher.encoder if self.teacher and family.needs_teacher else None,

@@ -51,6 +51,12 @@ def fill_archive(path: Path) -> None:
         calibrate(archive, build("lm_jelinek_mercer"), max_queries=200).calibration.save(path)
 
 
+@pytest.fixture
+def hostile_title() -> str:
+    """The title of question `x/1`: markup, a script and a template that no page may run."""
+    return HOSTILE
+
+
 @pytest.fixture(scope="session")
 def service(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of the bundled archive with something on every page, for all tests of this folder."""

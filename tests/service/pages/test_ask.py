@@ -5,7 +5,6 @@ import re
 from serving import wait_for
 
 from askalike.store import Archive
-from conftest import HOSTILE
 
 ASK = "/a/riverside"
 
@@ -78,10 +77,10 @@ def test_a_question_shows_its_answers_and_why_its_duplicates_are_thought_so(visi
     assert page.locator("article.accepted").count() == 1
 
 
-def test_hostile_texts_are_only_texts(visit) -> None:
+def test_hostile_texts_are_only_texts(visit, hostile_title) -> None:
     page = visit("/a/riverside/questions/x%2F1")
-    assert page.get_by_role("heading", level=1).inner_text() == HOSTILE
-    assert page.title() == f"{HOSTILE} · riverside"
+    assert page.get_by_role("heading", level=1).inner_text() == hostile_title
+    assert page.title() == f"{hostile_title} · riverside"
     prose = page.locator(".question .prose")
     assert prose.locator("script, img, iframe, [onclick], [href^=javascript]").count() == 0
     assert prose.get_attribute("lang") is None

@@ -5,13 +5,13 @@ them. Where usearch is not installed, or a part is sparse, the segment is search
 """
 
 import importlib.util
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from askalike.files import replace_file
 from askalike.index.rows import Array
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
 
@@ -55,11 +55,8 @@ def _build_graph(path: Path, schema: PartSchema, part: DensePart) -> None:
     for start in range(0, len(part.sketch.scales), BATCH_ROWS):
         rows = np.arange(start, min(start + BATCH_ROWS, len(part.sketch.scales)))
         graph.add(rows, part.decode_rows(rows))
-    temporary = path.with_suffix(".new")
-    graph.save(str(temporary))
-    with open(temporary, "rb") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    with replace_file(path) as partial:
+        graph.save(str(partial))
 
 
 def _create_index(schema: PartSchema) -> Any:
