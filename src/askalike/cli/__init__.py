@@ -1,7 +1,10 @@
 """The command line: one file per command group; a command parses, calls the library, prints."""
 
+import ast
 import importlib
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -62,6 +65,27 @@ def register(app: typer.Typer, only: str = "") -> None:
                 app.command(name)(command)
 
 
+def register_summaries(app: typer.Typer) -> None:
+    """Add the commands with their summaries alone, for the list of all: none is imported, and none can be run."""
+    for file in FILES:
+        for name, summary in _read_summaries(file):
+            app.command(name, help=summary)(lambda: None)
+
+
+def _read_summaries(file: str) -> Iterator[tuple[str, str]]:
+    """Yield the commands of a file with the docstring of each function, or the help of each group."""
+    source = Path(__file__).with_name(f"{file}.py").read_text(encoding="utf-8")
+    texts: dict[str, str] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef):
+            texts[node.name] = ast.get_docstring(node) or ""
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            helps = (k.value for k in node.value.keywords if k.arg == "help")
+            texts[ast.unparse(node.targets[0])] = next((str(h.value) for h in helps if isinstance(h, ast.Constant)), "")
+    for name in FILES[file].split():
+        yield name, texts[f"{name.replace('-', '_')}_command"]
+
+
 def _print_version(requested: bool) -> None:
     if requested:
         print(f"askalike {sys.modules['askalike'].__version__}")
@@ -80,7 +104,10 @@ def _global_options(
 def main() -> None:
     """Run the command line. An error that a person can mend is one line on stderr, with exit code 2."""
     try:
-        register(app, *sys.argv[1:2])
+        if any(sys.argv[1:2] == [name] for commands in FILES.values() for name in commands.split()):
+            register(app, sys.argv[1])
+        else:
+            register_summaries(app)
         code = app(standalone_mode=False)
     except AskalikeError as error:
         _exit_with_error(str(error))
