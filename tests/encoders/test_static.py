@@ -133,7 +133,7 @@ def test_like_words_are_alike(static):
 
 
 def test_the_fingerprint_tells_models_and_settings_apart(static, tmp_path, tokenizer):
-    prints = {static.fingerprint, StaticEncoder.from_settings({"code": "keep"}).fingerprint}
+    prints = {static.fingerprint, StaticEncoder.from_settings({"code": "drop"}).fingerprint}
     for name, values in {"a": {}, "b": {"lower_case": True}, "c": {"dim": 4}}.items():
         model(tmp_path / name, tokenizer, **values)
         prints.add(encoders.open_encoder(tmp_path / name).fingerprint)

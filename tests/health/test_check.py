@@ -110,7 +110,7 @@ def test_leak_banners(archive):
 
 
 def test_many_texts_without_a_token_are_loud(archive):
-    archive.upsert([Question("1", "???", "<pre>x = 1</pre>", "html"), Question("2", "!", "word"), Question("3", " ")])
+    archive.upsert([Question("1", "???", "<pre>= + =</pre>", "html"), Question("2", "!", "word"), Question("3", " ")])
     finding = run_check(archive, "no_tokens")
     assert (finding.count, finding.n, finding.examples, finding.loud) == (1, 3, ("1",), True)
 

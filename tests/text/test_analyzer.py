@@ -189,7 +189,7 @@ def test_memory_of_terms_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_fingerprints_differ_with_every_setting() -> None:
-    others = [{"tokenizer": "ptb"}, {"language": "de"}, {"stem": False}, {"stop_words": True}, {"code": "keep"}]
+    others = [{"tokenizer": "ptb"}, {"language": "de"}, {"stem": False}, {"stop_words": True}, {"code": "drop"}]
     prints = {
         Analyzer(AnalyzerSettings.model_validate(other)).fingerprint for other in [*others, {"links": "keep"}, {}]
     }
@@ -200,7 +200,8 @@ def test_fingerprints_differ_with_every_setting() -> None:
 
 def test_text_follows_the_settings() -> None:
     raw = "<p>see <code>x</code> http://a.b</p>"
-    assert Analyzer().plain_text(raw, "html") == "see xxurl"
+    assert Analyzer().plain_text(raw, "html") == "see x xxurl"
+    assert Analyzer(AnalyzerSettings(code="drop")).plain_text(raw, "html") == "see xxurl"
     assert Analyzer(AnalyzerSettings(code="keep", links="keep")).plain_text(raw, "html") == "see x http://a.b"
 
 

@@ -17,7 +17,7 @@ from askalike.encoders.recipes import Tables
 from askalike.errors import SettingsError
 from askalike.packages import find_model
 from askalike.store import View
-from askalike.text.clean import plain_text
+from askalike.text.clean import CodeRule, plain_text
 from askalike.types import Answer, Question, VectorPart, Vectors
 
 MODEL_FOLDER = "pretrained"
@@ -30,6 +30,7 @@ class PretrainedEncoderSettings(config.Settings):
     model: str = Field("", description="the model's folder, or an installed package that carries one")
     query_prompt: str = Field("", description="what stands before each query, for models that want it")
     document_prompt: str = Field("", description="what stands before each document")
+    code: CodeRule = Field("drop", description="whether code counts")
     batch: int = Field(32, ge=1, description="texts encoded at a time; lower it where memory runs out")
     precision: Literal["32", "bf16"] = Field(
         "32", description="bf16: up to three times as fast on processors that have it, and nearly the same vectors"
@@ -103,7 +104,7 @@ class PretrainedEncoder:
 
     def text(self, text: Question | Answer) -> str:
         """Return the plain text that is encoded: title and body."""
-        body = plain_text(text.body, text.markup)
+        body = plain_text(text.body, text.markup, code=self.settings.code)
         return body if isinstance(text, Answer) else f"{plain_text(text.title, 'text')} {body}".strip()
 
     @property
@@ -135,4 +136,5 @@ def _compute_digest(path: Path) -> str:
 
 def _describe_usage(settings: PretrainedEncoderSettings) -> list[str]:
     precision = [] if settings.precision == "32" else [settings.precision]
-    return [settings.query_prompt, settings.document_prompt, *precision]
+    code = [] if settings.code == "drop" else ["code"]
+    return [settings.query_prompt, settings.document_prompt, *precision, *code]

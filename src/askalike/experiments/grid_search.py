@@ -122,15 +122,13 @@ def combinations(grid: Grid, fixed: RankerSettings) -> Iterator[dict[str, Any]]:
 def tuning_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequence[Grid]:
     """Return the grids that a ranker declares, without the fixed settings.
 
-    A similarity's grids are its own, with the weights of the fields where the archive has titles and bodies. The first
-    values are the defaults, so that the first trial is the untuned ranker. Raises SettingsError for a ranker that
-    declares nothing to tune.
+    A similarity's grids are its own, with what decides about texts: the weights of the fields where the archive has
+    titles and bodies, and code where bodies have some. The first values are the defaults, so that the first trial is
+    the untuned ranker. Raises SettingsError for a ranker that declares nothing to tune.
     """
     if ranker in registry.names("similarity"):
-        weights: Grid = {}
-        if fixed.get("fields", "title,body") == "title,body" and archive.view().has_bodies:
-            weights = registry.load("ranker", "lexical").GRID
-        return [_drop_fixed({**weights, **grid}, fixed) for grid in registry.load("similarity", ranker).GRIDS]
+        of_texts = registry.load("ranker", "lexical").text_grid(archive.view(), fixed.get("fields", "title,body"))
+        return [_drop_fixed({**of_texts, **grid}, fixed) for grid in registry.load("similarity", ranker).GRIDS]
     created = rankers.create(ranker, fixed, archive.path)
     if not isinstance(created, Tunable):
         example = "tune = { KEY = [VALUE, VALUE] }"

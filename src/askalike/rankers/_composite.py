@@ -1,6 +1,6 @@
 """Rankers made of rankers: how their parts are named, set, built and opened."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -12,6 +12,7 @@ from askalike.encoders.recipes import list_recipes
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher
 from askalike.store import View
+from askalike.text.clean import CodeRule
 from askalike.types import Progress
 
 
@@ -35,6 +36,7 @@ class CompositeSettings(Settings):
     depth: int = Field(200, ge=1, description="how many documents a part proposes, whatever k is")
     fields: Literal["title", "body", "title,body"] | None = Field(None, description="what every part searches")
     rephrasings: bool | None = Field(None, description="whether a question is found by its rephrasings too")
+    code: CodeRule | None = Field(None, description="whether code counts, for every part but trained models")
     seed: int | None = Field(None, ge=0, description="of every part that learns")
 
 
@@ -56,12 +58,11 @@ class CompositeRanker(Ranker):
             raise SettingsError(f"{name}: {', '.join(sorted(unknown))} is not one of parts={listed}")
         if len(set(settings.parts)) < len(settings.parts):
             raise SettingsError(f"{name}: parts={listed}: each part once")
-        shared = settings.model_dump(include={"fields", "rephrasings"}, exclude_none=True)
-        seeds = _part_seeds(name, settings)
+        seeds, trained = _part_seeds(name, settings), rankers.trained_model_names(archive) if archive else ()
         parts = []
         for part in settings.parts:
-            own = ({} if part in rankers.PART_ONLY else shared) | nested.get(part, {}) | seeds.get(part, {})
-            parts.append(rankers.create(part, own, archive))
+            shared = settings.model_dump(include=_shared_settings(part, trained), exclude_none=True)
+            parts.append(rankers.create(part, shared | nested.get(part, {}) | seeds.get(part, {}), archive))
         return cls(parts, settings, name)
 
     @property
@@ -109,6 +110,13 @@ class CompositeSearcher(Searcher):
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
         return [part.prepare(queries, prefix) for part in self.parts]
+
+
+def _shared_settings(part: str, trained: Collection[str]) -> set[str]:
+    """The settings that a part takes from the whole. A trained model reads of code what it has learned from."""
+    if part in rankers.PART_ONLY:
+        return set()
+    return {"fields", "rephrasings"} if part in trained else {"fields", "rephrasings", "code"}
 
 
 def _part_seeds(name: str, settings: CompositeSettings) -> dict[str, dict[str, Any]]:

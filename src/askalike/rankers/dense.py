@@ -52,8 +52,9 @@ class DenseRanker(IndexedRanker[VectorIndex]):
         if registry.find_kind(name, ("encoder",)):
             encoder = encoders.build(name, others)
         else:  # a recipe; what is searched is what is learned from, too
-            fields = {"features.fields": values["fields"]} if "fields" in values else {}
-            encoder = encoders.build("neural", {"recipe": name, **fields, **others})
+            read = {f"features.{key}": values[key] for key in ("fields", "code") if key in values}
+            others = {key: value for key, value in others.items() if key != "code"}
+            encoder = encoders.build("neural", {"recipe": name, **read, **others})
         return cls(encoder, validate_settings(DenseSettings, ours, name), name)
 
     @classmethod

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -145,9 +145,6 @@ class AnalyzedText:
 class LexicalRanker(IndexedRanker[PostingsIndex]):
     """Lexical ranking by a similarity."""
 
-    GRID: ClassVar[Mapping[str, Sequence[Any]]] = {"title_weight": (1.0, 2.0, 3.0, 5.0)}
-    """What tuning tries besides the similarity's settings. Each weight has an index of its own."""
-
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
         self.name, self.similarity, self.settings = name, similarity, settings or LexicalSettings()
         self.extractor = TermExtractor(self.settings)
@@ -164,6 +161,19 @@ class LexicalRanker(IndexedRanker[PostingsIndex]):
     @property
     def values(self) -> Mapping[str, Any]:
         return {**self.settings.model_dump(by_alias=True), **self.similarity.model_dump(by_alias=True)}
+
+    @staticmethod
+    def text_grid(view: View, fields: str) -> Mapping[str, Sequence[Any]]:
+        """What tuning tries besides the similarity's settings, as far as it matters to the archive's texts.
+
+        Each combination has an index of its own.
+        """
+        grid: dict[str, Sequence[Any]] = {}
+        if fields == "title,body" and view.has_bodies:
+            grid["title_weight"] = (1.0, 2.0, 3.0, 5.0)
+        if "body" in fields and view.has_code:
+            grid["code"] = ("keep", "drop")
+        return grid
 
     def open(self, view: View) -> "LexicalSearcher":
         return LexicalSearcher(self, view, self._built_index(view).searcher)

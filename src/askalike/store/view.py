@@ -140,6 +140,11 @@ class View:
         return self._exists("questions WHERE body != ''")
 
     @property
+    def has_code(self) -> bool:
+        """Whether any question of the archive has code in its body."""
+        return self._exists("questions WHERE markup = 'html' AND (body LIKE '%<code%' OR body LIKE '%<pre%')")
+
+    @property
     def has_tags(self) -> bool:
         """Whether any question of the archive has a tag."""
         return self._exists("question_tags")

@@ -12,7 +12,7 @@ import Stemmer
 from pydantic import field_validator
 
 from askalike.config import Settings
-from askalike.text.clean import plain_text
+from askalike.text.clean import CodeRule, plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
@@ -45,7 +45,7 @@ class AnalyzerSettings(Settings):
     language: str = "auto"
     stem: bool = True
     stop_words: bool = False
-    code: Literal["drop", "keep"] = "drop"
+    code: CodeRule = "keep"
     links: Literal["token", "keep"] = "token"
 
     @field_validator("language")

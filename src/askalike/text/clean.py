@@ -9,6 +9,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from askalike.types import Markup
 
+CodeRule = Literal["drop", "keep"]
+"""Whether text in `<pre>` and `<code>` counts."""
 LINK_TOKEN = "xxurl"
 """What every URL becomes. No tokenizer splits it and no Snowball stemmer changes it."""
 
@@ -30,9 +32,7 @@ _URL_PART = r"""[^\s<>"()\u3000-\u9fff\uac00-\ud7a3]"""  # Chinese, Japanese and
 _URL = re.compile(rf"(?<![a-z0-9])(?:https?://|ftp://|www\.)(?:{_URL_PART}|\({_URL_PART}*\))+(?<![.,;:!?'*\]}}])", re.I)
 
 
-def plain_text(
-    text: str, markup: Markup, *, code: Literal["drop", "keep"] = "drop", links: Literal["token", "keep"] = "token"
-) -> str:
+def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Literal["token", "keep"] = "token") -> str:
     """Return the words of `text`, NFKC-normalised, which are tokenised and shown and to which offsets refer.
 
     HTML loses its tags (a block element becomes a line break) and its entities are resolved; `<script>` and `<style>`
@@ -59,7 +59,7 @@ def collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
-def _strip_tags(text: str, code: Literal["drop", "keep"]) -> str:
+def _strip_tags(text: str, code: CodeRule) -> str:
     """Return the text of HTML.
 
     Block tags are removed before the parser sees them: most bodies then need no parser, and none nests deeply.

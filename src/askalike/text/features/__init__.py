@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.clean import CodeRule
 from askalike.text.words import Tokenizer
 from askalike.types import Answer, Markup, Question
 
@@ -22,10 +23,11 @@ FeatureArrays = Mapping[str, NDArray[np.generic]]
 
 
 class TextSettings(AnalyzerSettings):
-    """Which words a network reads. The defaults are the papers' words: PTB tokens, not stemmed."""
+    """Which words a network reads. The defaults are the papers' words: PTB tokens, not stemmed, no code."""
 
     tokenizer: Tokenizer = "ptb"
     stem: bool = False
+    code: CodeRule = "drop"
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
 
 

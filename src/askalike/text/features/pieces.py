@@ -14,7 +14,7 @@ from pydantic import Field
 from askalike.config import Settings
 from askalike.errors import SettingsError
 from askalike.iteration import chunks
-from askalike.text.clean import plain_text
+from askalike.text.clean import CodeRule, plain_text
 from askalike.text.features import RaggedArray, Text, plain_fields
 from askalike.text.pieces import WORD, PieceLookup, RowCounts
 from askalike.text.subwords import Bpe, find_packaged_vectors
@@ -27,7 +27,7 @@ CHUNK_SIZE = 1_000
 class LookupSettings(Settings):
     """How a text is prepared before it is looked up."""
 
-    code: Literal["drop", "keep"] = Field("drop", description="whether code counts")
+    code: CodeRule = Field("keep", description="whether code counts")
     links: Literal["token", "keep"] = Field("token", description="whether a link counts as one word, or as its parts")
     longest: int = Field(
         128, ge=1, description="how many words of a text are looked up: its beginning says what it asks"
@@ -38,6 +38,7 @@ class LookupSettings(Settings):
 class PieceSettings(LookupSettings):
     """Preparation, the fields of a question that are looked up, and the number of rows of each kind."""
 
+    code: CodeRule = Field("drop", description="whether code counts")
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
     subwords: int = Field(0, ge=0, description="rows of the tokenizer's vocabulary")
     words: int = Field(0, ge=0, description="rows of hashed words")
