@@ -1,12 +1,14 @@
 """Points in time as askalike stores them: ISO 8601 in UTC."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 Precision = Literal["seconds", "milliseconds"]
 UNITS_PER_SECOND = {9: 1, 10: 1, 12: 1000, 13: 1000}
 """Digits of a number of seconds or milliseconds since 1970 → its units in a second."""
-DATE_HINT = "expected a date such as 2014-01-21T20:26:05"
+DATE_HINT = "expected a date such as 2014-01-21T20:26:05 or 2014-01-21"
+PARTIAL_DATE = re.compile(r"\d{4}(-\d\d){0,2}")
 
 
 def now(precision: Precision = "seconds", *, days_ago: float = 0.0) -> str:
@@ -28,3 +30,15 @@ def parse_utc(text: str | int | float) -> str:
         return (date.astimezone(UTC) if date.tzinfo else date).isoformat()[:19]
     except (ValueError, OverflowError):
         raise ValueError(f"date {text!r}: {DATE_HINT}") from None
+
+
+def parse_limit(text: str) -> str:
+    """Return the date that texts are to be before or after, in the form in which it sorts with the dates of archives.
+
+    text: a year, a month, a day, or what `parse_utc` takes. A day stands for its first moment. Raises ValueError.
+    """
+    date = text.strip()
+    if not PARTIAL_DATE.fullmatch(date):
+        return parse_utc(date)
+    parse_utc(f"{date}-01-01"[:10])
+    return date

@@ -1,4 +1,4 @@
-"""The shapes that all rooms share. This file imports nothing of askalike."""
+"""The shapes that all rooms share."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,6 +6,10 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from askalike.clock import parse_limit
+from askalike.errors import SettingsError
+from askalike.values import parse_tag
 
 Floats = NDArray[np.float64]
 Markup = Literal["text", "html"]
@@ -167,11 +171,25 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What every hit satisfies: it has all of the tags, and was created in [after, before)."""
+    """What every hit satisfies: it has all of the tags, and was created in [after, before).
+
+    Raises SettingsError for an empty tag, what is no date, and dates with nothing between them.
+    """
 
     tags: tuple[str, ...] = ()
     after: str | None = None
     before: str | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "tags", tuple(map(parse_tag, self.tags)))
+            for name in ("after", "before"):
+                if (date := getattr(self, name)) is not None:
+                    object.__setattr__(self, name, parse_limit(date))
+        except ValueError as error:
+            raise SettingsError(str(error)) from None
+        if self.after and self.before and self.after >= self.before:
+            raise SettingsError(f"after {self.after} and before {self.before}: no date is both")
 
     def __bool__(self) -> bool:
         return bool(self.tags or self.after or self.before)

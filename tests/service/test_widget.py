@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import Service
+from serving import Service, wait_for
 
 from askalike.service.routes.widget import load_script
 from askalike.store import Archive, keys
@@ -127,6 +127,34 @@ def test_it_shows_what_is_similar_while_somebody_types(visit) -> None:
     assert bottom["y"] >= top["y"] + top["height"]
     page.locator("#title").fill("")
     listed.wait_for(state="hidden")
+
+
+@pytest.mark.parametrize("wrong", ["input", "body"])
+def test_a_selector_that_matches_nothing_is_told_on_the_console(browser, site, closed, wrong) -> None:
+    served, key = closed
+    fields = {"input": "#title", "body": "#text"} | {wrong: "#nowhere"}
+    page_text = PAGE.format(dir="ltr", home=served.url.geturl(), key=key)
+    site.page = page_text.replace("#title", fields["input"]).replace("#text", fields["body"])
+    page = browser.new_page()
+    told: list[str] = []
+    page.on("console", lambda message: told.append(message.text))
+    page.goto(site.origin)
+    assert told == [f'askalike: data-{wrong}="#nowhere" matches nothing here']
+    assert page.get_by_role("combobox").count() == (wrong == "body")
+    assert page.locator("input").count() == 1
+    page.close()
+
+
+def test_what_the_service_refuses_is_told_on_the_console(browser, site, closed) -> None:
+    served, key = closed
+    site.page = PAGE.format(dir="ltr", home=served.url.geturl(), key=key).replace('"3"', '"1000"')
+    page = browser.new_page()
+    told: list[str] = []
+    page.on("console", lambda message: told.append(message.text))
+    page.goto(site.origin)
+    page.locator("#title").fill("library card")
+    wait_for(lambda: page.evaluate("1") and any("askalike: body.k" in text for text in told))
+    page.close()
 
 
 def test_the_keyboard_goes_through_it_and_escape_closes_it(visit) -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.errors import ArchiveError
+from askalike.errors import ArchiveError, SettingsError
 from askalike.store import Archive
 from askalike.store.migrations import MIGRATIONS
 from askalike.types import Answer, Filter, Link, Question
@@ -106,6 +106,10 @@ def test_changes_lead_from_any_state_to_the_current_one(early, late, before):
 @examples(60)
 @given(st.lists(questions), st.sets(st.sampled_from(TAGS)), st.sampled_from(DATES), st.sampled_from(DATES))
 def test_a_filter_selects_by_tags_and_dates(records, tags, after, before):
+    if after and before and after >= before:
+        with pytest.raises(SettingsError, match="no date is both"):
+            Filter(tuple(tags), after, before)
+        return
     with new_archive() as archive:
         archive.upsert(records)
         view, where = archive.view(), Filter(tuple(tags), after, before)

@@ -1,15 +1,31 @@
 """Options that several commands share, and what becomes of them."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from askalike import index, rankers
 from askalike.cli._output import print_remark
+from askalike.clock import parse_limit
 from askalike.config import parse_assignments
 from askalike.rankers import Ranker
 from askalike.store import Archive
+from askalike.values import parse_tag
+
+
+def checked(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
+    """Return the callback of an option whose texts `parse` turns into values; its ValueErrors are usage errors."""
+
+    def parse_option(value: Any) -> Any:
+        try:
+            return [parse(one) for one in value] if isinstance(value, list) else None if value is None else parse(value)
+        except ValueError as error:
+            raise BadParameter(str(error)) from None
+
+    return parse_option
+
 
 RANKER_NAMES = ", ".join(rankers.names())
 RANKER_HELP = f"A model of the archive, or one of: {RANKER_NAMES}."
@@ -21,7 +37,14 @@ Assignments = Annotated[
 Fields = Annotated[str | None, Option(help="title, body, or title,body (the default).")]
 Json = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 Body = Annotated[str, Option(help="The question's body.")]
-Tags = Annotated[list[str] | None, Option("--tag", help="Only questions with this tag; may be repeated.")]
+Tags = Annotated[
+    list[str] | None,
+    Option("--tag", callback=checked(parse_tag), help="Only questions with this tag; may be repeated."),
+]
+Before = Annotated[
+    str | None,
+    Option("--before", metavar="DATE", callback=checked(parse_limit), help="Only questions asked before this date."),
+]
 QrelsFile = Annotated[Path | None, Option(help="What is relevant: TREC, BEIR or SemEval lines.")]
 
 COMPILED_PATTERN = "maxscore.search_queries-*.nbi"

@@ -20,11 +20,13 @@ from askalike.cli._options import (
     RankerName,
     announce_compilation,
     build_ranker,
+    checked,
     parse_settings,
     split_list,
 )
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import nested_progress_bars, progress_bar
+from askalike.clock import parse_limit
 from askalike.config import parse_assignments
 from askalike.errors import SettingsError
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
@@ -108,8 +110,12 @@ def split_command(
         str | None, Option("--of", metavar="SPLIT", help="What to cut; default: the first split.")
     ] = None,
     shares: Annotated[str | None, Option(help=SHARES_HELP)] = None,
-    before: Annotated[str | None, Option(metavar="DATE", help="By time: train ends before it.")] = None,
-    after: Annotated[str | None, Option(metavar="DATE", help="By time: test begins at it.")] = None,
+    before: Annotated[
+        str | None, Option(metavar="DATE", callback=checked(parse_limit), help="By time: train ends before it.")
+    ] = None,
+    after: Annotated[
+        str | None, Option(metavar="DATE", callback=checked(parse_limit), help="By time: test begins at it.")
+    ] = None,
     folds: Annotated[int | None, Option(help="How many folds [default: 5].")] = None,
     seed: Annotated[int | None, Option(help="Of the order of clusters [default: 0].")] = None,
     name: Annotated[str | None, Option(help="The parts are called NAME/PART; default: as --by.")] = None,

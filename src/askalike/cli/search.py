@@ -13,6 +13,7 @@ from askalike import rankers
 from askalike.answering.replies import DEFAULT_SURE
 from askalike.cli._options import (
     Assignments,
+    Before,
     Body,
     Directory,
     Fields,
@@ -20,11 +21,13 @@ from askalike.cli._options import (
     RankerName,
     Tags,
     build_ranker,
+    checked,
     parse_settings,
 )
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.cli._results import NO_RESULT_MESSAGE, match_lines, matches_as_json, reply_as_json, reply_lines
+from askalike.clock import parse_limit
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
 from askalike.evaluation.trec import write_run
@@ -64,11 +67,11 @@ def search_command(
     settings: Assignments = None,
     body: Body = "",
     tag: Tags = None,
-    before: Annotated[
+    before: Before = None,
+    after: Annotated[
         str | None,
-        Option(help="Only questions asked before this date; words still weigh as they do today (see replay)."),
+        Option(metavar="DATE", callback=checked(parse_limit), help="Only questions asked on or after this date."),
     ] = None,
-    after: Annotated[str | None, Option(help="Only questions asked on or after this date.")] = None,
     prefix: Annotated[bool, Option("--prefix", help="The last word may be unfinished.")] = False,
     min_probability: Annotated[
         float | None, Option(help="Only hits that ask the same with this probability; needs a calibration.")
@@ -76,10 +79,10 @@ def search_command(
     explain: Annotated[bool, Option("--explain", help="Say which words matched and how much each counted.")] = False,
     json: Json = False,
 ) -> None:
-    """Find the questions most similar to one."""
+    """Find the questions most similar to one. Words weigh as they do today, whatever the dates (see replay)."""
+    filter = Filter(tuple(tag or ()), after, before)
     with Archive.open(directory) as archive, LocalEngine(archive, build_ranker(archive, ranker, settings)) as engine:
         started = time.perf_counter()
-        filter = Filter(tuple(tag or ()), after, before)
         matches = engine.search(text, k, body=body, filter=filter, prefix=prefix, min_probability=min_probability)
         took_ms = (time.perf_counter() - started) * 1000
         explained = matches if explain else ()
@@ -107,7 +110,7 @@ def rank_command(
     k: Annotated[int, Option("-k", min=1, help="How many documents a query gets.")] = 100,
     candidates: Annotated[Path | None, Option(help="JSON lines with each query's documents to rank.")] = None,
     tag: Tags = None,
-    before: Annotated[str | None, Option(help="Only questions asked before this date.")] = None,
+    before: Before = None,
 ) -> None:
     """Rank the archive's questions for many queries."""
     with Archive.open(directory) as archive, progress_bar("indexing") as report:
@@ -116,6 +119,7 @@ def rank_command(
         questions = split.queries if split else read_queries(Path(queries))
         pools = read_candidates(candidates) if candidates else split.candidates if split else None
         searcher = rankers.open_current(build_ranker(archive, ranker, settings, fields), archive.view(), report)
+        archive.view().require_tags(tag or ())
         run = searcher.rank(questions, k, candidates=pools, filter=Filter(tuple(tag or ()), None, before) or None)
     write_run(run, output, searcher.name)
     print(f"{len(run)} queries ranked by {searcher.name}: {output}")

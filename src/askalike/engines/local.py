@@ -72,7 +72,8 @@ class LocalEngine:
         Once `askalike calibrate` was run each hit has its probability, and none is below the calibration's threshold,
         or below `min_probability`. prefix: the last word may be unfinished. explain: each hit says why it was found,
         and shows the passage of its body that matched.
-        Raises SettingsError for a `min_probability` outside [0, 1], or where there are no probabilities.
+        Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or where there are
+        no probabilities.
         """
         return self.search_batch([SearchRequest(title, body, k, filter, prefix, min_probability, explain)])[0]
 
@@ -115,6 +116,8 @@ class LocalEngine:
 
     def _search_together(self, searcher: Searcher, queries: Sequence[_Query]) -> list[SearchResult]:
         started, request = time.perf_counter(), queries[0][1]
+        if request.filter:
+            self._view.require_tags(request.filter.tags)
         calibrator = self._calibrator if self._calibrator.calibration else None
         threshold = self._calibrator.min_probability(request.min_probability)
         questions = {question.id: question for question, _ in queries}

@@ -5,15 +5,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from askalike.clock import parse_limit
 from askalike.config import Settings
 from askalike.labels.clusters import deal_clusters
 from askalike.store import connected_components, shuffle_names
 
 TRAIN_DEV_TEST = ("train", "dev", "test")
 TRAIN_TEST = ("train", "test")
-IsoDate = Annotated[str, Field(pattern=r"^\d{4}(-\d\d(-\d\d([T ].*)?)?)?$")]
+IsoDate = Annotated[str, AfterValidator(parse_limit)]
 
 
 class SplitQuery(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from askalike import rankers
 from askalike.config import Settings, validate_settings
@@ -14,6 +14,7 @@ from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher
 from askalike.store import View
 from askalike.text.clean import CodeRule
 from askalike.types import Progress
+from askalike.values import check_weights
 
 
 def _split_commas(value: Any) -> Any:
@@ -24,7 +25,7 @@ def _split_commas(value: Any) -> Any:
 
 
 PartNames = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
-Weights = Annotated[tuple[float, ...], BeforeValidator(_split_commas)]
+Weights = Annotated[tuple[float, ...], BeforeValidator(_split_commas), AfterValidator(check_weights)]
 
 
 class CompositeSettings(Settings):

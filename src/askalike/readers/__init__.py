@@ -1,6 +1,5 @@
 """Readers, one file for each format: settings with a method `read` that streams an archive's records from files."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +12,7 @@ from askalike.registry import load
 from askalike.store import ArchiveSummary
 from askalike.store.importing import import_records, open_for_import
 from askalike.types import LocatedRecord
+from askalike.values import parse_language
 
 __all__ = ["Reader", "SourceFiles", "import_archive", "parse_rows", "read_candidates", "read_queries", "reject"]
 
@@ -43,8 +43,11 @@ def import_archive(
     Rows that cannot be imported are listed in the archive's `rejected.jsonl`.
     Raises InputError, SettingsError or ArchiveError.
     """
-    if language and not re.fullmatch("[a-z]{2}", language):
-        raise SettingsError(f"language {language!r}: expected a two-letter code such as en")
+    if language is not None:
+        try:
+            language = parse_language(language)
+        except ValueError as error:
+            raise SettingsError(str(error)) from None
     if not paths:
         raise InputError("no path is given; expected the files or folders to import")
     chosen = validate_settings(load("reader", reader), options or {}, f"reader {reader}")

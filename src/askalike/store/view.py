@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.errors import SettingsError
 from askalike.iteration import chunks
 from askalike.store.database import IN_JSON_SQL
 from askalike.store.labels import Clusters
@@ -23,6 +25,10 @@ CHUNK_ROWS = 10_000
 QUESTION_SQL = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)} FROM questions"
 ANSWER_SQL = f"""SELECT a.number, a.id, {", ".join("a." + c for c in ANSWER_COLUMNS)}, q.accepted_answer_id IS a.id
     FROM answers a LEFT JOIN questions q ON q.id = a.question_id"""
+
+
+class UnknownTagError(SettingsError):
+    """Questions with a tag are wanted, and no question of the archive has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +241,15 @@ class View:
             if key is not None:
                 yield key, [id for _, id in members]
 
+    def require_tags(self, tags: Sequence[str]) -> None:
+        """Raise UnknownTagError for a tag that no question of the archive has."""
+        for tag in tags:
+            if not self._exists("question_tags WHERE tag = ?", _escape_surrogates(tag)):
+                known = [name for (name,) in self._connection.execute("SELECT DISTINCT tag FROM question_tags")]
+                similar = get_close_matches(tag.lower(), known, 3)
+                advice = f"; similar ones: {', '.join(similar)}" if similar else ""
+                raise UnknownTagError(f"tag {tag!a}: no question has it{advice}")
+
     def filtered_docids(self, filter: Filter) -> NDArray[np.int64]:
         """Return the docids of the questions that satisfy a filter, or of the answers to them, ascending (int64)."""
         values: list[Any] = []
@@ -255,8 +270,8 @@ class View:
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return json.loads(row[0]) if row else None
 
-    def _exists(self, rows_sql: str) -> bool:
-        return bool(self._connection.execute(f"SELECT EXISTS (SELECT 1 FROM {rows_sql})").fetchone()[0])
+    def _exists(self, rows_sql: str, *values: str) -> bool:
+        return bool(self._connection.execute(f"SELECT EXISTS (SELECT 1 FROM {rows_sql})", values).fetchone()[0])
 
     def _where_clause(self, since: int = 0, prefix: str = "") -> tuple[str, list[Any]]:
         where, values = self._conditions(prefix)

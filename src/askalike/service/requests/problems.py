@@ -16,7 +16,7 @@ from askalike.moderation.gaps import GapNotFoundError
 from askalike.service.requests.context import REQUEST_ID_HEADER, add_log_fields, app_state, request_state
 from askalike.service.requests.schema import FieldError, Problem
 from askalike.service.state.served_archive import OverloadedError
-from askalike.store import AlreadyDecidedError, MissingRecordError
+from askalike.store import AlreadyDecidedError, MissingRecordError, UnknownTagError
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_HEADER = {"retry-after": "1"}
@@ -27,7 +27,12 @@ RESPONSES: Mapping[int | str, dict[str, Any]] = {
     for status in STATUSES
 }
 """The responses that every route may give, for the API's description."""
-CLIENT_ERRORS: dict[type[Exception], int] = {MissingRecordError: 404, GapNotFoundError: 404, AlreadyDecidedError: 409}
+CLIENT_ERRORS: dict[type[Exception], int] = {
+    MissingRecordError: 404,
+    GapNotFoundError: 404,
+    AlreadyDecidedError: 409,
+    UnknownTagError: 422,
+}
 """The errors that a client causes and is told of, and their statuses."""
 
 

@@ -14,6 +14,7 @@ from askalike.store import MissingRecordError
 from askalike.store.editing import MAX_RECORDS, put_records
 from askalike.text.clean import replace_forbidden
 from askalike.types import Answer, Link, Question
+from askalike.values import parse_language
 
 Text = Annotated[str, Field(max_length=MAX_BODY_LENGTH), AfterValidator(replace_forbidden)]
 ShortText = Annotated[str, Field(max_length=MAX_TITLE_LENGTH), AfterValidator(replace_forbidden)]
@@ -33,7 +34,7 @@ class QuestionFields(RequestModel):
     markup: Literal["text", "html"] = "text"
     tags: Annotated[tuple[ShortText, ...], Field(max_length=50)] = ()
     category: ShortText | None = None
-    language: Annotated[str, Field(pattern="^[a-z]{2,3}$")] | None = None
+    language: Annotated[str, Field(pattern="^[a-z]{2,3}$"), AfterValidator(parse_language)] | None = None
     created_at: Date | None = None
     closed_at: Date | None = None
     author: ShortText | None = None

@@ -6,10 +6,11 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from askalike.clock import parse_utc
+from askalike.clock import parse_limit
 from askalike.store.query_log import FeedbackVerdict
 from askalike.text.clean import replace_forbidden
 from askalike.types import SearchHit
+from askalike.values import parse_tag
 
 MAX_RESULTS = 100
 MAX_TITLE_LENGTH = 1_000
@@ -19,8 +20,9 @@ Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_
 Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, description="the question, as far as it is typed")]
 Body = Annotated[str, Field(max_length=MAX_BODY_LENGTH, description="more of the question, as plain text")]
 ResultCount = Annotated[int, Field(ge=1, le=MAX_RESULTS, description="how many are wanted")]
+Tag = Annotated[str, AfterValidator(parse_tag)]
 BeforeDate = Annotated[
-    Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(parse_utc)] | None,
+    Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(parse_limit)] | None,
     Field(description="only questions asked before this ISO date, in UTC"),
 ]
 MinProbability = Annotated[
@@ -47,7 +49,7 @@ class SimilarRequest(RequestModel):
     title: Title = ""
     body: Body = ""
     k: ResultCount = 5
-    tags: Annotated[list[str], Field(max_length=50, description="only questions that have all of these")] = []
+    tags: Annotated[list[Tag], Field(max_length=50, description="only questions that have all of these")] = []
     before: BeforeDate = None
     min_probability: MinProbability = None
     explain: bool = Field(False, description="say where each word matched and how much it counted")

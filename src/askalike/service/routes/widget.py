@@ -1,5 +1,6 @@
 """`widget.js`: what any site adds with one script tag to show similar questions below a field of its own."""
 
+import re
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -8,6 +9,9 @@ from fastapi import APIRouter, Request, Response
 
 SCRIPT_TYPE = "text/javascript; charset=utf-8"
 MAX_AGE_S = 3_600
+
+SPACED_OPERATOR = re.compile(r"""("[^"\n]*"|`[^`]*`|/\S+/u)| *(=>|[=?:,{}()&|<>]+) *""")
+"""A literal, which stays as it is, or an operator with the spaces around it. Line breaks end statements and stay."""
 
 router = APIRouter(tags=["widget"])
 
@@ -30,7 +34,8 @@ async def get_widget(request: Request) -> Response:
 
 @cache
 def load_script() -> bytes:
-    """Return the script as it is served: without indentation and comments."""
+    """Return the script as it is served: without indentation, comments, and spaces around operators."""
     text = (files("askalike.service") / "static" / "widget.js").read_text(encoding="utf-8")
     lines = (line.strip() for line in text.splitlines())
-    return "".join(f"{line}\n" for line in lines if line and not line.startswith("//")).encode()
+    script = "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))
+    return SPACED_OPERATOR.sub(lambda match: match[1] or match[2], script).encode()

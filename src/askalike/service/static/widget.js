@@ -23,13 +23,20 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
 .askalike-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}`)
   document.adoptedStyleSheets.push(style)
 
+  const find = (name) => {
+    const found = set[name] && document.querySelector(set[name])
+    if (found === null) console.error(`askalike: data-${name}="${set[name]}" matches nothing here`)
+    return found
+  }
+
   const start = () => {
-    let input = set.input && document.querySelector(set.input)
+    let input = find("input")
+    if (input === null) return
     if (!input) {
       input = make("input", { type: "search" })
       script.after(make("label", {}, `${label} `, input))
     }
-    const body = set.body && document.querySelector(set.body)
+    const body = find("body")
     const list = make("ul", { className: "askalike-list", hidden: true, id })
     const said = make("div", { className: "askalike-said" })
     let found = [], active = -1, timer, asking
@@ -89,9 +96,13 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
           method: "POST", body: JSON.stringify(asked), credentials: "omit", signal: asking.signal,
           headers: { "Content-Type": "application/json", ...(set.key && { Authorization: `Bearer ${set.key}` }) },
         })
-        show(answer.ok ? (await answer.json()).results : [])
+        const got = await answer.json()
+        if (!answer.ok) throw got.detail
+        show(got.results)
       } catch (error) {
-        if (error.name !== "AbortError") show([])
+        if (error.name === "AbortError") return
+        console.error("askalike:", error)
+        show([])
       }
     }
     const later = () => { clearTimeout(timer); timer = setTimeout(ask, 250) }

@@ -1,0 +1,39 @@
+"""What people write for a value: one function a kind, for the command line, HTTP, TOML and Python alike.
+
+Each returns the value, or raises ValueError that says what was expected. Dates are in `clock`.
+"""
+
+import math
+from collections.abc import Sequence
+
+_CODES = (
+    "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo "
+    "es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka "
+    "kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng "
+    "nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su "
+    "sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
+)
+ISO_639_1 = frozenset(_CODES.split())
+"""The codes of languages; those without a stemmer keep their words whole."""
+
+
+def parse_language(text: str) -> str:
+    """Return `en` for `en`, `EN` and `en-US`. A code of three letters is taken as it is: most have none of two."""
+    code = text.strip().lower().replace("_", "-").partition("-")[0]
+    if code in ISO_639_1 or (len(code) == 3 and code.isascii() and code.isalpha()):
+        return code
+    raise ValueError(f"language {text!r}: expected a code of ISO 639-1 such as en")
+
+
+def parse_tag(text: str) -> str:
+    """Return a tag without the white space around it."""
+    if tag := text.strip():
+        return tag
+    raise ValueError("a tag is empty; expected its name")
+
+
+def check_weights(weights: Sequence[float]) -> Sequence[float]:
+    """Return weights of a sum: none is negative, and one is above 0."""
+    if any(weight < 0 or not math.isfinite(weight) for weight in weights) or not any(weights):
+        raise ValueError("expected a weight of 0 or more for each part, one of them above 0")
+    return weights

@@ -1,0 +1,103 @@
+"""What people write for a value is checked alike on the command line, over HTTP, in TOML and in Python."""
+
+import pytest
+from pydantic import ValidationError
+
+from askalike import Archive, Filter, Question, SettingsError, load
+from askalike.config import validate_settings
+from askalike.labels.splitters import TimeSplitter
+from askalike.rankers.hybrid import HybridSettings
+from askalike.readers import import_archive
+from askalike.service.requests.schema import SimilarRequest
+from askalike.values import check_weights, parse_language, parse_tag
+
+NO_DATES = ["soon", "2021-13-45", "", "01.09.2021", "2021-02-30", "20-01-01"]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    path = tmp_path_factory.mktemp("values") / "desk"
+    with Archive.create(path) as archive:
+        archive.upsert(
+            [
+                Question("1", "How do I boil rice?", tags=("rice", "kitchen"), created_at="2021-05-01T10:00:00"),
+                Question("2", "How do I boil an egg?", tags=("egg",), created_at="2022-05-01T10:00:00"),
+            ]
+        )
+    return path
+
+
+@pytest.mark.parametrize("date", NO_DATES)
+def test_what_is_no_date_is_refused_everywhere(date, desk, run) -> None:
+    for command in (
+        ("search", desk, "rice", "--before", date),
+        ("search", desk, "rice", "--after", date),
+        ("rank", desk, "--queries", "nothing.jsonl", "-o", "x.run", "--before", date),
+        ("split", desk, "--by", "time", "--before", date),
+    ):
+        code, out, err = run(*command)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "expected a date such as 2014-01-21" in err
+        assert f"{command[-2]}" in err
+    for make in (lambda: Filter(before=date), lambda: Filter(after=date)):
+        with pytest.raises(SettingsError, match="expected a date"):
+            make()
+    with pytest.raises(ValidationError, match="expected a date"):
+        SimilarRequest(title="rice", before=date)
+    with pytest.raises(SettingsError, match="expected a date"):
+        validate_settings(TimeSplitter, {"before": date}, "split.toml")
+
+
+@pytest.mark.parametrize("date", ["2021", "2021-09", "2021-09-01", "2021-09-01T10:00:00+02:00", "1630483200"])
+def test_dates_that_people_write_are_taken(date, desk, run) -> None:
+    code, out, _ = run("search", desk, "boil", "--after", date, "-r", "lm_jelinek_mercer")
+    assert (code, "egg" in out, "rice" in out) == (0, True, date == "2021")
+
+
+def test_dates_with_nothing_between_are_refused(desk, run) -> None:
+    code, out, err = run("search", desk, "rice", "--after", "2022-01-01", "--before", "2021-01-01")
+    assert (code, out) == (2, "")
+    assert "after 2022-01-01 and before 2021-01-01: no date is both" in err
+    with pytest.raises(SettingsError, match="no date is both"):
+        Filter(after="2021", before="2021")
+
+
+def test_a_tag_that_no_question_has_is_refused_with_similar_ones(desk, run) -> None:
+    for tag in ("Kitchens", "nowhere"):
+        code, out, err = run("search", desk, "rice", "--tag", tag, "-r", "lm_jelinek_mercer")
+        assert (code, out) == (2, "")
+        assert f"tag '{tag}': no question has it" in err
+        assert ("kitchen" in err) == (tag == "Kitchens")
+    assert run("search", desk, "rice", "--tag", " ")[0] == 2
+    assert run("search", desk, "rice", "--tag", "kitchen", "-r", "lm_jelinek_mercer")[0] == 0
+    with load(desk, "lm_jelinek_mercer") as engine, pytest.raises(SettingsError, match="no question has it"):
+        engine.search("rice", filter=Filter(("nowhere",)))
+    for tags in ([""], ["rice", " "]):
+        with pytest.raises(ValidationError, match="a tag is empty"):
+            SimilarRequest(title="rice", tags=tags)
+
+
+@pytest.mark.parametrize("weights", ["0,0", "-1,1", "nan,1"])
+def test_weights_of_nothing_or_less_are_refused(weights, desk, run) -> None:
+    code, out, err = run("search", desk, "rice", "-r", "hybrid", f"--set=weights={weights}")
+    assert (code, out) == (2, "")
+    assert "weights" in err
+    with pytest.raises(SettingsError, match="weights"):
+        validate_settings(HybridSettings, {"weights": weights}, "experiment.toml")
+
+
+def test_a_language_is_a_code(tmp_path, run) -> None:
+    (tmp_path / "faq.csv").write_text("question,answer\nHow?,So.\n")
+    code, out, err = run("import", "table", tmp_path / "faq.csv", "-o", tmp_path / "faq", "--language", "xx")
+    assert (code, out, (tmp_path / "faq").exists()) == (2, "", False)
+    assert "language 'xx': expected a code of ISO 639-1 such as en" in err
+    with pytest.raises(SettingsError, match="ISO 639-1"):
+        import_archive("table", [tmp_path / "faq.csv"], tmp_path / "faq", language="english")
+    records = pytest.importorskip("askalike.service.requests.records", reason="needs askalike[service]")
+    with pytest.raises(ValidationError, match="ISO 639-1"):
+        records.QuestionFields(title="How?", language="xx")
+
+
+def test_each_kind_of_value_by_itself() -> None:
+    assert [parse_language(code) for code in ("en", "EN", "en-US", "de_DE", "nds")] == ["en", "en", "en", "de", "nds"]
+    assert (parse_tag(" a "), check_weights((0.0, 2.0))) == ("a", (0.0, 2.0))
