@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from imported import Importing
 
-from askalike.errors import InputError
+from askalike.errors import InputError, SettingsError
 from askalike.readers import import_archive
+from askalike.store import Archive
 from askalike.store.database import FirstTextStore
 from askalike.types import Link
 
@@ -111,8 +112,6 @@ def test_repeated_ids_are_remembered_on_disk(tmp_path: Path) -> None:
     ("row", "reason"),
     [
         ("1,,a,,\n", "no question"),
-        ("1,Why?,a,soon,\n", "date 'soon'"),
-        ("1,Why?,a,2020-13-01,\n", "date '2020-13-01'"),
         ("1,Why?,a,,English\n", "language 'English': expected a two-letter code"),
         ("1,Why?\n", "2 fields; the header has 5"),
         ("1,Why?,a,,en,f\n", "6 fields; the header has 5"),
@@ -134,7 +133,15 @@ def test_rows_that_cannot_be_taken(imported: Importing, tmp_path: Path, row: str
     [
         ("a.csv", b"q,a\nWhy?,b\n", {}, r"no column is known to hold the question; there are: q, a\. .*--question"),
         ("a.csv", b"question,a\nWhy?,b\n", {"question": "frage"}, r"no column 'frage'; there are: question, a"),
-        ("a.csv", b"question,a\nWhy?,b\n", {"tags": "t"}, r"no row has the column 't' given as --tags"),
+        ("a.csv", b"question,a\nWhy?,b\n", {"tags": "t"}, r"no column 't', which --tags names; there are: question, a"),
+        (
+            "a.csv",
+            b"title,a\nWhy?,b\n",
+            {"answer": "title"},
+            r"no column is known to hold the question; there are: title, a \('title' is given as --answer\)",
+        ),
+        ("a.jsonl", b'{"title": {"text": "Why?"}}\n', {}, r"title is an object in JSON; .*--question title\.text"),
+        ("a.jsonl", b'{"title": "a"}\n', {"tags": "a.b"}, r"no column 'a\.b', which --tags names; there are: title"),
         (
             "a.csv",
             b'question,a\nHow?,c\n"Why?,b\nWho?,x\n',
@@ -148,7 +155,8 @@ def test_rows_that_cannot_be_taken(imported: Importing, tmp_path: Path, row: str
         ("a.json", b'[{"question": "Why?"}, {"question"', {}, r"line 1: not JSON .*cut short"),
         ("a.json", b'{"a": {"b": 1}}', {"records": "a.c"}, r"--records a\.c: not there; keys at that place: b"),
         ("a.json", b'{"a": {"b": 1}}', {"records": "a.b"}, r"expected a list of records"),
-        ("a.json", b'{\n"a": []}', {}, r"all 2 rows were rejected, line 1: not JSON"),
+        ("a.json", b'{\n"a": []}', {}, r"is one JSON document \(its keys: a\) .*--records a$"),
+        ("a.jsonl", b'{"a\n{"question"\n', {}, r"is one JSON document and not one object a line; .*--records items"),
         ("a.jsonl.gz", gzip.compress(b'{"question": "Why?"}\n' * 9000, mtime=0)[:-30], {}, r"cannot be read on"),
     ],
 )
@@ -198,3 +206,94 @@ def test_json_streams_through_pieces_of_any_size(imported: Importing, tmp_path: 
     path = write(tmp_path / "a.json", json.dumps({"x": {"y": rows}}, indent=1, ensure_ascii=False))
     done = imported("table", path, records="x.y")
     assert [len(q.body) for q in done.questions.values()] == [90_001 * (n % 3) for n in range(12)]
+
+
+def test_columns_are_checked_before_the_first_row_is_imported(tmp_path: Path) -> None:
+    rows = "".join(f"How do I mend part {n}?,Turn it.\n" for n in range(6_000))
+    faq = write(tmp_path / "faq.csv", f"question,answer\n{rows}")
+    with pytest.raises(InputError, match=r"no column 'topik', which --category names; there are: question, answer"):
+        import_archive("table", [faq], tmp_path / "out", options={"category": "topik"}, language="en")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_column_that_is_in_later_rows_of_json_is_there(imported: Importing, tmp_path: Path) -> None:
+    lines = [json.dumps({"id": n, "question": f"Why {n}?"} | ({"topic": "late"} if n == 29 else {})) for n in range(30)]
+    done = imported("table", write(tmp_path / "faq.jsonl", "\n".join(lines)), category="topic")
+    assert [q.category for q in done.questions.values()] == [None] * 29 + ["late"]
+
+
+def test_nested_json_is_named_with_dots(imported: Importing, tmp_path: Path) -> None:
+    row = {"title": {"text": "How do I log in?"}, "answers": [{"body": "Press."}, {"body": "Ask."}], "meta": [{"a": 1}]}
+    faq = write(tmp_path / "faq.json", json.dumps([row]))
+    done = imported("table", faq, question="title.text", answer="answers.body")
+    [question] = done.questions.values()
+    assert question.title == "How do I log in?"
+    assert sorted(body for (body,) in done.rows("SELECT body FROM answers")) == ["Ask.", "Press."]
+    unnamed = imported("table", faq, question="title.text")
+    assert [note for note in unnamed.summary.notes if "--answer answers.body" in note]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le"])
+def test_other_encodings(imported: Importing, tmp_path: Path, encoding: str) -> None:
+    text = "Frage;Antwort\nWie ändere ich mein Kennwort?;Über die Seite „Konto“.\n"
+    (tmp_path / "faq.csv").write_bytes(text.encode(encoding))
+    named = None if encoding == "utf-16" else encoding
+    import_archive(
+        "table", [tmp_path / "faq.csv"], tmp_path / "out", options={"question": "Frage", "answer": "Antwort"},
+        encoding=named,
+    )  # fmt: skip
+    with Archive.open(tmp_path / "out") as archive:
+        [(_, question)] = archive.view().questions()
+        assert question.title == "Wie ändere ich mein Kennwort?"
+        assert [a.body for _, a in archive.view("answers").answers()] == ["Über die Seite „Konto“."]
+
+
+def test_a_wrong_or_unknown_encoding_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "faq.csv").write_bytes("question\nWie ändere ich das?\n".encode("cp1252"))
+    with pytest.raises(InputError, match=r"byte 13 \(0xe4\) is not UTF-8; .*--encoding cp1252.* iconv -f CP1252 -t"):
+        import_archive("table", [tmp_path / "faq.csv"], tmp_path / "out")
+    with pytest.raises(InputError, match=r"faq\.csv: byte 13 is not ascii .*--encoding"):
+        import_archive("table", [tmp_path / "faq.csv"], tmp_path / "out", encoding="ascii")
+    with pytest.raises(SettingsError, match=r"encoding 'klingon' is not known"):
+        import_archive("table", [tmp_path / "faq.csv"], tmp_path / "out", encoding="klingon")
+
+
+def dated(imported: Importing, tmp_path: Path, *dates: str, **options: Any) -> tuple[list[str | None], dict[str, int]]:
+    rows = "".join(f'Why {n}?,"{date}"\n' for n, date in enumerate(dates))
+    done = imported("table", write(tmp_path / "faq.csv", f"question,date\n{rows}"), **options)
+    assert done.summary.rejected == 0
+    return [q.created_at for q in done.questions.values()], dict(done.summary.notes)
+
+
+def test_dates_that_people_write(imported: Importing, tmp_path: Path) -> None:
+    dates = ["12.03.2023", "1.2.23 14:05", "12. März 2023", "March 12, 2023 4:05 PM", "Mar-2023", "soon", "31.02.2023"]
+    assert dated(imported, tmp_path, *dates) == (
+        ["2023-03-12T00:00:00", "2023-02-01T14:05:00", "2023-03-12T00:00:00", "2023-03-12T16:05:00", None, None, None],
+        {"dates could not be read: their rows are kept without a date": 3},
+    )
+
+
+@pytest.mark.parametrize(
+    ("dates", "options", "first"),
+    [
+        (["03/04/2023", "13/04/2023"], {}, "2023-04-03T00:00:00"),
+        (["03/04/2023", "04/13/2023"], {}, "2023-03-04T00:00:00"),
+        (["03/04/2023", "13/04/2023"], {"dates": "month-first"}, "2023-03-04T00:00:00"),
+        (["03/04/2023"], {"dates": "day-first"}, "2023-04-03T00:00:00"),
+        (["03/04/2023"], {}, None),
+        (["03/04/2023", "13/04/2023", "04/13/2023"], {}, None),
+    ],
+)
+def test_the_order_of_a_date_is_what_the_file_shows(
+    imported: Importing, tmp_path: Path, dates: list[str], options: dict[str, Any], first: str | None
+) -> None:
+    read, notes = dated(imported, tmp_path, *dates, **options)
+    assert read[0] == first
+    assert all("--dates day-first" in note for note in notes)
+    assert sum(notes.values()) == (first is None)
+
+
+def test_a_doubtful_date_stops_a_strict_import(tmp_path: Path) -> None:
+    faq = write(tmp_path / "faq.csv", "question,date\nWhy?,soon\n")
+    with pytest.raises(InputError, match=r"line 2: date 'soon'.*--strict"):
+        import_archive("table", [faq], tmp_path / "out", strict=True)

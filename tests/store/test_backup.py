@@ -178,3 +178,9 @@ def test_kill_9_leaves_a_complete_backup_or_none(archive: Path, tmp_path: Path, 
                 shutil.rmtree(target)
     (backup if what == "backup" else restore)(*pair)
     assert not list(tmp_path.glob("*.new"))
+
+
+def test_a_folder_that_is_not_there_is_not_made(archive: Path, tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match=r"unmounted: not there; make the folder first, or mount the disk"):
+        backup(archive, tmp_path / "unmounted/desk.tar")
+    assert not (tmp_path / "unmounted").exists()

@@ -21,9 +21,10 @@ COMMON_PARAMETERS: dict[str, Any] = {
     "output": Annotated[Path, Option("--output", "-o", metavar="DIR", help="the archive; made if not there")],
     "strict": Annotated[bool, Option("--strict", help="stop at the first row that cannot be taken")],
     "language": Annotated[str | None, Option(metavar="XX", help="the archive's language; else it is detected")],
+    "encoding": Annotated[str | None, Option(metavar="NAME", help="that of text files, e.g. cp1252; else UTF-8")],
     "as_json": Annotated[bool, Option("--json", help="print one JSON object")],
 }
-COMMON_DEFAULTS: dict[str, Any] = {"strict": False, "language": None, "as_json": False}
+COMMON_DEFAULTS: dict[str, Any] = {"strict": False, "language": None, "encoding": None, "as_json": False}
 
 
 class _ReaderCommands(TyperGroup):
@@ -48,11 +49,10 @@ def _build_command(reader: str) -> Callable[..., None]:
     """Return the command of one reader: the parameters of all, and an option for each of its settings."""
 
     def run(**values: Any) -> None:
-        paths, output, strict, language, as_json = (values.pop(name) for name in COMMON_PARAMETERS)
+        common = {name: values.pop(name) for name in COMMON_PARAMETERS}
+        paths, output, as_json = (common.pop(name) for name in ("paths", "output", "as_json"))
         with byte_progress_bar() as bar:
-            summary = import_archive(
-                reader, paths, output, options=values, language=language, strict=strict, progress=bar
-            )
+            summary = import_archive(reader, paths, output, options=values, progress=bar, **common)
         for what, count in summary.notes.items():
             print_remark(f"{count} {what}")
         if summary.rejected:

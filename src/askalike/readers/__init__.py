@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from askalike.config import validate_settings
 from askalike.errors import InputError, SettingsError
+from askalike.readers._encoding import parse_encoding
 from askalike.readers._queries import read_candidates, read_queries
 from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject
 from askalike.registry import load
@@ -35,11 +36,13 @@ def import_archive(
     options: Mapping[str, Any] | None = None,
     language: str | None = None,
     strict: bool = False,
+    encoding: str | None = None,
     progress: ReadProgressCallback = lambda done, total: None,
 ) -> ArchiveSummary:
     """Import files into the archive in `directory`, which is created if it is missing; return what the archive holds.
 
-    reader: a registered name. options: that reader's settings. progress: called with the bytes read and expected.
+    reader: a registered name. options: that reader's settings. encoding: that of text files, e.g. cp1252; None for
+    UTF-8. progress: called with the bytes read and expected.
     Rows that cannot be imported are listed in the archive's `rejected.jsonl`.
     Raises InputError, SettingsError or ArchiveError.
     """
@@ -52,7 +55,7 @@ def import_archive(
         raise InputError("no path is given; expected the files or folders to import")
     chosen = validate_settings(load("reader", reader), options or {}, f"reader {reader}")
     files = [Path(path) for path in paths]
-    source = SourceFiles(progress, strict=strict)
+    source = SourceFiles(progress, strict=strict, encoding=parse_encoding(encoding) if encoding else None)
     with open_for_import(Path(directory)) as archive:
         records = chosen.read(files, source)
         return import_records(archive, reader, files, records, source, language=language, strict=strict)

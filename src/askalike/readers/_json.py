@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,30 @@ def read_json_items(source: SourceFiles, path: Path, list_path: str | None) -> I
     _descend_to_list(cursor, [key for key in (list_path or "").split(".") if key])
     for place, item in cursor.read_items():
         yield place, _check_object(source, place, item)
+
+
+def refuse_document(source: SourceFiles, path: Path, head: bytes) -> None:
+    """Raise InputError for a file that is one JSON document of many lines; `head` is how it begins.
+
+    It is one where none of the whole lines at its beginning is an object.
+    """
+    lines = [line for line in head.splitlines()[:-1] if line.strip()]
+    if not lines or any(_is_object(line) for line in lines):
+        return
+    cursor = _JsonCursor(SourceFiles(encoding=source.encoding), path)
+    keys: list[str] = []
+    with suppress(InputError):
+        keys.extend(cursor.read_keys_until(""))
+    shown = f" (its keys: {', '.join(keys)})" if keys else ""
+    advice = f"name the way to its list of rows, e.g. --records {keys[0] if keys else 'items'}"
+    raise InputError(f"{path}: is one JSON document{shown} and not one object a line; {advice}")
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(DECODER.decode(line.decode("utf-8", "replace").strip()), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _parse_line(source: SourceFiles, place: Place, line: str) -> Row | RejectedRow:

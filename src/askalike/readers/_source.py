@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from askalike.errors import InputError
+from askalike.readers._encoding import CHUNK_SIZE, describe_invalid_utf8, recode
 from askalike.types import LocatedRecord, Place, Record, RejectedRow
 
-CHUNK_SIZE = 1 << 18
 MAX_LINE_SIZE = 1 << 26
 DAMAGE_ERRORS = (EOFError, OSError, zlib.error)
 
@@ -28,9 +28,17 @@ T = TypeVar("T")
 class SourceFiles:
     """The files of one import, with what the reader has to say about them."""
 
-    def __init__(self, progress: ReadProgressCallback = lambda done, total: None, *, strict: bool = False) -> None:
+    def __init__(
+        self,
+        progress: ReadProgressCallback = lambda done, total: None,
+        *,
+        strict: bool = False,
+        encoding: str | None = None,
+    ) -> None:
         self.strict = strict
         """Whether doubtful rows must be rejected."""
+        self.encoding = encoding
+        """What text files are encoded in; None for UTF-8, or UTF-16 where a file begins with its mark."""
         self.notes: Counter[str] = Counter()
         """What a person should know about the import, with a count: "planted posts dropped" → 2."""
         self.facts: dict[str, Any] = {}
@@ -61,17 +69,27 @@ class SourceFiles:
         with raw, _open_decompressed(raw) if unpack else raw as stream:
             yield stream
 
-    def read_chunks(self, path: Path) -> Iterator[bytes]:
+    @contextmanager
+    def open_text(self, path: Path) -> Iterator[IO[bytes]]:
+        """Open a text file as bytes of UTF-8, whatever it is encoded in. Raises InputError."""
+        with self.open(path) as stream:
+            yield recode(stream, path, self.encoding, self.note)
+
+    def read_bytes(self, path: Path) -> Iterator[bytes]:
         """Yield a file's decompressed bytes in chunks of 256 KiB."""
         with self.open(path) as stream:
-            while chunk := _read_checked(lambda: stream.read(CHUNK_SIZE), Place(str(path))):
-                yield chunk
+            yield from _read_chunks(stream, path)
+
+    def read_chunks(self, path: Path) -> Iterator[bytes]:
+        """Yield a text file as bytes of UTF-8 in chunks of 256 KiB."""
+        with self.open_text(path) as stream:
+            yield from _read_chunks(stream, path)
 
     def read_lines(self, path: Path) -> Iterator[tuple[Place, str]]:
         """Yield each line's place and text, NULs replaced. Raises InputError for what is not UTF-8, or over 64 MB."""
         offset = 0
         place = Place(str(path))
-        with self.open(path) as stream:
+        with self.open_text(path) as stream:
             while raw := _read_checked(lambda: stream.readline(MAX_LINE_SIZE), place):
                 place = Place(place.path, place.line + 1)
                 if len(raw) == MAX_LINE_SIZE:
@@ -158,11 +176,6 @@ def find_files(paths: Iterable[Path], *patterns: str) -> list[Path]:
     return files
 
 
-def describe_invalid_utf8(offset: int, byte: int) -> str:
-    """Return the message for a byte that is not UTF-8."""
-    return f"byte {offset} (0x{byte:02x}) is not UTF-8; save the file as UTF-8, e.g. with iconv -t UTF-8"
-
-
 def _open_decompressed(raw: Any) -> Any:
     try:
         head = raw.peek(3)
@@ -171,6 +184,11 @@ def _open_decompressed(raw: Any) -> Any:
     if head.startswith(b"\x1f\x8b"):
         return gzip.open(raw)
     return bz2.open(raw) if head.startswith(b"BZh") else raw
+
+
+def _read_chunks(stream: IO[bytes], path: Path) -> Iterator[bytes]:
+    while chunk := _read_checked(lambda: stream.read(CHUNK_SIZE), Place(str(path))):
+        yield chunk
 
 
 def _read_checked(read: Callable[[], bytes], place: Place) -> bytes:

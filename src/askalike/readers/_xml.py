@@ -8,7 +8,8 @@ from pathlib import Path
 from xml.parsers import expat
 
 from askalike.errors import InputError
-from askalike.readers._source import SourceFiles, describe_invalid_utf8
+from askalike.readers._encoding import describe_invalid_utf8
+from askalike.readers._source import SourceFiles
 from askalike.types import Place
 
 MAX_ELEMENT_SIZE = 1 << 26
@@ -44,7 +45,7 @@ class Element:
 
 def read_elements(source: SourceFiles, path: Path, parts: Iterable[bytes], tag: str) -> Iterator[tuple[Place, Element]]:
     """Yield the elements of a tag in the file's bytes with their places, also before an error. Raises InputError."""
-    builder = _ElementBuilder(tag)
+    builder = _ElementBuilder(tag, source.encoding)
     for chunk in chain(_replace_forbidden(parts, source), [b""]):
         for element in builder.feed(chunk):
             yield Place(str(path), element.line), element
@@ -55,7 +56,7 @@ def read_elements(source: SourceFiles, path: Path, parts: Iterable[bytes], tag: 
 class _ElementBuilder:
     """Feeds bytes to expat and collects complete elements; `problem` and `line` say why and where it stopped."""
 
-    def __init__(self, tag: str) -> None:
+    def __init__(self, tag: str, encoding: str | None) -> None:
         self.problem = ""
         self.line = 0
         self._tag = tag
@@ -63,7 +64,7 @@ class _ElementBuilder:
         self._finished: list[Element] = []
         self._bytes_fed = 0
         self._bytes_since_element = 0
-        self._parser = expat.ParserCreate()
+        self._parser = expat.ParserCreate(encoding)
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start_element
         self._parser.EndElementHandler = self._end_element

@@ -1,13 +1,15 @@
 """Reads labelled pairs, one a row: a query, a candidate and whether both ask the same (Zhang et al. 2014, Quora, …)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from askalike.config import Settings
-from askalike.readers._rows import TABLE_PATTERNS, Columns, read_table
+from askalike.readers._columns import Columns, read_table
+from askalike.readers._rows import TABLE_PATTERNS, open_table
 from askalike.readers._source import SourceFiles, find_files
 from askalike.readers._values import derive_id, to_text
 from askalike.types import EvaluationQuery, Judgement, LocatedRecord, Question, Record
@@ -42,7 +44,8 @@ class PairsReader(Settings):
         chosen = {part: getattr(self, part) for part in USUAL_COLUMNS}
         columns = Columns(chosen, USUAL_COLUMNS, ("query", "candidate", "label"))
         merger = _PairMerger(self.split, source)
-        yield from read_table(source, files, columns, merger.merge_row, keys=self.records, quotes=self.quotes)
+        opener = partial(open_table, keys=self.records, quotes=self.quotes)
+        yield from read_table(source, files, columns, merger.merge_row, opener)
 
 
 class _PairMerger:

@@ -43,7 +43,7 @@ class SemevalReader(Settings):
         """Yield the records of one file, in which an OrgQuestion is repeated for each of its threads."""
         split = self.split or infer_split(file)
         last_id = None
-        for place, element in read_elements(source, file, source.read_chunks(file), "OrgQuestion"):
+        for place, element in read_elements(source, file, source.read_bytes(file), "OrgQuestion"):
             id, subject = element.attributes.get("ORGQ_ID"), element.find_text("OrgQSubject")
             if not id:
                 yield reject(place, "no ORGQ_ID", subject), place

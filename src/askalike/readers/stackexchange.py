@@ -124,7 +124,7 @@ def _parse_votes(row: Row) -> int | None:
 def _open_tables(source: SourceFiles, file: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Yield the tables of posts and links in one file, each as its name and chunks of bytes."""
     if file.suffix.lower() != ".7z":
-        yield file.name.lower(), source.read_chunks(file)
+        yield file.name.lower(), source.read_bytes(file)
         return
     from askalike.readers._sevenzip import read_pieces
 

@@ -66,7 +66,7 @@ def _read_documents(files: Sequence[Path], source: SourceFiles) -> Iterator[Plac
     buffer, line = b"", 1
     for file in files:
         line = 1 - buffer.count(b"\n")
-        for chunk in source.read_chunks(file):
+        for chunk in source.read_bytes(file):
             *whole, buffer = (buffer + chunk).split(DOCUMENT_END)
             for text in whole:
                 yield from _parse_documents(text, file, line, source)

@@ -53,6 +53,9 @@ def backup(directory: Path, file: Path) -> BackupManifest:
     """
     if file.exists():
         raise ArchiveError(f"{file}: already exists; choose another name, or remove it first")
+    if not file.parent.is_dir():
+        problem = "not there; make the folder first, or mount the disk that it is to lie on"
+        raise ArchiveError(f"{file.parent}: {problem}")
     if directory.resolve() in file.resolve().parents:
         raise ArchiveError(f"{file}: lies in the archive that it is to save; choose another place")
     errors = folder_errors(file, IF_UNWRITABLE)

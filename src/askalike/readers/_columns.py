@@ -1,0 +1,156 @@
+"""Which column of a table holds which part of a record."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from askalike.errors import InputError
+from askalike.readers._json import PlacedRow, Row
+from askalike.readers._source import SourceFiles, parse_rows
+from askalike.types import LocatedRecord, Record, RejectedRow
+
+MAX_HEADERS = 1_000
+CellParser = Callable[[Mapping[str, Any]], Iterable[Record]]
+
+
+class Table(NamedTuple):
+    """The rows of one file. header: the keys of every row; None where each row has its own (JSON)."""
+
+    header: Sequence[str] | None
+    rows: Iterator[PlacedRow]
+
+
+TableOpener = Callable[[SourceFiles, Path], Table]
+
+
+class Columns:
+    """Which column holds which part: the one a person named, else the first with a usual name, spelling aside.
+
+    A name with dots leads into nested objects of JSON, and through lists of them: `title.text`, `answers.body`.
+    """
+
+    def __init__(self, chosen: Mapping[str, str | None], usual: Mapping[str, Sequence[str]], required: Sequence[str]):
+        self._chosen = {part: name for part, name in chosen.items() if name}
+        self._usual = usual
+        self._required = required
+        self._names_by_header: dict[tuple[str, ...], Mapping[str, str]] = {}
+
+    def check(self, files: Sequence[Path], open_table: TableOpener, encoding: str | None) -> None:
+        """Raise InputError for a column that a person named and that no file has, or where a required part has none.
+
+        A header is enough for a file that has one. Rows of JSON are read until each named column was in one.
+        """
+        unseen = dict(self._chosen)
+        keys: dict[str, None] = {}
+        for file in files:
+            for row in _sample_rows(open_table(SourceFiles(encoding=encoding), file)):
+                if not keys:
+                    self._check_required(row, file)
+                if len(keys) < MAX_HEADERS:
+                    keys |= dict.fromkeys(row)
+                names = self._match(tuple(row))
+                unseen = {part: name for part, name in unseen.items() if not _has_value(row, names.get(part))}
+                if not unseen:
+                    return
+        for part, name in unseen.items():
+            problem = f"no column {name!r}, which {format_option(part)} names; there are: {', '.join(keys)}"
+            raise InputError(f"{files[-1]}: {problem}")
+
+    def extract(self, row: Row, note: Callable[[str], None]) -> Mapping[str, Any]:
+        """Return the row's values by part. Raises ValueError where a needed value is an object of JSON.
+
+        note: called for an object where nobody named the column; the part is left out then.
+        """
+        keys = tuple(row)
+        if keys not in self._names_by_header:
+            if len(self._names_by_header) >= MAX_HEADERS:
+                self._names_by_header.clear()
+            self._names_by_header[keys] = self._match(keys)
+        values: dict[str, Any] = {}
+        for part, name in self._names_by_header[keys].items():
+            value = _look_up(row, name)
+            if inner := _object_keys(value):
+                advice = f"an object in JSON; name the key to take, e.g. {format_option(part)} {name}.{inner[0]}"
+                if part in self._required or part in self._chosen:
+                    raise ValueError(f"{part}: {name} is {advice} (there are: {', '.join(inner)})")
+                note(f"values left out because {name} is {advice}")
+                continue
+            values[part] = value
+        return values
+
+    def _match(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """Return part → column: those that a person named, then the usual names among the other columns."""
+        by_name = {_normalise(key): key for key in reversed(keys)} | {key: key for key in keys}
+
+        def find(name: str) -> str | None:
+            nested = name if name.partition(".")[0] in keys else None
+            return by_name.get(name) or by_name.get(_normalise(name)) or nested
+
+        columns = {part: column for part, name in self._chosen.items() if (column := find(name))}
+        for part, usual in self._usual.items():
+            if part not in self._chosen:
+                free = (c for c in map(find, usual) if c and c not in columns.values())
+                if column := next(free, None):
+                    columns[part] = column
+        return {part: columns[part] for part in self._usual if part in columns}
+
+    def _check_required(self, row: Row, path: Path) -> None:
+        columns = self._match(tuple(row))
+        for part in self._required:
+            if part in columns:
+                continue
+            name = self._chosen.get(part)
+            problem = f"no column {name!r}" if name else f"no column is known to hold the {part}"
+            uses = [f"{column!r} is given as {format_option(p)}" for p, column in columns.items() if p in self._chosen]
+            others = f"{', '.join(row)}{' (' + ', '.join(uses) + ')' if uses else ''}"
+            raise InputError(f"{path}: {problem}; there are: {others}. Name it with {format_option(part)}")
+
+
+def read_table(
+    source: SourceFiles, files: Sequence[Path], columns: Columns, parse: CellParser, open_table: TableOpener
+) -> Iterator[LocatedRecord]:
+    """Yield the records that `parse` makes of rows' values by part. Raises InputError for a column that is missing."""
+    columns.check(files, open_table, source.encoding)
+    for file in files:
+        rows = open_table(source, file).rows
+        yield from parse_rows(rows, lambda row: parse(columns.extract(row, source.note)))
+
+
+def format_option(part: str) -> str:
+    """Return the command-line option that names the column of a part."""
+    return f"--{part.replace('_', '-')}"
+
+
+def _sample_rows(table: Table) -> Iterator[Row]:
+    """Yield a table's header as a row, or all rows of a table without one."""
+    if table.header is not None:
+        yield dict.fromkeys(table.header, "")
+        return
+    yield from (row for _, row in table.rows if not isinstance(row, RejectedRow))
+
+
+def _look_up(row: Row, name: str) -> Any:
+    """Return the value of a column; None where a nested one is absent. Lists on the way give the list of values."""
+    if name in row:
+        return row[name]
+    value: Any = row
+    for key in name.split("."):
+        items = value if isinstance(value, list) else [value]
+        inner = [item[key] for item in items if isinstance(item, dict) and key in item]
+        value = inner if isinstance(value, list) else next(iter(inner), None)
+    return value
+
+
+def _has_value(row: Row, name: str | None) -> bool:
+    return name is not None and (name in row or _look_up(row, name) not in (None, []))
+
+
+def _object_keys(value: Any) -> Sequence[str]:
+    """Return the keys of an object, or of the first object in a list; nothing for any other value."""
+    items = value if isinstance(value, list) else [value]
+    return next((list(map(str, item)) or ["?"] for item in items if isinstance(item, dict)), [])
+
+
+def _normalise(name: str) -> str:
+    return re.sub(r"\W+", "_", name.strip().lower()).strip("_")

@@ -1,0 +1,80 @@
+"""Text in other encodings than UTF-8, as UTF-8 bytes."""
+
+import codecs
+import io
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+from askalike.errors import InputError, SettingsError
+
+CHUNK_SIZE = 1 << 18
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def parse_encoding(name: str) -> str | None:
+    """Return the name of an encoding as Python has it, None for UTF-8. Raises SettingsError for an unknown one."""
+    try:
+        "".encode(name)
+        known = codecs.lookup(name).name
+        return known if known != "utf-8" else None
+    except (LookupError, TypeError, ValueError):
+        raise SettingsError(f"encoding {name!r} is not known; expected one such as utf-8, cp1252 or utf-16") from None
+
+
+def recode(stream: Any, path: Path, encoding: str | None, count: Callable[[str], None]) -> IO[bytes]:
+    """Return a stream of UTF-8; without an encoding what begins with a mark of UTF-16 is taken as that.
+
+    stream: a buffered stream of bytes. count: called with a note about what was done.
+    """
+    if encoding is None:
+        head = b""
+        with suppress(EOFError, OSError, zlib.error):  # who reads on finds the damage
+            head = stream.peek(2)
+        if not head.startswith(UTF16_MARKS):
+            return stream  # type: ignore[no-any-return]
+        encoding = "utf-16"
+        count("files read as UTF-16, which their first two bytes say they are")
+    return io.BufferedReader(_RecodedFile(stream, path, encoding), CHUNK_SIZE)
+
+
+def describe_invalid_utf8(offset: int, byte: int) -> str:
+    """Return the message for a byte that is not UTF-8."""
+    advice = "say what it is, e.g. --encoding cp1252, or convert the file: iconv -f CP1252 -t UTF-8 FILE"
+    return f"byte {offset} (0x{byte:02x}) is not UTF-8; {advice}"
+
+
+class _RecodedFile(io.RawIOBase):
+    """A stream decoded from its encoding and encoded as UTF-8. Reading raises InputError where it cannot be decoded."""
+
+    def __init__(self, stream: IO[bytes], path: Path, encoding: str) -> None:
+        self._stream, self._path, self._encoding = stream, path, encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._pending = b""
+        self._offset = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._pending:
+            chunk = self._stream.read(CHUNK_SIZE)
+            self._pending = self._decode(chunk)
+            if not chunk:
+                break
+        size = min(len(buffer), len(self._pending))
+        buffer[:size], self._pending = self._pending[:size], self._pending[size:]
+        return size
+
+    def _decode(self, chunk: bytes) -> bytes:
+        undecoded = len(self._decoder.getstate()[0])
+        try:
+            text = self._decoder.decode(chunk, not chunk)
+        except UnicodeDecodeError as error:
+            place = f"byte {self._offset - undecoded + error.start}"
+            problem = f"{place} is not {self._encoding} ({error.reason}); say what it is with --encoding"
+            raise InputError(f"{self._path}: {problem}") from None
+        self._offset += len(chunk)
+        return text.encode("utf-8", "replace")

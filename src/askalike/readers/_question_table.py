@@ -1,0 +1,146 @@
+"""Questions in the rows of a table: what the readers of CSV, JSON and Parquet have in common."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from askalike.config import Settings
+from askalike.readers._columns import Columns, TableOpener, read_table
+from askalike.readers._dates import DateOrder, DateReader
+from askalike.readers._source import SourceFiles
+from askalike.readers._values import derive_id, split_cell, to_text
+from askalike.store.database import FirstTextStore
+from askalike.types import Answer, Link, LocatedRecord, Question, Record, RejectedRow
+
+USUAL_COLUMNS = {
+    "question": ("question", "question_text", "title", "subject", "query", "text"),
+    "answer": ("answer", "answer_text", "answers", "response"),
+    "body": ("body", "question_body", "description", "details", "content", "text"),
+    "tags": ("tags", "labels", "keywords", "metadata"),
+    "category": ("category", "section", "topic"),
+    "id": ("id", "uid", "question_id", "qid", "document_id"),
+    "alternates": ("alternates", "alternate_questions", "rephrasings", "rephr", "paraphrases", "variants"),
+    "duplicate_of": ("duplicate_of", "duplicateof", "duplicate"),
+    "url": ("url", "source_uri", "link"),
+    "lang": ("lang", "language", "language_code", "locale"),
+    "created_at": ("created_at", "created", "creation_date", "date"),
+}
+"""Part → usual column names, also those in exports of Kendra (`_question`) and QnA Maker (`Metadata`)."""
+REPEATED_ID_NOTE = (
+    "rows have the id of an earlier row and another text: kept as questions of their own (else: --repeated-ids reject)"
+)
+MAX_DROPPED_LENGTH = 3
+"""Rephrasings of at most this many characters are no questions."""
+WIDE_SCRIPTS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Scripts in which three characters may be a whole question."""
+
+
+class QuestionTable(Settings):
+    """Which columns hold which parts of a question, and how their values are read."""
+
+    question: str | None = Field(None, description="the column of the question's title")
+    answer: str | None = Field(None, description="the column of its answer, or of a list of answers")
+    body: str | None = Field(None, description="the column of the question's longer text")
+    tags: str | None = Field(None, description="the column of tags: a JSON list, or separated by | or ;")
+    category: str | None = Field(None, description="the column of the category")
+    id: str | None = Field(None, description="the column of the id; without one ids are made from the text")
+    alternates: str | None = Field(None, description="the column of other phrasings, given like tags")
+    duplicate_of: str | None = Field(None, description="the column of the id of the question that it repeats")
+    url: str | None = Field(None, description="the column of its address")
+    lang: str | None = Field(None, description="the column of its language, e.g. en")
+    created_at: str | None = Field(None, description="the column of its date")
+    dates: DateOrder | None = Field(None, description="how 03/04/2023 is read; without it as the file's dates show")
+    markup: Literal["text", "html"] = Field("text", description="what bodies and answers are written in")
+    repeated_ids: Literal["keep", "reject"] | None = Field(
+        None,
+        description="a row that has the id of an earlier row and another text: keep it as a question of its own (so it "
+        "is done unless you say), or reject it (so it is done under --strict)",
+    )
+
+    def read_questions(
+        self, files: Sequence[Path], source: SourceFiles, open_table: TableOpener
+    ) -> Iterator[LocatedRecord]:
+        """Yield each row as a question, its answers and its links. Raises InputError."""
+        source.expect(files)
+        columns = Columns({part: getattr(self, part) for part in USUAL_COLUMNS}, USUAL_COLUMNS, ("question",))
+
+        def all_dates() -> Iterator[Any]:
+            for file in files:
+                unread = SourceFiles(encoding=source.encoding)
+                for _, row in open_table(unread, file).rows:
+                    if not isinstance(row, RejectedRow):
+                        with suppress(ValueError):
+                            yield columns.extract(row, unread.note).get("created_at")
+
+        dates = DateReader(self.dates, all_dates, source)
+        with FirstTextStore() as first_texts:
+            parse = partial(self._build_records, first_texts, dates, source)
+            yield from read_table(source, files, columns, parse, open_table)
+
+    def _build_records(
+        self, first: FirstTextStore, dates: DateReader, source: SourceFiles, cells: Mapping[str, Any]
+    ) -> list[Record]:
+        """Return a question with its answers and links. Raises KeyError or ValueError."""
+        title = to_text(cells.get("question"))
+        if not title:
+            raise KeyError("question")
+        body, file_id = to_text(cells.get("body")), to_text(cells.get("id"))
+        source.ids_are_given = "id" in cells
+        id = self._choose_id(file_id, derive_id(title, body), first, source)
+        texts = _split_answers(cells.get("answer"))
+        ids = (f"{id}_{n if file_id else derive_id(text)}" for n, text in enumerate(texts, 1))
+        answers = [Answer(a, id, text, self.markup, len(texts) == 1) for a, text in zip(ids, texts, strict=True)]
+        question = Question(
+            id,
+            title,
+            body,
+            self.markup,
+            split_cell(cells.get("tags")),
+            to_text(cells.get("category")) or None,
+            _parse_language(cells.get("lang")),
+            dates.read(cells.get("created_at")),
+            url=to_text(cells.get("url")) or None,
+            accepted_answer_id=answers[0].id if len(answers) == 1 else None,
+            rephrasings=_parse_rephrasings(cells.get("alternates"), title, source),
+        )
+        return [question, *answers, *(Link(id, target) for target in split_cell(cells.get("duplicate_of")))]
+
+    def _choose_id(self, file_id: str, derived: str, first_texts: FirstTextStore, source: SourceFiles) -> str:
+        """Return the id in the file, unless an earlier row with another text has it; `derived` is made of the text."""
+        if not file_id:
+            return derived
+        rejects = self.repeated_ids == "reject" or (self.repeated_ids is None and source.strict)
+        if rejects or first_texts.get_or_add(file_id, derived) == derived:
+            return file_id
+        source.note(REPEATED_ID_NOTE)
+        return f"{file_id}#{derived}"
+
+
+def _split_answers(value: Any) -> list[str]:
+    """Return the answers in a cell, each once: one text, or a list of texts."""
+    if isinstance(value, str) and not value.lstrip().startswith("["):
+        value = [value]
+    return list(dict.fromkeys(split_cell(value, separators="")))
+
+
+def _parse_rephrasings(value: Any, title: str, source: SourceFiles) -> tuple[str, ...]:
+    """Return the other phrasings, each once, without those that are empty or of three letters or fewer."""
+    if isinstance(value, list):
+        source.note("empty alternates dropped", sum(not to_text(v) for v in value))
+    alternates = split_cell(value)
+    rephrasings = [text for text in alternates if len(text) > MAX_DROPPED_LENGTH or WIDE_SCRIPTS.search(text)]
+    source.note("alternates of three letters or fewer dropped", len(alternates) - len(rephrasings))
+    return tuple(text for text in dict.fromkeys(rephrasings) if text != title)
+
+
+def _parse_language(value: Any) -> str | None:
+    """Return `en` for `en`, `EN` and `en-US`. Raises ValueError for anything that is no language code."""
+    code = re.split("[-_]", to_text(value).lower())[0]
+    if code and not re.fullmatch("[a-z]{2}", code):
+        raise ValueError(f"language {value!r}: expected a two-letter code such as en")
+    return code or None
