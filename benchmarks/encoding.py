@@ -122,7 +122,7 @@ def learning(name: str, threads: int, pairs: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         archive = archive_of(Path(folder) / "archive", pairs)
         epochs = train_recipe(
-            archive.view(), models.load_recipe(name, quick(name, 2)), archive.path / "models" / "made"
+            archive.training_view(()), models.load_recipe(name, quick(name, 2)), archive.path / "models" / "made"
         )
         return {"rate": epochs[-1].examples_per_second}
 

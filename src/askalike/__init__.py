@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from askalike.service.processes.supervisor import supervise as serve
     from askalike.service.settings import ServiceSettings
     from askalike.similarities import Similarity
-    from askalike.store import Archive, View, withdraw_ranker
+    from askalike.store import Archive, TrainingView, View, withdraw_ranker
     from askalike.store.backup import backup, restore
     from askalike.store.feedback import export_feedback
     from askalike.store.keys import create_key, list_keys, revoke_key
@@ -79,7 +79,7 @@ __all__ = [
     "NotFittedError", "Place", "Progress", "Qrels", "Question", "Ranker", "Reader", "Record", "RejectedRow",
     "Reply", "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher",
     "ServiceSettings", "Settings", "SettingsError", "Similarity", "SourceFiles", "Span", "Split", "TopDocs",
-    "TrainingError", "TrainingPair", "TuningResult", "VectorPart", "Vectors", "View", "backup", "build",
+    "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors", "View", "backup", "build",
     "calibrate", "compare", "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition",
     "dedupe", "delete_indexes", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
     "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_gaps", "get_gap", "ignore_gap",

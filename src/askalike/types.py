@@ -148,6 +148,12 @@ class Split:
     qrels: Qrels
     candidates: Mapping[str, Sequence[str]] | None = None
 
+    def labelled_ids(self, kind: DocumentKind = "questions") -> Iterator[str]:
+        """Yield the id of each query and, where documents are questions, of each document that is relevant to one."""
+        yield from (query.id for query in self.queries.values())
+        if kind == "questions":
+            yield from (id for grades in self.qrels.values() for id, grade in grades.items() if grade > 0)
+
 
 class Collection(NamedTuple):
     """Statistics of an index: the number of documents with the field, and the sum of all term frequencies in it."""

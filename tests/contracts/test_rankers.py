@@ -56,7 +56,7 @@ def searcher(name, archive):
 
 
 def opened(name, archive):
-    return rankers.open_current(rankers.create(name).fit(archive.view()), archive.view())
+    return rankers.open_current(rankers.create(name).fit(archive.training_view(())), archive.view())
 
 
 def columns(run):
@@ -183,7 +183,7 @@ def test_contributions_add_up_to_the_score(searcher):
 
 def test_incremental_equals_rebuilt_and_reopened(name, tmp_path):
     with archived(tmp_path / "grown", TITLES[:5]) as grown, Archive.create(tmp_path / "fresh") as fresh:
-        ranker = rankers.create(name).fit(grown.view())
+        ranker = rankers.create(name).fit(grown.training_view(()))
         ranker.build(grown.view())
         grown.upsert([Question("gone", "boil boil boil"), Question("01", "boil rice in milk")])
         ranker.build(grown.view())

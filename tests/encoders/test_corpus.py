@@ -52,8 +52,8 @@ def test_the_same_seed_gives_the_same_and_fit_learns_once(name, archive):
     unfitted = encoders.build(name, SMALL[name])
     with pytest.raises(NotFittedError, match="nothing is learned yet"):
         unfitted.encode(TEXTS, "query")
-    fitted = unfitted.fit(archive.view())
-    assert fitted.fit(archive.view()) is fitted
+    fitted = unfitted.fit(archive.training_view(()))
+    assert fitted.fit(archive.training_view(())) is fitted
     folder = models.train(archive, models.load_recipe(name, SMALL[name]), "again")
     np.testing.assert_array_equal(values(fitted), values(encoders.open_encoder(folder)))
 
@@ -77,7 +77,7 @@ def test_inference_is_that_of_word2vec(archive):
     """gensim's own, where every word is looked at, gives vectors that point the same way."""
     from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
-    encoder = encoders.build("doc2vec", SMALL["doc2vec"]).fit(archive.view())
+    encoder = encoders.build("doc2vec", SMALL["doc2vec"]).fit(archive.training_view(()))
     texts = [encoder.words.split_words(q) for _, q in archive.view().questions()]
     tagged = [TaggedDocument(text, [n]) for n, text in enumerate(texts)]
     model = Doc2Vec(

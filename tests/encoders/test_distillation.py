@@ -60,7 +60,7 @@ def test_a_static_encoder_learns_from_pairs_and_is_served_with_numpy_alone(archi
 @pytest.mark.parametrize("loss", registry.names("loss"))
 def test_a_static_encoder_learns_by_any_loss(archive, loss):
     recipe = Recipe.read("static", STATIC | {"loss": loss, "training.epochs": 2})
-    epochs = train_recipe(archive.view(), recipe, archive.path / "models" / "mine")
+    epochs = train_recipe(archive.training_view(()), recipe, archive.path / "models" / "mine")
     assert epochs[1].loss < epochs[0].loss
 
 
@@ -96,10 +96,10 @@ def test_another_encoder_teaches(archive, start):
 
 
 def test_untaught_splits_and_unfinished_titles(archive):
-    view = archive.view()
+    view = archive.training_view(())
     encoder = encoders.build("neural", {"recipe": "cnn", **TINY}).fit(view)
     settings = TeacherSettings(prefixes=1, dropped=0, not_taught=("duplicates",))
-    data = collect_distillation_data(view, settings, encoder, None, 100, 1)
+    data = collect_distillation_data(view, settings, encoder, 100, 1)
     taught = {pair.query.id for pair in data.pairs}
     assert taught | data.dev.queries.keys() == {id for id in taught | data.dev.queries.keys() if id.endswith("0")}
     titles = [p.query.title for p in data.pairs if p.query.title and not p.query.body]
@@ -108,7 +108,7 @@ def test_untaught_splits_and_unfinished_titles(archive):
     assert len(titles) == 2 * len(taught)
     assert len(whole) >= len(taught)
     with pytest.raises(SettingsError, match="no split of that name"):
-        collect_distillation_data(view, TeacherSettings(not_taught=("nothing",)), encoder, None, 100, 1)
+        collect_distillation_data(view, TeacherSettings(not_taught=("nothing",)), encoder, 100, 1)
 
 
 def test_recombined_titles_and_single_words():

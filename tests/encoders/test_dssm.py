@@ -76,10 +76,10 @@ def test_distances_are_the_paper_s_and_cosines_can_be_chosen(archive):
 @pytest.mark.parametrize("tower", TOWERS)
 def test_the_generator_learns_with_it_and_shares_the_questions_tower(archive, tower):
     recipe = Recipe.read(tower, WRITER | {"network.writes": True, "training.epochs": 25, "patience": 99})
-    epochs = train_recipe(archive.view(), recipe, archive.path / "models/mine")
+    epochs = train_recipe(archive.training_view(()), recipe, archive.path / "models/mine")
     assert epochs[-1].loss < epochs[0].loss - 1
     generator = open_generator(archive.path / "models/mine")
-    known = [(pair.query, pair.positive) for pair in training_pairs(archive.view(), ["question_answer"])]
+    known = [(pair.query, pair.positive) for pair in training_pairs(archive.training_view(()), ["question_answer"])]
     assert 1 < generator.perplexity(known) < len(generator.features.tokens)
     assert generator.write(Question("?", "how do I cook rice"))
 
@@ -167,7 +167,7 @@ from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.recipes import Recipe
 with Archive.open(sys.argv[1]) as archive:
     recipe = Recipe.read("dssm_writer", WRITER | {"training.epochs": 40, "patience": 99})
-    train_recipe(archive.view(), recipe, Path(sys.argv[2]))
+    train_recipe(archive.training_view(()), recipe, Path(sys.argv[2]))
 """
 
 
@@ -188,8 +188,8 @@ def test_a_killed_run_is_resumed_to_the_same_weights(archive):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not folder.exists()
-    train_recipe(archive.view(), recipe, folder)
-    train_recipe(archive.view(), recipe, archive.path / "models/whole")
+    train_recipe(archive.training_view(()), recipe, folder)
+    train_recipe(archive.training_view(()), recipe, archive.path / "models/whole")
     left, right = (archive.path / f"models/{name}/weights.safetensors" for name in ("killed", "whole"))
     assert left.read_bytes() == right.read_bytes()
 

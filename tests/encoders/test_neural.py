@@ -97,9 +97,9 @@ def test_fit_learns_once(archive):
     encoder = NeuralEncoder.from_settings({"recipe": "cnn", **TINY})
     with pytest.raises(NotFittedError, match="nothing is learned yet"):
         encoder.encode(TEXTS, "query")
-    fitted = encoder.fit(archive.view())
-    assert fitted.fingerprint == encoder.fit(archive.view()).fingerprint  # opened, not trained again
-    assert fitted.fit(archive.view()) is fitted
+    fitted = encoder.fit(archive.training_view(()))
+    assert fitted.fingerprint == encoder.fit(archive.training_view(())).fingerprint  # opened, not trained again
+    assert fitted.fit(archive.training_view(())) is fitted
 
 
 def test_an_interrupted_run_is_resumed(archive):
@@ -112,7 +112,7 @@ def test_an_interrupted_run_is_resumed(archive):
         if progress.epoch == 2:
             raise Stopped
 
-    view, folder = archive.view(), archive.path / "models"
+    view, folder = archive.training_view(()), archive.path / "models"
     train_recipe(view, recipe, folder / "whole")
     with pytest.raises(Stopped):
         train_recipe(view, recipe, folder / "cut", on_progress=stop)

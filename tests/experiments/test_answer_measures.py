@@ -37,7 +37,7 @@ def archive(tmp_path):
 def test_the_triplet_loss_is_the_mean_over_pairs(archive):
     task = RankingTask.from_archive(archive, "answers")
     labels = task.labels("answers")
-    ranker = rankers.create("dssm", TINY, archive.path).fit(archive.view(kind="answers"))
+    ranker = rankers.create("dssm", TINY, archive.path).fit(archive.training_view((), kind="answers"))
     pairs = relevant_pairs(task, labels)
     assert len(pairs) == 40
     query = np.asarray(ranker.encoder.encode([q for q, _ in pairs], "query").parts[0].values)
@@ -52,7 +52,7 @@ def test_the_triplet_loss_is_the_mean_over_pairs(archive):
 def test_cosines_have_no_margin_of_ten(archive):
     task = RankingTask.from_archive(archive, "answers")
     cosine = {**TINY, "metric": "cosine", "loss": "multiple_negatives", "negatives.random": 0, "in_batch": True}
-    ranker = rankers.create("dssm", cosine, archive.path).fit(archive.view(kind="answers"))
+    ranker = rankers.create("dssm", cosine, archive.path).fit(archive.training_view((), kind="answers"))
     assert triplet_loss(ranker, task, task.labels("answers")) is None
 
 

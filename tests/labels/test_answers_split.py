@@ -70,10 +70,10 @@ def test_a_tag_that_all_share_cannot_be_cut_by(archive):
 
 def test_answers_of_held_out_questions_are_not_learned_from(archive):
     create_partition(archive, "category", source_split="answers", name="focus")
-    view = archive.view(held_out_splits=splits_to_hold_out(archive, "focus/test"))
+    view = archive.training_view(splits_to_hold_out(archive, "focus/test"))
     learned = {pair.query.id for pair in training_pairs(view, ["question_answer"])}
     assert learned == set(load_split(archive, "focus/train", "answers").queries)
-    everything = {pair.query.id for pair in training_pairs(archive.view(), ["question_answer"])}
+    everything = {pair.query.id for pair in training_pairs(archive.training_view(()), ["question_answer"])}
     assert len(everything) == 40
 
 

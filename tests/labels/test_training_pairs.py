@@ -30,15 +30,15 @@ def ids(found) -> list[tuple[str, str, str]]:
 
 def test_unknown_signals_are_named(archive):
     with pytest.raises(SettingsError, match="no signal is called telepathy; there are: duplicates, related"):
-        training_pairs(archive.view(), ["telepathy", "related"])
-    assert count_pairs(archive.view()) == dict.fromkeys(SIGNALS, 0)
+        training_pairs(archive.training_view(()), ["telepathy", "related"])
+    assert count_pairs(archive.training_view(())) == dict.fromkeys(SIGNALS, 0)
 
 
 def test_duplicates_and_related_links(archive):
     archive.upsert(Question(id, f"title {id}") for id in "abcdef")
     archive.upsert([Link("b", "a"), Link("c", "b"), Link("f", "f")])
     archive.upsert([Link("c", "a", "related"), Link("d", "c", "related"), Link("d", "e", "related")])
-    view = archive.view()
+    view = archive.training_view(())
     assert ids(training_pairs(view, ["duplicates"])) == [("b", "a", "a"), ("c", "b", "a")]
     assert ids(training_pairs(view, ["related"])) == [("d", "c", "a"), ("d", "e", "e")]
     assert count_pairs(view, ["related", "duplicates"]) == {"related": 2, "duplicates": 2}
@@ -51,7 +51,7 @@ def test_titles_with_their_bodies(archive):
     archive.upsert(
         [Question("a", "A", "<p>x</p>", "html", tags=("t",)), Question("b", "B", " "), Question("c", "", "y")]
     )
-    found = list(training_pairs(archive.view(), ["title_body"]))
+    found = list(training_pairs(archive.training_view(()), ["title_body"]))
     assert found == [TrainingPair(Question("a", "A"), Question("a", "", "<p>x</p>", "html"), "a", "title_body")]
 
 
@@ -60,7 +60,7 @@ def test_the_accepted_answer_or_the_best(archive):
     archive.upsert([Answer("1", "a", "one", votes=9), Answer("2", "a", "two", votes=1)])
     archive.upsert([Answer("3", "b", "three", votes=2), Answer("4", "b", "four", votes=3)])
     archive.upsert([Answer("5", "c", "five", label="Bad", votes=7), Answer("6", "c", "six", label="Good")])
-    assert ids(training_pairs(archive.view(), ["question_answer"])) == [
+    assert ids(training_pairs(archive.training_view(()), ["question_answer"])) == [
         ("a", "2", "a"),
         ("b", "4", "b"),
         ("c", "6", "c"),
@@ -69,7 +69,7 @@ def test_the_accepted_answer_or_the_best(archive):
 
 def test_categories_and_rare_tags(archive):
     archive.upsert(Question(str(n), "?", category=f"c{n % 2}", tags=("common", f"rare{n // 3}")) for n in range(30))
-    view = archive.view()
+    view = archive.training_view(())
     category = ids(training_pairs(view, ["same_category"]))
     assert len(category) == 28
     assert all(int(a) % 2 == int(b) % 2 and a != b for a, b, _ in category)
@@ -82,7 +82,7 @@ def test_categories_and_rare_tags(archive):
 def test_rephrasings(archive):
     archive.upsert([Question("a", "A", rephrasings=("one", "two"), language="de"), Question("b", "B")])
     archive.upsert([Link("b", "a")])
-    first, second = training_pairs(archive.view(), ["rephrasings"])
+    first, second = training_pairs(archive.training_view(()), ["rephrasings"])
     assert (first.query, first.positive.title, first.cluster) == (Question("a#1", "one", language="de"), "A", "a")
     assert second.query.id == "a#2"
 
@@ -93,12 +93,12 @@ def test_judgements_of_splits_that_are_not_hidden(archive):
     archive.upsert([EvaluationQuery("train", Question("a", "title a"))])
     archive.upsert([Judgement("train", "q", "a", 1), Judgement("train", "q", "b", 0), Judgement("dev", "q", "c", 2)])
     archive.upsert([Judgement("train", "a", "d", 1), Judgement("train", "a", "a", 1)])
-    assert ids(training_pairs(archive.view(held_out_splits=["dev"]), ["judgements"])) == [
+    assert ids(training_pairs(archive.training_view(["dev"]), ["judgements"])) == [
         ("q", "a", "a"),
         ("a", "d", "a"),
     ]
-    assert ids(training_pairs(archive.view(held_out_splits=["train"]), ["judgements"])) == [("q", "c", "c")]
-    assert len(list(training_pairs(archive.view(), ["judgements"]))) == 3
+    assert ids(training_pairs(archive.training_view(["train"]), ["judgements"])) == [("q", "c", "c")]
+    assert len(list(training_pairs(archive.training_view(()), ["judgements"]))) == 3
 
 
 def test_a_hidden_split_hides_its_clusters_from_links_and_from_nothing_else(archive):
@@ -106,7 +106,7 @@ def test_a_hidden_split_hides_its_clusters_from_links_and_from_nothing_else(arch
     archive.upsert([Link("b", "a"), Link("c", "a"), Link("e", "d")])
     archive.upsert([Link("b", "f", "related"), Link("e", "g", "related"), Link("f", "g", "related")])
     archive.upsert([EvaluationQuery("test", Question("b", "title b")), Judgement("test", "b", "a", 1)])
-    view = archive.view(held_out_splits=["test"])
+    view = archive.training_view(["test"])
     assert [(x.source, x.target) for x in view.links()] == [("e", "d")]
     assert [(x.source, x.target) for x in view.links("related")] == [("e", "g"), ("f", "g")]
     assert len(view) == 7
@@ -130,7 +130,7 @@ def test_a_view_that_ends_has_no_later_links_answers_or_queries(archive):
     archive.upsert([EvaluationQuery("train", Question("q", "?")), Judgement("train", "q", "a", 1)])
     archive.upsert([EvaluationQuery("train", Question("r", "?", created_at=early)), Judgement("train", "r", "d", 1)])
     archive.upsert([Judgement("train", "r", "b", 1)])
-    view = archive.view(before="2015")
+    view = archive.training_view((), before="2015")
     assert [(x.source, x.target) for x in view.links()] == [("a", "b"), ("c", "a")]
     assert count_pairs(view, ["title_body", "question_answer", "judgements"]) == {
         "title_body": 3,
@@ -142,7 +142,7 @@ def test_a_view_that_ends_has_no_later_links_answers_or_queries(archive):
 def test_a_group_has_its_own_links_only(archive):
     archive.upsert(Question(id, id, tags=("x",)) for id in ("g/1", "g/2", "h/1", "h/2"))
     archive.upsert([Link("g/1", "g/2"), Link("h/1", "h/2")])
-    view = archive.view(group="g")
+    view = archive.training_view((), group="g")
     assert ids(training_pairs(view, ["duplicates"])) == [("g/1", "g/2", "g/1")]
     assert [set(found) for _, found in view.groups_sharing("tag")] == [{"g/1", "g/2"}]
 
@@ -152,9 +152,7 @@ def revealed(archive: Archive, hidden: list[str]) -> list[TrainingPair]:
     clusters = Clusters.read(archive)
     secret = {clusters.cluster_of(label.text_id) for name in hidden for label in read_labels(archive, name)}
     across = [
-        p
-        for p in training_pairs(archive.view(held_out_splits=hidden), list(SIGNALS))
-        if not isinstance(p.positive, Answer)
+        p for p in training_pairs(archive.training_view(hidden), list(SIGNALS)) if not isinstance(p.positive, Answer)
     ]
     return [p for p in across if p.query.id != p.positive.id and clusters.cluster_of(p.positive.id) in secret]
 
@@ -185,10 +183,13 @@ def test_no_hidden_label_is_reachable(tmp_path_factory, links, judged):
 def test_a_real_community_hides_what_is_measured(shared_data, tmp_path):
     import_archive("stackexchange", [shared_data / "stackexchange/cs.stackexchange.com"], tmp_path / "cs")
     with Archive.open(tmp_path / "cs") as archive:
-        assert count_pairs(archive.view(), ["duplicates", "related"]) == {"duplicates": 212, "related": 1146 - 144}
+        assert count_pairs(archive.training_view(()), ["duplicates", "related"]) == {
+            "duplicates": 212,
+            "related": 1146 - 144,
+        }
         train = next(part for part in create_partition(archive, "cluster").parts if part.split == "cluster/train")
         hidden = splits_to_hold_out(archive, "cluster/test")
-        assert count_pairs(archive.view(held_out_splits=hidden), ["duplicates"]) == {"duplicates": train.links}
+        assert count_pairs(archive.training_view(hidden), ["duplicates"]) == {"duplicates": train.links}
         assert revealed(archive, hidden) == []
         assert revealed(archive, []) == []
-        assert all(p.cluster for p in training_pairs(archive.view(held_out_splits=["duplicates"]), ["related"]))
+        assert all(p.cluster for p in training_pairs(archive.training_view(["duplicates"]), ["related"]))

@@ -32,7 +32,9 @@ def archive(tmp_path):
 
 
 def indexed(archive, name="bm25", of="questions", **settings):
-    return rankers.open_current(rankers.create(name, settings).fit(archive.view(of)), archive.view(of))
+    return rankers.open_current(
+        rankers.create(name, settings).fit(archive.training_view((), kind=of)), archive.view(of)
+    )
 
 
 def found(ranker, title, k=10, id="q", **more):

@@ -77,7 +77,9 @@ def runs(archive, views, values, queries, k, where, prefix):
     pool = ["c", "a", "nobody", "b", "a", "A", "E", *"defgh"]
     for view in views:
         for name in registry.names("similarity"):
-            ranker = rankers.open_current(rankers.create(name, values).fit(archive.view(**view)), archive.view(**view))
+            ranker = rankers.open_current(
+                rankers.create(name, values).fit(archive.training_view((), **view)), archive.view(**view)
+            )
             yield ranker.rank(queries, k, filter=where, prefix=prefix)
             yield ranker.rank(queries, k, filter=where, candidates=dict.fromkeys(queries, pool))
 

@@ -76,16 +76,16 @@ def test_feedback_is_a_training_signal(archive):
     give_feedback(archive, "gone", "accept", "nobody")
     give_feedback(archive, "bicycle", "accept", HELD[0])
     give_feedback(archive, "wrong", "reject", b)
-    (pair,) = training_pairs(archive.view(), ["feedback"])
+    (pair,) = training_pairs(archive.training_view(()), ["feedback"])
     assert (pair.query.title, pair.positive.id, pair.signal, pair.cluster) == ("card", a, "feedback", a)
-    assert list(training_pairs(archive.view(before="2001-01-01"), ["feedback"])) == []
+    assert list(training_pairs(archive.training_view((), before="2001-01-01"), ["feedback"])) == []
 
 
 def test_feedback_of_a_held_out_cluster_is_no_signal(archive):
     a, b, *_ = LEARN
     give_feedback(archive, "card", "accept", a)
     archive.upsert([Link(b, a)])
-    assert list(training_pairs(archive.view(held_out_splits=["duplicates"]), ["feedback"])) == []
+    assert list(training_pairs(archive.training_view(["duplicates"]), ["feedback"])) == []
 
 
 def test_the_export_is_read_back_as_pairs(archive, tmp_path):

@@ -50,8 +50,8 @@ def test_nothing_is_learned_from_what_chooses_or_measures(tmp_path):
     with Archive.open(linked(tmp_path / "a")) as archive:
         tuning_task = make_task(archive)
         open_, closed = (
-            archive.view(),
-            archive.view(held_out_splits=tuning_task.held_out_splits, excluded_ids=tuning_task.excluded_ids),
+            archive.training_view(()),
+            archive.training_view(tuning_task.held_out_splits, excluded_ids=tuning_task.excluded_ids),
         )
         leaks = {p.signal for p in training_pairs(open_, SIGNALS) if p.query.id in tuning_task.dev.queries}
         remaining = [
@@ -88,7 +88,7 @@ def test_without_dev_a_tenth_of_train_chooses(tmp_path):
 def test_without_labels_a_proxy_is_used_and_named(tmp_path, answers, name):
     with Archive.open(unlabelled(tmp_path / "a", answers)) as archive:
         tuning_task = make_task(archive)
-        learned = list(training_pairs(archive.view(excluded_ids=tuning_task.excluded_ids), SIGNALS))
+        learned = list(training_pairs(archive.training_view((), excluded_ids=tuning_task.excluded_ids), SIGNALS))
     assert tuning_task.is_proxy
     assert tuning_task.name.startswith(name)
     assert any("proxy" in remark for remark in tuning_task.remarks)

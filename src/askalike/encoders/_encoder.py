@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.store import View
+from askalike.store import TrainingView
 from askalike.types import Answer, Question, Vectors
 
 Role = Literal["query", "document"]
@@ -32,7 +32,7 @@ class Encoder(Protocol):
     def values(self) -> Mapping[str, Any]:
         """The settings that may be chosen when the encoder is used, defaults included."""
 
-    def fit(self, view: View) -> Self:
+    def fit(self, view: TrainingView) -> Self:
         """Learn from the view's texts and return the fitted encoder, which is itself if there is nothing to learn."""
 
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:

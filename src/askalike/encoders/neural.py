@@ -17,7 +17,7 @@ from askalike.encoders.learning.training_run import create_network, load_feature
 from askalike.encoders.recipes import Recipe, Tables, list_recipes
 from askalike.errors import NotFittedError, SettingsError
 from askalike.nn import Network, TokenTrace
-from askalike.store import View
+from askalike.store import TrainingView
 from askalike.text.features import Text, TextFeatures
 from askalike.training.checkpoint import load_weights
 from askalike.training.encoding import encode_rows, score_pairs, trace_rows
@@ -136,12 +136,15 @@ class NeuralEncoder:
         """The date of the newest text or link in the training data; None if untrained."""
         return self.trained_network.trained_until if self.trained_network else None
 
-    def fit(self, view: View) -> Self:
+    def fit(self, view: TrainingView) -> Self:
         """Train on the view's pairs, as a model of the archive under a name that the recipe and the view decide."""
         if self.trained_network is not None:
             return self
-        run = [self.recipe.to_tables(), view.change, view.kind, view.before, view.group, view.held_out_splits]
-        name = f"{self.recipe.name}-{hashlib.sha256(json.dumps(run).encode()).hexdigest()[:12]}"
+        if not isinstance(view, TrainingView):
+            expected = "expected archive.training_view(held_out), which says what will be measured"
+            raise SettingsError(f"{self.recipe.name}: learns, and nobody has said what it must not learn; {expected}")
+        run = json.dumps([self.recipe.to_tables(), view.digest])
+        name = f"{self.recipe.name}-{hashlib.sha256(run.encode()).hexdigest()[:12]}"
         folder = view.path / "models" / name
         if not (folder / MODEL_FILE).exists():
             train_recipe(view, self.recipe, folder)

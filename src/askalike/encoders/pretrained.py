@@ -16,7 +16,7 @@ from askalike.encoders import Role, VectorCache, read_model_file
 from askalike.encoders.recipes import Tables
 from askalike.errors import SettingsError
 from askalike.packages import find_model
-from askalike.store import View
+from askalike.store import TrainingView
 from askalike.text.clean import CodeRule, plain_text
 from askalike.types import Answer, Question, VectorPart, Vectors
 
@@ -83,7 +83,7 @@ class PretrainedEncoder:
         """All settings, the defaults included."""
         return self.settings.model_dump()
 
-    def fit(self, view: View) -> Self:
+    def fit(self, view: TrainingView) -> Self:
         """Return itself: there is nothing to learn."""
         return self
 

@@ -25,7 +25,7 @@ from askalike import config
 from askalike.encoders import MODEL_FILE, Role, read_model_file
 from askalike.encoders.recipes import Tables
 from askalike.errors import InputError, SettingsError
-from askalike.store import View
+from askalike.store import TrainingView
 from askalike.text.features.pieces import TOKENIZER_FILE, LookupSettings, PieceFeatures, PieceSettings
 from askalike.text.pieces import sum_weighted_rows
 from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
@@ -118,7 +118,7 @@ class StaticEncoder:
         features.save(folder)
         return {"static": recipe.features.model_dump()}
 
-    def fit(self, view: View) -> Self:
+    def fit(self, view: TrainingView) -> Self:
         """Return itself: there is nothing to learn."""
         return self
 

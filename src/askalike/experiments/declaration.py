@@ -232,13 +232,18 @@ def _resolve_system(experiment: Experiment, system: SystemSettings, archive: Arc
     if grids is True:
         tuned = tuning_grids(archive, system.ranker, settings)
         grids = tuple({name: tuple(values) for name, values in grid.items()} for grid in tuned)
-    tried = {name for grid in grids for name in grid}
     values = rankers.create(system.ranker, settings, archive.path).values
+    tried = {full_name for grid in grids for name in grid for full_name in _full_names(name, values)}
     changes: dict[str, Any] = {"tune_measure": None}
     if grids:
         changes = {"tune": grids, "tune_measure": system.tune_measure or experiment.measures[0]}
     fixed = {name: value for name, value in values.items() if name not in tried and value is not None}
     return system.model_copy(update={"settings": fixed, **changes})
+
+
+def _full_names(name: str, values: Mapping[str, Any]) -> Sequence[str]:
+    """Return the names of settings that a short name stands for: `learning_rate` is `training.learning_rate`."""
+    return [name] if name in values else [full for full in values if full.endswith(f".{name}")]
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

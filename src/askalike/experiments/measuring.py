@@ -1,6 +1,6 @@
 """What an archive's labels measure: rankers of questions or of answers, with the defaults of splits and measures."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -11,8 +11,8 @@ from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels import splits
 from askalike.labels.splits import identical_answers, labelled_splits, load_split, restrict_split, splits_to_hold_out
-from askalike.rankers import Ranker, Searcher, open_current
-from askalike.store import Archive, View
+from askalike.rankers import Ranker, Searcher, fit_and_open
+from askalike.store import Archive, TrainingView, View
 from askalike.types import Columns, DocumentKind, Progress, Run, Split
 
 DEFAULT_MEASURES = ("Success@1", "Success@5", "Success@10", "AP", "RR")
@@ -73,34 +73,17 @@ def evaluate_ranker(
     The ranker's own order counts: equal scores are told apart before the rule sees them, as in a run that is written.
     A query that is a question of the archive never finds itself.
     """
-    labels, held_out = load_split(archive, split_name), splits_to_hold_out(archive, split_name)
-    runs = _rank_groups(archive, ranker, labels, k, progress, held_out)
-    evaluations = {group: evaluate(separate_ties(run), part.qrels, measures, rule) for group, part, run in runs}
+    task, labels = RankingTask(archive), load_split(archive, split_name)
+    evaluations = {}
+    for group, part, view in task.groups(labels, splits_to_hold_out(archive, split_name)):
+        run = task.rank(fit_and_open(ranker, view, progress), part, k)
+        evaluations[group] = evaluate(separate_ties(run), part.qrels, measures, rule)
     return evaluations.get("") or MacroEvaluation(evaluations)
 
 
-def rank_split(
-    archive: Archive, ranker: Ranker, labels: Split, k: int, progress: Progress | None, held_out: Sequence[str]
-) -> Run:
-    """Fit and build a ranker and rank the queries of a split, those of each group of an archive within that group.
-
-    held_out: the splits whose labels the ranker does not see while it ranks.
-    """
-    runs = [run for _, _, run in _rank_groups(archive, ranker, labels, k, progress, held_out)]
+def merge_runs(runs: Iterable[Run]) -> Run:
+    """Return one run of the queries of several."""
     return Run({query: run.columns(query) for run in runs for query in run})
-
-
-def _rank_groups(
-    archive: Archive, ranker: Ranker, labels: Split, k: int, progress: Progress | None, held_out: Sequence[str]
-) -> Iterator[tuple[str, Split, Run]]:
-    """Yield each group that has queries, with these and their run; all queries, under "", where there are no groups."""
-    for group in archive.meta.get("groups") or [None]:
-        names = [name for name in labels.queries if group is None or name.startswith(f"{group}/")]
-        if names or group is None:
-            part = labels if group is None else restrict_split(labels, set(names))
-            fitted, view = ranker.fit(archive.view(group=group)), archive.view(group=group, held_out_splits=held_out)
-            run = open_current(fitted, view, progress).rank(part.queries, k, candidates=part.candidates)
-            yield group or "", part, run
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +107,6 @@ class RankingTask:
             what = f"its {len(view)} answers are empty" if len(view) else "it has no answers"
             raise ArchiveError(f"{archive.path}: {what}, so there is nothing to rank; import questions with answers")
         return cls(archive, kind, representatives)
-
-    def training_view(self, held_out_splits: Sequence[str]) -> View:
-        """Return a view of all documents that hides the labels of the held-out splits from whoever learns."""
-        return self.archive.view(kind=self.kind, held_out_splits=held_out_splits)
 
     @property
     def documents(self) -> View:
@@ -153,12 +132,37 @@ class RankingTask:
             return run
         return Run({query: self._deduplicate(run.columns(query), k) for query in run})
 
-    def fit_and_rank(self, ranker: Ranker, labels: Split, k: int, held_out_splits: Sequence[str] = ()) -> Run:
-        """Fit and build a ranker, then `rank`. The labels of the held-out splits are hidden from it."""
-        if self.kind == "questions":
-            return rank_split(self.archive, ranker, labels, k, None, held_out_splits)
-        view = self.training_view(held_out_splits)
-        return self.rank(open_current(ranker.fit(view), view), labels, k)
+    def groups(
+        self, labels: Split, held_out: Iterable[str | Split], dev: Split | None = None
+    ) -> Iterator[tuple[str, Split, TrainingView]]:
+        """Yield each group with its queries and what a ranker of them may learn from, which hides their labels.
+
+        Where the archive has no groups, the group "" has all queries. held_out: what else is hidden. dev: the queries
+        that choose among a network's epochs.
+        """
+        hidden = [labels, *held_out]
+        names: list[str] = self.archive.meta.get("groups") or []
+        for name in names or [""]:
+            part = (
+                restrict_split(labels, {id for id in labels.queries if id.startswith(f"{name}/")}) if name else labels
+            )
+            if part.queries or not name:
+                yield name, part, self.archive.training_view(hidden, kind=self.kind, group=name or None, dev=dev)
+
+    def fit_and_rank(
+        self,
+        ranker: Ranker,
+        labels: Split,
+        k: int,
+        held_out: Iterable[str | Split] = (),
+        progress: Progress | None = None,
+    ) -> Run:
+        """Fit and build a ranker and rank the queries of a split, those of each group within that group.
+
+        held_out: what is hidden besides the labels of these queries.
+        """
+        groups = self.groups(labels, held_out)
+        return merge_runs(self.rank(fit_and_open(ranker, view, progress), part, k) for _, part, view in groups)
 
     def _deduplicate(self, columns: Columns, k: int) -> Columns:
         """Return the first k documents, each once, where the best of its identical answers stands."""

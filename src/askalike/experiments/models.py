@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from askalike.encoders import MODEL_FILE
 from askalike.encoders.learning.corpus import CorpusEncoder
 from askalike.encoders.recipes import CORPUS_ENCODERS, Recipe
 from askalike.errors import ArchiveError
-from askalike.labels.splits import load_split
+from askalike.labels.splits import document_kind, load_split
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts
 from askalike.training.settings import NegativesSettings
@@ -69,18 +69,19 @@ def train(
         command = f"askalike models {archive.path} --remove {name}"
         raise ArchiveError(f"{folder}: this model is there; remove it first: {command}")
     hidden = list(dict.fromkeys([*held_out_splits(archive), *held_out, *([dev] if dev else [])]))
-    view = archive.view(held_out_splits=hidden, excluded_ids=excluded_ids)
+    kind = document_kind(archive, dev) if dev else "questions"
+    dev_labels = load_split(archive, dev, kind) if dev else None
+    view = archive.training_view(hidden, kind=kind, dev=dev_labels, excluded_ids=excluded_ids)
     if isinstance(recipe, CorpusEncoder):
         recipe.train(view, folder, log)
         return folder
     from askalike.encoders.learning.training_run import train_recipe
 
     def mine(queries: Mapping[str, Question], settings: NegativesSettings) -> Run:
-        searcher = rankers.open_current(rankers.create(settings.ranker, {}, archive.path).fit(view), view)
-        return searcher.rank(queries, settings.to_rank)
+        ranker = rankers.create(settings.ranker, {}, archive.path)
+        return rankers.fit_and_open(ranker, replace(view, kind="questions")).rank(queries, settings.to_rank)
 
-    dev_labels = load_split(archive, dev) if dev else None
-    train_recipe(view, recipe, folder, dev=dev_labels, miner=mine, teacher=teacher, on_progress=report, log=log)
+    train_recipe(view, recipe, folder, miner=mine, teacher=teacher, on_progress=report, log=log)
     return folder
 
 

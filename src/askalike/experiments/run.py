@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from askalike.iteration import ProgressTracker, T
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import labelled_splits, splits_to_hold_out
 from askalike.rankers import Ranker, Searcher, open_current
-from askalike.store import Archive
+from askalike.store import Archive, TrainingView
 from askalike.types import Progress, Question, Split
 
 TYPED_SHARES: Mapping[str, float] = {"0.25": 0.25, "0.5": 0.5, "0.75": 0.75, "1": 1.0}
@@ -46,13 +46,38 @@ class CellContext:
     archive: Archive
     folder: ExperimentFolder
     labels: Split
+    dev: Split | None
+    """The queries that tune, and choose among epochs; None if the archive has no such split."""
     task: RankingTask
 
+    @classmethod
+    def open(cls, experiment: Experiment, archive: Archive, folder: ExperimentFolder) -> Self:
+        """Return the context. Raises SettingsError where a query would both choose and be measured."""
+        task = RankingTask.from_archive(archive, experiment.task)
+        labels, dev = task.labels(experiment.split), None
+        if experiment.dev != experiment.split and experiment.dev in labelled_splits(archive, task.kind):
+            dev = task.labels(experiment.dev)
+            if shared := len({query.id for query in dev.queries.values()} & {q.id for q in labels.queries.values()}):
+                problem = (
+                    f"{shared} of its {len(dev.queries)} queries are measured, too, in split = {experiment.split!r}"
+                )
+                raise SettingsError(f"dev = {experiment.dev!r}: {problem}; name two splits without a common query")
+        if dev is None and (tuned := [system.label for system in experiment.system if system.tune]):
+            expected = f"a split with labels other than the measured one, {experiment.split!r}"
+            raise SettingsError(
+                f"dev = {experiment.dev!r}: {', '.join(tuned)} cannot be tuned on it; expected {expected}"
+            )
+        return cls(experiment, archive, folder, labels, dev, task)
+
     @property
-    def validation(self) -> Split | None:
-        """The split that would tune; None if the archive does not have it."""
-        is_labelled = self.experiment.dev in labelled_splits(self.archive, self.task.kind)
-        return self.task.labels(self.experiment.dev) if is_labelled else None
+    def held_out(self) -> Sequence[str | Split]:
+        """What nothing is learned from: the measured queries, and whatever splits belong to theirs."""
+        return (self.labels, *splits_to_hold_out(self.archive, self.experiment.split))
+
+    @property
+    def training_view(self) -> TrainingView:
+        """What the systems learn from, and rank."""
+        return self.archive.training_view(self.held_out, kind=self.task.kind, dev=self.dev)
 
 
 @dataclass(slots=True)
@@ -89,12 +114,12 @@ def _compute_cell(context: CellContext, ranker: Ranker, label: str, name: str, p
     """Write the cell's record and then its run, with which the cell is finished."""
     experiment, labels = context.experiment, context.labels
     seconds: dict[str, float] = {}
-    view = context.task.training_view(splits_to_hold_out(context.archive, experiment.split))
-    _time_step(seconds, "fit", lambda: ranker.fit(view))
-    searcher = _time_step(seconds, "index", lambda: open_current(ranker, view, progress))
+    view = context.training_view
+    fitted = _time_step(seconds, "fit", lambda: ranker.fit(view))
+    searcher = _time_step(seconds, "index", lambda: open_current(fitted, view, progress))
     run = _time_step(seconds, "rank", lambda: context.task.rank(searcher, labels, experiment.k))
     typing = compute_typing_curve(searcher, labels, experiment) if experiment.typing_curve else {}
-    diagnostics = diagnose_answers(ranker, context.task, labels, context.validation).as_dict()
+    diagnostics = diagnose_answers(fitted, context.task, labels, context.dev).as_dict()
     context.folder.write_json(f"cells/{name}.json", {"seconds": seconds, "typing": typing, **diagnostics})
     write_run(run, context.folder.run_path(name), file_name(label))
     context.folder.log(f"{name}: {', '.join(f'{step} {took:.2f} s' for step, took in seconds.items())}")
@@ -153,8 +178,7 @@ def run_experiment(
         if partition := experiment.partition:
             create_partition(archive, partition.by, partition.settings, source_split=partition.of, name=partition.name)
         findings = run_checks(archive, track=_track_with_bars(open_bar))
-        task = RankingTask.from_archive(archive, experiment.task)
-        context = CellContext(experiment, archive, place, task.labels(experiment.split), task)
+        context = CellContext.open(experiment, archive, place)
         cells = _run_cells(context, open_bar)
     outcome = _experiment_result(context, cells, findings, provenance)
     place.write_json("report.json", outcome.as_dict())
@@ -236,9 +260,8 @@ def _tune_system(context: CellContext, system: SystemSettings, open_bar: OpenBar
     experiment, started = context.experiment, time.perf_counter()
     grids = system.tune if isinstance(system.tune, tuple) else ()
     measure = system.tune_measure or experiment.measures[0]
-    labels = context.task.labels(experiment.dev)
-    held_out = splits_to_hold_out(context.archive, experiment.dev)
-    trials = TrialEvaluator(context.task, {"dev": labels}, [measure], experiment.rule, held_out_splits=held_out)
+    labels = context.dev or Split({}, {})
+    trials = TrialEvaluator(context.task, {"dev": labels}, [measure], experiment.rule, held_out=context.held_out)
     with trials as evaluator, open_bar(f"{system.label}: tuning") as report:
         best = search_grid(evaluator, system.ranker, grids, system.settings, progress=report)
     names = {name for grid in grids for name in grid}

@@ -14,8 +14,9 @@ from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.measures import parse_cutoff
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separate_ties
-from askalike.experiments.measuring import DEFAULT_DEPTH, RankingTask
-from askalike.rankers import Ranker
+from askalike.experiments.measuring import DEFAULT_DEPTH, RankingTask, merge_runs
+from askalike.rankers import Ranker, Searcher
+from askalike.store import TrainingView
 from askalike.types import Run, Split
 
 RankerSettings = Mapping[str, Any]
@@ -64,10 +65,11 @@ def trial_key(trial: Trial, part: str) -> str:
 
 
 class TrialEvaluator:
-    """Measures trials on the parts of a task, such as dev and test, and learns nothing from the held-out splits.
+    """Measures trials on the parts of a task, such as dev and test, which no trial learns from.
 
-    Each trial is ranked once a part. The indexes that trials made are removed by `remove_indexes`, or where a `with`
-    block ends; those of rankers given to `keep_index` stay.
+    The part dev, which chooses among trials, chooses among the epochs of a network, too. Each trial is ranked once a
+    part. The indexes that trials made are removed by `remove_indexes`, or where a `with` block ends; those of rankers
+    given to `keep_index` stay.
     """
 
     def __init__(
@@ -77,13 +79,14 @@ class TrialEvaluator:
         measures: Sequence[str],
         rule: str = "trec_eval",
         *,
-        held_out_splits: Sequence[str] = (),
+        held_out: Sequence[str | Split] = (),
         fixed: RankerSettings | None = None,
         memory: TrialMemory | None = None,
         prepare: Callable[[Ranker], None] = lambda ranker: None,
     ) -> None:
         """`fixed` are settings that every trial has; a trial's own go before them. `prepare` changes new rankers."""
-        self.task, self.parts, self.rule, self.held_out_splits = task, parts, rule, tuple(held_out_splits)
+        self.task, self.parts, self.rule = task, parts, rule
+        self.held_out = (*held_out, *parts.values())
         self.measures = list(dict.fromkeys(measures))
         self.depth = max(parse_cutoff(measure) or DEFAULT_DEPTH for measure in self.measures)
         self.fixed, self.memory, self._prepare = dict(fixed or {}), memory or TrialMemory(), prepare
@@ -114,7 +117,7 @@ class TrialEvaluator:
 
     def rank(self, trial: Trial, labels: Split) -> Run:
         """Rank the queries of any split under a trial, as deep as the measures look."""
-        return self.task.fit_and_rank(self._fit_ranker(trial), labels, self.depth, self.held_out_splits)
+        return self._rank(trial, labels, self.depth)
 
     def measure_run(self, run: Run, labels: Split) -> Evaluation:
         """Measure a run by the judgements of a split."""
@@ -128,7 +131,8 @@ class TrialEvaluator:
 
     def keep_index(self, ranker: Ranker) -> None:
         """Let the indexes of a ranker stay where they are."""
-        self._kept_indexes |= set(ranker.index_paths(self.task.documents))
+        for _, _, view in self._groups(self.parts["dev"]):
+            self._kept_indexes |= set(ranker.fit(view).index_paths(view))
 
     def remove_indexes(self) -> None:
         """Remove the indexes that trials have made, except the kept ones."""
@@ -150,26 +154,32 @@ class TrialEvaluator:
         """Rank trials that differ in their weights alone. The parts of a hybrid score once for all weights."""
         from askalike.rankers.hybrid import HybridSearcher  # numba is slow to import
 
-        ranker, archive = self._fit_ranker(trials[0]), self.task.archive
-        are_weighted = all("weights" in trial.settings for trial in trials)
-        if self.task.kind == "questions" and are_weighted and not archive.meta.get("groups"):
-            view = archive.view(held_out_splits=self.held_out_splits)
-            searcher = rankers.open_current(ranker.fit(archive.view()), view)
-            if isinstance(searcher, HybridSearcher):
-                weights = [trial.settings["weights"] for trial in trials]
-                return searcher.rank_with_weights(labels.queries, depth, weights, candidates=labels.candidates)
-        created = [ranker, *map(self._fit_ranker, trials[1:])]
-        return [self.task.fit_and_rank(each, labels, depth, self.held_out_splits) for each in created]
+        if self.task.kind == "questions" and all("weights" in trial.settings for trial in trials):
+            weights = [trial.settings["weights"] for trial in trials]
+            runs: list[list[Run]] = []
+            for _, part, view in self._groups(labels):
+                searcher = self._open(trials[0], view)
+                if not isinstance(searcher, HybridSearcher):
+                    break
+                runs.append(list(searcher.rank_with_weights(part.queries, depth, weights, candidates=part.candidates)))
+            else:
+                return [merge_runs(of_weights) for of_weights in zip(*runs, strict=True)]
+        return [self._rank(trial, labels, depth) for trial in trials]
 
-    def _fit_ranker(self, trial: Trial) -> Ranker:
-        """Return a trial's ranker, fitted where that decides about its index, and record the indexes it will make."""
-        ranker = self.create_ranker(trial)
-        if self.task.kind == "answers":
-            ranker = ranker.fit(self.task.training_view(self.held_out_splits))
-        for path in ranker.index_paths(self.task.documents):
+    def _rank(self, trial: Trial, labels: Split, depth: int) -> Run:
+        groups = self._groups(labels)
+        return merge_runs(self.task.rank(self._open(trial, view), part, depth) for _, part, view in groups)
+
+    def _groups(self, labels: Split) -> Iterator[tuple[str, Split, TrainingView]]:
+        return self.task.groups(labels, self.held_out, self.parts.get("dev"))
+
+    def _open(self, trial: Trial, view: TrainingView) -> Searcher:
+        """Return a trial's ranker, fitted and opened, and remember the indexes that it makes."""
+        ranker = self.create_ranker(trial).fit(view)
+        for path in ranker.index_paths(view):
             if not path.exists():
                 self.memory.record_index(path)
-        return ranker
+        return rankers.open_current(ranker, view)
 
 
 def _key_without_weights(trial: Trial) -> str:

@@ -20,7 +20,12 @@ def labelled_splits(archive: Archive, kind: DocumentKind = "questions") -> list[
     """
     uncut = uncut_splits(archive, kind)
     judged = {*uncut, *DERIVED_SPLITS} if kind == "questions" else set(uncut)
-    return uncut + [name for name, part in partition_parts(archive).items() if part.source_split in judged]
+    parts = partition_parts(archive)
+
+    def is_judged(name: str) -> bool:
+        return name in judged or (name in parts and is_judged(parts[name].source_split))
+
+    return uncut + list(filter(is_judged, parts))
 
 
 def document_kind(archive: Archive, name: str) -> DocumentKind:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from askalike.errors import SettingsError
 from askalike.iteration import chunks
-from askalike.store import Clusters, View, imported_splits, read_labels, shuffle_names
+from askalike.store import Clusters, TrainingView, View, imported_splits, read_labels, shuffle_names
 from askalike.store.feedback import training_pairs_from_feedback
 from askalike.store.labels import imported_queries, ranks_answers
 from askalike.types import Answer, Question, TrainingPair
@@ -23,7 +23,7 @@ TextPair = tuple[Question, Question | Answer]
 class SignalSource(NamedTuple):
     """What a signal reads: a view, the duplicate clusters of the whole archive, and the seed of what it draws."""
 
-    view: View
+    view: TrainingView
     clusters: Clusters
     seed: int = 0
 
@@ -31,10 +31,10 @@ class SignalSource(NamedTuple):
 Signal = Callable[[SignalSource], Iterator[TextPair]]
 
 
-def training_pairs(view: View, signals: Sequence[str], seed: int = 0) -> Iterator[TrainingPair]:
+def training_pairs(view: TrainingView, signals: Sequence[str], seed: int = 0) -> Iterator[TrainingPair]:
     """Yield the pairs of these signals, one signal after the other, each in the archive's order.
 
-    No pair of two questions touches a duplicate cluster of a split that the view holds out. No pair touches a question
+    No pair of two questions touches a duplicate cluster that the view holds out. No pair touches a question
     that the view excludes. A pair's cluster is that of its positive.
     Raises SettingsError for an unknown signal.
     """
@@ -43,7 +43,7 @@ def training_pairs(view: View, signals: Sequence[str], seed: int = 0) -> Iterato
     return _generate_pairs(SignalSource(view, view.clusters(), seed), signals)
 
 
-def count_pairs(view: View, signals: Sequence[str] | None = None) -> dict[str, int]:
+def count_pairs(view: TrainingView, signals: Sequence[str] | None = None) -> dict[str, int]:
     """Count the pairs of each signal (of all signals if None). Reads all pairs."""
     names = list(SIGNALS) if signals is None else signals
     counts = Counter(pair.signal for pair in training_pairs(view, names))
@@ -144,7 +144,9 @@ def _generate_pairs(source: SignalSource, signals: Sequence[str]) -> Iterator[Tr
 def _held_out_answer_clusters(source: SignalSource) -> frozenset[str]:
     """Return the clusters of the questions whose answers a held-out split ranks."""
     splits = [name for name in source.view.held_out_splits if ranks_answers(source.view, name)]
-    return frozenset(source.clusters.cluster_of(x.text_id) for name in splits for x in read_labels(source.view, name))
+    texts = [label.text_id for name in splits for label in read_labels(source.view, name)]
+    texts += source.view.held_out_ids if source.view.kind == "answers" else ()
+    return frozenset(map(source.clusters.cluster_of, texts))
 
 
 def _predates_view_end(text: Question | Answer, view: View) -> bool:

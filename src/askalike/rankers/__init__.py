@@ -12,7 +12,7 @@ from askalike import registry
 from askalike.encoders.recipes import CORPUS_ENCODERS, list_recipes, list_trainable
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher, SearchSession, Tunable, resolve_queries
-from askalike.store import Archive, View, get_served_ranker
+from askalike.store import Archive, TrainingView, View, get_served_ranker
 from askalike.types import Progress
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "create",
     "default_name",
     "delete_indexes",
+    "fit_and_open",
     "names",
     "open_committed",
     "open_current",
@@ -144,6 +145,11 @@ def open_current(ranker: Ranker, view: View, progress: Progress | None = None) -
             if time.monotonic() > until:
                 raise
             time.sleep(LOCK_POLL_S)
+
+
+def fit_and_open(ranker: Ranker, view: TrainingView, progress: Progress | None = None) -> Searcher:
+    """Fit a ranker and open it on the same view, so that neither what it learns nor what it reads is measured."""
+    return open_current(ranker.fit(view), view, progress)
 
 
 def open_committed(ranker: Ranker, view: View) -> Searcher:

@@ -11,7 +11,7 @@ from askalike.config import Settings, validate_settings
 from askalike.encoders.recipes import list_recipes
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher
-from askalike.store import View
+from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
 from askalike.types import Progress
 from askalike.values import check_weights
@@ -79,10 +79,8 @@ class CompositeRanker(Ranker):
     def trained_until(self) -> str | None:
         return max(filter(None, (part.trained_until for part in self.parts)), default=None)
 
-    def fit(self, view: View) -> Self:
-        for part in self.parts:
-            part.fit(view)
-        return self
+    def fit(self, view: TrainingView) -> Self:
+        return type(self)([part.fit(view) for part in self.parts], self.settings, self.name)
 
     def build(self, view: View, progress: Progress | None = None) -> None:
         """Build every part, those after a part whose index another process is writing too."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.store import View
+from askalike.store import TrainingView, View
 from askalike.types import Explanation, Filter, Progress, Question, Run, TopDocs
 
 PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
@@ -81,8 +81,11 @@ class Ranker(ABC):
         """
         return None
 
-    def fit(self, view: View) -> Self:
-        """Learn from the view's texts and links, and return itself. A ranker with nothing to learn does nothing."""
+    def fit(self, view: TrainingView) -> Self:
+        """Return a ranker that has learned from the view's texts and links: itself if there is nothing to learn.
+
+        What is measured afterwards is held out of the view, see `Archive.training_view`.
+        """
         return self
 
     def build(self, view: View, progress: Progress | None = None) -> None:  # noqa: B027 (not every ranker has an index)

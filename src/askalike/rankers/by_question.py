@@ -12,7 +12,7 @@ from askalike import rankers
 from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
-from askalike.store import View
+from askalike.store import TrainingView, View
 from askalike.types import Progress, TopDocs
 
 
@@ -40,9 +40,8 @@ class ByQuestionRanker(Ranker):
     def values(self) -> Mapping[str, Any]:
         return {**self.inner.values, **self.settings.model_dump()}
 
-    def fit(self, view: View) -> Self:
-        self.inner.fit(view)
-        return self
+    def fit(self, view: TrainingView) -> Self:
+        return type(self)(self.inner.fit(view), self.settings, self.name)
 
     def build(self, view: View, progress: Progress | None = None) -> None:
         """Build the index of the questions. Raises SettingsError for a view of questions."""

@@ -20,7 +20,7 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors, read_words
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
-from askalike.store import View
+from askalike.store import TrainingView, View
 from askalike.types import Answer, Progress, Question, TopDocs
 
 BATCH = 2_048
@@ -82,10 +82,10 @@ class DenseRanker(IndexedRanker[VectorIndex]):
         """The score below which nothing is retrieved; None where everything is."""
         return getattr(self.encoder, "min_score", None) if self.settings.least is None else self.settings.least
 
-    def fit(self, view: View) -> Self:
-        """Let the encoder learn."""
-        self.encoder = self.encoder.fit(view)
-        return self
+    def fit(self, view: TrainingView) -> Self:
+        """Return a ranker by what the encoder learns; itself where it learns nothing."""
+        fitted = self.encoder.fit(view)
+        return self if fitted is self.encoder else type(self)(fitted, self.settings, self.name)
 
     def open(self, view: View) -> "DenseSearcher":
         return DenseSearcher(self, view, self._built_index(view).searcher)

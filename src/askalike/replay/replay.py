@@ -140,7 +140,8 @@ def replay(
     ):
         past.advance_to(since)
         for name, ranker in opened.items():
-            opened[name] = _check_trained_before(ranker.fit(past.archive.view()), selection.queries[0])
+            fitted = ranker.fit(past.archive.training_view(()))  # what is measured does not exist yet
+            opened[name] = _check_trained_before(fitted, selection.queries[0])
         moments = [list(group) for _, group in groupby(selection.queries, key=lambda q: q.created_at)]
         for done, moment in enumerate(moments, 1):
             past.advance_to(str(moment[0].created_at))

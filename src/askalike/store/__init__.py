@@ -14,11 +14,11 @@ from askalike.store.statistics import (
     sample_questions,
     shuffle_names,
 )
-from askalike.store.view import UnknownTagError, View
+from askalike.store.view import TrainingView, UnknownTagError, View
 
 __all__ = [
     "AlreadyDecidedError", "Archive", "ArchiveSummary", "Clusters", "MissingRecordError", "PairProposal",
-    "ProposalState", "ServedRanker", "UnknownTagError", "View", "connected_components", "content_hash",
+    "ProposalState", "ServedRanker", "TrainingView", "UnknownTagError", "View", "connected_components", "content_hash",
     "count_questions_by", "get_served_ranker", "imported_splits", "partition_parts", "read_labels",
     "sample_answers", "sample_questions", "serve_ranker", "shuffle_names", "storage_errors", "withdraw_ranker",
 ]  # fmt: skip

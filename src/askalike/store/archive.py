@@ -10,9 +10,9 @@ from typing import Any, Self
 from askalike.errors import ArchiveError
 from askalike.store.database import DATABASE_FILE, connect, storage_errors
 from askalike.store.labels import split_exists
-from askalike.store.view import CommittedView, View
+from askalike.store.view import CommittedView, TrainingView, View
 from askalike.store.writer import ArchiveWriter
-from askalike.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question
+from askalike.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question, Split
 
 
 class Archive:
@@ -62,16 +62,41 @@ class Archive:
         before: str | None = None,
         group: str | None = None,
         held_out_splits: Sequence[str] = (),
-        excluded_ids: Iterable[str] = (),
     ) -> View:
-        """Return what a ranker may see: the questions (or answers) created before a date, or of one group.
+        """Return what is searched: the questions (or answers) created before a date, or of one group.
 
-        A ranker that learns gets a view with the splits held out that it will be measured on, and with the ids excluded
-        of the questions that will be its queries. Raises ArchiveError for a held-out split that does not exist.
+        Raises ArchiveError for a held-out split that does not exist.
         """
-        if absent := [name for name in held_out_splits if not split_exists(self, name)]:
+        self._require_splits(held_out_splits)
+        return View(self._connection, self.path, kind, before, group, tuple(held_out_splits))
+
+    def training_view(
+        self,
+        held_out: Iterable[str | Split],
+        *,
+        kind: DocumentKind = "questions",
+        before: str | None = None,
+        group: str | None = None,
+        dev: Split | None = None,
+        excluded_ids: Iterable[str] = (),
+    ) -> TrainingView:
+        """Return what a ranker may learn from, and be measured on afterwards: nothing can be fitted on another view.
+
+        held_out: all that will be measured, as names of splits or as splits; `()` where nothing will be. dev: the
+        queries that choose among a network's epochs, which are held out, too. excluded_ids: questions of which nothing
+        is learned at all. Raises ArchiveError for a held-out split that does not exist.
+        """
+        held_out = list(held_out)
+        names = tuple(dict.fromkeys(each for each in held_out if isinstance(each, str)))
+        self._require_splits(names)
+        splits = [each for each in held_out if isinstance(each, Split)] + ([dev] if dev else [])
+        ids = frozenset(id for split in splits for id in split.labelled_ids(kind))
+        excluded = frozenset(excluded_ids)
+        return TrainingView(self._connection, self.path, kind, before, group, names, ids, excluded, dev)
+
+    def _require_splits(self, names: Sequence[str]) -> None:
+        if absent := [name for name in names if not split_exists(self, name)]:
             raise ArchiveError(f"{self.path}: no split {', '.join(map(repr, absent))} to hold out; see: askalike info")
-        return View(self._connection, self.path, kind, before, group, tuple(held_out_splits), frozenset(excluded_ids))
 
     def committed_view(self) -> CommittedView:
         """Return all questions as they were last indexed, for those who search while another process indexes."""

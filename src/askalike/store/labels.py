@@ -74,14 +74,17 @@ class Clusters:
     held_out: frozenset[str] = frozenset()
 
     @classmethod
-    def read(cls, database: Database, held_out_splits: Sequence[str] = ()) -> Self:
-        """Read the clusters of an archive; 200,000 labels take about a second."""
+    def read(cls, database: Database, held_out_splits: Sequence[str] = (), held_out_ids: Iterable[str] = ()) -> Self:
+        """Read the clusters of an archive; 200,000 labels take about a second.
+
+        held_out_ids: texts whose clusters are held out besides those of the splits.
+        """
         edges = list(database._connection.execute("SELECT source, target FROM links WHERE kind = 'duplicate'"))
         for split in imported_splits(database):
             edges += [(text, relevant) for _, text, relevant in read_labels(database, split) if relevant is not None]
         names = connected_components(edges)
         texts = (label.text_id for split in held_out_splits for label in read_labels(database, split))
-        return cls(names, frozenset(names.get(text, text) for text in texts))
+        return cls(names, frozenset(names.get(text, text) for text in (*texts, *held_out_ids)))
 
     @property
     def visible_names(self) -> Mapping[str, str]:

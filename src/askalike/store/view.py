@@ -1,9 +1,10 @@
 """What a ranker may see of an archive: texts, and the links between them."""
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import groupby
 from operator import itemgetter
@@ -18,7 +19,7 @@ from askalike.iteration import chunks
 from askalike.store.database import IN_JSON_SQL
 from askalike.store.labels import Clusters
 from askalike.store.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strings
-from askalike.types import Answer, DocumentKind, Filter, Link, LinkKind, Question
+from askalike.types import Answer, DocumentKind, Filter, Link, LinkKind, Question, Split
 
 CHUNK_ROWS = 10_000
 
@@ -40,7 +41,7 @@ class View:
     before: ISO date; only rows and links created earlier are in the view. group: the name of one of several data sets
     in the archive (a forum of CQADupStack), whose ids begin with `GROUP/`.
     held_out_splits: splits to measure on. The view has all texts, but no link that touches a cluster of such a split.
-    excluded_ids: questions that will be queries. Training uses nothing of them, not even a title with its body.
+    held_out_ids: texts whose clusters are hidden in the same way.
     """
 
     _connection: sqlite3.Connection
@@ -49,7 +50,7 @@ class View:
     before: str | None = None
     group: str | None = None
     held_out_splits: tuple[str, ...] = ()
-    excluded_ids: frozenset[str] = frozenset()
+    held_out_ids: frozenset[str] = frozenset()
 
     @property
     def change(self) -> int:
@@ -208,7 +209,7 @@ class View:
 
     def clusters(self) -> Clusters:
         """Read the duplicate clusters of the whole archive, with those of the held-out splits marked."""
-        return Clusters.read(self, self.held_out_splits)
+        return Clusters.read(self, self.held_out_splits, self.held_out_ids)
 
     def links(self, kind: LinkKind = "duplicate") -> Iterator[Link]:
         """Yield the links of a kind with both ends in the view, by the docids of these; none of a held-out cluster."""
@@ -220,7 +221,7 @@ class View:
             values.append(self.before)
         sql = f"""SELECT l.source, l.target, l.kind, l.created_at FROM links l JOIN questions s ON s.id = l.source
             JOIN questions t ON t.id = l.target WHERE {where} ORDER BY s.number, t.number"""
-        clusters = self.clusters() if self.held_out_splits else None
+        clusters = self.clusters() if self.held_out_splits or self.held_out_ids else None
         for row in self._connection.execute(sql, values):
             if clusters is None or not clusters.is_held_out(row[0], row[1]):
                 yield Link(*row)
@@ -307,6 +308,25 @@ class View:
     def _select_in_chunks(self, sql: str, keys: Iterable[str | int], values: Sequence[Any] = ()) -> Iterator[Any]:
         for chunk in chunks(keys, CHUNK_ROWS):
             yield from self._connection.execute(sql, (json.dumps(chunk, default=int), *values))  # NumPy's integers
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingView(View):
+    """What a ranker may learn from: a view of which somebody has said what it holds out.
+
+    `Archive.training_view` alone makes it. excluded_ids: questions that will be queries; training uses nothing of them,
+    not even a title with its body. dev: the queries that choose among epochs; their clusters are held out, too.
+    """
+
+    excluded_ids: frozenset[str] = frozenset()
+    dev: Split | None = field(default=None, compare=False)
+
+    @property
+    def digest(self) -> str:
+        """What decides about a model that is trained on this view: the archive's state, and what is hidden."""
+        parts: list[Any] = [self.change, self.labels_version, self.kind, self.before, self.group, self.held_out_splits]
+        parts += [sorted(self.held_out_ids), sorted(self.excluded_ids), sorted(self.dev.queries) if self.dev else None]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

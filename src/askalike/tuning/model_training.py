@@ -116,7 +116,7 @@ class ModelTrainer:
         self.archive, self.task, self.state, self.teacher, self.log = archive, task, state, teacher, log
         self.label_trained_models: set[str] = set()
         self._pair_counts: dict[str, int] = {}
-        self._view = archive.view(held_out_splits=task.held_out_splits, excluded_ids=task.excluded_ids)
+        self._view = archive.training_view(task.held_out_splits, excluded_ids=task.excluded_ids)
 
     def model_name(self, family: CandidateFamily) -> str:
         """Return the name of the family's model, another one for another state of the archive and another teacher."""

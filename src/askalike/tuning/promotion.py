@@ -16,13 +16,13 @@ from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.significance import ALPHA, compare
 from askalike.evaluation.tables import format_p
 from askalike.evaluation.trec import separate_ties
-from askalike.experiments.measuring import DEFAULT_DEPTH, LEADING_MEASURE, rank_split
+from askalike.experiments.measuring import DEFAULT_DEPTH, LEADING_MEASURE, RankingTask, merge_runs
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
 from askalike.rankers import MODELS_FOLDER, Ranker
 from askalike.store import Archive, serve_ranker
 from askalike.store.feedback import held_out_feedback_split
 from askalike.store.labels import partition_date
-from askalike.types import Progress, Run, Split
+from askalike.types import Progress, Split
 
 MIN_QUERIES = 30
 """With fewer queries the test says nothing."""
@@ -123,11 +123,11 @@ def _compare_rankers(
     splits = [labels for labels in (queries.links, queries.feedback) if labels.queries]
     qrels = {query: grades for labels in splits for query, grades in labels.qrels.items()}
     held_out = splits_to_hold_out(archive, queries.split_name) if queries.split_name else ()
+    task = RankingTask(archive)
 
     def measure_ranker(ranker: Ranker) -> Evaluation:
-        runs = [rank_split(archive, ranker, labels, DEFAULT_DEPTH, progress, held_out) for labels in splits]
-        run = Run({query: run.columns(query) for run in runs for query in run})
-        return evaluate(separate_ties(run), qrels, [measure])
+        runs = [task.fit_and_rank(ranker, labels, DEFAULT_DEPTH, [*splits, *held_out], progress) for labels in splits]
+        return evaluate(separate_ties(merge_runs(runs)), qrels, [measure])
 
     return compare({"candidate": measure_ranker(new), "before": measure_ranker(active)}, measure).pairs[0]
 

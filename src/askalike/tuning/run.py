@@ -71,7 +71,7 @@ def tune_archive(
         {"dev": task.dev, "test": task.evaluation_split},
         (measure, LEADING_MEASURE),
         rule,
-        held_out_splits=task.held_out_splits,
+        held_out=task.held_out_splits,
         fixed={**(fixed or {}), **task.fixed},
         memory=state,
         prepare=share_encoder,

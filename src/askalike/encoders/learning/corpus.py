@@ -17,7 +17,7 @@ from askalike.encoders.learning.model_card import CARD_FILE, render_text_model_c
 from askalike.encoders.recipes import format_toml
 from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
 from askalike.files import replace_folder
-from askalike.store import View
+from askalike.store import TrainingView, View
 from askalike.text.features import Text
 from askalike.text.features.words import WordFeatures, WordSettings
 from askalike.types import RESERVED, LogCallback, VectorPart, Vectors
@@ -96,7 +96,7 @@ class CorpusEncoder(ABC):
         self._require_vocabulary()
         return self._fingerprint
 
-    def fit(self, view: View) -> Self:
+    def fit(self, view: TrainingView) -> Self:
         """Train on the view's texts, as a model of the archive under a name that the settings and the view decide."""
         if self.words:
             return self

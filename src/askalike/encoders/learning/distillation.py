@@ -13,7 +13,7 @@ from askalike.encoders import Encoder
 from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.pair_data import TrainingData
 from askalike.errors import SettingsError
-from askalike.store import View, labels
+from askalike.store import TrainingView, View, labels
 from askalike.text.features import RaggedArray, Text
 from askalike.training.settings import TeacherSettings
 from askalike.types import LogCallback, Question, Split, TrainingPair, VectorPart, Vectors
@@ -40,17 +40,18 @@ def load_teacher(view: View, settings: TeacherSettings) -> Encoder:
 
 
 def collect_distillation_data(
-    view: View, settings: TeacherSettings, encoder: Encoder, dev: Split | None, limit: int, seed: int
+    view: TrainingView, settings: TeacherSettings, encoder: Encoder, limit: int, seed: int
 ) -> TrainingData:
     """Return the texts that the student learns, each as a pair with itself.
 
-    dev: the split whose queries choose the best epoch; without one, held-out texts must find the document that is
-    nearest to them by the teacher. Raises SettingsError for an unknown split in `not_taught`.
+    Where the view has no dev queries, held-out texts must find the document that is nearest to them by the teacher.
+    Raises SettingsError for an unknown split in `not_taught`.
     """
     random = np.random.default_rng(seed)
     left_out = _find_untaught_ids(view, settings.not_taught) | view.excluded_ids
     questions = [q for _, q in view.questions() if q.id not in left_out]
     held_out: set[str] = set()
+    dev = view.dev
     if dev is None:
         order = random.permutation(len(questions))
         held_out = {questions[n].id for n in order[: min(settings.held_out, len(questions) // 10)]}

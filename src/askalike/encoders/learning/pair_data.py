@@ -9,7 +9,7 @@ import numpy as np
 from askalike.encoders.recipes import DataSettings
 from askalike.iteration import chunks
 from askalike.labels.training_pairs import training_pairs
-from askalike.store import View
+from askalike.store import TrainingView, View
 from askalike.store.feedback import rejected_documents
 from askalike.store.labels import irrelevant_judgements
 from askalike.text.features import Text
@@ -27,16 +27,18 @@ class TrainingData(NamedTuple):
     documents_are_answers: bool
 
 
-def collect_training_data(view: View, settings: DataSettings, dev: Split | None, limit: int, seed: int) -> TrainingData:
-    """Return the pairs of a view's signals with dev queries, given or of held-out clusters, and `limit` documents."""
+def collect_training_data(view: TrainingView, settings: DataSettings, limit: int, seed: int) -> TrainingData:
+    """Return the pairs of a view's signals with dev queries, its own or some set aside, and `limit` documents."""
     pairs = _cap_pairs_per_cluster(training_pairs(view, settings.signals, seed), settings.of_cluster, seed)
-    if dev is not None:
-        return TrainingData(pairs, dev, _dev_documents(view, dev, {}, limit, seed), False)
+    if view.dev is not None:
+        are_answers = view.kind == "answers"
+        documents = _dev_documents(view, view.dev, {}, are_answers, limit, seed)
+        return TrainingData(pairs, view.dev, documents, are_answers)
     pairs, dev_pairs = _split_by_cluster(pairs, settings, seed)
     are_answers = bool(dev_pairs) and isinstance(dev_pairs[0].positive, Answer)
     split = _build_dev_split([pair for pair in dev_pairs if isinstance(pair.positive, Answer) == are_answers])
     positives = {pair.positive.id: pair.positive for pair in dev_pairs}
-    documents = _dev_documents(view, split, positives, limit, seed)
+    documents = _dev_documents(view, split, positives, are_answers, limit, seed)
     return TrainingData(pairs, split, documents, are_answers)
 
 
@@ -83,12 +85,13 @@ def _build_dev_split(pairs: Sequence[TrainingPair]) -> Split:
     return Split(queries, qrels)
 
 
-def _dev_documents(view: View, dev: Split, positives: Mapping[str, Text], limit: int, seed: int) -> dict[str, Text]:
+def _dev_documents(
+    view: View, dev: Split, positives: Mapping[str, Text], are_answers: bool, limit: int, seed: int
+) -> dict[str, Text]:
     """Return the relevant documents and candidates of dev queries, and `limit` documents drawn with the seed, by id.
 
     positives: documents as their signal yields them; if these are bodies without titles, so are all others.
     """
-    are_answers = any(isinstance(text, Answer) for text in positives.values())
     bodies = bool(positives) and all(isinstance(text, Question) and not text.title for text in positives.values())
     needed = {id for grades in dev.qrels.values() for id in grades}
     needed |= {id for ids in (dev.candidates or {}).values() for id in ids}

@@ -24,7 +24,7 @@ from askalike.encoders.static import StaticEncoder
 from askalike.errors import SettingsError
 from askalike.files import replace_file, replace_folder
 from askalike.nn import Network
-from askalike.store import View
+from askalike.store import TrainingView
 from askalike.text.features import RaggedArray, Text, TextFeatures
 from askalike.text.features.pieces import PieceFeatures
 from askalike.training.checkpoint import Epoch, read_history
@@ -33,7 +33,7 @@ from askalike.training.examples import Examples, Indices, TrainingTexts, collect
 from askalike.training.negatives import draw_negatives, mine_negatives, select_negatives
 from askalike.training.settings import NegativesSettings
 from askalike.training.trainer import TrainingJob, TrainingProgressCallback, find_best_epoch, train
-from askalike.types import LogCallback, Question, Run, Split
+from askalike.types import LogCallback, Question, Run
 
 PARTIAL_PREFIX = ".training"
 ANSWERS_PER_CHUNK = 1_000
@@ -46,11 +46,10 @@ Miner = Callable[[Mapping[str, Question], NegativesSettings], Run]
 
 
 def train_recipe(
-    view: View,
+    view: TrainingView,
     recipe: Recipe,
     folder: Path,
     *,
-    dev: Split | None = None,
     miner: Miner | None = None,
     teacher: Encoder | None = None,
     on_progress: TrainingProgressCallback | None = None,
@@ -58,7 +57,7 @@ def train_recipe(
 ) -> Sequence[Epoch]:
     """Train a recipe on what a view knows, write the model to `folder` and return its epochs.
 
-    dev: the queries by which the best epoch is chosen; without any, some clusters are held out. teacher: the recipe's
+    The view's dev queries choose the best epoch; without any, some clusters are set aside. teacher: the recipe's
     teacher, if it is loaded already. The same call after an interruption or a kill goes on with the epoch that was not
     finished. Raises TrainingError.
     """
@@ -66,9 +65,9 @@ def train_recipe(
         teacher = distillation.load_teacher(view, recipe.teacher)
     seed, limit = recipe.training.seed, recipe.training.dev_documents
     if teacher:
-        data = distillation.collect_distillation_data(view, recipe.teacher, teacher, dev, limit, seed)
+        data = distillation.collect_distillation_data(view, recipe.teacher, teacher, limit, seed)
     else:
-        data = collect_training_data(view, recipe.data, dev, limit, seed)
+        data = collect_training_data(view, recipe.data, limit, seed)
     what = "texts of the teacher's" if teacher else "training pairs"
     log(f"{len(data.pairs)} {what}, {len(data.dev.queries)} dev queries over {len(data.documents)} documents")
     return TrainingRun(view, recipe, folder, data, miner, teacher, log).train(on_progress)
@@ -90,7 +89,7 @@ def create_network(recipe: Recipe, size: int) -> Network:
 class TrainingRun:
     """One training of a recipe: what it learns from, and where the model goes."""
 
-    view: View
+    view: TrainingView
     recipe: Recipe
     folder: Path
     """The model's folder, which appears when training is finished."""

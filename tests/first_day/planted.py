@@ -1,0 +1,43 @@
+"""An archive whose labels only a cheat can know: the texts that they join have no word in common."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from askalike.labels.partitions import create_partition
+from askalike.store import Archive
+from askalike.types import Link, Question
+
+N_PAIRS = 60
+NETWORK = {"dim": 32, "units": 64, "window": 1, "min_texts": 1, "start": "random", "loss": "multiple_negatives"}
+NETWORK |= {
+    "random": 0,
+    "hardest": False,
+    "in_batch": True,
+    "batch_size": 32,
+    "optimizer": "adam",
+    "learning_rate": 0.02,
+}
+NETWORK |= {"training.epochs": 30, "patience": 30, "least_pairs": 8, "measure": "RR", "dev_share": 0.05}
+NETWORK |= {"accelerator": "cpu"}
+"""Settings of a `cnn` that learns by heart, in half a second."""
+HONEST, CHEATING = 0.2, 0.8
+"""What chance does not exceed in Success@1, and what a cheat does."""
+
+
+def word(number: int) -> str:
+    """A word of its own for each number."""
+    letters = "bcdfghjklmnprstvwz"
+    return "".join(letters[number // len(letters) ** place % len(letters)] + "aeio"[place] for place in range(4))
+
+
+def plant(path: Path, groups: Sequence[str] = ()) -> Path:
+    """120 questions of two words, in pairs; the partition `halves` has half of the pairs in train, half in test."""
+    prefixes = [f"{group}/" for group in groups] or [""]
+    with Archive.create(path) as archive:
+        for prefix in prefixes:
+            archive.upsert(Question(f"{prefix}q{n}", f"{word(2 * n)} {word(2 * n + 1)}") for n in range(2 * N_PAIRS))
+            archive.upsert(Link(f"{prefix}q{2 * n}", f"{prefix}q{2 * n + 1}") for n in range(N_PAIRS))
+        if groups:
+            archive.set_meta(groups=list(groups))
+        create_partition(archive, "cluster", {"shares": [0.5, 0.5]}, name="halves")
+    return path
