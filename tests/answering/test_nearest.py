@@ -1,8 +1,6 @@
 """Stored answers to a question, with where they come from."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -10,6 +8,7 @@ from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, SettingsError
 from askalike.store.archive import Archive
 from askalike.types import Answer, Question
+from commands import askalike
 
 RANKER = "lm_jelinek_mercer"
 
@@ -109,20 +108,15 @@ def test_in_russian(tmp_path):
     assert reply.sources[0].author == "Ада"
 
 
-def askalike(*words):
-    command = [sys.executable, "-c", "from askalike.cli import main; main()", *map(str, words), "--ranker", RANKER]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def test_the_command_prints_them(path):
-    shown = askalike("answer", path, "boil an egg", "-k", 1).stdout
+    shown = askalike("answer", path, "boil an egg", "-k", 1, "--ranker", RANKER).stdout
     assert "How long do I boil an egg?" in shown
     assert "Seven minutes." in shown
     assert "egg2 · Ada · CC BY-SA 4.0 · https://example.org/2" in shown
 
 
 def test_the_command_gives_json(path):
-    found = json.loads(askalike("answer", path, "boil an egg", "--json").stdout)
+    found = json.loads(askalike("answer", path, "boil an egg", "--json", "--ranker", RANKER).stdout)
     assert set(found) == {"text", "generated", "abstained", "sources", "model", "took_ms"}
     assert found["generated"] is False
     assert found["sources"][0]["license"] == "CC BY-SA 4.0"
@@ -138,7 +132,7 @@ def test_the_command_gives_json(path):
     ],
 )
 def test_what_cannot_be_done_is_one_line(path, words, line):
-    done = askalike("answer", path, *words)
+    done = askalike("answer", path, *words, "--ranker", RANKER)
     assert done.returncode == 2
     assert line in done.stderr
     assert done.stderr.count("\n") == 1

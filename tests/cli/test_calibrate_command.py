@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from running import askalike
+
+from commands import askalike
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 WORDS = ("-r", "lm_jelinek_mercer")

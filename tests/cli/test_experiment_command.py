@@ -1,14 +1,11 @@
 """askalike experiment, as a person calls it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import askalike
+from commands import askalike
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 TOML = """
@@ -25,22 +22,16 @@ ranker = "tfidf"
 """
 
 
-def run(*words, cwd):
-    command = [sys.executable, "-c", "from askalike.cli import main; main()", *map(str, words)]
-    env = os.environ | {"PYTHONPATH": str(Path(askalike.__file__).parents[1])}
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=env)
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("experiment")
-    assert run("import", "table", EXAMPLE, "-o", "riverside", cwd=folder).returncode == 0
+    assert askalike("import", "table", EXAMPLE, "-o", "riverside", cwd=folder).returncode == 0
     (folder / "two.toml").write_text(TOML)
     return folder
 
 
 def test_it_prints_the_table_the_verdict_and_where_the_folder_is(place):
-    done = run("experiment", "two.toml", cwd=place)
+    done = askalike("experiment", "two.toml", cwd=place)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Two\nsystem")
     assert "\na bm25" in done.stdout
@@ -51,12 +42,12 @@ def test_it_prints_the_table_the_verdict_and_where_the_folder_is(place):
 
 
 def test_json_is_the_report(place):
-    done = run("experiment", "two.toml", "-o", "json", "--json", "--set", "k=10", cwd=place)
+    done = askalike("experiment", "two.toml", "-o", "json", "--json", "--set", "k=10", cwd=place)
     assert json.loads(done.stdout) == json.loads((place / "json/report.json").read_text())
 
 
 def test_an_error_is_no_traceback(place):
-    done = run("experiment", "two.toml", "--set", "archive=nowhere", "--set", "kk=3", cwd=place)
+    done = askalike("experiment", "two.toml", "--set", "archive=nowhere", "--set", "kk=3", cwd=place)
     assert done.returncode == 2
     assert done.stderr.startswith("askalike: two.toml: 2 things are wrong:\n  kk is not a setting")
     assert "archive: nowhere: not an archive" in done.stderr

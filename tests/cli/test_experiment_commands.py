@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from running import askalike
 
 from askalike.cli._tuning import format_settings
 from askalike.config import parse_assignments
+from commands import askalike
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 

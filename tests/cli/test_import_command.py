@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from running import MAIN, askalike
 
 from askalike.registry import load, names
+from commands import MAIN, askalike
 
 FAQ = "id,question,answer,duplicate_of\n1,How do I log in?,Press.,\n2,Where do I log in?,There.,1\n3,,,\n"
 

@@ -1,20 +1,14 @@
-"""index, search, rank and evaluate, as a person calls them: a real process, its exit code, its output."""
+"""index, search, rank and evaluate, as a person calls them: the exit code, the output."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from askalike.index.lexical.index import PostingsIndex
+from commands import askalike
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
-
-
-def askalike(*words, **options):
-    command = [sys.executable, "-c", "from askalike.cli import main; main()", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
 @pytest.fixture(scope="module")

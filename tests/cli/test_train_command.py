@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import askalike
+from commands import MAIN, askalike, askalike_process, environment
 
 pytest.importorskip("lightning_fabric", reason="needs the extra neural")
 
@@ -32,59 +32,48 @@ sys.meta_path[:] = [Finder(finder) for finder in sys.meta_path]
 from askalike.cli import main
 main()
 """
-WITH = "from askalike.cli import main; main()"
-
-
-def command(*words, program=WITH):
-    env = os.environ | {"PYTHONPATH": str(Path(askalike.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
-    return [sys.executable, "-c", program, *map(str, words)], env
-
-
-def run(*words, program=WITH):
-    line, env = command(*words, program=program)
-    return subprocess.run(line, capture_output=True, text=True, check=False, env=env)
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
     folder = tmp_path_factory.mktemp("train") / "desk"
-    assert run("import", "table", EXAMPLE, "-o", folder).returncode == 0
+    assert askalike("import", "table", EXAMPLE, "-o", folder).returncode == 0
     return folder
 
 
 def test_from_the_archive_to_answers_by_the_models_name(desk, tmp_path):
-    done = run("train", desk, "--recipe", "static", "--name", "mine", *SMALL, "--set", "training.epochs=3")
+    done = askalike("train", desk, "--recipe", "static", "--name", "mine", *SMALL, "--set", "training.epochs=3")
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{desk}/models/mine: use it with --ranker mine\n"
     lines = done.stderr.splitlines()
     assert lines[0] == "637 training pairs, 16 dev queries over 244 documents"
     assert [line.split("  ")[0] for line in lines[2:]] == ["epoch 1/3", "epoch 2/3", "epoch 3/3"]
     assert all(" examples/s  " in line and " left  Success@10 " in line for line in lines[2:])
-    found = run("search", desk, "somebody took my bike", "--ranker", "mine", "-k", "2")
+    found = askalike("search", desk, "somebody took my bike", "--ranker", "mine", "-k", "2")
     assert found.stdout.startswith(" 1. ")
-    ranked = run("rank", desk, "--ranker", "mine", "--queries", "split:duplicates", "-o", tmp_path / "x.run")
+    ranked = askalike("rank", desk, "--ranker", "mine", "--queries", "split:duplicates", "-o", tmp_path / "x.run")
     assert ranked.stdout.startswith("39 queries ranked by mine")
-    listed = run("models", desk)
+    listed = askalike("models", desk)
     assert listed.stdout.startswith("mine                  static ")
     assert "\nin service: " in listed.stdout
-    assert run("models", desk, "--remove", "mine").stdout == "removed mine\n"
-    assert run("models", desk).stdout.startswith("no model; ")
+    assert askalike("models", desk, "--remove", "mine").stdout == "removed mine\n"
+    assert askalike("models", desk).stdout.startswith("no model; ")
 
 
 @pytest.mark.long
 def test_killed_it_goes_on_to_the_same_weights(desk):
     options = ("--recipe", "static", *SMALL, "--set", "training.epochs=30", "--set", "patience=30")
-    line, env = command("train", desk, "--name", "killed", *options)
-    process = subprocess.Popen(line, env=env, stderr=subprocess.PIPE, text=True)
+    line = [sys.executable, "-c", MAIN, "train", str(desk), "--name", "killed", *options]
+    process = subprocess.Popen(line, env=environment(), stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 200
     while "epoch 2/30" not in process.stderr.readline():
         assert time.monotonic() < deadline
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     assert not (desk / "models/killed").exists()
-    resumed = run("train", desk, "--name", "killed", *options)
+    resumed = askalike("train", desk, "--name", "killed", *options)
     assert "going on after epoch " in resumed.stderr
-    assert run("train", desk, "--name", "whole", *options).returncode == 0
+    assert askalike("train", desk, "--name", "whole", *options).returncode == 0
     weights = [(desk / "models" / name / "static.safetensors").read_bytes() for name in ("killed", "whole")]
     assert weights[0] == weights[1]
 
@@ -102,18 +91,18 @@ def test_killed_it_goes_on_to_the_same_weights(desk):
     ],
 )
 def test_what_is_wrong_is_one_line(desk, words, message):
-    done = run("train", desk, *words)
+    done = askalike("train", desk, *words)
     assert done.returncode == 2
     assert message in done.stderr.splitlines()[-1]
 
 
 def test_without_torch_it_says_what_to_install(desk):
     wanted = "pip install 'askalike[neural]'"
-    done = run("train", desk, "--recipe", "cnn", program=WITHOUT)
+    done = askalike_process("train", desk, "--recipe", "cnn", program=WITHOUT)
     assert (done.returncode, done.stderr) == (2, f"askalike: train: torch is not installed; {wanted}\n")
     folder = desk / "models" / "other"
     folder.mkdir(parents=True)
     (folder / "model.toml").write_text('encoder = "neural"\n[network]\nname = "cnn"\n')
-    done = run("search", desk, "bike", "--ranker", "other", program=WITHOUT)
+    done = askalike_process("search", desk, "bike", "--ranker", "other", program=WITHOUT)
     assert (done.returncode, done.stderr) == (2, f"askalike: neural: torch is not installed; {wanted}\n")
     (folder / "model.toml").unlink()

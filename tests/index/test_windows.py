@@ -40,10 +40,10 @@ class Table:
         scores[skipped & ((query.excluded_phrasing < 0) | (self.phrasings == query.excluded_phrasing))] = 0
         if allowed is not None:
             scores[~np.isin(self.numbers, allowed)] = 0
-        best: dict[int, float] = {}
-        for row in np.flatnonzero(scores):
-            best[int(self.numbers[row])] = max(best.get(int(self.numbers[row]), 0.0), float(scores[row]))
-        return best
+        best = np.zeros(self.numbers.max() + 1)
+        np.maximum.at(best, self.numbers, scores)
+        docids = np.flatnonzero(best)
+        return dict(zip(docids.tolist(), best[docids].tolist(), strict=True))
 
     def searcher(self, cuts: list[int]) -> PostingsSearcher:
         """Over one segment per stretch of rows."""

@@ -278,6 +278,7 @@ def test_a_real_community_by_cluster_and_time(shared_data, tmp_path):
         assert all(len(set.union(*sets)) == sum(map(len, sets)) for sets in clusters)
 
 
+@pytest.mark.long
 def test_titles_with_given_clusters(shared_data, tmp_path):
     import_archive("beir", [shared_data / "askubuntu-titles"], tmp_path / "au")
     with Archive.open(tmp_path / "au") as archive:

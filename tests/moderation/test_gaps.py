@@ -1,8 +1,6 @@
 """Gaps: which phrasings are one gap, in which order, and that an ignored gap stays ignored."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -10,6 +8,7 @@ from askalike.errors import ArchiveError
 from askalike.moderation.gaps import GapCache, find_gaps, get_gap, ignore_gap, restore_gap
 from askalike.store.archive import Archive
 from askalike.store.query_log import LoggedQuery, delete_older_than, insert_feedback, log_query
+from commands import askalike
 
 
 @pytest.fixture
@@ -76,8 +75,9 @@ def test_the_command(archive):
     ask(archive, "Where can I park my boat?", "boat parking", "chess club")
 
     def cli(*arguments):
-        command = [sys.executable, "-m", "askalike", "gaps", str(archive.path), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        done = askalike("gaps", archive.path, *arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     assert "    2  Where can I park my boat?\n" in cli()
     boats = json.loads(cli("--json", "-k", "1"))["gaps"][0]

@@ -2,9 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -16,6 +13,7 @@ from askalike.store.query_log import LoggedQuery, insert_feedback
 from askalike.tuning import promotion
 from askalike.tuning.promotion import promote
 from askalike.types import Link, Question
+from commands import askalike
 
 WORDS = "lm_jelinek_mercer"
 TITLES = {"fields": "title"}
@@ -109,19 +107,15 @@ def test_wrong_names_are_one_line(archive):
         promote(archive, "cnn")
 
 
-def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "askalike", *map(str, arguments)], capture_output=True, text=True)
-
-
 def test_the_commands(archive):
-    result = cli("promote", archive.path, WORDS)
+    result = askalike("promote", archive.path, WORDS)
     assert result.returncode == 0, result.stderr
     assert "serving it" in result.stdout
     assert "askalike calibrate" in result.stdout
-    refused = cli("promote", archive.path, "bm25", "--set", "fields=title", "--json")
+    refused = askalike("promote", archive.path, "bm25", "--set", "fields=title", "--json")
     assert refused.returncode == 1, refused.stderr
     assert json.loads(refused.stdout)["promoted"] is False
-    assert cli("rollback", archive.path).stdout == f"{WORDS} is withdrawn; {WORDS} serves again\n"
-    assert "the default" in cli("rollback", archive.path).stdout
-    nothing = cli("rollback", archive.path)
+    assert askalike("rollback", archive.path).stdout == f"{WORDS} is withdrawn; {WORDS} serves again\n"
+    assert "the default" in askalike("rollback", archive.path).stdout
+    nothing = askalike("rollback", archive.path)
     assert (nothing.returncode, "nothing was put into service" in nothing.stderr) == (2, True)

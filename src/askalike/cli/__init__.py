@@ -108,7 +108,7 @@ def main() -> None:
             register(app, sys.argv[1])
         else:
             register_summaries(app)
-        code = app(standalone_mode=False)
+        code = app(prog_name="askalike", standalone_mode=False)
     except AskalikeError as error:
         _exit_with_error(str(error))
     except USAGE_ERRORS as error:

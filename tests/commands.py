@@ -1,0 +1,38 @@
+"""The command line for tests: inside this process, which is quick, or in one of its own."""
+
+import io
+import os
+import subprocess
+import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from unittest.mock import patch
+
+import askalike as package
+from askalike.cli import main
+
+MAIN = "import sys; from askalike.cli import main; sys.argv[0] = 'askalike'; main()"
+Finished = subprocess.CompletedProcess[str]
+
+
+def askalike(*words: object, cwd: Path | str = ".") -> Finished:
+    """Run a command line to its end in this process; returns its exit code and what it printed."""
+    command = ["askalike", *map(str, words)]
+    output, errors = io.StringIO(), io.StringIO()
+    with chdir(cwd), patch.object(sys, "argv", command), redirect_stdout(output), redirect_stderr(errors):
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return Finished(command, code, output.getvalue(), errors.getvalue())
+
+
+def askalike_process(*words: object, cwd: Path | str = ".", program: str = MAIN) -> Finished:
+    """Run a command line to its end in a process of its own, by a program that may prepare it."""
+    command = [sys.executable, "-c", program, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=environment())
+
+
+def environment() -> dict[str, str]:
+    """The environment of a process that imports the askalike under test."""
+    return os.environ | {"PYTHONPATH": str(Path(package.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
