@@ -38,11 +38,12 @@ def test_it_encodes(encoder):
     assert not values[3].any()
 
 
-def test_half_the_precision_is_nearly_the_same(encoder):
+def test_eight_bits_are_nearly_the_same(encoder):
     texts = [Question(t, t) for t in ("my bike was stolen", "tax form")]
-    half = PretrainedEncoder.from_settings({"model": MODEL, "device": "cpu", "precision": "bf16"})
-    assert half.fingerprint != encoder.fingerprint
-    cosines = (half.encode(texts, "query").parts[0].values * encoder.encode(texts, "query").parts[0].values).sum(1)
+    exact = PretrainedEncoder.from_settings({"model": MODEL, "precision": 32})
+    assert exact.fingerprint != encoder.fingerprint
+    assert encoder.values["precision"] == "8"
+    cosines = (exact.encode(texts, "query").parts[0].values * encoder.encode(texts, "query").parts[0].values).sum(1)
     np.testing.assert_allclose(cosines, 1, atol=0.01)
 
 

@@ -1,20 +1,23 @@
-"""Any sentence-transformers model on this machine, a folder or an installed package (extra `pretrained`), offline."""
+"""Any sentence-transformers model on this machine, a folder or an installed package, offline.
+
+ONNX Runtime runs it (extra `encoder`), in 8 bits unless told otherwise; on a GPU torch does (extra `pretrained`).
+"""
 
 import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from askalike import config
 from askalike.encoders import Role, VectorCache, read_model_file
 from askalike.encoders.recipes import Tables
-from askalike.errors import SettingsError
+from askalike.errors import InputError, SettingsError
 from askalike.packages import find_model
 from askalike.store import TrainingView
 from askalike.text.clean import CodeRule, plain_text
@@ -22,21 +25,25 @@ from askalike.types import Answer, Question, VectorPart, Vectors
 
 MODEL_FOLDER = "pretrained"
 """The subfolder of a fine-tuned model in its folder of `models/`."""
+DESCRIBING_SUFFIXES = (".json", ".safetensors", ".onnx")
+PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
+"""How models call what stands before a text of each role."""
 
 
 class PretrainedEncoderSettings(config.Settings):
     """Which model is used, and how."""
 
     model: str = Field("", description="the model's folder, or an installed package that carries one")
-    query_prompt: str = Field("", description="what stands before each query, for models that want it")
-    document_prompt: str = Field("", description="what stands before each document")
+    query_prompt: str | None = Field(None, description="what stands before each query; unless given, as the model says")
+    document_prompt: str | None = Field(None, description="what stands before each document")
     code: CodeRule = Field("drop", description="whether code counts")
     batch: int = Field(32, ge=1, description="texts encoded at a time; lower it where memory runs out")
-    precision: Literal["32", "bf16"] = Field(
-        "32", description="bf16: up to three times as fast on processors that have it, and nearly the same vectors"
+    precision: Annotated[Literal["8", "32", "bf16"], BeforeValidator(str)] = Field(
+        "8", description="the bits of weights: 8 is over twice as fast as 32, and nearly the same; bf16 is for GPUs"
     )
+    threads: int | None = Field(None, ge=1, description="processors that encode; unless given, all")
     device: Literal["cpu", "cuda"] | None = Field(
-        None, description="where it runs; unless given, a GPU where there is one"
+        None, description="where it runs; cuda needs the extra pretrained, with torch"
     )
 
 
@@ -51,8 +58,11 @@ class PretrainedEncoder:
         self.cache: VectorCache | None = None
         """The cache of vectors; without one, every text is encoded each time."""
         self._model: Any = None
-        described = json.dumps([*_describe_files(self.folder), *_describe_usage(settings)])
-        self.fingerprint = hashlib.sha256(described.encode()).hexdigest()
+        self._prompts = _read_prompts(self.folder, settings)
+        precision = [] if settings.precision == "32" else [settings.precision]
+        code = [] if settings.code == "drop" else ["code"]
+        described = [*_describe_files(self.folder), *self._prompts.values(), *precision, *code]
+        self.fingerprint = hashlib.sha256(json.dumps(described).encode()).hexdigest()
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
@@ -90,40 +100,41 @@ class PretrainedEncoder:
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
         """Return the model's vectors of title and body; zeros for a text without a word."""
         plain = [self.text(text) for text in texts]
-        prompt = self.settings.query_prompt if role == "query" else self.settings.document_prompt
-        prompted = [prompt + text for text in plain]
+        prompted = [self._prompts[role] + text for text in plain]
         values = self.cache.get_or_encode(prompted, self._encode_texts) if self.cache else self._encode_texts(prompted)
         values[[not text for text in plain]] = 0
         return Vectors((VectorPart(values, "cosine"),))
 
     def _encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return vectors (texts, dim). The model batches texts of similar length."""
-        options = {"batch_size": self.settings.batch, "show_progress_bar": False, "convert_to_tensor": True}
-        vectors = self.model.encode(list(texts), **options)
-        return np.asarray(vectors.float().cpu(), np.float32).reshape(len(texts), -1)
+        """Return vectors (texts, dim)."""
+        if self._model is None:
+            self._model = self._load_model()
+        vectors: NDArray[np.float32] = self._model.encode(texts, self.settings.batch)
+        return vectors
 
     def text(self, text: Question | Answer) -> str:
         """Return the plain text that is encoded: title and body."""
         body = plain_text(text.body, text.markup, code=self.settings.code)
         return body if isinstance(text, Answer) else f"{plain_text(text.title, 'text')} {body}".strip()
 
-    @property
-    def model(self) -> Any:
-        """The sentence-transformers model, loaded when it is first used. Raises SettingsError without the extra."""
-        if self._model is None:
-            try:
-                from askalike.nn.transformer import load_sentence_transformer
-            except ImportError:
-                problem = "sentence-transformers is not installed: pip install 'askalike[pretrained]'"
-                raise SettingsError(f"pretrained: {problem}") from None
-            model = load_sentence_transformer(self.folder, self.settings.device)
-            self._model = model.bfloat16() if self.settings.precision == "bf16" else model
-        return self._model
+    def _load_model(self) -> Any:
+        """Open the model for reading. Raises SettingsError without the extra that runs it, InputError."""
+        half = self.settings.precision != "32"
+        if self.settings.device == "cuda":
+            from askalike.nn.transformer import TorchModel
+
+            return TorchModel(self.folder, "cuda", half)
+        try:
+            from askalike.encoders.onnx.model import OnnxModel
+        except ModuleNotFoundError as missing:
+            problem = f"{missing.name} is not installed: pip install 'askalike[encoder]'"
+            raise SettingsError(f"pretrained: {problem}") from None
+        return OnnxModel(self.folder, 8 if half else 32, self.settings.threads)
 
 
 def _describe_files(folder: Path) -> list[Any]:
     """Return what identifies a model's files: names, sizes and digests."""
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix in (".json", ".safetensors"))
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix in DESCRIBING_SUFFIXES)
     return [[str(p.relative_to(folder)), os.path.getsize(p), _compute_digest(p)] for p in files]
 
 
@@ -134,7 +145,18 @@ def _compute_digest(path: Path) -> str:
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def _describe_usage(settings: PretrainedEncoderSettings) -> list[str]:
-    precision = [] if settings.precision == "32" else [settings.precision]
-    code = [] if settings.code == "drop" else ["code"]
-    return [settings.query_prompt, settings.document_prompt, *precision, *code]
+def _read_prompts(folder: Path, settings: PretrainedEncoderSettings) -> dict[Role, str]:
+    """Return what stands before each query and each document: as the settings say, else as the model's folder does."""
+    path = folder / "config_sentence_transformers.json"
+    try:
+        described = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError as error:
+        raise InputError(f"{path}: not a description of a model ({error}); copy the folder again") from None
+    prompts = described.get("prompts") or {}
+    default = prompts.get(described.get("default_prompt_name"), "")
+    own: dict[Role, str] = {
+        role: next((prompts[name] for name in names if name in prompts), default)
+        for role, names in PROMPT_NAMES.items()
+    }
+    given = {"query": settings.query_prompt, "document": settings.document_prompt}
+    return {role: prompt if (chosen := given[role]) is None else chosen for role, prompt in own.items()}

@@ -1,8 +1,11 @@
 """A pre-trained sentence-transformers model as a network, to be trained further with any of the losses."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.config import Settings
@@ -39,6 +42,20 @@ class TransformerNetwork(Network):
         ids, mask = batch["ids"], batch["mask"]
         vectors = self.model({"input_ids": ids, "attention_mask": mask.long()})["sentence_embedding"]
         return (vectors.masked_fill(~mask.any(1, keepdim=True), 0),)
+
+
+class TorchModel:
+    """A pre-trained model as torch runs it. half: whether in bf16."""
+
+    def __init__(self, folder: Path, device: str, half: bool) -> None:
+        model = load_sentence_transformer(folder, device)
+        self._model = model.bfloat16() if half else model
+
+    def encode(self, texts: Sequence[str], batch: int = 32) -> NDArray[np.float32]:
+        """Return the vectors of texts, (texts, dim). batch: how many are computed together, those of similar length."""
+        options = {"batch_size": batch, "show_progress_bar": False, "convert_to_tensor": True}
+        vectors = self._model.encode(list(texts), **options)
+        return np.asarray(vectors.float().cpu(), np.float32).reshape(len(texts), -1)
 
 
 def load_sentence_transformer(folder: Path, device: str | None) -> Any:

@@ -35,7 +35,7 @@ class TeacherSettings(Settings):
 
     encoder: str = Field("", description="who teaches: pretrained, static, or a model of the archive; none: pairs do")
     model: str = Field("", description="which model the encoder pretrained is: a folder, or an installed package")
-    half: bool = Field(False, description="the encoder pretrained works in bf16, much faster where processors have it")
+    half: bool = Field(False, description="on a GPU the encoder pretrained works in bf16")
     taught: tuple[Literal["title", "body", "whole"], ...] = Field(
         ("title", "body", "whole"), description="what of each question: its title, its body, both as one text"
     )

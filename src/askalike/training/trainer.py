@@ -114,8 +114,12 @@ def _check_job(job: TrainingJob) -> None:
 def _choose_precision(settings: TrainingSettings) -> Literal["32-true", "bf16-mixed"]:
     if settings.precision != "auto":
         return settings.precision
-    gpu = settings.accelerator in ("auto", "cuda") and torch.cuda.is_available()
-    return "bf16-mixed" if gpu else "32-true"
+    return "bf16-mixed" if uses_cuda(settings) else "32-true"
+
+
+def uses_cuda(settings: TrainingSettings) -> bool:
+    """Return whether a network is trained on an NVIDIA GPU."""
+    return settings.accelerator in ("auto", "cuda") and torch.cuda.is_available()
 
 
 @contextmanager

@@ -79,7 +79,7 @@ LADDER = (
     CandidateFamily("cnn", "cnn", False, NEURAL_MODULES, LABEL_SIGNALS, 40),
     CandidateFamily("scqa", "scqa", False, NEURAL_MODULES, ("question_answer",), 100),
     CandidateFamily("siamese_lstm", "siamese_lstm", False, NEURAL_MODULES, ("question_answer",), 100),
-    CandidateFamily(PRETRAINED_RANKER, needs_teacher=True, required_modules=("sentence_transformers",)),
+    CandidateFamily(PRETRAINED_RANKER, needs_teacher=True, required_modules=("onnxruntime",)),
 )
 """From the simplest to the most complex. A new family is one entry here."""
 

@@ -31,10 +31,11 @@ CONJUGATE_GRADIENT_STEPS = 10
 Array = NDArray[np.float32]
 
 
-def load_teacher(view: View, settings: TeacherSettings) -> Encoder:
+def load_teacher(view: View, settings: TeacherSettings, on_gpu: bool) -> Encoder:
     """Return the teacher: a model of the archive, or a registered encoder. Raises SettingsError or InputError."""
     values = {"model": settings.model} if settings.model else {}
     values |= {"precision": "bf16"} if settings.half else {}
+    values |= {"device": "cuda"} if on_gpu and settings.encoder == "pretrained" else {}
     folder = view.path / "models" / settings.encoder
     return encoders.open_encoder(folder, values) if folder.is_dir() else encoders.build(settings.encoder, values)
 

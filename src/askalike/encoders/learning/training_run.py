@@ -32,7 +32,7 @@ from askalike.training.dev import DevSet
 from askalike.training.examples import Examples, Indices, TrainingTexts, collect_texts
 from askalike.training.negatives import draw_negatives, mine_negatives, select_negatives
 from askalike.training.settings import NegativesSettings
-from askalike.training.trainer import TrainingJob, TrainingProgressCallback, find_best_epoch, train
+from askalike.training.trainer import TrainingJob, TrainingProgressCallback, find_best_epoch, train, uses_cuda
 from askalike.types import LogCallback, Question, Run
 
 PARTIAL_PREFIX = ".training"
@@ -62,7 +62,7 @@ def train_recipe(
     finished. Raises TrainingError.
     """
     if teacher is None and recipe.teacher.encoder:
-        teacher = distillation.load_teacher(view, recipe.teacher)
+        teacher = distillation.load_teacher(view, recipe.teacher, uses_cuda(recipe.training))
     seed, limit = recipe.training.seed, recipe.training.dev_documents
     if teacher:
         data = distillation.collect_distillation_data(view, recipe.teacher, teacher, limit, seed)

@@ -1,0 +1,181 @@
+"""Which tensors of a model's weights are what, for each `model_type` of a config.json."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.encoders.onnx.weights import Tensor, to_float32
+from askalike.errors import InputError
+
+ACTIVATIONS = {"gelu": "none", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh", "relu": "relu"}
+"""How config.json calls the function between a layer's two linear maps → the approximation of Gelu, or relu."""
+WORDS = "embeddings.word_embeddings.weight"
+RELATIVE_BUCKETS, MAX_RELATIVE_DISTANCE = 32, 128
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """The names of a layer's tensors, and how positions are counted.
+
+    layer: what stands before the names of layer {}. positions_after_padding: whether position numbers begin after the
+    id of the padding. keys: the names in config.json of hidden size, heads and layers, and of the activation.
+    """
+
+    layer: str = "encoder.layer.{}."
+    query: str = "attention.self.query"
+    key: str = "attention.self.key"
+    value: str = "attention.self.value"
+    attention_output: str = "attention.output.dense"
+    attention_norm: str = "attention.output.LayerNorm"
+    intermediate: str = "intermediate.dense"
+    output: str = "output.dense"
+    output_norm: str = "output.LayerNorm"
+    positions_after_padding: bool = False
+    keys: tuple[str, str, str] = ("num_attention_heads", "num_hidden_layers", "hidden_act")
+
+
+_ROBERTA = Architecture(positions_after_padding=True)
+ARCHITECTURES: Mapping[str, Architecture] = {
+    "bert": Architecture(),
+    "roberta": _ROBERTA,
+    "xlm-roberta": _ROBERTA,
+    "camembert": _ROBERTA,
+    "distilbert": Architecture(
+        "transformer.layer.{}.", "attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin",
+        "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm",
+        keys=("n_heads", "n_layers", "activation"),
+    ),
+    "mpnet": Architecture(
+        "encoder.layer.{}.", "attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o",
+        "attention.LayerNorm", positions_after_padding=True,
+    ),
+}  # fmt: skip
+"""What can be built from weights. Any other architecture needs a folder with an ONNX file."""
+
+
+class Affine(NamedTuple):
+    """A linear map's weights (outputs, inputs) and biases (outputs), or a normalisation's scales and biases."""
+
+    weight: Array
+    bias: Array
+
+
+class Layer(NamedTuple):
+    """The weights of one layer. attention: query, key and value as one map."""
+
+    attention: Affine
+    attention_output: Affine
+    attention_norm: Affine
+    intermediate: Affine
+    output: Affine
+    output_norm: Affine
+
+
+class Transformer:
+    """A transformer's weights under the names of this file, whatever its architecture.
+
+    config: the content of config.json. Raises InputError for an architecture or a setting that is not known, and for
+    weights that lack a tensor.
+    """
+
+    def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Tensor], folder: Path) -> None:
+        place = folder / "config.json"
+        self._architecture = _find_architecture(config, place)
+        heads, layers, activation = self._architecture.keys
+        self._place, self._prefix = folder, _find_prefix(tensors)
+        self._tensors, self._config = tensors, config
+        self.heads, self.layer_count = int(self._setting(heads)), int(self._setting(layers))
+        self.epsilon = float(config.get("layer_norm_eps", 1e-12))
+        self.activation = ACTIVATIONS.get(name := str(self._setting(activation)), "")
+        if not self.activation:
+            raise InputError(f"{place}: {activation} = {name!r}; expected one of {', '.join(ACTIVATIONS)}")
+        self._words = self._tensor(WORDS)
+        padding = int(config.get("pad_token_id") or 0)
+        first = padding + 1 if self._architecture.positions_after_padding else 0
+        self._positions = to_float32(self._tensor("embeddings.position_embeddings.weight"))[first:]
+        if f"{self._prefix}embeddings.token_type_embeddings.weight" in tensors:
+            self._positions = self._positions + to_float32(self._tensor("embeddings.token_type_embeddings.weight")[0])
+        self.embedding_norm = self._affine("embeddings.LayerNorm")
+        relative = f"{self._prefix}encoder.relative_attention_bias.weight"
+        self._relative = to_float32(tensors[relative]) if relative in tensors else None
+
+    @property
+    def max_tokens(self) -> int:
+        """The number of tokens that there are positions for."""
+        return len(self._positions)
+
+    @property
+    def has_relative_positions(self) -> bool:
+        """Whether attention depends on how far tokens are apart."""
+        return self._relative is not None
+
+    def embed(self, ids: NDArray[np.int64]) -> Array:
+        """Return the embeddings (texts, tokens, hidden) of token ids (texts, tokens), not normalised yet."""
+        return to_float32(self._words[ids]) + self._positions[: ids.shape[1]]
+
+    def relative_bias(self, tokens: int) -> Array:
+        """Return what is added to the attention between tokens, (1, heads, tokens, tokens)."""
+        assert self._relative is not None
+        places = np.arange(tokens)
+        buckets = _relative_buckets(places[None, :] - places[:, None])
+        return np.ascontiguousarray(self._relative[buckets].transpose(2, 0, 1)[None])
+
+    def layers(self) -> Sequence[Layer]:
+        """Return the layers from the first to the last."""
+        names = self._architecture
+        layers = []
+        for number in range(self.layer_count):
+            prefix = names.layer.format(number)
+            parts = [self._affine(prefix + name) for name in (names.query, names.key, names.value)]
+            attention = Affine(np.concatenate([p.weight for p in parts]), np.concatenate([p.bias for p in parts]))
+            rest = (names.attention_output, names.attention_norm, names.intermediate, names.output, names.output_norm)
+            layers.append(Layer(attention, *(self._affine(prefix + name) for name in rest)))
+        return layers
+
+    def _affine(self, name: str) -> Affine:
+        return Affine(to_float32(self._tensor(f"{name}.weight")), to_float32(self._tensor(f"{name}.bias")))
+
+    def _tensor(self, name: str) -> Tensor:
+        try:
+            return self._tensors[self._prefix + name]
+        except KeyError:
+            raise InputError(f"{self._place}: the weights have no tensor {self._prefix}{name}") from None
+
+    def _setting(self, name: str) -> Any:
+        try:
+            return self._config[name]
+        except KeyError:
+            raise InputError(
+                f"{self._place / 'config.json'}: no {name}; expected it in a transformer's description"
+            ) from None
+
+
+def _find_architecture(config: Mapping[str, Any], place: Path) -> Architecture:
+    name = str(config.get("model_type"))
+    if name not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
+        raise InputError(f"{place}: model_type = {name!r}; expected one of {known}, or a folder with onnx/model.onnx")
+    if config.get("position_embedding_type", "absolute") != "absolute":
+        raise InputError(f"{place}: position_embedding_type = {config['position_embedding_type']!r}; expected absolute")
+    return ARCHITECTURES[name]
+
+
+def _find_prefix(tensors: Mapping[str, Tensor]) -> str:
+    """Return what stands before the names of all tensors: "bert." where the file is of a model with a head."""
+    return next((name.removesuffix(WORDS) for name in tensors if name.endswith(WORDS)), "")
+
+
+def _relative_buckets(distance: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the bucket of each relative position: near ones by themselves, far ones by their logarithm (T5, MPNet)."""
+    half = RELATIVE_BUCKETS // 2
+    exact = half // 2
+    near = np.abs(distance)
+    scale = (half - exact) / np.log(MAX_RELATIVE_DISTANCE / exact)
+    far = exact + (np.log(np.maximum(near, 1).astype(np.float32) / exact) * scale).astype(np.int64)
+    return np.where(distance > 0, half, 0) + np.where(near < exact, near, np.minimum(far, half - 1))

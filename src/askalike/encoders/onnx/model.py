@@ -1,0 +1,173 @@
+"""A sentence-transformers folder that ONNX Runtime runs: texts in, vectors out."""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from askalike.encoders.onnx.architectures import ARCHITECTURES, Transformer
+from askalike.encoders.onnx.exported import find_exported, round_weights
+from askalike.encoders.onnx.graph import BIAS, EMBEDDED, build_graph
+from askalike.encoders.onnx.modules import read_json, read_steps
+from askalike.encoders.onnx.weights import WEIGHT_FILES, map_tensors
+from askalike.errors import InputError
+from askalike.text.subwords import open_tokenizer
+
+FATAL = 4
+"""What ONNX Runtime writes to stderr by itself; all else is raised."""
+MAX_BATCH_TOKENS = 2_048
+"""A batch of longer texts has fewer of them: what a layer computes then stays in the processor's cache."""
+STATE_OUTPUTS = ("last_hidden_state", "token_embeddings")
+LONGEST_TEXT = 512
+"""Tokens of a text that are read where a folder does not say how many."""
+
+Array = NDArray[np.float32]
+Bits = Literal[8, 32]
+
+
+class OnnxModel:
+    """A model opened for reading. A text's vector depends neither on its neighbours in a batch nor on threads.
+
+    bits: 32, or 8 for rounded weights. threads: how many batches are computed at the same time; as many as there are
+    processors unless given. Raises InputError for a folder that cannot be run, SettingsError without its packages.
+    """
+
+    def __init__(self, folder: Path, bits: Bits = 8, threads: int | None = None) -> None:
+        place, self._steps = read_steps(folder)
+        self._threads = threads or _count_processors()
+        self._layers = _open_layers(place, bits)
+        self._tokenizer = open_tokenizer(place / "tokenizer.json", extra="encoder")
+        self._tokenizer.no_padding()
+        text = _read_text_limits(place, self._layers.max_tokens)
+        self._tokenizer.enable_truncation(text.max_tokens)
+        self._lowercase = text.lowercase
+
+    def encode(self, texts: Sequence[str], batch: int = 32) -> Array:
+        """Return the vectors of texts, (texts, dim). batch: the largest number of texts that are computed together."""
+        rows = self._tokenize(texts)
+        batches = list(_batches_of_equal_length(rows, batch))
+        with ThreadPoolExecutor(self._threads) as pool:
+            run = pool.map if min(self._threads, len(batches)) > 1 else map
+            encoded = list(run(lambda places: self._encode_batch([rows[n] for n in places]), batches))
+        vectors = np.zeros((len(rows), encoded[0].shape[1] if encoded else self.dim), np.float32)
+        for places, values in zip(batches, encoded, strict=True):
+            vectors[places] = values
+        return vectors
+
+    @cached_property
+    def dim(self) -> int:
+        """The number of components of a vector."""
+        return int(self._encode_batch([[0]]).shape[1])
+
+    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        texts = [text.strip().lower() if self._lowercase else text.strip() for text in texts]
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
+
+    def _encode_batch(self, rows: Sequence[Sequence[int]]) -> Array:
+        values = self._layers.run(np.array(rows, np.int64))
+        for step in self._steps:
+            values = step(values)
+        return values
+
+
+class Layers(Protocol):
+    """From token ids to the last layer's states."""
+
+    max_tokens: int | None
+    """The tokens that a text may have; None where the folder alone says so."""
+
+    def run(self, ids: NDArray[np.int64]) -> Array:
+        """Return the states (texts, tokens, hidden) of ids (texts, tokens)."""
+
+
+class BuiltLayers:
+    """The graph that is built from config.json and safetensors."""
+
+    def __init__(self, place: Path, bits: Bits) -> None:
+        self._transformer = Transformer(read_json(place / "config.json"), map_tensors(place), place)
+        self.max_tokens: int | None = self._transformer.max_tokens
+        self._session = _open_session(build_graph(self._transformer, bits))
+
+    def run(self, ids: NDArray[np.int64]) -> Array:
+        """See Layers.run."""
+        inputs = {EMBEDDED: self._transformer.embed(ids)}
+        if self._transformer.has_relative_positions:
+            inputs[BIAS] = self._transformer.relative_bias(ids.shape[1])
+        states: Array = self._session.run(None, inputs)[0]
+        return states
+
+
+class ExportedLayers:
+    """The graph that the folder ships. One that was rounded by its makers runs as it is, text by text."""
+
+    def __init__(self, path: Path, bits: Bits) -> None:
+        self.max_tokens: int | None = None
+        self._session = _open_session(str(path) if bits == 32 else round_weights(path))
+        self._inputs = [described.name for described in self._session.get_inputs()]
+        outputs = [described.name for described in self._session.get_outputs()]
+        self._output = next((name for name in STATE_OUTPUTS if name in outputs), outputs[0])
+
+    def run(self, ids: NDArray[np.int64]) -> Array:
+        """See Layers.run."""
+        return np.concatenate([self._run_one(row[None]) for row in ids])
+
+    def _run_one(self, ids: NDArray[np.int64]) -> Array:
+        known = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        states: Array = self._session.run([self._output], {name: known[name] for name in self._inputs})[0]
+        return states
+
+
+def _open_layers(place: Path, bits: Bits) -> Layers:
+    """Open the layers as they are built here, which is faster; the shipped graph of what cannot be built."""
+    config = read_json(place / "config.json")
+    exported = find_exported(place)
+    if exported and not (config.get("model_type") in ARCHITECTURES and any(place.glob(WEIGHT_FILES))):
+        return ExportedLayers(exported, bits)
+    return BuiltLayers(place, bits)
+
+
+def _open_session(graph: bytes | str) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = FATAL
+    try:
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime raises nothing more specific
+        problem = " ".join(str(error).split())
+        raise InputError(f"ONNX Runtime cannot run this model ({problem}); try --set precision=32") from None
+
+
+class TextLimits(NamedTuple):
+    """How much of a text a model reads, the tokens around it included, and whether in lower case."""
+
+    max_tokens: int
+    lowercase: bool
+
+
+def _read_text_limits(place: Path, max_positions: int | None) -> TextLimits:
+    files = (place / "sentence_bert_config.json", place / "tokenizer_config.json")
+    own, tokenizer = (read_json(path) if path.exists() else {} for path in files)
+    limits = [own.get("max_seq_length") or tokenizer.get("model_max_length") or LONGEST_TEXT]
+    limits += [max_positions] if max_positions else []
+    return TextLimits(int(min(limits)), bool(own.get("do_lower_case")))
+
+
+def _batches_of_equal_length(rows: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:
+    """Yield the places of texts with equally many tokens, which need no padding; a text without a token has none."""
+    places: dict[int, list[int]] = {}
+    for place, row in enumerate(rows):
+        places.setdefault(len(row), []).append(place)
+    for length, same in sorted(places.items()):
+        size = max(1, min(batch, MAX_BATCH_TOKENS // length)) if length else len(same)
+        for begin in range(0, len(same) if length else 0, size):
+            yield same[begin : begin + size]
+
+
+def _count_processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,58 @@
+"""Tensors of safetensors files as numpy arrays, mapped into memory: processes share what they read of them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import InputError
+
+WEIGHT_FILES = "model*.safetensors"
+TYPES = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}
+MAX_HEADER_BYTES = 100_000_000
+
+Tensor = NDArray[Any]
+
+
+def map_tensors(folder: Path) -> dict[str, Tensor]:
+    """Return the floating-point tensors of a folder's weight files by name, 16-bit ones as they are stored.
+
+    Raises InputError where there is no such file, or one is damaged.
+    """
+    files = sorted(folder.glob(WEIGHT_FILES))
+    if not files:
+        expected = f"expected {WEIGHT_FILES}, or onnx/model.onnx"
+        raise InputError(f"{folder}: no weights that can be read without torch; {expected}")
+    tensors: dict[str, Tensor] = {}
+    for path in files:
+        try:
+            tensors |= _map_file(path)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}: not weights that can be read ({error}); copy the file again") from None
+    return tensors
+
+
+def to_float32(tensor: Tensor) -> NDArray[np.float32]:
+    """Return a tensor, or some of its rows, as 32-bit numbers."""
+    if tensor.dtype == np.uint16:  # bfloat16 is the first half of a float32
+        return (tensor.astype(np.uint32) << 16).view(np.float32)
+    return np.asarray(tensor, np.float32)
+
+
+def _map_file(path: Path) -> Mapping[str, Tensor]:
+    """Map one file: eight bytes that give the header's length, the header as JSON, the tensors' bytes."""
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > MAX_HEADER_BYTES:
+            raise ValueError("its header is too long")
+        header = json.loads(file.read(length))
+    content = np.memmap(path, np.uint8, "r")[8 + length :]
+    described = {name: of for name, of in header.items() if of.get("dtype") in TYPES}
+    return {name: _view(content, of["dtype"], of["shape"], *of["data_offsets"]) for name, of in described.items()}
+
+
+def _view(content: Tensor, kind: str, shape: list[int], begin: int, end: int) -> Tensor:
+    return content[begin:end].view(TYPES[kind]).reshape(shape)

