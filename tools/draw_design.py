@@ -428,7 +428,12 @@ ROWS: tuple[tuple[Step, ...], ...] = (
         ),
     ),
     (
-        Step(0, "text.snippet:extract_snippet", "engines.local:_snippet", "The passage that matched, to be shown."),
+        Step(
+            0,
+            "text.snippet:extract_snippet",
+            "engines._display:extract_shown_snippet",
+            "The passage that matched, to be shown.",
+        ),
         Step(1, f"{SESSION}.explain", RESULTS, "Why each hit that is shown was found; only on request.", returns=True),
     ),
     (

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from askalike.text.clean import plain_text
+from askalike.text.clean import readable_text
 from askalike.types import Answer, Question, SearchHit
 
 AnswerMode = Literal["nearest", "generate", "auto"]
@@ -21,7 +21,7 @@ class AnswerSource:
     @property
     def text(self) -> str:
         """The answer as plain text, links and code as they are."""
-        return plain_text(self.answer.body, self.answer.markup, code="keep", links="keep")
+        return readable_text(self.answer.body, self.answer.markup)
 
     @property
     def author(self) -> str | None:

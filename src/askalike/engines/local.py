@@ -13,14 +13,13 @@ from askalike.answering.replies import DEFAULT_SURE, answer_question
 from askalike.answering.reply import AnswerMode, Reply
 from askalike.calibration.calibration import Calibration
 from askalike.calibration.calibrator import Calibrator
+from askalike.engines._display import extract_shown_snippet, name_links
 from askalike.engines._engine import SearchRequest, SearchResult
 from askalike.engines._precedents import Precedent, find_precedents
 from askalike.rankers import Ranker, Searcher, SearchSession
 from askalike.store import Archive, View
-from askalike.text.snippet import extract_snippet
 from askalike.types import TYPED_QUERY_ID, Explanation, Filter, Question, SearchHit
 
-SNIPPET_LENGTH = 160
 _Query = tuple[Question, SearchRequest]
 
 
@@ -88,7 +87,8 @@ class LocalEngine:
 
     def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
         """Id → why that question would be found for this one, for those of `ids` that are there."""
-        return self.searcher().explain_ids(question, ids)
+        explanations = self.searcher().explain_ids(question, ids)
+        return {id: name_links(explanation) for id, explanation in explanations.items()}
 
     def answer(
         self, title: str, mode: AnswerMode = "nearest", k: int = 3, *, body: str = "",
@@ -145,17 +145,7 @@ def _hits(
     reasons = session.explain(row, [docids[n] for n in shown]) if request.explain else {}
     hits = []
     for n in shown:
-        reason = reasons.get(docids[n])
-        hits.append(SearchHit(questions[n], float(scores[n]), _snippet(reason), probabilities[n], reason))
+        reason = name_links(reasons[docids[n]]) if docids[n] in reasons else None
+        snippet = extract_shown_snippet(questions[n], reason) if reason else ""
+        hits.append(SearchHit(questions[n], float(scores[n]), snippet, probabilities[n], reason))
     return hits
-
-
-def _snippet(explanation: Explanation | None) -> str:
-    """The passage of the body (or of the rephrasing that matched) to show below the title."""
-    if explanation is None:
-        return ""
-    field = next((f for f in ("rephrasing", "body") if f in explanation.text), None)
-    if field is None:
-        return ""
-    spans = [(s.start, s.end) for s in explanation.spans if s.field == field]
-    return extract_snippet(explanation.text[field], spans, SNIPPET_LENGTH)

@@ -54,6 +54,11 @@ def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Lit
     return "\n".join(filter(None, map(collapse_spaces, text.split("\n"))))
 
 
+def readable_text(text: str, markup: Markup) -> str:
+    """Return a text as people read it, with its code and its links: what is shown, whatever is indexed of it."""
+    return plain_text(text, markup, code="keep", links="keep")
+
+
 def collapse_spaces(text: str) -> str:
     """Return the text on one line, with single spaces for its white space."""
     return " ".join(text.split())

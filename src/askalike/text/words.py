@@ -3,6 +3,7 @@
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache
 from typing import Final, Literal
 
@@ -48,6 +49,17 @@ def word_pattern(tokenizer: Tokenizer, plain: bool) -> re.Pattern[str]:
     if tokenizer == "ptb":
         word = _ptb_pattern(word)
     return re.compile(word if plain else f"{word}|[{_CJK}]+")
+
+
+def any_word_pattern(forms: Iterable[str]) -> re.Pattern[str]:
+    """Return the pattern of any of these words as a whole, in any case; in scripts without white space, anywhere."""
+    longest_first = sorted(filter(None, forms), key=len, reverse=True)
+    return re.compile("|".join(map(_whole_word, longest_first)) or "(?!)", re.IGNORECASE)
+
+
+def _whole_word(form: str) -> str:
+    pattern = re.escape(form)
+    return pattern if cjk_pattern().search(form) else rf"(?<!\w){pattern}(?!\w)"
 
 
 def hash_word(word: str) -> int:

@@ -22,6 +22,11 @@ BODY = """<h2>What I did</h2><script>document.title='taken'</script><p onclick="
 </code></pre><img src="https://elsewhere.example/x.png" alt="a plan"><iframe src="https://elsewhere.example"></iframe>"""
 
 
+FORMULA_TITLE = "Why is $\\log_2 n$ in $O(\\sqrt{n})$ for zygohistomorphic queues?"
+FORMULA_BODY = """<p>The zygohistomorphic queue calls <code>retries</code> as in https://desk.example/retries for
+$$\\sum_{i=1}^n \\frac{1}{i} &lt; \\ln n + 1$$ and costs $5 or $10 a month.</p><pre><code>echo $HOME $x$</code></pre>"""
+
+
 def fill_archive(path: Path) -> None:
     """Add records, so that every page has something to show."""
     with Archive.open(path) as archive:
@@ -37,6 +42,7 @@ def fill_archive(path: Path) -> None:
                     author="<i>",
                     url="https://desk.example/q/x1",
                 ),
+                Question("math", FORMULA_TITLE, FORMULA_BODY, "html", created_at="2009-01-01T00:00:00"),
                 Question("x 2", "كيف أجدد بطاقة المكتبة؟", language="ar"),
                 Answer("x/1a", "x/1", BODY, "html"),
                 Link("r013", "x/1", "duplicate"),

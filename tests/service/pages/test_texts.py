@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from askalike.service.pages.assets import FILES
+from askalike.service.pages.assets import list_static_files
 from askalike.service.pages.display import format_percent, render_body
 from askalike.service.pages.marking import extract_words, highlight, highlight_differences
 from askalike.service.pages.reasons import summarise_explanation
@@ -100,7 +100,10 @@ def test_shares_are_never_rounded_to_nothing() -> None:
 
 def test_templates_and_files_are_part_of_the_package() -> None:
     package = files("askalike.service.pages")
-    assert all(package.joinpath("static", *name.split("/")).is_file() for name in (*FILES, "vendor/htmx.LICENSE"))
+    assert all(
+        package.joinpath("static", *name.split("/")).is_file()
+        for name in (*list_static_files(), "vendor/htmx.LICENSE", "vendor/katex/katex.LICENSE")
+    )
     templates = create_environment().list_templates()
     assert len(templates) >= 12
     for name in templates:

@@ -9,14 +9,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from askalike.service.pages.auth import UserArchive, VisitedArchive
-from askalike.service.pages.display import truncate
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.reasons import matched_words
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
 from askalike.service.requests.actions import record_feedback, search_similar
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
-from askalike.text.clean import LINK_TOKEN, plain_text
+from askalike.text.clean import readable_text
+from askalike.text.snippet import extract_snippet
 from askalike.types import Answer, SearchHit
 
 router = APIRouter()
@@ -87,9 +87,8 @@ async def _find_similar(site: ServedArchive, request: Request, title: str, body:
 
 def _to_item(hit: SearchHit, answers: Sequence[Answer]) -> SimilarItem:
     words = matched_words(hit.explanation, hit.question.language)
-    text = plain_text(answers[0].body, answers[0].markup, links="keep") if answers else ""
-    excerpt = truncate(" ".join(text.split()), EXCERPT_LENGTH)
-    return SimilarItem(hit, words, hit.snippet.replace(LINK_TOKEN, "…"), excerpt)
+    text = readable_text(answers[0].body, answers[0].markup) if answers else ""
+    return SimilarItem(hit, words, hit.snippet, extract_snippet(text, (), EXCERPT_LENGTH))
 
 
 def _parse_feedback(form: Form) -> FeedbackRequest:

@@ -7,12 +7,14 @@ from markupsafe import Markup, escape
 from selectolax.lexbor import LexborHTMLParser
 
 from askalike.service.pages.marking import wrap_matches
+from askalike.text.formulas import FORMULA, has_formula_sign
 from askalike.types import Markup as Kind
 from askalike.types import Question
 
 ALLOWED_TAGS = {
     "a", "abbr", "b", "blockquote", "br", "code", "dd", "del", "dl", "dt", "em", "hr", "i", "ins", "kbd", "li", "ol",
-    "p", "pre", "q", "s", "samp", "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "u", "ul", "var",
+    "p", "pre", "q", "s", "samp", "span", "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "u",
+    "ul", "var",
 }  # fmt: skip
 ALLOWED_ATTRIBUTES = {"a": {"href", "title"}, "abbr": {"title"}, "ol": {"start"}, "th": {"colspan"}, "td": {"colspan"}}
 URL_SCHEMES = {"http", "https", "mailto"}
@@ -24,6 +26,7 @@ WIDE_TAG_PATTERN = re.compile("<(pre|table)>")
 LANGUAGE_PATTERN = re.compile("[a-z]{2,3}")
 HEADING_PATTERN = re.compile(r"<(/?)h[1-6](?=[\s>])[^>]*>", re.IGNORECASE)
 IMAGE_PATTERN = re.compile(r"<img(?=[\s/>])", re.IGNORECASE)
+CODE_OR_TAG_PATTERN = re.compile(r"(<(?:pre|code)\b.*?</(?:pre|code)\s*>|<[^>]*>)", re.IGNORECASE | re.DOTALL)
 ICONS = {
     "check": "M4 12.5l5 5L20 6.5", "cross": "M6 6l12 12M18 6L6 18", "skip": "M5 5l7 7-7 7M13 5l7 7-7 7",
     "undo": "M9 5L4 10l5 5M4 10h10a6 6 0 010 12h-3", "link": "M10 14L20 4M14 4h6v6M19 14v6H4V5h6",
@@ -35,9 +38,14 @@ def render_body(text: str, markup: Kind) -> Markup:
     if markup == "text":
         paragraphs = [p for p in re.split(r"\n\s*\n", text.strip()) if p]
         return Markup("").join(Markup("<p>{}</p>").format(_render_lines(p)) for p in paragraphs)
-    text = HEADING_PATTERN.sub(r"<\1p>", text)
+    text = _wrap_formulas(_replace_images(HEADING_PATTERN.sub(r"<\1p>", text)))
     cleaned = nh3.clean(
-        _replace_images(text), ALLOWED_TAGS, attributes=ALLOWED_ATTRIBUTES, url_schemes=URL_SCHEMES, link_rel=LINK_REL
+        text,
+        ALLOWED_TAGS,
+        attributes=ALLOWED_ATTRIBUTES,
+        url_schemes=URL_SCHEMES,
+        link_rel=LINK_REL,
+        allowed_classes={"span": {"math"}},
     )
     return Markup(WIDE_TAG_PATTERN.sub(r'<\1 tabindex="0">', cleaned))
 
@@ -75,6 +83,15 @@ def render_icon(name: str) -> Markup:
 
 def _render_lines(paragraph: str) -> Markup:
     return Markup("<br>").join(wrap_matches(line, URL_PATTERN, lambda _: LINK) for line in paragraph.split("\n"))
+
+
+def _wrap_formulas(text: str) -> str:
+    """Return HTML with its formulas in elements that the page's script renders; those of code stay code."""
+    if not has_formula_sign(text):
+        return text
+    parts = CODE_OR_TAG_PATTERN.split(text)  # at odd places what stays as it is
+    parts[::2] = [FORMULA.sub(r'<span class="math">\g<0></span>', part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _replace_images(text: str) -> str:

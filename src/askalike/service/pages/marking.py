@@ -1,23 +1,22 @@
-"""Words marked in a text."""
+"""Words and formulas marked in a text."""
 
 import re
 from collections.abc import Callable, Collection
 
 from markupsafe import Markup, escape
 
-from askalike.text.words import cjk_pattern
+from askalike.text.formulas import FORMULA
+from askalike.text.words import any_word_pattern
 
 WORD_PATTERN = re.compile(r"\w+")
 MARKED, DIFFERENT, PLAIN = Markup("<mark>{}</mark>"), Markup('<em class="only">{}</em>'), Markup("{}")
+MATH = Markup('<span class="math">{}</span>')
+"""A formula with its delimiters, which the page's script renders."""
 
 
 def highlight(text: str, words: Collection[str]) -> Markup:
-    """Return the text, escaped, with these words in `<mark>`."""
-    forms = sorted((w for w in words if w), key=len, reverse=True)
-    if not forms:
-        return escape(text)
-    pattern = re.compile("|".join(map(_whole_word_pattern, forms)), re.IGNORECASE)
-    return wrap_matches(text, pattern, lambda _: MARKED)
+    """Return the text, escaped, with these words in `<mark>`; nothing is marked inside a formula."""
+    return wrap_matches(text, any_word_pattern(words), lambda _: MARKED)
 
 
 def highlight_differences(text: str, other_words: Collection[str], words: Collection[str] = ()) -> Markup:
@@ -36,15 +35,17 @@ def extract_words(*texts: str) -> frozenset[str]:
 
 
 def wrap_matches(text: str, pattern: re.Pattern[str], choose_template: Callable[[str], Markup]) -> Markup:
-    """Return the text, escaped, with each match of the pattern in the template that is chosen for it."""
+    """Return the text, escaped, with formulas in MATH and each other match of the pattern in its template."""
+    parts, end = [], 0
+    for formula in FORMULA.finditer(text):
+        parts += [_wrap_plain(text[end : formula.start()], pattern, choose_template), MATH.format(formula[0])]
+        end = formula.end()
+    return Markup("").join([*parts, _wrap_plain(text[end:], pattern, choose_template)])
+
+
+def _wrap_plain(text: str, pattern: re.Pattern[str], choose_template: Callable[[str], Markup]) -> Markup:
     parts, end = [], 0
     for match in pattern.finditer(text):
         parts += [escape(text[end : match.start()]), choose_template(match[0]).format(match[0])]
         end = match.end()
     return Markup("").join([*parts, escape(text[end:])])
-
-
-def _whole_word_pattern(form: str) -> str:
-    """Return a pattern for the word as a whole; in scripts without white space, wherever it stands."""
-    pattern = re.escape(form)
-    return pattern if cjk_pattern().search(form) else rf"(?<!\w){pattern}(?!\w)"

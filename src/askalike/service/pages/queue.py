@@ -19,7 +19,7 @@ from askalike.service.requests.context import caller_id
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import AlreadyDecidedError, Archive, MissingRecordError, PairProposal, ProposalState
 from askalike.store.candidate_pairs import count_by_state, latest_decision, pending_proposals
-from askalike.text.clean import plain_text
+from askalike.text.clean import readable_text
 from askalike.types import Answer, Question
 
 router = APIRouter()
@@ -103,7 +103,7 @@ def _load_queue(archive: Archive, moderator: str) -> QueueState:
 
 
 def _build_sides(pair: Sequence[Question], answers: AnswersById, summary: ExplanationSummary) -> list[PairSide]:
-    bodies = [truncate(plain_text(q.body, q.markup, code="keep", links="keep"), MAX_SHOWN_BODY_LENGTH) for q in pair]
+    bodies = [truncate(readable_text(q.body, q.markup), MAX_SHOWN_BODY_LENGTH) for q in pair]
     words = [extract_words(q.title, body) for q, body in zip(pair, bodies, strict=True)]
     marks = (extract_words(*(word.text.partition(" ≈ ")[0] for word in summary.words)), summary.matched)
     replies = [answers[question.id] for question in pair]

@@ -16,7 +16,7 @@ from askalike.service.requests.context import request_state
 from askalike.service.requests.schema import Problem
 
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 SECURITY_HEADERS = {
@@ -76,6 +76,7 @@ def create_environment() -> Environment:
     env.globals |= {"static": static_url, "home": archive_url, "icon": display.render_icon, "charts": charts}
     env.filters |= {
         "marked": highlight,
+        "with_formulas": lambda text: highlight(text, ()),
         "with_differences": highlight_differences,
         "titled": display.display_title,
         "lang": display.lang_attribute,

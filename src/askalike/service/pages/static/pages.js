@@ -17,3 +17,26 @@
   document.addEventListener("htmx:load", (event) => show(event.target));
   show(document);
 })();
+
+// Formulas are rendered by KaTeX, which is loaded by the first page that shows one.
+(() => {
+  const files = document.currentScript.dataset;
+  const DELIMITERS = /^(\$\$?|\\[([])|(\$\$?|\\[)\]])$/g;
+  let katexLoaded;
+  const loadKatex = () => new Promise((done, failed) => {
+    document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: files.katexStyle }));
+    document.head.append(Object.assign(document.createElement("script"), { src: files.katex, onload: done, onerror: failed }));
+  });
+  const render = async (root) => {
+    const formulas = [...root.querySelectorAll(".math:not(.done)")];
+    if (!formulas.length) return;
+    formulas.forEach((formula) => formula.classList.add("done"));
+    await (katexLoaded ??= loadKatex());
+    for (const formula of formulas) {
+      const source = formula.textContent;
+      katex.render(source.replace(DELIMITERS, ""), formula, { displayMode: /^(\$\$|\\\[|\\begin)/.test(source), throwOnError: false, strict: "ignore" });
+    }
+  };
+  document.addEventListener("htmx:load", (event) => render(event.target));
+  render(document);
+})();

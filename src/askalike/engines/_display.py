@@ -1,0 +1,30 @@
+"""What people read of a hit: the passage of the question that matched, and words instead of the index's tokens."""
+
+from dataclasses import replace
+
+from askalike.text.clean import LINK_TOKEN, readable_text
+from askalike.text.snippet import extract_snippet
+from askalike.text.words import any_word_pattern
+from askalike.types import Explanation, Question
+
+SNIPPET_LENGTH = 160
+LINK_NAME = "link"
+"""What a link is called where its token counts as a word."""
+
+
+def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
+    """Return the passage to show below the title: of the rephrasing that matched, or of the body as people read it.
+
+    The offsets of an explanation are those of the analysed text, so that its words are looked for anew.
+    """
+    text = explanation.text.get("rephrasing", "").replace(LINK_TOKEN, "…")
+    if not text and "body" in explanation.text:
+        text = readable_text(question.body, question.markup)
+    words = {explanation.text[span.field][span.start : span.end] for span in explanation.spans}
+    return extract_snippet(text, [m.span() for m in any_word_pattern(words).finditer(text)], SNIPPET_LENGTH)
+
+
+def name_links(explanation: Explanation) -> Explanation:
+    """Return the explanation with a word for the token that stands for links."""
+    words = (replace(c, word=c.word.replace(LINK_TOKEN, LINK_NAME)) for c in explanation.contributions)
+    return replace(explanation, contributions=tuple(words))

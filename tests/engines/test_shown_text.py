@@ -1,0 +1,49 @@
+"""What a hit shows is made from the text as people read it, whatever the index holds of it."""
+
+import pytest
+
+from askalike import Archive, Question, load
+from askalike.text.formulas import FORMULA
+from askalike.text.snippet import extract_snippet
+
+BODY = "<p>The pump calls <code>retries</code> as https://desk.example/pump says, and <code>flush</code> waits.</p>"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    path = tmp_path_factory.mktemp("shown") / "desk"
+    with Archive.create(path) as archive:
+        archive.upsert([Question("1", "Why does the pump stop?", BODY, "html"), Question("2", "How do I boil rice?")])
+    return path
+
+
+@pytest.mark.parametrize("settings", [{}, {"code": "drop"}, {"code": "keep"}], ids=str)
+def test_a_snippet_keeps_code_words_and_links(desk, settings) -> None:
+    with load(desk, "lm_jelinek_mercer", **settings) as engine:
+        hit = engine.search("why does my pump wait, see https://elsewhere.example/x")[0]
+    assert hit.snippet == "The pump calls retries as https://desk.example/pump says, and flush waits."
+    assert "xxurl" not in str([c.word for c in hit.explanation.contributions])
+    assert "link" in [c.word for c in hit.explanation.contributions]
+
+
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        ("it is $O(n)$ and $$x^2$$ here", ["$O(n)$", "$$x^2$$"]),
+        (r"\(a\) or \[b\] or \begin{align}c\end{align}", [r"\(a\)", r"\[b\]", r"\begin{align}c\end{align}"]),
+        ("it costs $5 and $10, or $5-$10", []),
+        ("it costs 5$ and 7$", []),
+        (r"a \$x\$ b, $HOME/bin and $PATH", []),
+        ("one $x\ny$ over two lines", []),
+    ],
+)
+def test_formulas_are_told_from_prices_and_variables(text, formulas) -> None:
+    assert [match[0] for match in FORMULA.finditer(text)] == formulas
+
+
+def test_a_snippet_cuts_no_formula() -> None:
+    text = "before " * 20 + "$a + b + c + d + e + f + g + h + i + j$ word " + "after " * 20
+    place = text.index("word")
+    for width in range(20, 200, 7):
+        snippet = extract_snippet(text, [(place, place + 4)], width)
+        assert snippet.count("$") in (0, 2), snippet
