@@ -281,7 +281,7 @@ def test_candidates_only_are_refused(tmp_path):
     with Archive.create(tmp_path / "pools") as archive:
         archive.upsert([Question("a", "boil an egg"), EvaluationQuery("dev", Question("q", "egg"))])
         archive.upsert([Judgement("dev", "q", "a", 1, 1)])
-        assert default_split(archive) == "dev"
+        assert default_split(archive, rankers.create("bm25")) == "dev"
         with pytest.raises(SettingsError, match="candidates only"):
             draw_sample(archive, rankers.create(DEFAULT_RANKER))
 

@@ -46,7 +46,7 @@ print("torch" in sys.modules)
 def test_a_static_encoder_learns_from_pairs_and_is_served_with_numpy_alone(archive, start):
     recipe = Recipe.read("static", STATIC | {"start": start, "training.epochs": 12, "dim": 32})
     folder = models.train(archive, recipe, "mine")
-    assert {f.name for f in folder.iterdir()} == {"model.toml", "static.safetensors", "README.md"}
+    assert {f.name for f in folder.iterdir()} == {"model.toml", "static.safetensors", "README.md", "learned.json"}
     assert models.list_models(archive)[0].kind == "static"
     ranker = rankers.open_current(rankers.create("mine", {}, archive.path), archive.view())
     assert ranker.rank({"q": Question("q", "how do I cook rice")}, 3)["q"][0].id.startswith("rice")

@@ -34,7 +34,8 @@ def test_a_trained_model_is_opened_and_ranks_by_its_name(archive, network):
     folder = models.train(archive, recipe, "mine", log=lines.append)
     assert lines[0] == "45 training pairs, 4 dev queries over 72 documents" or lines[0].endswith("over 72 documents")
     assert "begin as skip-gram on the archive's own text" in lines[1]
-    assert {f.name for f in folder.iterdir()} == {"model.toml", "weights.safetensors", "vocabulary.txt", "README.md"}
+    files = {"model.toml", "weights.safetensors", "vocabulary.txt", "learned.json", "README.md"}
+    assert {f.name for f in folder.iterdir()} == files
     assert [f.name for f in folder.parent.iterdir()] == ["mine"]
     first, second = (open_encoder(folder) for _ in range(2))
     assert first.recipe == recipe

@@ -51,7 +51,7 @@ def test_it_learns_on_and_teaches(encoder, archive):
     """Fine-tuned it is a model of the archive: a ranker by its name, and a teacher."""
     values = {"base": MODEL, "training.epochs": 1, "batch_size": 16, "accelerator": "cpu", "dev_share": 0.2}
     folder = models.train(archive, models.load_recipe("transformer", values), "tuned")
-    assert {f.name for f in folder.iterdir()} == {"pretrained", "model.toml", "README.md"}
+    assert {f.name for f in folder.iterdir()} == {"pretrained", "model.toml", "README.md", "learned.json"}
     tuned, text = open_encoder(folder), [Question("q", "how do I cook rice")]
     before, after = (e.encode(text, "query").parts[0].values[0] for e in (encoder, tuned))
     assert 0.5 < before @ after < 0.9999

@@ -10,7 +10,10 @@ import askalike
 from askalike import rankers
 from askalike.encoders import read_model_file
 from askalike.errors import SettingsError
+from askalike.experiments import models
 from askalike.experiments.measuring import RankingTask
+from askalike.labels.learned import LearnedLabels
+from askalike.labels.partitions import create_partition
 from askalike.store import Archive
 
 MEASURES = ["Success@1"]
@@ -85,3 +88,62 @@ def test_tune_ranker(planted):
     fixed = {key: value for key, value in NETWORK.items() if key != "learning_rate"}
     found = askalike.tune_ranker(planted, "cnn", {"learning_rate": [0.01, 0.02]}, labels, "Success@1", fixed=fixed)
     assert max(value for _, value in found.trials) < HONEST
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A model that was trained on all labels but those of halves/test."""
+    with Archive.open(plant(tmp_path_factory.mktemp("trained") / "planted")) as archive:
+        models.train(archive, models.load_recipe("cnn", NETWORK), "mine")
+        yield archive
+
+
+def test_a_model_is_not_measured_on_what_it_has_learned_from(trained, command, tmp_path):
+    words = ["evaluate", trained.path, "--ranker", "mine", "--json"]
+    code, printed, _ = command(*words)  # the split that it has learned nothing of
+    assert code == 0
+    assert json.loads(printed)["what"].split(", ")[1].startswith("split halves/test")
+    assert json.loads(printed)["measures"]["Success@1"]["mean"] < HONEST
+    for split, n in (("halves/train", "30 of these 30"), ("duplicates", "30 of these 60")):
+        code, _, said = command(*words, "--split", split)
+        assert code == 2
+        assert f"mine has learned from the labels of {n} queries" in said
+        assert "halves/test" in said
+        file = tmp_path / "one.toml"
+        hybrid = {"ranker": "hybrid", "settings": {"parts": ["bm25", "mine"]}}
+        file.write_text(tomli_w.dumps({"archive": str(trained.path), "split": split, "system": [hybrid]}))
+        code, _, said = command("experiment", file, "-o", tmp_path / "run")
+        assert code == 2
+        assert f"hybrid has learned from the labels of {n} queries" in said
+    code, _, said = command("calibrate", trained.path, "--ranker", "mine", "--split", "duplicates")
+    assert code == 2
+    assert "mine has learned from" in said
+
+
+def test_the_card_names_a_split_that_is_safe(trained):
+    card = (trained.path / "models/mine/README.md").read_text()
+    assert "askalike evaluate ARCHIVE --ranker mine --split halves/test" in card
+
+
+def test_a_cut_made_after_training_is_no_test(trained):
+    learned = rankers.create("mine", None, trained).learned_labels
+    create_partition(trained, "cluster", {"shares": [0.5, 0.5], "seed": 7}, name="later")
+    later = askalike.load_split(trained, "later/test")
+    assert 0 < learned.count_queries(trained, later) < len(later.queries)
+    assert "later/test" not in learned.unlearned_splits(trained)
+
+
+def test_a_model_of_an_earlier_version_may_have_learned_all_that_was_not_held_out(trained):
+    folder = trained.path / "models/mine"
+    labels = {name: askalike.load_split(trained, name) for name in ("halves/train", "halves/test")}
+    learned = LearnedLabels.read(trained.path, read_model_file(folder))  # where there is no learned.json
+    assert [learned.count_queries(trained, split) for split in labels.values()] == [30, 0]
+
+
+def test_a_student_has_learned_what_its_teacher_has(trained):
+    values = {"teacher.encoder": "mine", "epochs": 1, "held_out": 10, "dim": 16, "start": "random"}
+    values |= {"words": 1024, "bigrams": 64, "accelerator": "cpu", "least_pairs": 8}
+    models.train(trained, models.load_recipe("distil", values), "student")
+    student, teacher = (rankers.create(name, None, trained).learned_labels for name in ("student", "mine"))
+    assert student == teacher
+    assert student

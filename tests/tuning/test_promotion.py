@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from askalike.errors import SettingsError
+from askalike.labels.learned import LearnedLabels
 from askalike.store import deployments as serving
 from askalike.store.archive import Archive
 from askalike.store.feedback import is_held_out
@@ -88,16 +89,14 @@ def test_feedback_counts_where_it_is_held_out(archive):
 
 
 def test_a_model_is_measured_only_on_what_it_has_not_seen(archive):
-    folder = archive.path / "models" / "mine"
-    folder.mkdir(parents=True)
-    (folder / "model.toml").write_text('encoder = "static"\n[trained]\nhidden = ["rephrasings"]\n')
+    def trained_without(split):
+        class Mine:
+            learned_labels = LearnedLabels.read(archive.path, {"trained": {"hidden": [split]}})
 
-    class Mine:
-        name, values = "mine", {}
+        return Mine()
 
-    assert promotion._select_queries(archive, [Mine()]).split_name is None
-    (folder / "model.toml").write_text('encoder = "static"\n[trained]\nhidden = ["duplicates"]\n')
-    assert promotion._select_queries(archive, [Mine()]).split_name == "duplicates"
+    assert promotion._select_queries(archive, [trained_without("rephrasings")]).split_name is None
+    assert promotion._select_queries(archive, [trained_without("duplicates")]).split_name == "duplicates"
 
 
 def test_wrong_names_are_one_line(archive):

@@ -17,6 +17,7 @@ from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_o
 from askalike.rankers import Ranker, Searcher, SearchSession, open_current
 from askalike.readers import read_queries
 from askalike.store import Archive, Clusters, read_labels, sample_questions, shuffle_names
+from askalike.store.labels import ranks_answers
 from askalike.types import Progress, Question, Split
 
 MAX_QUERIES = 5_000
@@ -96,8 +97,9 @@ def draw_sample(
     own judgements say so. Raises ArchiveError where there are too few queries or right or wrong first hits;
     SettingsError for a split that was judged on candidates only.
     """
-    name = split_name or default_split(archive)
+    name = split_name or default_split(archive, ranker)
     split = load_split(archive, name)
+    ranker.learned_labels.require_unlearned(archive, ranker.name, split)
     if split.candidates is not None:
         raise SettingsError(
             f"--split {name}: its queries are judged on given candidates only, so other hits are unknown, not wrong; "
@@ -127,9 +129,17 @@ def count_found_by_rank(sample: CalibrationSample) -> tuple[int, ...]:
     return tuple(np.cumsum(np.bincount(best, minlength=CALIBRATION_DEPTH + 1))[:CALIBRATION_DEPTH].tolist())
 
 
-def default_split(archive: Archive) -> str:
-    """Return dev, or else the first split with enough queries. Raises ArchiveError where there is none."""
-    if name := splits.default_split(archive, "dev", last_resort="test", min_queries=MIN_QUERIES):
+def default_split(archive: Archive, ranker: Ranker) -> str:
+    """Return dev, or else the first split with enough queries. Raises ArchiveError where there is none.
+
+    Splits that the ranker has learned nothing of come before others.
+    """
+    name = splits.default_split(archive, "dev", last_resort="test", min_queries=MIN_QUERIES)
+    if ranker.learned_labels:
+        unlearned = [n for n in ranker.learned_labels.unlearned_splits(archive) if not ranks_answers(archive, n)]
+        enough = (n for n in unlearned if len(load_split(archive, n).qrels) >= MIN_QUERIES)
+        name = name if name in unlearned else next(enough, name)
+    if name:
         return name
     names = uncut_splits(archive)
     sizes = {name: len(load_split(archive, name).qrels) for name in names if name != "test" or len(names) == 1}

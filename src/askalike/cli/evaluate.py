@@ -64,8 +64,8 @@ def evaluate_command(
             print_remark(f"askalike: {run}: {result.unjudged} queries are not judged in {qrels} and do not count")
     elif directory and not run and not qrels:
         with Archive.open(directory) as archive, progress_bar("indexing") as report:
-            name = split or evaluation_split(archive)
             built = build_ranker(archive, ranker, settings, fields)
+            name = split or evaluation_split(archive, built)
             result = evaluate_ranker(archive, built, name, split_list(measures), rule=rule, k=k, progress=report)
         heading = f"{built.name} on {directory}, split {name}; no query finds itself, ties in the archive's order"
     else:

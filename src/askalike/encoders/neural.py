@@ -16,6 +16,7 @@ from askalike.encoders import MODEL_FILE, Role, TracedText, VectorContributions,
 from askalike.encoders.learning.training_run import create_network, load_features_class, train_recipe
 from askalike.encoders.recipes import Recipe, Tables, list_recipes
 from askalike.errors import NotFittedError, SettingsError
+from askalike.labels.learned import LearnedLabels
 from askalike.nn import Network, TokenTrace
 from askalike.store import TrainingView
 from askalike.text.features import Text, TextFeatures
@@ -40,6 +41,7 @@ class TrainedNetwork(NamedTuple):
     fingerprint: str
     trained_until: str | None
     """The date of the newest text or link in the training data."""
+    learned_labels: LearnedLabels
 
 
 class NeuralEncoder:
@@ -75,7 +77,10 @@ class NeuralEncoder:
         load_weights(network, folder / WEIGHTS_FILE)
         digest = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes() + (folder / MODEL_FILE).read_bytes()).hexdigest()
         trained_until = model.get("trained", {}).get("knows_until")
-        return cls(recipe, settings, TrainedNetwork(features, network.to(settings.device), digest, trained_until))
+        learned = LearnedLabels.read(folder, model)
+        return cls(
+            recipe, settings, TrainedNetwork(features, network.to(settings.device), digest, trained_until, learned)
+        )
 
     @staticmethod
     def save_model(folder: Path, recipe: Recipe, features: TextFeatures, tensors: Mapping[str, NDArray[Any]]) -> Tables:
@@ -135,6 +140,11 @@ class NeuralEncoder:
     def trained_until(self) -> str | None:
         """The date of the newest text or link in the training data; None if untrained."""
         return self.trained_network.trained_until if self.trained_network else None
+
+    @property
+    def learned_labels(self) -> LearnedLabels:
+        """The labels that it must not be measured on."""
+        return self.trained_network.learned_labels if self.trained_network else LearnedLabels()
 
     def fit(self, view: TrainingView) -> Self:
         """Train on the view's pairs, as a model of the archive under a name that the recipe and the view decide."""

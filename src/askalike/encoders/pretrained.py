@@ -18,6 +18,7 @@ from askalike import config
 from askalike.encoders import Role, VectorCache, read_model_file
 from askalike.encoders.recipes import Tables
 from askalike.errors import InputError, SettingsError
+from askalike.labels.learned import LearnedLabels
 from askalike.packages import find_model
 from askalike.store import TrainingView
 from askalike.text.clean import CodeRule, plain_text
@@ -55,6 +56,7 @@ class PretrainedEncoder:
         self.folder = find_model(settings.model, "model")
         self.trained_until: str | None = None
         """The date of the newest text or link that a fine-tuned model was trained on; else None."""
+        self.learned_labels = LearnedLabels()
         self.cache: VectorCache | None = None
         """The cache of vectors; without one, every text is encoded each time."""
         self._model: Any = None
@@ -73,7 +75,9 @@ class PretrainedEncoder:
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """Open a fine-tuned model in the subfolder `pretrained` of a folder of `models/`."""
         encoder = cls.from_settings({**values, "model": str(folder / MODEL_FOLDER)})
-        encoder.trained_until = read_model_file(folder).get("trained", {}).get("knows_until")
+        model = read_model_file(folder)
+        encoder.trained_until = model.get("trained", {}).get("knows_until")
+        encoder.learned_labels = LearnedLabels.read(folder, model)
         return encoder
 
     @staticmethod

@@ -25,6 +25,7 @@ from askalike import config
 from askalike.encoders import MODEL_FILE, Role, read_model_file
 from askalike.encoders.recipes import Tables
 from askalike.errors import InputError, SettingsError
+from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView
 from askalike.text.features.pieces import TOKENIZER_FILE, LookupSettings, PieceFeatures, PieceSettings
 from askalike.text.pieces import sum_weighted_rows
@@ -67,6 +68,7 @@ class StaticEncoder:
         self.settings = settings
         self.trained_until: str | None = None
         """The date of the newest text or link in the training data; None if untrained."""
+        self.learned_labels = LearnedLabels()
         self.min_score = min_score
         """The score below which texts are off topic; None where it was not measured."""
         self.values = values or {}
@@ -106,6 +108,7 @@ class StaticEncoder:
         except KeyError as missing:
             raise InputError(f"{folder / WEIGHTS_FILE}: no tensor {missing}; expected vectors and weights") from None
         encoder.trained_until = model.get("trained", {}).get("knows_until")
+        encoder.learned_labels = LearnedLabels.read(folder, model)
         return encoder
 
     @staticmethod

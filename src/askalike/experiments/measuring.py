@@ -11,7 +11,7 @@ from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels import splits
 from askalike.labels.splits import identical_answers, labelled_splits, load_split, restrict_split, splits_to_hold_out
-from askalike.rankers import Ranker, Searcher, fit_and_open
+from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store import Archive, TrainingView, View
 from askalike.types import Columns, DocumentKind, Progress, Run, Split
 
@@ -27,9 +27,16 @@ DEFAULT_DEPTH = 100
 """How deep a measure without a cut-off looks."""
 
 
-def evaluation_split(archive: Archive) -> str:
-    """Return the split to evaluate on where none is named: test, else the first. Raises ArchiveError without labels."""
-    if name := splits.default_split(archive, "test", parts=True):
+def evaluation_split(archive: Archive, ranker: Ranker | None = None) -> str:
+    """Return the split to evaluate on where none is named: test, else the first.
+
+    ranker: splits that it has learned nothing of come before others. Raises ArchiveError without labels.
+    """
+    name = splits.default_split(archive, "test", parts=True)
+    if name and ranker and ranker.learned_labels:
+        unlearned = ranker.learned_labels.unlearned_splits(archive)
+        name = name if name in unlearned else next(iter(unlearned), name)
+    if name:
         return name
     reason = "nothing to evaluate with: no duplicate links, rephrasings or evaluation set"
     raise ArchiveError(f"{archive.path}: {reason}; import one, or evaluate a run with --run FILE --qrels FILE")
@@ -76,7 +83,7 @@ def evaluate_ranker(
     task, labels = RankingTask(archive), load_split(archive, split_name)
     evaluations = {}
     for group, part, view in task.groups(labels, splits_to_hold_out(archive, split_name)):
-        run = task.rank(fit_and_open(ranker, view, progress), part, k)
+        run = task.rank(task.open(ranker, part, view, progress), part, k)
         evaluations[group] = evaluate(separate_ties(run), part.qrels, measures, rule)
     return evaluations.get("") or MacroEvaluation(evaluations)
 
@@ -162,7 +169,18 @@ class RankingTask:
         held_out: what is hidden besides the labels of these queries.
         """
         groups = self.groups(labels, held_out)
-        return merge_runs(self.rank(fit_and_open(ranker, view, progress), part, k) for _, part, view in groups)
+        return merge_runs(self.rank(self.open(ranker, part, view, progress), part, k) for _, part, view in groups)
+
+    def open(self, ranker: Ranker, labels: Split, view: TrainingView, progress: Progress | None = None) -> Searcher:
+        """Fit and open a ranker on a view that hides the labels. Raises SettingsError where it knows them already."""
+        fitted = ranker.fit(view)
+        self.require_unlearned(fitted, labels)
+        return open_current(fitted, view, progress)
+
+    def require_unlearned(self, ranker: Ranker, labels: Split) -> None:
+        """Raise SettingsError where a ranker has learned from labels that it is to be measured by."""
+        are_answers = self.kind == "answers"
+        ranker.learned_labels.require_unlearned(self.archive, ranker.name, labels, rank_answers=are_answers)
 
     def _deduplicate(self, columns: Columns, k: int) -> Columns:
         """Return the first k documents, each once, where the best of its identical answers stands."""

@@ -52,7 +52,7 @@ class CellContext:
 
     @classmethod
     def open(cls, experiment: Experiment, archive: Archive, folder: ExperimentFolder) -> Self:
-        """Return the context. Raises SettingsError where a query would both choose and be measured."""
+        """Return the context. Raises SettingsError where a query would be measured that chooses or was learned from."""
         task = RankingTask.from_archive(archive, experiment.task)
         labels, dev = task.labels(experiment.split), None
         if experiment.dev != experiment.split and experiment.dev in labelled_splits(archive, task.kind):
@@ -67,6 +67,8 @@ class CellContext:
             raise SettingsError(
                 f"dev = {experiment.dev!r}: {', '.join(tuned)} cannot be tuned on it; expected {expected}"
             )
+        for system in experiment.system:
+            task.require_unlearned(rankers.create(system.ranker, system.settings, archive), labels)
         return cls(experiment, archive, folder, labels, dev, task)
 
     @property
@@ -116,6 +118,7 @@ def _compute_cell(context: CellContext, ranker: Ranker, label: str, name: str, p
     seconds: dict[str, float] = {}
     view = context.training_view
     fitted = _time_step(seconds, "fit", lambda: ranker.fit(view))
+    context.task.require_unlearned(fitted, labels)
     searcher = _time_step(seconds, "index", lambda: open_current(fitted, view, progress))
     run = _time_step(seconds, "rank", lambda: context.task.rank(searcher, labels, experiment.k))
     typing = compute_typing_curve(searcher, labels, experiment) if experiment.typing_curve else {}
@@ -173,12 +176,12 @@ def run_experiment(
     with Archive.open(experiment.archive) as archive:
         experiment = resolve(experiment, archive)
         place = ExperimentFolder(folder)
-        place.begin(declaration(experiment), resume=resume, force=force)
-        provenance = _begin(place, archive)
         if partition := experiment.partition:
             create_partition(archive, partition.by, partition.settings, source_split=partition.of, name=partition.name)
-        findings = run_checks(archive, track=_track_with_bars(open_bar))
         context = CellContext.open(experiment, archive, place)
+        place.begin(declaration(experiment), resume=resume, force=force)
+        provenance = _begin(place, archive)
+        findings = run_checks(archive, track=_track_with_bars(open_bar))
         cells = _run_cells(context, open_bar)
     outcome = _experiment_result(context, cells, findings, provenance)
     place.write_json("report.json", outcome.as_dict())

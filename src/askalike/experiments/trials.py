@@ -158,7 +158,7 @@ class TrialEvaluator:
             weights = [trial.settings["weights"] for trial in trials]
             runs: list[list[Run]] = []
             for _, part, view in self._groups(labels):
-                searcher = self._open(trials[0], view)
+                searcher = self._open(trials[0], part, view)
                 if not isinstance(searcher, HybridSearcher):
                     break
                 runs.append(list(searcher.rank_with_weights(part.queries, depth, weights, candidates=part.candidates)))
@@ -168,14 +168,16 @@ class TrialEvaluator:
 
     def _rank(self, trial: Trial, labels: Split, depth: int) -> Run:
         groups = self._groups(labels)
-        return merge_runs(self.task.rank(self._open(trial, view), part, depth) for _, part, view in groups)
+        return merge_runs(self.task.rank(self._open(trial, part, view), part, depth) for _, part, view in groups)
 
     def _groups(self, labels: Split) -> Iterator[tuple[str, Split, TrainingView]]:
         return self.task.groups(labels, self.held_out, self.parts.get("dev"))
 
-    def _open(self, trial: Trial, view: TrainingView) -> Searcher:
+    def _open(self, trial: Trial, labels: Split, view: TrainingView) -> Searcher:
         """Return a trial's ranker, fitted and opened, and remember the indexes that it makes."""
-        ranker = self.create_ranker(trial).fit(view)
+        created = self.create_ranker(trial)
+        self.task.require_unlearned(created, labels)
+        ranker = created.fit(view)
         for path in ranker.index_paths(view):
             if not path.exists():
                 self.memory.record_index(path)

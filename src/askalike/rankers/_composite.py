@@ -1,6 +1,8 @@
 """Rankers made of rankers: how their parts are named, set, built and opened."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -10,6 +12,7 @@ from askalike import rankers
 from askalike.config import Settings, validate_settings
 from askalike.encoders.recipes import list_recipes
 from askalike.errors import IndexBusyError, SettingsError
+from askalike.labels.learned import LearnedLabels
 from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher
 from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
@@ -78,6 +81,10 @@ class CompositeRanker(Ranker):
     @property
     def trained_until(self) -> str | None:
         return max(filter(None, (part.trained_until for part in self.parts)), default=None)
+
+    @property
+    def learned_labels(self) -> LearnedLabels:
+        return reduce(or_, (part.learned_labels for part in self.parts), LearnedLabels())
 
     def fit(self, view: TrainingView) -> Self:
         return type(self)([part.fit(view) for part in self.parts], self.settings, self.name)

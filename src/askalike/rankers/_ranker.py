@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView, View
 from askalike.types import Explanation, Filter, Progress, Question, Run, TopDocs
 
@@ -80,6 +81,11 @@ class Ranker(ABC):
         A replay refuses a ranker that has learned from later than the moment it is asked at.
         """
         return None
+
+    @property
+    def learned_labels(self) -> LearnedLabels:
+        """The labels that it has learned from, and must not be measured on."""
+        return LearnedLabels()
 
     def fit(self, view: TrainingView) -> Self:
         """Return a ranker that has learned from the view's texts and links: itself if there is nothing to learn.

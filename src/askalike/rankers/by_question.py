@@ -11,6 +11,7 @@ from pydantic import Field
 from askalike import rankers
 from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
+from askalike.labels.learned import LearnedLabels
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store import TrainingView, View
 from askalike.types import Progress, TopDocs
@@ -39,6 +40,10 @@ class ByQuestionRanker(Ranker):
     @property
     def values(self) -> Mapping[str, Any]:
         return {**self.inner.values, **self.settings.model_dump()}
+
+    @property
+    def learned_labels(self) -> LearnedLabels:
+        return self.inner.learned_labels
 
     def fit(self, view: TrainingView) -> Self:
         return type(self)(self.inner.fit(view), self.settings, self.name)

@@ -17,6 +17,7 @@ from askalike.encoders import Encoder
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
+from askalike.labels.learned import LearnedLabels
 from askalike.rankers._explanations import explain_by_vectors, read_words
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
@@ -76,6 +77,11 @@ class DenseRanker(IndexedRanker[VectorIndex]):
     def trained_until(self) -> str | None:
         """The encoder's; a packaged one has seen nothing of the archive."""
         return getattr(self.encoder, "trained_until", None)
+
+    @property
+    def learned_labels(self) -> LearnedLabels:
+        """The encoder's."""
+        return getattr(self.encoder, "learned_labels", LearnedLabels())
 
     @property
     def min_score(self) -> float | None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingsError
+from askalike.labels.learned import LearnedLabels
 from askalike.rankers._explanations import explain_by_occlusion
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store import View
@@ -48,6 +49,10 @@ class PairwiseRanker(Ranker):
     @property
     def trained_until(self) -> str | None:
         return getattr(self.scorer, "trained_until", None)
+
+    @property
+    def learned_labels(self) -> LearnedLabels:
+        return getattr(self.scorer, "learned_labels", LearnedLabels())
 
     def open(self, view: View) -> "PairwiseSearcher":
         return PairwiseSearcher(self.name, view, self.scorer)

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from pathlib import Path
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from askalike import rankers
-from askalike.encoders import MODEL_FILE, read_model_file
 from askalike.encoders.recipes import list_recipes
 from askalike.errors import SettingsError
 from askalike.evaluation.comparison import SystemPair
@@ -17,11 +16,11 @@ from askalike.evaluation.significance import ALPHA, compare
 from askalike.evaluation.tables import format_p
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH, LEADING_MEASURE, RankingTask, merge_runs
-from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
-from askalike.rankers import MODELS_FOLDER, Ranker
+from askalike.labels.splits import load_split, splits_to_hold_out
+from askalike.rankers import Ranker, fit_and_open
 from askalike.store import Archive, serve_ranker
 from askalike.store.feedback import held_out_feedback_split
-from askalike.store.labels import partition_date
+from askalike.store.labels import ranks_answers
 from askalike.types import Progress, Split
 
 MIN_QUERIES = 30
@@ -126,7 +125,8 @@ def _compare_rankers(
     task = RankingTask(archive)
 
     def measure_ranker(ranker: Ranker) -> Evaluation:
-        runs = [task.fit_and_rank(ranker, labels, DEFAULT_DEPTH, [*splits, *held_out], progress) for labels in splits]
+        groups = [group for labels in splits for group in task.groups(labels, [*splits, *held_out])]
+        runs = (task.rank(fit_and_open(ranker, view, progress), part, DEFAULT_DEPTH) for _, part, view in groups)
         return evaluate(separate_ties(merge_runs(runs)), qrels, [measure])
 
     return compare({"candidate": measure_ranker(new), "before": measure_ranker(active)}, measure).pairs[0]
@@ -137,20 +137,7 @@ def _select_queries(archive: Archive, candidates: Sequence[Ranker]) -> _HeldOutQ
 
     Test splits come before others.
     """
-    names = {name for ranker in candidates for name in (ranker.name, *ranker.values.get("parts", ()))}
-    models = [archive.path / MODELS_FOLDER / name for name in names & set(rankers.trained_model_names(archive.path))]
-    splits = sorted(labelled_splits(archive), key=lambda name: name.split("/")[-1] != "test")
-    usable = next((s for s in splits if all(_was_held_out(archive, model, s) for model in models)), None)
+    learned = reduce(or_, (candidate.learned_labels for candidate in candidates))
+    usable = next((name for name in learned.unlearned_splits(archive) if not ranks_answers(archive, name)), None)
     links = load_split(archive, usable) if usable else Split({}, {})
     return _HeldOutQueries(usable, links, held_out_feedback_split(archive))
-
-
-def _was_held_out(archive: Archive, folder: Path, split_name: str) -> bool:
-    """Return whether a model was trained without a split that was not cut anew since."""
-    if split_name not in read_model_file(folder).get("trained", {}).get("hidden", ()):
-        return False
-    if not (date := partition_date(archive, split_name.partition("/")[0])):
-        return True
-    cut_at = datetime.fromisoformat(date)
-    cut_at = cut_at if cut_at.tzinfo else cut_at.replace(tzinfo=UTC)
-    return cut_at.timestamp() <= (folder / MODEL_FILE).stat().st_mtime

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from askalike.encoders.recipes import Recipe
-from askalike.store import View, count_questions_by
+from askalike.labels.learned import LearnedLabels
+from askalike.store import Archive, View, count_questions_by
 
 if TYPE_CHECKING:  # it needs torch, which models that learn from texts alone do without
     from askalike.training.checkpoint import Epoch
@@ -13,7 +14,13 @@ CARD_FILE = "README.md"
 
 
 def render_card(
-    name: str, recipe: Recipe, trained: Mapping[str, Any], view: View, epochs: "Sequence[Epoch]", coverage: str
+    name: str,
+    recipe: Recipe,
+    trained: Mapping[str, Any],
+    view: View,
+    learned: LearnedLabels,
+    epochs: "Sequence[Epoch]",
+    coverage: str,
 ) -> str:
     """Return the card of a trained network as Markdown. trained: the table of that name in model.toml."""
     data = _describe_training_data(recipe, trained["pairs"])
@@ -26,8 +33,8 @@ def render_card(
         + (f"\n- {coverage[0].upper()}{coverage[1:]}." if coverage else ""),
         "## Measures",
         f"{trained['measure']} on {trained['dev_queries']} dev queries over {trained['dev_documents']} documents. The "
-        f"best epoch, {trained['best_epoch']}, was chosen by them: they are no test. For one: "
-        f"`askalike evaluate ARCHIVE --ranker {name}`.",
+        f"best epoch, {trained['best_epoch']}, was chosen by them: they are no test. "
+        f"{_describe_test(name, view, learned)}",
         f"| epoch | loss | {trained['measure']} | examples a second |\n|---|---|---|---|",
     ]
     rows = (f"| {e.number} | {e.loss:.4f} | {100 * e.value:.1f} | {e.examples_per_second:,.0f} |\n" for e in epochs)
@@ -41,6 +48,15 @@ def render_text_model_card(name: str, kind: str, view: View) -> str:
         f"All its settings are in `model.toml`.\n\n## Data\n\n- The texts of {len(view)} questions, at change "
         f"{view.change}; no label was read.\n{_describe_licence(view)}\n"
     )
+
+
+def _describe_test(name: str, view: View, learned: LearnedLabels) -> str:
+    """Return how to measure the model on labels that it has not learned from."""
+    with Archive.open(view.path) as archive:
+        tests = learned.unlearned_splits(archive)
+    if tests:
+        return f"For one: `askalike evaluate ARCHIVE --ranker {name} --split {tests[0]}`."
+    return "The archive has no split that it has learned nothing of: cut one (`askalike split`) and train again."
 
 
 def _archive_name(view: View) -> str:

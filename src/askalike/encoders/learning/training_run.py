@@ -14,7 +14,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from askalike import registry
-from askalike.encoders import MODEL_FILE, Encoder
+from askalike.encoders import MODEL_FILE, Encoder, read_model_file
 from askalike.encoders.learning import distillation
 from askalike.encoders.learning.model_card import CARD_FILE, render_card
 from askalike.encoders.learning.pair_data import TrainingData, collect_training_data, read_irrelevant_judgements
@@ -23,6 +23,7 @@ from askalike.encoders.recipes import Recipe, format_toml
 from askalike.encoders.static import StaticEncoder
 from askalike.errors import SettingsError
 from askalike.files import replace_file, replace_folder
+from askalike.labels.learned import LearnedLabels
 from askalike.nn import Network
 from askalike.store import TrainingView
 from askalike.text.features import RaggedArray, Text, TextFeatures
@@ -243,6 +244,16 @@ class TrainingRun:
         parameters["weight"][reserved:] = torch.from_numpy(model.weights)
         return f"all begins as in {folder.name}"
 
+    def _learned_labels(self) -> LearnedLabels:
+        """The labels in the pairs and of the dev queries, those of the teacher, and of the model that it begins as."""
+        start, data = Path(self.recipe.embeddings.start), self.data
+        if self.teacher:
+            learned = getattr(self.teacher, "learned_labels", LearnedLabels())
+            learned |= LearnedLabels.from_training((), self.view.dev, False) if self.view.dev else LearnedLabels()
+        else:
+            learned = LearnedLabels.from_training(data.pairs, data.dev, data.documents_are_answers)
+        return learned | LearnedLabels.read(start, read_model_file(start)) if start.is_dir() else learned
+
     def _save_model(self, network: Network, epochs: Sequence[Epoch], coverage: str) -> None:
         """Write the model's folder, which appears with all its files at once, and remove the partial folder."""
         best, recipe, data = find_best_epoch(epochs), self.recipe, self.data
@@ -257,7 +268,9 @@ class TrainingRun:
         encoder_class = registry.load("encoder", network.encoder_name)
         with replace_folder(self.folder) as new:
             tables = encoder_class.save_model(new, recipe, self.features, tensors)
-            card = render_card(self.folder.name, recipe, trained, self.view, epochs, coverage)
+            learned = self._learned_labels()
+            learned.write(new)
+            card = render_card(self.folder.name, recipe, trained, self.view, learned, epochs, coverage)
             (new / CARD_FILE).write_text(card, encoding="utf-8")
             toml = format_toml({**recipe.to_tables(), **tables, "trained": trained})
             (new / MODEL_FILE).write_text(f'encoder = "{network.encoder_name}"\n\n{toml}', encoding="utf-8")

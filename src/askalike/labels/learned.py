@@ -1,0 +1,102 @@
+"""Whose labels a model has learned from: it must not be measured on these."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from askalike.errors import SettingsError
+from askalike.labels.splits import document_kind, labelled_splits, load_split
+from askalike.store import Archive, Clusters
+from askalike.types import Answer, Split, TrainingPair
+
+LEARNED_FILE = "learned.json"
+LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings", "feedback")
+"""The signals whose pairs are labels of what asks the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedLabels:
+    """The ids of the questions whose duplicates a model has learned, or whose answers.
+
+    all_but: for a model of an earlier version, which has recorded no ids: it may have learned from every label that no
+    split of these names holds out.
+    """
+
+    duplicates: frozenset[str] = frozenset()
+    answers: frozenset[str] = frozenset()
+    all_but: frozenset[str] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.duplicates or self.answers or self.all_but is not None)
+
+    def __or__(self, other: "LearnedLabels") -> "LearnedLabels":
+        known = [labels.all_but for labels in (self, other) if labels.all_but is not None]
+        all_but = frozenset.intersection(*known) if known else None
+        return LearnedLabels(self.duplicates | other.duplicates, self.answers | other.answers, all_but)
+
+    @classmethod
+    def from_training(cls, pairs: Iterable[TrainingPair], dev: Split, dev_ranks_answers: bool) -> Self:
+        """Return the labels in training pairs, and those of the queries that chose among epochs."""
+        pairs = list(pairs)
+        duplicates = {id for p in pairs if p.signal in LABEL_SIGNALS for id in (p.query.id, p.positive.id)}
+        answers = {pair.query.id for pair in pairs if isinstance(pair.positive, Answer)}
+        if dev_ranks_answers:
+            answers.update(dev.labelled_ids("answers"))
+        else:
+            labelled = [id for id, query in dev.queries.items() if set(dev.qrels.get(id, ())) - {query.id}]
+            duplicates.update(Split({id: dev.queries[id] for id in labelled}, dev.qrels).labelled_ids())
+        return cls(frozenset(duplicates), frozenset(answers))
+
+    @classmethod
+    def read(cls, folder: Path, model: Mapping[str, Any]) -> Self:
+        """Return what the model in a folder has learned from. model: the tables of its model.toml."""
+        path = folder / LEARNED_FILE
+        if path.exists():
+            ids = json.loads(path.read_text(encoding="utf-8"))
+            return cls(frozenset(ids["duplicates"]), frozenset(ids["answers"]))
+        signals = model.get("data", {}).get("signals", LABEL_SIGNALS)
+        if model.get("teacher", {}).get("encoder") or not {*LABEL_SIGNALS, "question_answer"} & {*signals}:
+            return cls()
+        return cls(all_but=frozenset(model.get("trained", {}).get("hidden", ())))
+
+    def write(self, folder: Path) -> None:
+        """Write what `read` returns."""
+        ids = {"duplicates": sorted(self.duplicates), "answers": sorted(self.answers)}
+        (folder / LEARNED_FILE).write_text(json.dumps(ids, ensure_ascii=False), encoding="utf-8")
+
+    def count_queries(self, archive: Archive, labels: Split, rank_answers: bool = False) -> int:
+        """Return of how many queries of a split the labels were learned: theirs, or others of their cluster."""
+        if not self:
+            return 0
+        clusters = Clusters.read(archive, sorted(self.all_but or ()))
+        learned = {clusters.cluster_of(id) for id in (self.answers if rank_answers else self.duplicates)}
+
+        def knows(query: str) -> bool:
+            grades = {} if rank_answers else labels.qrels.get(query, {})
+            ids = [labels.queries[query].id, *(id for id, grade in grades.items() if grade > 0)]
+            names = set(map(clusters.cluster_of, ids))
+            return not names.isdisjoint(learned) or (self.all_but is not None and not names <= clusters.held_out)
+
+        return sum(map(knows, labels.queries))
+
+    def unlearned_splits(self, archive: Archive) -> list[str]:
+        """Return the names of the splits that are a test of the model, those called test first."""
+        names = labelled_splits(archive, "questions") + labelled_splits(archive, "answers")
+        tests = [name for name in names if not self.count_queries(archive, *_load(archive, name))]
+        return sorted(tests, key=lambda name: name.split("/")[-1] != "test")
+
+    def require_unlearned(self, archive: Archive, model: str, labels: Split, *, rank_answers: bool = False) -> None:
+        """Raise SettingsError where the model has learned from labels that it is to be measured by."""
+        if n := self.count_queries(archive, labels, rank_answers=rank_answers):
+            tests = ", ".join(self.unlearned_splits(archive)) or "none; cut one (askalike split) and train again"
+            raise SettingsError(
+                f"{model} has learned from the labels of {n} of these {len(labels.queries)} queries, which are no test "
+                f"of it; splits that it has learned nothing of: {tests}"
+            )
+
+
+def _load(archive: Archive, name: str) -> tuple[Split, bool]:
+    kind = document_kind(archive, name)
+    return load_split(archive, name, kind), kind == "answers"
