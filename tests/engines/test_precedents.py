@@ -23,6 +23,18 @@ def test_the_pair_most_like_this_one_comes_first(tmp_path):
         assert local.find_precedents("how long to boil an egg", egg, 1)[0].duplicate.id == "d"
 
 
+def test_a_pair_that_has_nothing_to_do_with_the_query_is_not_cited(tmp_path):
+    """The hit shares no more than function words with the query: its own duplicate says nothing about it."""
+    titles = {"o": "How to do Big O notation", "d": "Analysis of algorithms", "j": "Where is the library in town?"}
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([Question(id, title) for id, title in titles.items()])
+        archive.upsert([Link("d", "o")])
+        local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
+        [hit] = local.search("How to learn to program", 1)
+        assert hit.id == "o"
+        assert local.find_precedents("How to learn to program", hit.question) == []
+
+
 def test_where_nothing_was_called_the_same_there_is_none(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question(id, title) for id, title in TITLES.items()])

@@ -4,12 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from askalike.rankers import Searcher
+from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.clean import plain_text
 from askalike.types import Question
 
 SEARCHED_HITS = 20
 """Duplicates are looked for around so many of the query's hits."""
 MIN_SCORE = 1.75
 """Of 2, for ends that nothing near is more like: pairs below it have a subject in common and no more."""
+
+
+_ANALYZER = Analyzer(AnalyzerSettings(stop_words=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,8 @@ class Precedent:
 def find_precedents(searcher: Searcher, query: Question, hit: Question, k: int = 2) -> list[Precedent]:
     """The k duplicate links most similar to the pair (query, hit); none where no link near them is similar enough.
 
-    Compared are the links around the hit and around the query's first hits, except one between query and hit.
+    Compared are the links around the hit and around the query's first hits, except one between query and hit. Each end
+    is about as similar to the query, or to the hit, as anything in the archive is, and shares a word with it.
     """
     view = searcher.view
     near = [hit.id, *(h.id for h in searcher.rank({query.id: query}, SEARCHED_HITS)[query.id])]
@@ -40,7 +46,17 @@ def find_precedents(searcher: Searcher, query: Question, hit: Question, k: int =
 
 
 def _relative_scores(searcher: Searcher, query: Question, texts: Mapping[str, Question]) -> Mapping[str, float]:
-    """Id → each text's score for the query as a share of the best score; 1 for the query itself."""
-    hits = searcher.rank({query.id: query}, len(texts), candidates={query.id: list(texts)})[query.id]
-    best = max((h.score for h in hits), default=0.0)
+    """Id → the score of each text that shares a word with the query, as a share of the best score in the archive.
+
+    It is 1 for the query itself.
+    """
+    words = _content_words(query)
+    related = [id for id, text in texts.items() if words & _content_words(text)]
+    first = searcher.rank({query.id: query}, 1)[query.id]
+    hits = searcher.rank({query.id: query}, len(texts), candidates={query.id: related})[query.id]
+    best = max((h.score for h in (*first, *hits)), default=0.0)
     return {h.id: h.score / best if best > 0 else 0.0 for h in hits} | ({query.id: 1.0} if query.id in texts else {})
+
+
+def _content_words(question: Question) -> frozenset[str]:
+    return frozenset(_ANALYZER.analyze(plain_text(question.title, "text"), question.language))

@@ -46,6 +46,7 @@ def fill_archive(path: Path) -> None:
                 Question("x 2", "كيف أجدد بطاقة المكتبة؟", language="ar"),
                 Answer("x/1a", "x/1", BODY, "html"),
                 Link("r013", "x/1", "duplicate"),
+                Link("r013", "math", "related"),
             ]
         )
         pairs = [("r013", "r001", 0.93), ("r003", "r004", 0.8), ("x/1", "r002", 0.7), ("r005", "r006", None)]

@@ -71,6 +71,8 @@ def test_a_question_shows_its_answers_and_why_its_duplicates_are_thought_so(visi
     page = visit("/a/riverside/questions/r013")
     same = page.get_by_role("region", name="Asked the same")
     assert "The original" in same.inner_text()
+    assert same.locator(".item").count() == 1
+    assert page.get_by_role("region", name="Related").locator(".item").count() == 1
     also = page.get_by_role("region", name="Also similar")
     assert also.locator(".why .word").count() >= 3
     assert also.locator("mark").count() >= 3

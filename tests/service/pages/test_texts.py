@@ -1,5 +1,6 @@
 """Marks in texts, and texts made safe to show."""
 
+import re
 from importlib.resources import files
 
 import pytest
@@ -10,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser
 from askalike.service.pages.assets import list_static_files
 from askalike.service.pages.display import format_percent, render_body
 from askalike.service.pages.marking import extract_words, highlight, highlight_differences
-from askalike.service.pages.reasons import summarise_explanation
+from askalike.service.pages.reasons import matched_words, summarise_explanation
 from askalike.service.pages.rendering import create_environment
 from askalike.types import Contribution, Explanation, Span
 
@@ -92,6 +93,15 @@ def test_an_explanation_is_summarised_in_words() -> None:
     assert summary.parts == [("meaning", 0.6), ("shared words", 0.4)]
     assert summary.matched == {"bike"}
     assert summarise_explanation(None).words == []
+
+
+def test_commands_of_formulas_are_no_reasons() -> None:
+    text = r"a \frac{x}{y} and \begin{align} text \text{text}"
+    spans = tuple(Span("body", m.start(), m.end()) for m in re.finditer("frac|align|text", text))
+    words = tuple(Contribution(word, ("body",), 1.0) for word in ("frac", "align", "text"))
+    explanation = Explanation(3.0, words, spans, {"body": text})
+    assert [word.text for word in summarise_explanation(explanation).words] == ["text"]
+    assert matched_words(explanation) == {"text"}
 
 
 def test_shares_are_never_rounded_to_nothing() -> None:

@@ -17,6 +17,7 @@ from askalike.types import Explanation, Question
 router = APIRouter()
 Relations = dict[str, str]
 """How each linked question is related to the one that is shown, by their ids."""
+RELATED = "related"
 MAX_SIMILAR = 5
 MAX_QUERY_BODY_LENGTH = 1_000
 """How much of a question's body similar ones are searched with."""
@@ -39,12 +40,14 @@ async def get_question(site: VisitedArchive, request: Request, id: str) -> Respo
     details = await site.run_on_archive(lambda archive: load_question(archive, id))
     relations, question = _relations(details), details.question
     others = await site.run_on_archive(lambda archive: archive.view().get_questions(relations))
+    linked = await site.run_on_engine(lambda engine: _explain_links(engine, question, relations, others))
     return render_page(
         request,
         "question.html",
         question=question,
         answers=details.answers,
-        linked=await site.run_on_engine(lambda engine: _explain_links(engine, question, relations, others)),
+        duplicates=[other for other in linked if other.relation != RELATED],
+        related=[other for other in linked if other.relation == RELATED],
         similar=await site.run_on_engine(lambda engine: _find_similar(engine, question, relations)),
         url=safe_url(question.url),
     )
@@ -55,7 +58,7 @@ def _relations(details: QuestionDetails) -> Relations:
     for link in reversed(details.links):
         is_source = link.source == details.question.id
         duplicate = "the original" if is_source else "a duplicate of this"
-        relations[link.target if is_source else link.source] = "related" if link.kind == "related" else duplicate
+        relations[link.target if is_source else link.source] = RELATED if link.kind == "related" else duplicate
     return relations
 
 
