@@ -123,10 +123,14 @@ class RejectedRow:
 
 
 class Place(NamedTuple):
-    """Where a record stands in the files that it is read from. Lines count from 1; 0 stands for the whole file."""
+    """Where a record stands in the files that it is read from. Lines count from 1; 0 stands for the whole file.
+
+    source: in an exported archive, the name of the source that the record came from; None if it was written there.
+    """
 
     path: str
     line: int = 0
+    source: str | None = None
 
     def __str__(self) -> str:
         return f"{self.path}, line {self.line}" if self.line else self.path

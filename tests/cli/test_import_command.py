@@ -26,7 +26,8 @@ def faq(tmp_path: Path) -> Path:
 
 def test_the_last_line_says_what_the_archive_holds(faq: Path, tmp_path: Path) -> None:
     done = askalike("import", "table", faq, "-o", tmp_path / "out")
-    assert (done.returncode, done.stdout) == (0, "2 questions, 2 answers, 1 duplicate links, 1 rejected\n")
+    counts = "faq: added 2 questions, 2 answers, 1 links; updated 0; unchanged 0; removed 0\n"
+    assert (done.returncode, done.stdout) == (0, f"{counts}2 questions, 2 answers, 1 duplicate links, 1 rejected\n")
     assert done.stderr == f"1 rows rejected: see {tmp_path / 'out/rejected.jsonl'}\n"
 
 
@@ -35,6 +36,23 @@ def test_json_is_one_object(faq: Path, tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     expected = {"questions": 2, "answers": 2, "duplicate_links": 1, "rejected": 1, "notes": {}}
     assert {key: told[key] for key in expected} == expected
+    assert (told["source"], told["changes"]["questions"]) == (
+        "faq", {"added": 2, "updated": 0, "unchanged": 0, "removed": 0},
+    )  # fmt: skip
+
+
+def test_a_dry_run_says_what_would_change_and_a_large_change_is_stopped(faq: Path, tmp_path: Path) -> None:
+    askalike("import", "table", faq, "-o", tmp_path / "out")
+    faq.write_text(FAQ.replace("log in", "sign in").replace("2,Where", "4,When"))
+    told = askalike("import", "table", faq, "-o", tmp_path / "out", "--dry-run", "--prune")
+    planned = "faq: added 1 questions, 1 answers, 1 links; updated 1 questions; unchanged 1 answers; "
+    assert told.stdout == f"dry run, nothing is written; {planned}removed 1 questions, 1 answers, 1 links\n"
+    stopped = askalike("import", "table", faq, "-o", tmp_path / "out")
+    assert (stopped.returncode, stopped.stdout) == (2, "")
+    assert "1 of the 4 questions and answers of 'faq' another text, which is more than a tenth" in stopped.stderr
+    done = askalike("import", "table", faq, "-o", tmp_path / "out", "--yes")
+    assert done.stdout.startswith(f"{planned}removed 0\n")
+    assert "1 questions that faq brought earlier are not in it; --prune removes them" in done.stderr
 
 
 @pytest.mark.parametrize(

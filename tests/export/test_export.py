@@ -84,7 +84,8 @@ def test_beir_has_everything(archive, tmp_path):
     assert lines(out / "answer-candidates-test.jsonl") == [{"_id": "q", "candidates": ["b"]}]
     assert not (out / "candidates-train.jsonl").exists()
     manifest = json.loads((out / "export.json").read_text())
-    assert manifest == {"format": "beir", "archive": {"name": "eggs", "language": "en"}, "rows": dict(rows)}
+    facts = {"name": "eggs", "language": "en"}
+    assert manifest == {"format": "beir", "archive": facts, "sources": {}, "rows": dict(rows)}
     assert rows["corpus.jsonl"] == 2
     assert {str(path.relative_to(out)) for path in out.rglob("*.*")} == {*rows, "export.json"}
 
@@ -99,6 +100,7 @@ def test_csv_has_everything(archive, tmp_path):
         "tags": '["eggs", "c|d"]', "language": "en", "alternates": "one?|two?", "duplicate_of": "",
         "created_at": FULL.created_at, "closed_at": FULL.closed_at, "url": FULL.url, "author": "Ann",
         "license": FULL.license, "votes": "-3", "markup": "html", "accepted_answer_id": "b",
+        "imported_from": "",
     }  # fmt: skip
     assert second["question"] == "=SUM(A1)"
     assert second["duplicate_of"] == "1|404"

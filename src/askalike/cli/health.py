@@ -99,6 +99,10 @@ def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
     yield "categories", _format_counts(stats.categories)
     yield "languages", _format_counts(stats.languages)
     yield "licences", _format_counts(stats.licenses)
+    for brought in stats.sources:
+        name = f"source {brought.name}" if brought.name is not None else "written here"
+        imported = f", imported {brought.imported_at[:10]}" if brought.imported_at else ""
+        yield name, f"{brought.questions:,} questions, {brought.answers:,} answers{imported}"
     for split in stats.splits:
         judged = f"{split.judged:,} judged pairs ({split.relevant:,} relevant), {split.candidates:,} candidates"
         yield f"split {split.split}", f"{split.queries:,} queries, {judged}"

@@ -14,17 +14,25 @@ from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import byte_progress_bar
 from askalike.readers import import_archive
 from askalike.registry import load, names
-from askalike.store.importing import REJECTS_FILE
+from askalike.store.import_counts import describe_counts
+from askalike.store.rejects import REJECTS_FILE
 
 COMMON_PARAMETERS: dict[str, Any] = {
     "paths": Annotated[list[Path], Argument(metavar="PATH", help="the files or folders to read")],
     "output": Annotated[Path, Option("--output", "-o", metavar="DIR", help="the archive; made if not there")],
     "strict": Annotated[bool, Option("--strict", help="stop at the first row that cannot be taken")],
     "language": Annotated[str | None, Option(metavar="XX", help="the archive's language; else it is detected")],
+    "source": Annotated[
+        str | None, Option(metavar="NAME", help="what the files come from; else the site, or the file")
+    ],
+    "prune": Annotated[bool, Option("--prune", help="remove what the source no longer has")],
+    "dry_run": Annotated[bool, Option("--dry-run", help="say what would change, and write nothing")],
+    "yes": Annotated[bool, Option("--yes", "-y", help="change more than a tenth of what the source brought earlier")],
     "encoding": Annotated[str | None, Option(metavar="NAME", help="that of text files, e.g. cp1252; else UTF-8")],
     "as_json": Annotated[bool, Option("--json", help="print one JSON object")],
 }
-COMMON_DEFAULTS: dict[str, Any] = {"strict": False, "language": None, "encoding": None, "as_json": False}
+FLAGS = ("strict", "prune", "dry_run", "yes", "as_json")
+COMMON_DEFAULTS: dict[str, Any] = dict.fromkeys(FLAGS, False) | dict.fromkeys(("language", "source", "encoding"))
 
 
 class _ReaderCommands(TyperGroup):
@@ -56,8 +64,13 @@ def _build_command(reader: str) -> Callable[..., None]:
         for what, count in summary.notes.items():
             print_remark(f"{count} {what}")
         if summary.rejected:
-            print_remark(f"{summary.rejected} rows rejected: see {output / REJECTS_FILE}")
-        print(to_json(asdict(summary) | {"archive": str(output)}) if as_json else summary)
+            see = "" if common["dry_run"] else f": see {output / REJECTS_FILE}"
+            print_remark(f"{summary.rejected} rows rejected{see}")
+        if as_json:
+            print(to_json(asdict(summary) | {"archive": str(output)}))
+            return
+        changes = f"{summary.source}: {describe_counts(summary.changes)}"
+        print(f"dry run, nothing is written; {changes}" if common["dry_run"] else f"{changes}\n{summary}")
 
     fields = load("reader", reader).model_fields
     options = {name: Annotated[field.annotation, Option(help=field.description)] for name, field in fields.items()}

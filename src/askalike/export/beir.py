@@ -1,14 +1,15 @@
 """The archive as a BEIR folder, with further files for answers, links and candidates, which BEIR has no place for."""
 
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from askalike.export.rows import check_split_file_name, nondefault_fields, write_jsonl, write_table
-from askalike.iteration import ProgressTracker
+from askalike.iteration import ProgressTracker, chunks
 from askalike.labels.splits import load_split
-from askalike.store import Archive, imported_splits
-from askalike.store.tables import JUDGEMENT_COLUMNS, LINK_COLUMNS, extra_judgement_rows, link_rows
+from askalike.store import Archive, View, imported_splits
+from askalike.store.tables import JUDGEMENT_COLUMNS, LINK_COLUMNS, extra_judgement_rows, link_rows, query_sources
 from askalike.types import Answer, DocumentKind, Question
 
 FILE_PREFIXES: dict[DocumentKind, str] = {"questions": "", "answers": "answer-"}
@@ -28,9 +29,11 @@ def write_beir(archive: Archive, folder: Path, track: ProgressTracker) -> dict[s
     view, answers = archive.view(), archive.view("answers")
     questions = (question for _, question in track(view.questions(), total=len(view), description="questions"))
     all_answers = (answer for _, answer in track(answers.answers(), total=len(answers), description="answers"))
+    corpus_lines = _with_sources(view, map(question_record, questions))
+    answer_lines = _with_sources(answers, map(answer_record, all_answers))
     rows = {
-        "corpus.jsonl": write_jsonl(folder / "corpus.jsonl", map(question_record, questions)),
-        "answers.jsonl": write_jsonl(folder / "answers.jsonl", map(answer_record, all_answers)),
+        "corpus.jsonl": write_jsonl(folder / "corpus.jsonl", corpus_lines),
+        "answers.jsonl": write_jsonl(folder / "answers.jsonl", answer_lines),
         "links.tsv": write_table(folder / "links.tsv", LINK_COLUMNS, link_rows(archive), delimiter="\t"),
     }
     return rows | _write_splits(archive, folder) | _write_extra_judgements(archive, folder)
@@ -55,6 +58,18 @@ def answer_record(answer: Answer) -> dict[str, Any]:
     return _with_metadata(record, nondefault_fields(answer, "id", "question_id", "body"))
 
 
+def _with_sources(view: View, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Add to lines the name of the source that their record came from."""
+    for chunk in chunks(records):
+        sources = view.sources([record["_id"] for record in chunk])
+        for record in chunk:
+            yield _with_source(record, sources.get(record["_id"]))
+
+
+def _with_source(record: dict[str, Any], source: str | None) -> dict[str, Any]:
+    return record if source is None else record | {"metadata": record.get("metadata", {}) | {"imported_from": source}}
+
+
 def _with_metadata(record: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
     return record | {"metadata": fields} if fields else record
 
@@ -64,8 +79,9 @@ def _write_splits(archive: Archive, folder: Path) -> dict[str, int]:
     queries: dict[str, Question] = {}
     for name in imported_splits(archive):
         path = f"queries-{check_split_file_name(name)}.jsonl"
-        split_queries = load_split(archive, name).queries
-        rows[path] = write_jsonl(folder / path, map(query_record, split_queries.values()))
+        split_queries, sources = load_split(archive, name).queries, query_sources(archive, name)
+        lines = (_with_source(query_record(query), sources.get(id)) for id, query in split_queries.items())
+        rows[path] = write_jsonl(folder / path, lines)
         queries |= split_queries
         for kind in FILE_PREFIXES:
             rows |= _write_judgements(archive, folder, name, kind)

@@ -15,7 +15,7 @@ TITLE_COLUMN, REPHRASINGS_COLUMN = "question", "alternates"
 """The columns of the title and of the rephrasings; all other columns are named as the fields."""
 QUESTIONS_HEADER = (
     "id", TITLE_COLUMN, "body", "answer", "category", "tags", "language", REPHRASINGS_COLUMN, "duplicate_of",
-    "created_at", "closed_at", "url", "author", "license", "votes", "markup", "accepted_answer_id",
+    "created_at", "closed_at", "url", "author", "license", "votes", "markup", "accepted_answer_id", "imported_from",
 )  # fmt: skip
 VALUE_SEPARATOR = "|"
 
@@ -74,11 +74,12 @@ def _question_rows(archive: Archive, track: ProgressTracker) -> Iterator[tuple[A
     for chunk in chunks(question for _, question in track(view.questions(), total=len(view), description="questions")):
         ids = [question.id for question in chunk]
         answers = view.get_answers_to(ids)
+        sources = view.sources(ids)
         originals = tables.duplicate_targets(archive, ids)
         for q in chunk:
             answer = join_answers_cell([answer.body for answer in answers[q.id]])
             yield (
                 q.id, q.title, q.body, answer, q.category, join_cell(q.tags), q.language, join_cell(q.rephrasings),
                 join_cell(originals.get(q.id, [])), q.created_at, q.closed_at, q.url, q.author, q.license, q.votes,
-                q.markup, q.accepted_answer_id,
+                q.markup, q.accepted_answer_id, sources.get(q.id),
             )  # fmt: skip

@@ -11,6 +11,7 @@ from askalike.files import folder_errors, replace_folder
 from askalike.iteration import ProgressTracker, skip_tracking
 from askalike.store import Archive, storage_errors
 from askalike.store.database import read_transaction
+from askalike.store.sources import source_prefixes
 
 MANIFEST_FILE = "export.json"
 
@@ -37,7 +38,9 @@ def export_archive(
     errors = folder_errors(out, "nothing was exported")
     with storage_errors(archive.path), errors, replace_folder(out) as folder, read_transaction(archive):
         rows = EXPORT_FORMATS[format](archive, folder, track)
-        manifest = {"format": format, "archive": dict(archive.meta), "rows": dict(rows)}
+        manifest = {
+            "format": format, "archive": dict(archive.meta), "sources": source_prefixes(archive), "rows": dict(rows)
+        }  # fmt: skip
         (folder / MANIFEST_FILE).write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     return rows
 

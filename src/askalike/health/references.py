@@ -24,6 +24,15 @@ def answers_without_question(context: CheckContext) -> Finding:
     return _find(context, "answers_without_question", "answers", meaning)
 
 
+def answers_of_other_sources(context: CheckContext) -> Finding:
+    """Find answers below a question that another source has brought."""
+    meaning = (
+        "An earlier version let a second source take over the ids of the first, whose questions are lost; "
+        "import both sources into a new archive."
+    )
+    return _find(context, "answers_of_other_sources", "answers", meaning)
+
+
 def broken_duplicate_links(context: CheckContext) -> Finding:
     """Find duplicate links that lack an end."""
     return _find(context, "broken_duplicate_links", "duplicate links", BROKEN_LINKS)

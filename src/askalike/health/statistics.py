@@ -10,6 +10,7 @@ import numpy as np
 from askalike.labels.partitions import Partition, list_partitions
 from askalike.store import Archive, ArchiveSummary, count_questions_by, sample_answers, sample_questions, statistics
 from askalike.store.database import DATABASE_FILE
+from askalike.store.sources import SourceSummary, summarise_sources
 from askalike.store.statistics import SplitSize
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.sentences import split_sentences
@@ -55,6 +56,7 @@ class ArchiveStatistics:
     licenses: Mapping[str, int]
     question_lengths: LengthStatistics
     answer_lengths: LengthStatistics
+    sources: tuple[SourceSummary, ...]
     splits: tuple[SplitSize, ...]
     partitions: tuple[Partition, ...]
     size_bytes: Mapping[str, int]
@@ -81,6 +83,7 @@ def compute_statistics(archive: Archive, analyzer: Analyzer | None = None) -> Ar
         licenses=count_questions_by(view, "license", TOP_COUNT),
         question_lengths=question_lengths(archive, analyzer),
         answer_lengths=answer_lengths(archive, analyzer),
+        sources=tuple(summarise_sources(view)),
         splits=tuple(statistics.split_sizes(view)),
         partitions=tuple(list_partitions(archive)),
         size_bytes=disk_sizes(archive.path),

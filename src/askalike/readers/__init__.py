@@ -11,7 +11,7 @@ from askalike.readers._queries import read_candidates, read_queries
 from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject
 from askalike.registry import load
 from askalike.store import ArchiveSummary
-from askalike.store.importing import import_records, open_for_import
+from askalike.store.importing import ImportRequest, import_records, open_for_import, open_for_plan, plan_import
 from askalike.types import LocatedRecord
 from askalike.values import parse_language
 
@@ -37,12 +37,20 @@ def import_archive(
     language: str | None = None,
     strict: bool = False,
     encoding: str | None = None,
+    source: str | None = None,
+    prune: bool = False,
+    dry_run: bool = False,
+    yes: bool = False,
     progress: ReadProgressCallback = lambda done, total: None,
 ) -> ArchiveSummary:
     """Import files into the archive in `directory`, which is created if it is missing; return what the archive holds.
 
     reader: a registered name. options: that reader's settings. encoding: that of text files, e.g. cp1252; None for
     UTF-8. progress: called with the bytes read and expected.
+    source: the name of what the files come from; by default that of the site or of the file. Records of one source are
+    updated by their ids; ids that another source has, too, get the source's name before them. prune: remove what the
+    source no longer has. dry_run: write nothing, and return what would change. yes: go on where more than a tenth of
+    what earlier imports of the source brought would get another text, or be removed.
     Rows that cannot be imported are listed in the archive's `rejected.jsonl`.
     Raises InputError, SettingsError or ArchiveError.
     """
@@ -55,7 +63,15 @@ def import_archive(
         raise InputError("no path is given; expected the files or folders to import")
     chosen = validate_settings(load("reader", reader), options or {}, f"reader {reader}")
     files = [Path(path) for path in paths]
-    source = SourceFiles(progress, strict=strict, encoding=parse_encoding(encoding) if encoding else None)
+    decoding = parse_encoding(encoding) if encoding else None
+
+    def open_records() -> tuple[SourceFiles, Iterator[LocatedRecord]]:
+        opened = SourceFiles(progress, strict=strict, encoding=decoding)
+        return opened, iter(chosen.read(files, opened))
+
+    request = ImportRequest(reader, files, open_records, language, strict, source, prune, confirmed=yes)
+    if dry_run:
+        with open_for_plan(Path(directory)) as archive:
+            return plan_import(archive, request)
     with open_for_import(Path(directory)) as archive:
-        records = chosen.read(files, source)
-        return import_records(archive, reader, files, records, source, language=language, strict=strict)
+        return import_records(archive, request)

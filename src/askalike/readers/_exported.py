@@ -21,20 +21,26 @@ IMPORT_FACTS = ("reader", "source")
 """Facts in the manifest that are about the exported archive's own import and not about its content."""
 
 
-def read_export_facts(folder: Path, format: str) -> dict[str, Any] | None:
-    """Return the exported archive's facts; None for another folder. Raises InputError for a spreadsheet's export."""
+def read_export_facts(folder: Path, format: str, source: SourceFiles) -> bool:
+    """Tell `source` the facts of an exported archive; return False for another folder.
+
+    Raises InputError for a spreadsheet's export.
+    """
     try:
         manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-        exported_format, facts = manifest["format"], dict(manifest["archive"])
+        exported_format, facts, prefixes = manifest["format"], dict(manifest["archive"]), manifest.get("sources")
     except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return False
     if exported_format == "spreadsheet" and format == "csv":
         raise InputError(
             f"{folder}: exported for a spreadsheet, with apostrophes before some cells; export it again with "
             "--format csv, or name the one table to import"
         )
-    content_facts = {"languages": [], **{name: value for name, value in facts.items() if name not in IMPORT_FACTS}}
-    return content_facts if exported_format == format else None
+    if exported_format != format:
+        return False
+    source.facts |= {"languages": [], **{name: value for name, value in facts.items() if name not in IMPORT_FACTS}}
+    source.source_prefixes = prefixes if isinstance(prefixes, dict) else None
+    return True
 
 
 def read_csv_export(folder: Path, source: SourceFiles) -> Iterator[LocatedRecord]:
@@ -70,7 +76,17 @@ def read_beir_export_extras(folder: Path, source: SourceFiles) -> Iterator[Locat
 
 
 def _parse_each(rows: Iterator[PlacedRow], parse: RowParser) -> Iterator[LocatedRecord]:
-    return parse_rows(rows, lambda row: [parse(row)])
+    return parse_rows(map(_place_source, rows), lambda row: [parse(row)])
+
+
+def _place_source(placed: PlacedRow) -> PlacedRow:
+    """Put the name of the source that a row came from into its place."""
+    place, row = placed
+    if isinstance(row, RejectedRow):
+        return placed
+    metadata = row.get("metadata")
+    name = row.get("imported_from") or (metadata.get("imported_from") if isinstance(metadata, dict) else None)
+    return place._replace(source=name or None), row
 
 
 def _parse_question(row: Row) -> Question:

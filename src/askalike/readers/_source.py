@@ -7,7 +7,7 @@ import io
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -45,6 +45,8 @@ class SourceFiles:
         """What the reader learned about the whole: name, license, language, groups."""
         self.ids_are_given = True
         """True where ids come from the file, so that a repeated id is an error; ids derived from content may repeat."""
+        self.source_prefixes: Mapping[str, str] | None = None
+        """In an exported archive: source → what its ids may begin with; None where records name no source."""
         self._progress = progress
         self._bytes_read = 0
         self._bytes_expected = 0

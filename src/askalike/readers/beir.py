@@ -2,9 +2,9 @@
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from askalike.config import Settings
 from askalike.errors import InputError
@@ -35,8 +35,8 @@ class BeirReader(Settings):
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield documents as questions, then judgements and queries. Raises InputError."""
-        if len(paths) == 1 and (facts := read_export_facts(paths[0], "beir")) is not None:
-            yield from self._read_export(paths[0], facts, source)
+        if len(paths) == 1 and read_export_facts(paths[0], "beir", source):
+            yield from self._read_export(paths[0], source)
             return
         sets = [files for path in paths for files in _find_data_sets(path)]
         source.facts["name"] = ", ".join(path.resolve().name for path in paths)
@@ -52,9 +52,8 @@ class BeirReader(Settings):
                 yield record, place
             yield from _read_queries(files, splits, source)
 
-    def _read_export(self, folder: Path, facts: Mapping[str, Any], source: SourceFiles) -> Iterator[LocatedRecord]:
+    def _read_export(self, folder: Path, source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield an export of askalike. What BEIR has no place for comes last, because it is richer than the qrels."""
-        source.facts |= facts
         for files in _find_data_sets(folder):
             source.expect(files.qrels)
             yield from _read_judgements(files, source)

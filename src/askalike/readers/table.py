@@ -24,8 +24,7 @@ class TableReader(QuestionTable):
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield each row as a question, its answers and its links. Raises InputError."""
-        if len(paths) == 1 and (facts := read_export_facts(paths[0], "csv")) is not None:
-            source.facts |= facts
+        if len(paths) == 1 and read_export_facts(paths[0], "csv", source):
             yield from read_csv_export(paths[0], source)
             return
         files = find_files(paths, *TABLE_PATTERNS)

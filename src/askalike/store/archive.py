@@ -103,15 +103,18 @@ class Archive:
         return CommittedView(self._connection, self.path)
 
     @contextmanager
-    def open_writer(self, import_number: int | None = None) -> Iterator[ArchiveWriter]:
+    def open_writer(self) -> Iterator[ArchiveWriter]:
         """Yield a writer that commits in batches; all its records are on disk once the block ends without an error."""
-        writer = ArchiveWriter(self._connection, import_number)
+        writer = ArchiveWriter(self._connection)
         with storage_errors(self.path):
             yield writer
             writer.flush()
 
     def upsert(self, records: Iterable[Question | Answer | Link | EvaluationQuery | Judgement]) -> int:
-        """Add records, replacing those with the same id; return the number of the last change."""
+        """Add records, replacing those with the same id; return the number of the last change.
+
+        A new record belongs to no source; one that a source brought stays that source's.
+        """
         with self.open_writer() as writer:
             for record in records:
                 writer.put(record)

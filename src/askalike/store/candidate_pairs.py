@@ -13,8 +13,8 @@ from askalike.errors import ArchiveError
 from askalike.store.archive import Archive
 from askalike.store.database import Database, change_transaction, execute, fetch_int, storage_errors, write_transaction
 from askalike.store.editing import MissingRecordError, delete_link_row, insert_link_row
+from askalike.store.records import QUESTION_COLUMNS
 from askalike.store.view import QUESTION_SQL, question_from_row
-from askalike.store.writer import QUESTION_COLUMNS
 from askalike.types import Link, Question
 
 ProposalState = Literal["open", "accepted", "rejected", "skipped"]

@@ -1,35 +1,59 @@
 """Imports the records of a reader into an archive.
 
+Each import belongs to a source, and changes only what that source has brought. Where the source has brought anything
+before, the files are first read without writing: an import that would change too much of it is stopped.
+
 A `kill -9` at any moment leaves a valid archive: committed records stay, `imports.finished_at` stays NULL, and
 repeating the import completes it.
 """
 
 import json
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Protocol
+from tempfile import TemporaryDirectory
 
 from askalike.clock import now
 from askalike.errors import ArchiveError, InputError
 from askalike.store.archive import Archive
-from askalike.store.database import DATABASE_FILE, execute, fetch_int
+from askalike.store.database import DATABASE_FILE, execute, fetch_int, storage_errors
+from askalike.store.import_counts import sum_counts
+from askalike.store.import_pass import ImportPass, OpenedFiles, RecordSource
+from askalike.store.import_sinks import ArchiveSink, PlanSink
 from askalike.store.languages import LanguageAssigner
+from askalike.store.pruning import count_missing, prune_source
+from askalike.store.rejects import REJECTS_FILE, RejectLog
+from askalike.store.sources import check_source_name, count_records, has_records
 from askalike.store.statistics import ArchiveSummary, summarise_archive
-from askalike.store.writer import BATCH_SIZE, ArchiveWriter
-from askalike.types import Answer, EvaluationQuery, LocatedRecord, Place, Question, Record, RejectedRow
+from askalike.types import LocatedRecord
 
-REJECTS_FILE = "rejected.jsonl"
+MAX_CHANGED_SHARE = 0.1
+"""An import that changes more of what its source brought earlier needs to be confirmed."""
 
 
-class RecordSource(Protocol):
-    """What a reader says about the files that it reads, as `askalike.readers.SourceFiles` has it."""
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """What to import, and how.
 
-    notes: Counter[str]
-    facts: dict[str, Any]
-    ids_are_given: bool
+    open_records: opens the files, as often as it is called; returns what the reader says of them, and their records.
+    source_name: None for the name that the reader gives. prune: whether to remove what the source no longer has.
+    confirmed: whether the import may change as much as it does.
+    """
+
+    reader: str
+    paths: Sequence[Path]
+    open_records: Callable[[], tuple[RecordSource, Iterator[LocatedRecord]]]
+    language: str | None = None
+    strict: bool = False
+    source_name: str | None = None
+    prune: bool = False
+    confirmed: bool = False
+
+    def open_files(self) -> OpenedFiles:
+        """Open the files and read their first record."""
+        name = check_source_name(self.source_name) if self.source_name is not None else None
+        return OpenedFiles(self.reader, self.paths, *self.open_records(), given_name=name)
 
 
 @contextmanager
@@ -45,154 +69,140 @@ def open_for_import(directory: Path) -> Iterator[Archive]:
         raise
 
 
-def import_records(
-    archive: Archive,
-    reader: str,
-    paths: Sequence[Path],
-    records: Iterable[LocatedRecord],
-    source: RecordSource,
-    *,
-    language: str | None = None,
-    strict: bool = False,
-) -> ArchiveSummary:
+@contextmanager
+def open_for_plan(directory: Path) -> Iterator[Archive]:
+    """Yield the archive in a directory, or an empty one elsewhere if there is none: nothing is to be written to it."""
+    if (directory / DATABASE_FILE).is_file():
+        with Archive.open(directory) as archive:
+            yield archive
+        return
+    with TemporaryDirectory() as folder, Archive.create(folder) as archive:
+        yield archive
+
+
+def import_records(archive: Archive, request: ImportRequest) -> ArchiveSummary:
     """Write a reader's records into the archive, and rejected rows into `rejected.jsonl` in its directory.
 
     Raises InputError where the rest of a file cannot be read (the records before it are stored), where there is no
-    question at all, and with `strict` at the first rejected row; ArchiveError where the archive cannot be written.
+    question at all, and with `strict` at the first rejected row; ArchiveError where the archive cannot be written, or
+    where an unconfirmed import would change too much.
     """
-    with _RejectLog(archive.path / REJECTS_FILE) as rejects:
-        importer = _Importer(archive, reader, ", ".join(map(str, paths)), source, rejects, strict)
-        languages = LanguageAssigner(archive, source.facts, language)
+    files = request.open_files()
+    if not request.confirmed and any(has_records(archive, source) for source in files.plan_sources(archive)):
+        _refuse_large_changes(archive, request, _plan(archive, request, files))
+        files = request.open_files()
+    with RejectLog(archive.path / REJECTS_FILE) as rejects:
+        return _ArchiveImport(archive, request, files, rejects).run()
+
+
+def plan_import(archive: Archive, request: ImportRequest) -> ArchiveSummary:
+    """Return what an import would do, and what the archive holds before it; nothing is written.
+
+    Raises InputError for what cannot be read, and with `strict` at the first rejected row.
+    """
+    plan = _plan(archive, request, request.open_files())
+    summary = summarise_archive(archive)
+    for source, counts in plan.counts.items():
+        if request.prune:
+            for name, records in counts.by_table.items():
+                records.removed = count_records(archive, source, name) - counts.matched[name]
+    return replace(
+        summary,
+        rejected=plan.rejects.count,
+        notes=dict(plan.files.source.notes),
+        source=plan.files.name,
+        changes=sum_counts(plan.counts.values()),
+    )
+
+
+def _plan(archive: Archive, request: ImportRequest, files: OpenedFiles) -> ImportPass:
+    """Read all files and compare them with the archive."""
+    languages = LanguageAssigner(archive, files.source.facts, request.language, is_plan=True)
+    with RejectLog(None) as rejects, PlanSink(archive) as sink, storage_errors(archive.path):
+        plan = ImportPass(archive, files, sink, rejects, strict=request.strict)
+        plan.run(languages.assign_languages(files.records))
+    return plan
+
+
+def _refuse_large_changes(archive: Archive, request: ImportRequest, plan: ImportPass) -> None:
+    """Raise ArchiveError for a plan that changes more than a tenth of what earlier imports of a source brought."""
+    advice = "nothing was written; see it with --dry-run, go on with --yes, or name another source with --source"
+    if request.prune and plan.rejects.count:
+        problem = f"{plan.rejects.count} rows cannot be taken, and --prune would remove what they held"
+        raise ArchiveError(f"{archive.path}: {problem}; {advice}")
+    for source, counts in plan.counts.items():
+        documents = {name: count_records(archive, source, name) for name in ("questions", "answers")}
+        total = sum(documents.values())
+        removed = total - sum(counts.matched[name] for name in documents) if request.prune else 0
+        if counts.text_changes + removed > MAX_CHANGED_SHARE * total:
+            removal = f" and remove {removed}" if removed else ""
+            problem = (
+                f"would give {counts.text_changes} of the {total} questions and answers of {source.name!r} another text"
+            )
+            raise ArchiveError(f"{archive.path}: the import {problem}{removal}, which is more than a tenth; {advice}")
+
+
+class _ArchiveImport:
+    """An import that writes: records, rejected rows, what the source no longer has, and its rows in `imports`."""
+
+    def __init__(self, archive: Archive, request: ImportRequest, files: OpenedFiles, rejects: RejectLog) -> None:
+        self._archive, self._request, self._files, self._rejects = archive, request, files, rejects
+        self._sink = ArchiveSink(archive, request.reader, files.paths_text)
+        self._pass = ImportPass(archive, files, self._sink, rejects, strict=request.strict)
+        self._languages = LanguageAssigner(archive, files.source.facts, request.language)
+
+    def run(self) -> ArchiveSummary:
+        """Write everything; after an error in the input what comes before it is written, too."""
+        self._sink.begin(self._files.main_source(self._archive))
         try:
-            importer.write_all(languages.assign_languages(records))
-        except InputError:
-            languages.store_languages()
-            raise
-        languages.store_languages()
-    return summarise_archive(archive)
-
-
-class _Importer:
-    """One import: writes records, logs rejected rows, and completes its row in the table `imports`."""
-
-    def __init__(
-        self, archive: Archive, reader: str, paths: str, source: RecordSource, rejects: "_RejectLog", strict: bool
-    ) -> None:
-        self._archive, self._reader, self._paths = archive, reader, paths
-        self._source, self._rejects, self._strict = source, rejects, strict
-        self._question_count = 0
-        self._place_by_record: dict[int, Place] = {}
-        self._repeat_places: set[Place] = set()
-        sql = "INSERT INTO imports (reader, source, started_at) VALUES (?, ?, ?)"
-        self._number = execute(archive, sql, reader, paths, now()).lastrowid or 0
-
-    def write_all(self, records: Iterable[LocatedRecord]) -> None:
-        """Write all records; after an error in the input those before it are written, too."""
-        with self._archive.open_writer(self._number) as writer:
-            writer.on_repeat = self._reject_repeat
-            try:
-                for record, place in records:
-                    self._write_record(writer, record, place)
-                writer.flush()
-                self._stop_if_strict()
-            except InputError as error:
-                writer.flush()
-                self._finish_import(finished=False)
-                count = fetch_int(self._archive, "SELECT COUNT(*) FROM questions WHERE import = ?", self._number)
-                raise InputError(
-                    f"{error}; the {count} questions before it are kept" if count else str(error)
-                ) from None
+            with storage_errors(self._archive.path):
+                self._pass.run(self._languages.assign_languages(self._files.records))
+        except InputError as error:
+            self._finish(finished=False)
+            self._languages.store_languages()
+            written = self._sink.count_written("questions")
+            raise InputError(
+                f"{error}; the {written} questions before it are kept" if written else str(error)
+            ) from None
         self._refuse_if_empty()
+        self._remove_missing()
+        self._languages.store_languages()
         self._store_facts()
-        self._finish_import(finished=True)
-
-    def _write_record(self, writer: ArchiveWriter, record: Record, place: Place) -> None:
-        if isinstance(record, RejectedRow):
-            self._rejects.add(record)
-        else:
-            self._question_count += isinstance(record, Question | EvaluationQuery)
-            self._place_by_record[id(record)] = place
-            writer.put(record)
-            if len(self._place_by_record) == BATCH_SIZE:
-                writer.flush()
-                self._place_by_record.clear()
-                self._repeat_places.clear()
-        self._stop_if_strict()
-
-    def _reject_repeat(self, record: Question | Answer) -> None:
-        kind = type(record).__name__.lower()
-        if not self._source.ids_are_given:
-            self._source.notes[f"{kind}s that repeat an earlier one merged with it"] += 1
-            return
-        if (place := self._place_by_record[id(record)]) in self._repeat_places:
-            return
-        self._repeat_places.add(place)
-        row = json.dumps({k: v for k, v in asdict(record).items() if v not in (None, ())}, ensure_ascii=False)
-        reason = f"{kind} id {record.id!r} occurs twice; the first one was kept"
-        self._rejects.add(RejectedRow(*place, reason, row))
-
-    def _stop_if_strict(self) -> None:
-        if self._strict and (first := self._rejects.first):
-            raise InputError(f"{first.path}, line {first.line}: {first.reason}; --strict stops at the first such row")
+        self._finish(finished=True)
+        changes = sum_counts(self._pass.counts.values())
+        return replace(summarise_archive(self._archive), source=self._files.name, changes=changes)
 
     def _refuse_if_empty(self) -> None:
-        if self._question_count and fetch_int(self._archive, "SELECT EXISTS (SELECT 1 FROM questions)"):
+        if self._pass.question_count and fetch_int(self._archive, "SELECT EXISTS (SELECT 1 FROM questions)"):
             return
-        self._finish_import(finished=False)
-        reason = f"is it what the reader {self._reader} expects?"
+        self._finish(finished=False)
+        self._languages.store_languages()
+        reason = f"is it what the reader {self._request.reader} expects?"
         if first := self._rejects.first:
             reason = f"all {self._rejects.count} rows were rejected, line {first.line}: {first.reason}"
-        raise InputError(f"{self._paths}: no question in it; {reason}")
+        raise InputError(f"{self._files.paths_text}: no question in it; {reason}")
+
+    def _remove_missing(self) -> None:
+        """Remove what the sources no longer have, or note how much that would be."""
+        for source, counts in self._pass.counts.items():
+            if self._request.prune:
+                prune_source(self._archive, counts)
+            elif missing := count_missing(self._archive, counts, "questions"):
+                note = f"questions that {source.name} brought earlier are not in it; --prune removes them"
+                self._files.source.notes[note] = missing
 
     def _store_facts(self) -> None:
         """Store the reader's facts; those that the archive has already stay as they are."""
-        facts = {name: value for name, value in self._source.facts.items() if value and name != "language"}
-        facts |= {"reader": self._reader, "source": self._paths}
+        facts = {name: value for name, value in self._files.source.facts.items() if value and name != "language"}
+        facts |= {"reader": self._request.reader, "source": self._files.paths_text}
         existing = self._archive.meta
         self._archive.set_meta(**{name: value for name, value in facts.items() if name not in existing})
 
-    def _finish_import(self, finished: bool) -> None:
+    def _finish(self, finished: bool) -> None:
         sql = "UPDATE imports SET finished_at = ?, rejected = ?, notes = ? WHERE number = ?"
-        notes = json.dumps(dict(self._source.notes), ensure_ascii=False)
-        execute(self._archive, sql, now() if finished else None, self._rejects.count, notes, self._number)
-
-
-class _RejectLog:
-    """The file `rejected.jsonl`: file, line, reason and text of each rejected row; absent where no row was rejected."""
-
-    def __init__(self, path: Path) -> None:
-        self.count = 0
-        self.first: RejectedRow | None = None
-        self._path = path
-        self._file: IO[str] | None = None
-
-    def __enter__(self) -> "_RejectLog":
-        self._run_checked(lambda: self._path.unlink(missing_ok=True))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file:
-            self._run_checked(self._file.close)
-
-    def add(self, rejected: RejectedRow) -> None:
-        """Write one row. Raises ArchiveError where the disk is full."""
-        self.count += 1
-        self.first = self.first or rejected
-        fields = {"file": rejected.path, "line": rejected.line, "reason": rejected.reason, "row": rejected.row}
-        line = json.dumps(fields, ensure_ascii=False) + "\n"
-        self._run_checked(lambda: self._open_file().write(line))
-
-    def _open_file(self) -> IO[str]:
-        if self._file is None:
-            self._file = self._path.open("w", encoding="utf-8", errors="backslashreplace")
-        return self._file
-
-    def _run_checked(self, write: Any) -> None:
-        try:
-            write()
-        except OSError as error:
-            advice = "free some space, or make it writable, and repeat"
-            raise ArchiveError(f"{self._path}: {error.strerror}; {advice}") from None
+        notes = json.dumps(dict(self._files.source.notes), ensure_ascii=False)
+        for number in self._sink.import_numbers:
+            execute(self._archive, sql, now() if finished else None, self._rejects.count, notes, number)
 
 
 def _has_questions(directory: Path) -> bool:

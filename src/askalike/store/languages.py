@@ -29,8 +29,12 @@ class LanguageAssigner:
     keeps its language. With the reader's fact `languages` nothing is detected, and a question may have no language.
     """
 
-    def __init__(self, archive: Archive, facts: Mapping[str, Any], declared: str | None) -> None:
+    def __init__(
+        self, archive: Archive, facts: Mapping[str, Any], declared: str | None, *, is_plan: bool = False
+    ) -> None:
+        """is_plan: whether nothing is to be stored in the archive."""
         self._archive = archive
+        self._is_plan = is_plan
         self._facts = facts
         self._declared = declared
         self._seen_languages: set[str] = set(archive.meta.get("languages", ()))
@@ -79,9 +83,11 @@ class LanguageAssigner:
         self._main_language = self._declared or self._facts.get("language") or _majority_language(votes)
         frequent = [language for language, n in votes.items() if n >= MIN_LANGUAGE_SHARE * votes.total()]
         self._candidate_languages = frequent or None
-        if self._main_language and len(self._archive.view()) == 0:
-            self._archive.set_meta(language=self._main_language)
         self._archive_language = self._archive.meta.get("language")
+        if self._main_language and len(self._archive.view()) == 0:
+            self._archive_language = self._main_language
+            if not self._is_plan:
+                self._archive.set_meta(language=self._main_language)
 
     def _assign_language(self, located: LocatedText) -> LocatedRecord:
         record, place = located

@@ -3,7 +3,9 @@
 Add a migration at the end; never edit a released one.
 """
 
+import re
 import sqlite3
+from pathlib import PurePath
 
 from askalike.errors import ArchiveError
 
@@ -109,7 +111,27 @@ MIGRATIONS = (
         ends_at TEXT NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE sources (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, prefix TEXT NOT NULL UNIQUE);
+    ALTER TABLE imports ADD COLUMN source_number INTEGER REFERENCES sources;
+    ALTER TABLE links ADD COLUMN import INTEGER;
+    ALTER TABLE queries ADD COLUMN import INTEGER;
+    ALTER TABLE judgements ADD COLUMN import INTEGER;
+    CREATE INDEX questions_written_here ON questions (number) WHERE import IS NULL;
+    CREATE INDEX answers_written_here ON answers (number) WHERE import IS NULL;
+    CREATE TEMP VIEW named_imports AS SELECT i.number, COALESCE((
+        SELECT json_extract(n.value, '$') FROM meta n, meta p, meta r WHERE n.key = 'name' AND p.key = 'source'
+        AND r.key = 'reader' AND json_extract(p.value, '$') = i.source AND json_extract(r.value, '$') = i.reader
+    ), source_name(i.reader, i.source)) AS name FROM imports i;
+    INSERT OR IGNORE INTO sources (name, prefix) SELECT name, id_prefix(name) FROM named_imports ORDER BY number;
+    UPDATE imports SET source_number = (
+        SELECT s.number FROM sources s JOIN named_imports n ON n.name = s.name WHERE n.number = imports.number
+    );
+    DROP VIEW named_imports;
+    """,
 )
+
+FILE_SUFFIXES = re.compile(r"(-(Posts|PostLinks))?\.7z$|\.(csv|tsv|tab|txt|jsonl?|xml|gz|bz2|parquet|xlsx)\b.*$")
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:
@@ -117,6 +139,8 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
 
     Raises ArchiveError where a newer askalike wrote the archive.
     """
+    connection.create_function("source_name", 2, source_name, deterministic=True)
+    connection.create_function("id_prefix", 1, id_prefix, deterministic=True)
     version = _schema_version(connection)
     if version > len(MIGRATIONS):
         schemas = f"schema {version}; this one knows {len(MIGRATIONS)}"
@@ -130,6 +154,18 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
                 connection.execute("ROLLBACK")
             if _schema_version(connection) == version:  # no other process applied it
                 raise
+
+
+def source_name(reader: str, paths: str) -> str:
+    """Return the name of the source that these paths are, as the readers name it: without the suffixes of files."""
+    name = PurePath(paths.partition(", ")[0]).name
+    name = name.partition(".")[0] if reader in ("table", "pairs") else re.sub(FILE_SUFFIXES, "", name)
+    return name or "archive"
+
+
+def id_prefix(name: str) -> str:
+    """Return a source's name as it begins ids: without white space, `/` and `#`."""
+    return re.sub(r"[\s/#]+", "-", name).strip("-") or "source"
 
 
 def _schema_version(connection: sqlite3.Connection) -> int:

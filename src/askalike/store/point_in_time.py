@@ -6,7 +6,9 @@ from typing import Any, Self
 
 from askalike.store.archive import Archive
 from askalike.store.database import change_transaction
-from askalike.store.writer import COLUMNS, insert_sql
+from askalike.store.records import TABLES
+from askalike.store.writer import insert_sql
+from askalike.types import Link
 
 
 class PointInTimeArchive:
@@ -33,13 +35,17 @@ class PointInTimeArchive:
         """Copy all that was created strictly before a date, which must not be earlier than the last one."""
         connection = self.archive._connection
         with change_transaction(connection) as change:
-            for table, columns in COLUMNS.items():
-                rows = self._rows_since_last_date(table, ("number", "id", *columns, "NULL", "?1"), date, change)
-                connection.executemany(insert_sql(table, columns), rows)
+            for table in TABLES.values():
+                if table.is_document:
+                    columns = ("number", *table.keys, *table.columns, "NULL", "?1")
+                    rows = self._rows_since_last_date(table.name, columns, date, change)
+                    connection.executemany(insert_sql(table), rows)
             tags = "SELECT number, value FROM questions, json_each(tags) WHERE change = ?"
             connection.execute(f"INSERT INTO question_tags (question, tag) {tags}", (change,))
-            links = self._rows_since_last_date("links", ("source", "target", "kind", "created_at"), date, change)
-            connection.executemany("INSERT INTO links VALUES (?, ?, ?, ?)", links)
+            links = self._rows_since_last_date(
+                "links", ("source", "target", "kind", "created_at", "NULL"), date, change
+            )
+            connection.executemany(insert_sql(TABLES[Link]), links)
         self._date = date
 
     def _rows_since_last_date(self, table: str, columns: Sequence[str], date: str, change: int) -> Iterable[Any]:

@@ -20,7 +20,8 @@ Attribute = Literal["tag", "category", "language", "license"]
 class ArchiveSummary:
     """What an archive holds. Only duplicate links with both ends count; `rejected` and `notes` are the last import's.
 
-    `finished` is False where the last import was interrupted or is still running.
+    `finished` is False where the last import was interrupted or is still running. An import returns the name of its
+    source as `source`, and what it did as `changes`: kind of record → added, updated, unchanged, removed → how many.
     """
 
     questions: int
@@ -31,6 +32,8 @@ class ArchiveSummary:
     judgements: int = 0
     finished: bool = True
     notes: Mapping[str, int] = field(default_factory=dict)
+    source: str | None = None
+    changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         texts = f"{self.questions} questions, {self.answers} answers"

@@ -5,19 +5,22 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from askalike.store.database import Database
-from askalike.store.writer import ANSWER_COLUMNS
+from askalike.store.records import ANSWER_COLUMNS
 
 TableRows = Iterator[tuple[Any, ...]]
 
-ANSWER_TABLE_COLUMNS = ("id", *ANSWER_COLUMNS)
-LINK_COLUMNS = ("source", "target", "kind", "created_at")
-QUERY_COLUMNS = ("split", "id", "title", "body", "markup", "language", "category", "created_at")
+ANSWER_TABLE_COLUMNS = ("id", *ANSWER_COLUMNS, "imported_from")
+LINK_COLUMNS = ("source", "target", "kind", "created_at", "imported_from")
+QUERY_COLUMNS = ("split", "id", "title", "body", "markup", "language", "category", "created_at", "imported_from")
+SOURCE_SQL = """(SELECT s.name FROM imports i JOIN sources s ON s.number = i.source_number WHERE i.number = import)
+    AS imported_from"""
+"""The column `imported_from`: the name of the source of a row; NULL where it has none."""
 JUDGEMENT_COLUMNS = ("split", "query_id", "document_id", "relevance", "position", "of")
 
 
 def link_rows(database: Database) -> TableRows:
     """Yield LINK_COLUMNS of every link, whether its ends exist or not."""
-    yield from database._connection.execute(f"SELECT {', '.join(LINK_COLUMNS)} FROM links")
+    yield from database._connection.execute(f"SELECT {_select(LINK_COLUMNS)} FROM links")
 
 
 def duplicate_targets(database: Database, ids: Sequence[str]) -> dict[str, list[str]]:
@@ -32,12 +35,12 @@ def duplicate_targets(database: Database, ids: Sequence[str]) -> dict[str, list[
 
 def answer_rows(database: Database) -> TableRows:
     """Yield ANSWER_TABLE_COLUMNS of every answer, by docid."""
-    yield from database._connection.execute(f"SELECT {', '.join(ANSWER_TABLE_COLUMNS)} FROM answers ORDER BY number")
+    yield from database._connection.execute(f"SELECT {_select(ANSWER_TABLE_COLUMNS)} FROM answers ORDER BY number")
 
 
 def query_rows(database: Database) -> TableRows:
     """Yield QUERY_COLUMNS of every imported query, in the order of import."""
-    yield from database._connection.execute(f"SELECT {', '.join(QUERY_COLUMNS)} FROM queries ORDER BY rowid")
+    yield from database._connection.execute(f"SELECT {_select(QUERY_COLUMNS)} FROM queries ORDER BY rowid")
 
 
 def judgement_rows(database: Database) -> TableRows:
@@ -54,3 +57,13 @@ def extra_judgement_rows(database: Database) -> TableRows:
         OR NOT EXISTS (SELECT 1 FROM queries AS q WHERE q.split = j.split AND q.id = j.query_id)
         ORDER BY split, of, query_id, position, document_id
     """)
+
+
+def query_sources(database: Database, split: str) -> dict[str, str]:
+    """Map the id of each query of an imported split to the name of its source, where it has one."""
+    sql = f"SELECT id, {SOURCE_SQL} FROM queries WHERE split = ?"
+    return {id: name for id, name in database._connection.execute(sql, (split,)) if name is not None}
+
+
+def _select(columns: Sequence[str]) -> str:
+    return ", ".join(SOURCE_SQL if name == "imported_from" else name for name in columns)

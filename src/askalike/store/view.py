@@ -18,7 +18,8 @@ from askalike.errors import SettingsError
 from askalike.iteration import chunks
 from askalike.store.database import IN_JSON_SQL
 from askalike.store.labels import Clusters
-from askalike.store.writer import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strings
+from askalike.store.records import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strings
+from askalike.store.sources import source_names
 from askalike.types import Answer, DocumentKind, Filter, Link, LinkKind, Question, Split
 
 CHUNK_ROWS = 10_000
@@ -140,6 +141,13 @@ class View:
     def docids(self, ids: Iterable[str]) -> dict[str, int]:
         """Map each id that exists to its docid."""
         return dict(self._select_in_chunks(f"SELECT id, number FROM {self.kind} WHERE id {IN_JSON_SQL}", ids))
+
+    def sources(self, ids: Iterable[str]) -> dict[str, str]:
+        """Map each id to the name of the source that its question (or answer) came from.
+
+        What was written in the archive itself, over HTTP or by a moderator, has none and is left out.
+        """
+        return dict(source_names(self._connection, self.kind, ids))
 
     @property
     def has_bodies(self) -> bool:

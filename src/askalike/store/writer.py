@@ -2,58 +2,54 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
+from askalike.store.comparison import BatchRecord, Difference, StoredRow, compare_batch
 from askalike.store.database import IN_JSON_SQL, change_transaction
-from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
+from askalike.store.records import QUESTION_COLUMNS, TABLES, RecordTable, StoredRecord, decode_strings
+from askalike.types import Question
 
 BATCH_SIZE = 5_000
-encode_json = json.JSONEncoder(ensure_ascii=False).encode
-
-QUESTION_COLUMNS = (
-    "title", "body", "markup", "tags", "category", "language", "created_at", "closed_at", "author", "url", "license",
-    "votes", "accepted_answer_id", "rephrasings",
-)  # fmt: skip
-ANSWER_COLUMNS = ("question_id", "body", "markup", "created_at", "author", "url", "license", "votes", "label")
-COLUMNS = {"questions": QUESTION_COLUMNS, "answers": ANSWER_COLUMNS}
-
-Row = tuple[Any, ...]
-Rows = Mapping[str, Row]
+TAGS_COLUMN = QUESTION_COLUMNS.index("tags")
 
 
 class ArchiveWriter:
     """Buffers records and commits them batch by batch.
 
-    An import writes the first record of each id: for every later one of the same import `on_repeat` is called. Outside
-    an import the last record of an id is written.
+    An import writes the first question or answer of each id: later ones of the same import are left out. Outside an
+    import the last record is written, and a row that exists stays that of the import that brought it.
+    on_difference: called with what each batch did to each table, once it is committed.
     """
 
-    def __init__(self, connection: sqlite3.Connection, import_number: int | None = None) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, on_difference: Callable[[Difference], None] = lambda difference: None
+    ) -> None:
         self._connection = connection
-        self._import_number = import_number
-        self._buffers: dict[type, list[Any]] = {t: [] for t in (Question, Answer, Link, EvaluationQuery, Judgement)}
-        self._buffered = 0
-        self.on_repeat: Callable[[Question | Answer], None] = lambda record: None
+        self._buffer: list[BatchRecord] = []
+        self._on_difference = on_difference
 
-    def put(self, record: Question | Answer | Link | EvaluationQuery | Judgement) -> None:
-        """Buffer a record. It is on disk after the next flush, at the latest after BATCH_SIZE records."""
-        self._buffers[type(record)].append(record)
-        self._buffered += 1
-        if self._buffered >= BATCH_SIZE:
+    def put(self, record: StoredRecord, import_number: int | None = None) -> None:
+        """Buffer a record. It is on disk after the next flush, at the latest after BATCH_SIZE records.
+
+        Raises KeyError for what is no record.
+        """
+        TABLES[type(record)]
+        self._buffer.append(BatchRecord(record, import_number))
+        if len(self._buffer) >= BATCH_SIZE:
             self.flush()
 
     def flush(self) -> None:
         """Commit the buffered records, or none of them after an error."""
-        if not self._buffered:
+        if not self._buffer:
             return
         with change_transaction(self._connection) as change:
-            self._put_questions(self._buffers[Question], change)
-            self._put_answers(self._buffers[Answer], change)
-            self._put_links_queries_judgements()
-        for buffer in self._buffers.values():
-            buffer.clear()
-        self._buffered = 0
+            differences = []
+            for difference in compare_batch(self._connection, self._buffer):
+                self._write(difference, change)
+                differences.append(difference)
+        self._buffer.clear()
+        for difference in differences:
+            self._on_difference(difference)
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete questions with their answers, links and tags; return how many existed."""
@@ -67,107 +63,57 @@ class ArchiveWriter:
                 execute(f"DELETE FROM {table} WHERE {column} {IN_JSON_SQL}", (wanted,))
             return execute(f"DELETE FROM questions WHERE id {IN_JSON_SQL}", (wanted,)).rowcount
 
-    def _put_questions(self, questions: Sequence[Question], change: int) -> None:
-        known = self._existing_rows("questions", questions, ", tags")
-        retagged: list[tuple[str, int]] = []
-        untagged: list[tuple[str, int]] = []
-        for q, number in self._upsert("questions", questions, known, question_row, change):
-            before = decode_strings(known[q.id][2]) if q.id in known else ()
-            retagged += [(tag, number) for tag in q.tags if tag not in before]
-            untagged += [(tag, number) for tag in before if tag not in q.tags]
+    def _write(self, difference: Difference, change: int) -> None:
+        table = difference.table
+        docids = self._insert(table, difference.new, change)
+        self._update(difference, change)
+        if table.name == "questions":
+            self._retag(difference, docids)
+
+    def _insert(self, table: RecordTable, new: Sequence[BatchRecord], change: int) -> Sequence[int]:
+        """Insert rows; return the docids of documents."""
+        rows = [(*table.key_of(r), *table.row_of(r), number) for r, number in new]
+        docids: Sequence[int] = ()
+        if table.is_document:
+            top = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,)).fetchone()
+            first = (top[0] if top else 0) + 1
+            docids = range(first, first + len(new))
+            rows = [(docid, *row, change) for docid, row in zip(docids, rows, strict=True)]
+        self._connection.executemany(insert_sql(table), rows)
+        return docids
+
+    def _update(self, difference: Difference, change: int) -> None:
+        """Write changed rows with the number of this change, and which import brought the others last."""
+        table = difference.table
+        where = " AND ".join(f"{key} = ?" for key in table.keys)
+        columns = ", ".join(f"{name} = ?" for name in table.columns)
+        moved = [(r.import_number, *table.key_of(r.record)) for r, row in difference.existing if _is_moved(r, row)]
+        self._connection.executemany(f"UPDATE {table.name} SET import = ? WHERE {where}", moved)
+        rows = ((*table.row_of(r.record), *table.key_of(r.record)) for r, _ in difference.changed)
+        stamp = f", change = {change}" if table.is_document else ""
+        self._connection.executemany(f"UPDATE {table.name} SET {columns}{stamp} WHERE {where}", rows)
+
+    def _retag(self, difference: Difference, new_docids: Sequence[int]) -> None:
+        """Bring the table of tags up to date with new and changed questions."""
+        changes: list[tuple[int | None, tuple[str, ...], tuple[str, ...]]]
+        changes = [(docid, _tags_of(r), ()) for docid, r in zip(new_docids, difference.new, strict=True)]
+        changes += [(row.docid, _tags_of(r), decode_strings(row.values[TAGS_COLUMN])) for r, row in difference.changed]
+        retagged = [(tag, docid) for docid, tags, before in changes for tag in tags if tag not in before]
+        untagged = [(tag, docid) for docid, tags, before in changes for tag in before if tag not in tags]
         self._connection.executemany("INSERT OR IGNORE INTO question_tags VALUES (?, ?)", retagged)
         self._connection.executemany("DELETE FROM question_tags WHERE tag = ? AND question = ?", untagged)
 
-    def _put_answers(self, answers: Sequence[Answer], change: int) -> None:
-        known = self._existing_rows("answers", answers)
-        list(self._upsert("answers", answers, known, answer_row, change))
 
-    def _put_links_queries_judgements(self) -> None:
-        links = [(x.source, x.target, x.kind, x.created_at) for x in self._buffers[Link]]
-        self._connection.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)
-        queries = [query_row(x) for x in self._buffers[EvaluationQuery]]
-        self._connection.executemany("INSERT OR REPLACE INTO queries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", queries)
-        judged = [(x.split, x.query_id, x.document_id, x.relevance, x.position, x.of) for x in self._buffers[Judgement]]
-        self._connection.executemany("INSERT OR REPLACE INTO judgements VALUES (?, ?, ?, ?, ?, ?)", judged)
-
-    def _existing_rows(self, table: str, records: Sequence[Any], more_columns: str = "") -> Rows:
-        sql = f"SELECT id, number, import{more_columns} FROM {table} WHERE id {IN_JSON_SQL}"
-        ids = json.dumps([r.id for r in records])
-        return {row[0]: (row[1], *row[2:]) for row in self._connection.execute(sql, (ids,))}
-
-    def _upsert(
-        self, table: str, records: Sequence[Any], existing: Rows, row_of: Callable[[Any], Row], change: int
-    ) -> Iterator[tuple[Any, int]]:
-        """Insert new records and update existing ones, then yield each with its docid."""
-        columns = COLUMNS[table]
-        by_id = {r.id: r for r in self._drop_repeats(records, existing)}
-        top = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
-        new = [r for r in by_id.values() if r.id not in existing]
-        docids = {r.id: n for n, r in enumerate(new, (top[0] if top else 0) + 1)}
-        inserts = [(docids[r.id], r.id, *row_of(r), self._import_number, change) for r in new]
-        self._connection.executemany(insert_sql(table, columns), inserts)
-        old = [(row_of(r), existing[r.id][0]) for r in by_id.values() if r.id in existing]
-        updates = [(*row, *row, change, self._import_number, docid) for row, docid in old]
-        self._connection.executemany(update_sql(table, columns), updates)
-        for record in by_id.values():
-            yield record, docids[record.id] if record.id in docids else existing[record.id][0]
-
-    def _drop_repeats(self, records: Sequence[Any], existing: Rows) -> Iterator[Any]:
-        """Yield the records; within an import those whose id it has not written before."""
-        if self._import_number is None:
-            yield from records
-            return
-        seen: set[str] = {id for id, row in existing.items() if row[1] == self._import_number}
-        for record in records:
-            if record.id in seen:
-                self.on_repeat(record)
-            else:
-                seen.add(record.id)
-                yield record
+def insert_sql(table: RecordTable) -> str:
+    """Return the INSERT of a row: keys, columns, import; a document's docid stands before, its change after."""
+    names = (*table.keys, *table.columns, "import")
+    names = ("number", *names, "change") if table.is_document else names
+    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 
 
-def insert_sql(table: str, columns: Sequence[str]) -> str:
-    """Return the INSERT of a row: docid and id, then the columns, then the numbers of the import and the change."""
-    names = ("number", "id", *columns, "import", "change")
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+def _tags_of(batch_record: BatchRecord) -> tuple[str, ...]:
+    return batch_record.record.tags if isinstance(batch_record.record, Question) else ()
 
 
-def update_sql(table: str, columns: Sequence[str]) -> str:
-    """Return an UPDATE that moves the change number only where a column really changes.
-
-    Its values are those of the columns twice, then the change, the import and the docid.
-    """
-    holes = ", ".join("?" * len(columns))
-    assigned = ", ".join(f"{c} = ?" for c in columns)
-    same = f"({', '.join(columns)}) IS ({holes})"
-    return f"""UPDATE {table} SET {assigned}, change = CASE WHEN {same} THEN change ELSE ? END, import = ?
-        WHERE number = ?"""
-
-
-def question_row(q: Question) -> Row:
-    """Return the values of QUESTION_COLUMNS."""
-    return (
-        q.title, q.body, q.markup, encode_strings(q.tags), q.category, q.language, q.created_at, q.closed_at, q.author,
-        q.url, q.license, q.votes, q.accepted_answer_id, encode_strings(q.rephrasings),
-    )  # fmt: skip
-
-
-def answer_row(a: Answer) -> Row:
-    """Return the values of ANSWER_COLUMNS."""
-    return (a.question_id, a.body, a.markup, a.created_at, a.author, a.url, a.license, a.votes, a.label)
-
-
-def query_row(q: EvaluationQuery) -> Row:
-    """Return a row of the table `queries`."""
-    x = q.question
-    return (q.split, x.id, x.title, x.body, x.markup, x.language, x.category, x.created_at)
-
-
-def encode_strings(tags: Sequence[str]) -> str:
-    """Return tags, or rephrasings, as one JSON text."""
-    return encode_json(tags) if tags else "[]"
-
-
-def decode_strings(text: str) -> tuple[str, ...]:
-    """Return the tags, or rephrasings, in a text that `encode_strings` made."""
-    return tuple(json.loads(text)) if text != "[]" else ()
+def _is_moved(batch_record: BatchRecord, row: StoredRow) -> bool:
+    return batch_record.import_number not in (None, row.import_number)

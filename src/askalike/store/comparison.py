@@ -1,0 +1,95 @@
+"""A batch of records beside what the archive has under the same keys: what is new, changed, or as it was."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from askalike.store.records import TABLES, RecordTable, Row, StoredRecord
+
+
+class BatchRecord(NamedTuple):
+    """A record to be written, with the number of the import that brings it; None outside an import."""
+
+    record: StoredRecord
+    import_number: int | None = None
+
+
+class StoredRow(NamedTuple):
+    """A row of the archive: its docid (None where its table has none), its import, and its columns but the keys."""
+
+    docid: int | None
+    import_number: int | None
+    values: Row
+
+
+@dataclass(slots=True)
+class Difference:
+    """What writing a batch into one table does. A record is in one of the lists; those repeated are not written.
+
+    text_changes: how many of the changed rows get another text, or another question.
+    """
+
+    table: RecordTable
+    new: list[BatchRecord] = field(default_factory=list)
+    changed: list[tuple[BatchRecord, StoredRow]] = field(default_factory=list)
+    unchanged: list[tuple[BatchRecord, StoredRow]] = field(default_factory=list)
+    repeated: list[BatchRecord] = field(default_factory=list)
+
+    @property
+    def existing(self) -> list[tuple[BatchRecord, StoredRow]]:
+        """The records whose rows exist."""
+        return self.changed + self.unchanged
+
+    def has_other_text(self, batch_record: BatchRecord, row: StoredRow) -> bool:
+        """Return whether a record changes its row's text, or the question that the row belongs to."""
+        table = self.table
+        columns = zip(table.columns, table.row_of(batch_record.record), row.values, strict=True)
+        return any(new != old for name, new, old in columns if name in table.text_columns)
+
+
+def compare_batch(connection: sqlite3.Connection, batch: Iterable[BatchRecord]) -> Iterator[Difference]:
+    """Yield what writing a batch does to each table, in the order in which the tables are written."""
+    by_type: dict[type, list[BatchRecord]] = {}
+    for batch_record in batch:
+        by_type.setdefault(type(batch_record.record), []).append(batch_record)
+    for kind, table in TABLES.items():
+        if records := by_type.get(kind):
+            yield _compare(table, records, stored_rows(connection, table, [table.key_of(r.record) for r in records]))
+
+
+def stored_rows(
+    connection: sqlite3.Connection, table: RecordTable, keys: Iterable[tuple[str, ...]]
+) -> dict[tuple[str, ...], StoredRow]:
+    """Return the rows with these keys that exist, by key."""
+    width = len(table.keys)
+    docid = "t.number" if table.is_document else "NULL"
+    columns = ", ".join((*(f"t.{key}" for key in table.keys), docid, "t.import", *(f"t.{c}" for c in table.columns)))
+    same = " AND ".join(f"t.{key} = json_extract(k.value, '$[{n}]')" for n, key in enumerate(table.keys))
+    sql = f"SELECT {columns} FROM json_each(?) k CROSS JOIN {table.name} t ON {same}"
+    rows = connection.execute(sql, (json.dumps(list(keys)),))
+    return {row[:width]: StoredRow(row[width], row[width + 1], row[width + 2 :]) for row in rows}
+
+
+def _compare(
+    table: RecordTable, records: Iterable[BatchRecord], stored: Mapping[tuple[str, ...], StoredRow]
+) -> Difference:
+    """Compare records with the stored rows. Of documents with one id the first of an import counts, else the last."""
+    difference = Difference(table)
+    by_key: dict[tuple[str, ...], BatchRecord] = {}
+    for batch_record in records:
+        key, number = table.key_of(batch_record.record), batch_record.import_number
+        row = stored.get(key)
+        is_repeated = key in by_key or (row is not None and row.import_number == number)
+        if table.is_document and number is not None and is_repeated:
+            difference.repeated.append(batch_record)
+        else:
+            by_key[key] = batch_record
+    for key, batch_record in by_key.items():
+        if (row := stored.get(key)) is None:
+            difference.new.append(batch_record)
+        else:
+            is_same = table.row_of(batch_record.record) == row.values
+            (difference.unchanged if is_same else difference.changed).append((batch_record, row))
+    return difference

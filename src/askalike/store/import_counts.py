@@ -1,0 +1,67 @@
+"""What an import does, counted: records added, updated, unchanged and removed, and texts that change."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+
+from askalike.store.comparison import Difference
+from askalike.store.records import TABLES
+
+VERBS = ("added", "updated", "unchanged", "removed")
+
+
+@dataclass(slots=True)
+class RecordCounts:
+    """Numbers of records of one kind."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+
+
+@dataclass(slots=True)
+class ImportCounts:
+    """The counts of one import from one source.
+
+    earlier_imports: the numbers of that source's imports before this one. by_table: table → its counts.
+    matched: table → how many rows of the earlier imports came again. text_changes: how many of those questions and
+    answers get another text.
+    """
+
+    earlier_imports: frozenset[int]
+    by_table: dict[str, RecordCounts] = field(default_factory=lambda: {t.name: RecordCounts() for t in TABLES.values()})
+    matched: dict[str, int] = field(default_factory=lambda: {t.name: 0 for t in TABLES.values()})
+    text_changes: int = 0
+
+    def add(self, difference: Difference, import_number: int) -> None:
+        """Count what writing a batch into one table does to the records of one import."""
+        name, counts = difference.table.name, self.by_table[difference.table.name]
+        counts.added += sum(r.import_number == import_number for r in difference.new)
+        for is_changed, rows in ((True, difference.changed), (False, difference.unchanged)):
+            for record, row in rows:
+                if record.import_number != import_number or row.import_number == import_number:
+                    continue
+                counts.updated += is_changed
+                counts.unchanged += not is_changed
+                if row.import_number in self.earlier_imports:
+                    self.matched[name] += 1
+                    self.text_changes += is_changed and difference.has_other_text(record, row)
+
+
+def describe_counts(by_table: Mapping[str, Mapping[str, int]]) -> str:
+    """Return `added 2 questions, 2 answers; updated 0; unchanged 0; removed 0`."""
+    parts = []
+    for verb in VERBS:
+        numbers = [f"{counts[verb]} {table}" for table, counts in by_table.items() if counts[verb]]
+        parts.append(f"{verb} {', '.join(numbers) or '0'}")
+    return "; ".join(parts)
+
+
+def sum_counts(counts: Iterable[ImportCounts]) -> dict[str, dict[str, int]]:
+    """Return the counts of several imports together, by table and verb, without tables that have none."""
+    totals = {table.name: dict.fromkeys(VERBS, 0) for table in TABLES.values()}
+    for one in counts:
+        for name, numbers in one.by_table.items():
+            for verb, number in asdict(numbers).items():
+                totals[name][verb] += number
+    return {name: numbers for name, numbers in totals.items() if any(numbers.values())}

@@ -1,0 +1,160 @@
+"""One pass over the records of an import, in batches: their sources, their ids in the archive, what they change."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol
+
+from askalike.errors import InputError
+from askalike.store.comparison import BatchRecord, Difference
+from askalike.store.database import Database
+from askalike.store.import_counts import ImportCounts
+from askalike.store.migrations import id_prefix, source_name
+from askalike.store.records import StoredRecord
+from askalike.store.rejects import RejectLog
+from askalike.store.source_ids import SourceIds
+from askalike.store.sources import Source, import_numbers, plan_source
+from askalike.store.writer import BATCH_SIZE
+from askalike.types import EvaluationQuery, LocatedRecord, Place, Question, RejectedRow
+
+
+class RecordSource(Protocol):
+    """What a reader says about the files that it reads, as `askalike.readers.SourceFiles` has it."""
+
+    notes: Counter[str]
+    facts: dict[str, Any]
+    ids_are_given: bool
+    source_prefixes: Mapping[str, str] | None
+
+
+class ImportSink(Protocol):
+    """Where the batches of an import go."""
+
+    def begin(self, source: Source) -> int:
+        """Return the number of the import from a source; it is the same whenever it is asked for."""
+
+    def write(self, batch: Sequence[BatchRecord]) -> Sequence[Difference]:
+        """Take a batch; return what it does to each table."""
+
+
+class OpenedFiles:
+    """The files of an import, of which the first record is read: what the reader says of the whole is known by then."""
+
+    def __init__(
+        self,
+        reader: str,
+        paths: Sequence[Path],
+        source: RecordSource,
+        records: Iterator[LocatedRecord],
+        *,
+        given_name: str | None,
+    ) -> None:
+        first = next(records, None)
+        self.source = source
+        self.records: Iterable[LocatedRecord] = chain([first], records) if first else ()
+        self.paths_text = ", ".join(map(str, paths))
+        resolved = ", ".join(str(path.resolve()) for path in paths)
+        self.name = given_name or str(source.facts.get("name") or source_name(reader, resolved))
+        self._prefixes = source.source_prefixes if given_name is None else None
+        """Source → prefix where records have sources of their own, as an exported archive's have; else None."""
+
+    def main_source(self, database: Database) -> Source:
+        """Return the source of records that do not name one: in an exported archive the archive itself."""
+        if self._prefixes is None:
+            return plan_source(database, self.name)
+        return Source(None, None, id_prefix(self.name))
+
+    def plan_sources(self, database: Database) -> Sequence[Source]:
+        """Return all sources that the files may hold records of."""
+        named = [plan_source(database, name, prefix) for name, prefix in (self._prefixes or {}).items()]
+        return [self.main_source(database), *named]
+
+    def source_at(self, database: Database, place: Place) -> Source:
+        """Return the source of a record read at a place."""
+        if self._prefixes is None or place.source is None:
+            return self.main_source(database)
+        return plan_source(database, place.source, self._prefixes.get(place.source))
+
+
+class ImportPass:
+    """Takes the records of an import in batches, gives them their ids in the archive, and counts what they do."""
+
+    def __init__(
+        self, database: Database, files: OpenedFiles, sink: ImportSink, rejects: RejectLog, *, strict: bool
+    ) -> None:
+        self.files, self.rejects = files, rejects
+        self.counts: dict[Source, ImportCounts] = {}
+        self.question_count = 0
+        self._database, self._sink, self._strict = database, sink, strict
+        self._sources: dict[str | None, Source] = {}
+        self._ids: dict[Source, SourceIds] = {}
+
+    def run(self, records: Iterable[LocatedRecord]) -> None:
+        """Take all records. After an InputError of the reader those before it are taken, then it is raised."""
+        batch: list[tuple[StoredRecord, Place]] = []
+        try:
+            for record, place in records:
+                if isinstance(record, RejectedRow):
+                    self.rejects.add(record)
+                    self._stop_if_strict()
+                    continue
+                self.question_count += isinstance(record, Question | EvaluationQuery)
+                batch.append((record, place))
+                if len(batch) == BATCH_SIZE:
+                    full, batch = batch, []
+                    self._take(full)
+        except InputError:
+            self._take(batch)
+            raise
+        self._take(batch)
+
+    def _take(self, batch: Sequence[tuple[StoredRecord, Place]]) -> None:
+        resolved = self._resolve(batch)
+        places = {id(r.record): located for r, located in zip(resolved, batch, strict=True)}
+        rejected_places: set[Place] = set()
+        for difference in self._sink.write(resolved):
+            for source, counts in self.counts.items():
+                counts.add(difference, self._sink.begin(source))
+            for repeated in difference.repeated:
+                record, place = places[id(repeated.record)]
+                self._reject_repeat(record, place, rejected_places)
+        self._stop_if_strict()
+
+    def _resolve(self, batch: Sequence[tuple[StoredRecord, Place]]) -> list[BatchRecord]:
+        """Return the batch with the ids and imports of its records, in its order."""
+        positions: dict[Source, list[int]] = {}
+        for n, (_, place) in enumerate(batch):
+            positions.setdefault(self._begin_source(place), []).append(n)
+        resolved: dict[int, BatchRecord] = {}
+        for source, places in positions.items():
+            number = self._sink.begin(source)
+            records = self._ids[source].resolve([batch[n][0] for n in places])
+            resolved |= {n: BatchRecord(record, number) for n, record in zip(places, records, strict=True)}
+        return [resolved[n] for n in range(len(batch))]
+
+    def _begin_source(self, place: Place) -> Source:
+        """Return the source of what was read at a place; its import begins with the first of its records."""
+        if place.source not in self._sources:
+            self._sources[place.source] = source = self.files.source_at(self._database, place)
+            earlier = import_numbers(self._database, source)
+            number = self._sink.begin(source)
+            self.counts[source] = ImportCounts(earlier - {number})
+            self._ids[source] = SourceIds(self._database, source)
+        return self._sources[place.source]
+
+    def _reject_repeat(self, record: StoredRecord, place: Place, rejected_places: set[Place]) -> None:
+        kind = type(record).__name__.lower()
+        if not self.files.source.ids_are_given:
+            self.files.source.notes[f"{kind}s that repeat an earlier one merged with it"] += 1
+        elif place not in rejected_places:
+            rejected_places.add(place)
+            row = json.dumps({k: v for k, v in asdict(record).items() if v not in (None, ())}, ensure_ascii=False)
+            reason = f"{kind} id {getattr(record, 'id', '')!r} occurs twice; the first one was kept"
+            self.rejects.add(RejectedRow(place.path, place.line, reason, row))
+
+    def _stop_if_strict(self) -> None:
+        if self._strict and (first := self.rejects.first):
+            raise InputError(f"{first.path}, line {first.line}: {first.reason}; --strict stops at the first such row")

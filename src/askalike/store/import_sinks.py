@@ -1,0 +1,91 @@
+"""Where the batches of an import go: into the archive, or nowhere, to find out what it would do."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from askalike.clock import now
+from askalike.store.archive import Archive
+from askalike.store.comparison import BatchRecord, Difference, compare_batch
+from askalike.store.database import FirstTextStore, execute, fetch_int
+from askalike.store.records import TABLES
+from askalike.store.sources import Source, add_source
+from askalike.store.writer import ArchiveWriter
+
+
+class ArchiveSink:
+    """Writes batches, each in one transaction. The import of each source has a row of its own in `imports`."""
+
+    def __init__(self, archive: Archive, reader: str, paths: str) -> None:
+        self._archive, self._reader, self._paths = archive, reader, paths
+        self._numbers: dict[Source, int] = {}
+        self._differences: list[Difference] = []
+        self._writer = ArchiveWriter(archive._connection, self._differences.append)
+
+    @property
+    def import_numbers(self) -> Sequence[int]:
+        """The numbers of the imports that were begun."""
+        return tuple(self._numbers.values())
+
+    def begin(self, source: Source) -> int:
+        """Return the number of the import from a source, which is recorded as begun."""
+        if source not in self._numbers:
+            if source.number is not None:
+                add_source(self._archive, source)
+            sql = "INSERT INTO imports (reader, source, started_at, source_number) VALUES (?, ?, ?, ?)"
+            values = (self._reader, self._paths, now(), source.number)
+            self._numbers[source] = execute(self._archive, sql, *values).lastrowid or 0
+        return self._numbers[source]
+
+    def write(self, batch: Sequence[BatchRecord]) -> Sequence[Difference]:
+        """Commit a batch; return what it did to each table."""
+        self._differences.clear()
+        for record in batch:
+            self._writer.put(*record)
+        self._writer.flush()
+        return tuple(self._differences)
+
+    def count_written(self, table: str) -> int:
+        """Return how many rows of a table these imports have brought."""
+        sql = f"SELECT COUNT(*) FROM {table} WHERE import = ?"
+        return sum(fetch_int(self._archive, sql, number) for number in self._numbers.values())
+
+
+class PlanSink:
+    """Compares batches with the archive and writes nothing. The keys of earlier batches are on disk."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._connection = archive._connection
+        self._first_records = FirstTextStore()
+        self._count = 0
+        self._numbers: dict[Source, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._first_records.__exit__()
+
+    def begin(self, source: Source) -> int:
+        """Return a number that no import has."""
+        return self._numbers.setdefault(source, -1 - len(self._numbers))
+
+    def write(self, batch: Sequence[BatchRecord]) -> Sequence[Difference]:
+        """Return what a batch would do to each table."""
+        repeated: dict[str, list[BatchRecord]] = {}
+        new_keys = []
+        for batch_record in batch:
+            table = TABLES[type(batch_record.record)]
+            key = "\n".join((table.name, *table.key_of(batch_record.record)))
+            self._count += 1
+            if self._first_records.get_or_add(key, str(self._count)) == str(self._count):
+                new_keys.append(batch_record)
+            elif table.is_document:
+                repeated.setdefault(table.name, []).append(batch_record)
+        differences = list(compare_batch(self._connection, new_keys))
+        named = {difference.table.name: difference for difference in differences}
+        for table in TABLES.values():
+            if table.name in repeated:
+                difference = named.get(table.name) or Difference(table)
+                difference.repeated += repeated[table.name]
+                differences += [difference] if table.name not in named else []
+        return differences

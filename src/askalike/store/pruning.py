@@ -1,0 +1,53 @@
+"""Removal of what a source brought earlier and no longer has."""
+
+import json
+from collections.abc import Iterator
+
+from askalike.store.archive import Archive
+from askalike.store.database import IN_JSON_SQL, change_transaction, fetch_int, storage_errors
+from askalike.store.import_counts import ImportCounts
+from askalike.store.records import TABLES
+from askalike.store.writer import BATCH_SIZE
+
+EARLIER_SQL = f"import {IN_JSON_SQL}"
+"""A condition: the rows that an earlier import brought last, which the present one therefore did not bring."""
+
+
+def count_missing(archive: Archive, counts: ImportCounts, table: str) -> int:
+    """Return how many rows of a table a source brought in earlier imports and not in this one."""
+    return fetch_int(archive, f"SELECT COUNT(*) FROM {table} WHERE {EARLIER_SQL}", _earlier(counts))
+
+
+def prune_source(archive: Archive, counts: ImportCounts) -> None:
+    """Remove what earlier imports of a source brought and this one did not; questions with their answers and links."""
+    removed = {name: counts.by_table[name] for name in counts.by_table}
+    before = {name: count_missing(archive, counts, name) for name in removed}
+    for ids in _missing_ids(archive, counts, "questions"):
+        archive.delete(ids)
+    for ids in _missing_ids(archive, counts, "answers"):
+        _delete_answers(archive, ids)
+    with storage_errors(archive.path), change_transaction(archive._connection):
+        for table in TABLES.values():
+            if not table.is_document:
+                archive._connection.execute(f"DELETE FROM {table.name} WHERE {EARLIER_SQL}", (_earlier(counts),))
+    for name, records in removed.items():
+        records.removed = before[name]
+
+
+def _missing_ids(archive: Archive, counts: ImportCounts, table: str) -> Iterator[list[str]]:
+    """Yield ids of rows to remove, until there are none."""
+    sql = f"SELECT id FROM {table} WHERE {EARLIER_SQL} LIMIT {BATCH_SIZE}"
+    while ids := [id for (id,) in archive._connection.execute(sql, (_earlier(counts),))]:
+        yield ids
+
+
+def _delete_answers(archive: Archive, ids: list[str]) -> None:
+    wanted = json.dumps(ids)
+    with storage_errors(archive.path), change_transaction(archive._connection) as change:
+        sql = f"INSERT INTO deletions SELECT ?, 'answers', number FROM answers WHERE id {IN_JSON_SQL}"
+        archive._connection.execute(sql, (change, wanted))
+        archive._connection.execute(f"DELETE FROM answers WHERE id {IN_JSON_SQL}", (wanted,))
+
+
+def _earlier(counts: ImportCounts) -> str:
+    return json.dumps(sorted(counts.earlier_imports))

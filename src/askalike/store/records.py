@@ -1,0 +1,86 @@
+"""The tables of the archive's records: which columns identify a row, and how a record becomes a row."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
+
+encode_json = json.JSONEncoder(ensure_ascii=False).encode
+
+QUESTION_COLUMNS = (
+    "title", "body", "markup", "tags", "category", "language", "created_at", "closed_at", "author", "url", "license",
+    "votes", "accepted_answer_id", "rephrasings",
+)  # fmt: skip
+ANSWER_COLUMNS = ("question_id", "body", "markup", "created_at", "author", "url", "license", "votes", "label")
+
+StoredRecord = Question | Answer | Link | EvaluationQuery | Judgement
+Row = tuple[Any, ...]
+
+
+class RecordTable(NamedTuple):
+    """A table of records. Every table has the column `import`, the number of the import that last brought the row."""
+
+    name: str
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    """The columns besides the keys."""
+    key_of: Callable[[Any], tuple[str, ...]]
+    row_of: Callable[[Any], Row]
+    """Returns the values of `columns`."""
+    is_document: bool = False
+    """Whether rows have a docid and the number of the change that last altered them."""
+    text_columns: tuple[str, ...] = ()
+    """What makes a row another one if it differs: its text, and the question that it belongs to."""
+
+
+def question_row(q: Question) -> Row:
+    """Return the values of QUESTION_COLUMNS."""
+    return (
+        q.title, q.body, q.markup, encode_strings(q.tags), q.category, q.language, q.created_at, q.closed_at, q.author,
+        q.url, q.license, q.votes, q.accepted_answer_id, encode_strings(q.rephrasings),
+    )  # fmt: skip
+
+
+def answer_row(a: Answer) -> Row:
+    """Return the values of ANSWER_COLUMNS."""
+    return (a.question_id, a.body, a.markup, a.created_at, a.author, a.url, a.license, a.votes, a.label)
+
+
+def query_row(q: EvaluationQuery) -> Row:
+    """Return the values of the columns of `queries` besides the keys."""
+    x = q.question
+    return (x.title, x.body, x.markup, x.language, x.category, x.created_at)
+
+
+def encode_strings(tags: Sequence[str]) -> str:
+    """Return tags, or rephrasings, as one JSON text."""
+    return encode_json(tags) if tags else "[]"
+
+
+def decode_strings(text: str) -> tuple[str, ...]:
+    """Return the tags, or rephrasings, in a text that `encode_strings` made."""
+    return tuple(json.loads(text)) if text != "[]" else ()
+
+
+TABLES: Mapping[type, RecordTable] = {
+    Question: RecordTable(
+        "questions", ("id",), QUESTION_COLUMNS, lambda q: (q.id,), question_row, True, ("title", "body")
+    ),
+    Answer: RecordTable(
+        "answers", ("id",), ANSWER_COLUMNS, lambda a: (a.id,), answer_row, True, ("question_id", "body")
+    ),
+    Link: RecordTable(
+        "links", ("source", "target", "kind"), ("created_at",),
+        lambda x: (x.source, x.target, x.kind), lambda x: (x.created_at,),
+    ),
+    EvaluationQuery: RecordTable(
+        "queries", ("split", "id"), ("title", "body", "markup", "language", "category", "created_at"),
+        lambda x: (x.split, x.question.id), query_row,
+    ),
+    Judgement: RecordTable(
+        "judgements", ("split", "of", "query_id", "document_id"), ("relevance", "position"),
+        lambda x: (x.split, x.of, x.query_id, x.document_id), lambda x: (x.relevance, x.position),
+    ),
+}  # fmt: skip
+"""The table of each kind of record, in the order in which they are written."""

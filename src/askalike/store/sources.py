@@ -1,0 +1,132 @@
+"""Where records come from. Each import belongs to a source, and each record to the import that brought it last.
+
+What is written in the archive itself, over HTTP or by a moderator, has no import and so no source.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from askalike.errors import SettingsError
+from askalike.store.database import Database, WritableDatabase, execute, fetch_int
+from askalike.store.migrations import id_prefix
+from askalike.store.records import TABLES
+from askalike.types import DocumentKind
+
+MAX_NAME_LENGTH = 200
+IMPORTS_OF_SOURCE_SQL = "(SELECT number FROM imports WHERE source_number IS ?)"
+
+
+class Source(NamedTuple):
+    """A source by its number and name; both are None for what is written in the archive itself.
+
+    prefix: what goes before `/` and an id that another source has, too.
+    """
+
+    number: int | None
+    name: str | None
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSummary:
+    """What a source has brought. name: None for what was written in the archive itself."""
+
+    name: str | None
+    questions: int
+    answers: int
+    imported_at: str | None
+    """When its last import was finished."""
+
+
+def check_source_name(name: str) -> str:
+    """Return a source's name without the white space around it. Raises SettingsError for one that is none."""
+    stripped = name.strip()
+    if not stripped or len(stripped) > MAX_NAME_LENGTH or not stripped.isprintable():
+        raise SettingsError(f"source {name!r}: expected a name of 1 to {MAX_NAME_LENGTH} printable characters")
+    return stripped
+
+
+def find_source(database: Database, name: str) -> Source | None:
+    """Return the source of that name; None where nothing has been imported from it."""
+    row = database._connection.execute("SELECT number, name, prefix FROM sources WHERE name = ?", (name,)).fetchone()
+    return Source(*row) if row else None
+
+
+def plan_source(database: Database, name: str, prefix: str | None = None) -> Source:
+    """Return the source of that name, or the one that would be added.
+
+    prefix: the new one's, as in an exported archive; without it one that no id of the archive begins with.
+    """
+    if known := find_source(database, name):
+        return known
+    number = fetch_int(database, "SELECT COALESCE(MAX(number), 0) + 1 FROM sources")
+    prefix = wanted = prefix or id_prefix(name)
+    for n in range(2, number + 1_000):
+        if not _is_prefix_taken(database, prefix):
+            break
+        prefix = f"{wanted}-{n}"
+    return Source(number, name, prefix)
+
+
+def add_source(archive: WritableDatabase, source: Source) -> None:
+    """Add a planned source unless it is there."""
+    execute(archive, "INSERT OR IGNORE INTO sources VALUES (?, ?, ?)", *source)
+
+
+def source_prefixes(database: Database) -> dict[str, str]:
+    """Map the name of each source to its prefix."""
+    return dict(database._connection.execute("SELECT name, prefix FROM sources ORDER BY number"))
+
+
+def import_numbers(database: Database, source: Source) -> frozenset[int]:
+    """Return the numbers of a source's imports."""
+    rows = database._connection.execute("SELECT number FROM imports WHERE source_number IS ?", (source.number,))
+    return frozenset(number for (number,) in rows)
+
+
+def count_records(database: Database, source: Source, table: str) -> int:
+    """Return how many rows of a table a source has brought."""
+    sql = f"SELECT COUNT(*) FROM {table} WHERE import IN {IMPORTS_OF_SOURCE_SQL}"
+    return fetch_int(database, sql, source.number)
+
+
+def has_records(database: Database, source: Source) -> bool:
+    """Return whether the archive holds anything of a source."""
+    sql = f"import IN {IMPORTS_OF_SOURCE_SQL}"
+    return any(
+        fetch_int(database, f"SELECT EXISTS (SELECT 1 FROM {table.name} WHERE {sql})", source.number)
+        for table in TABLES.values()
+    )
+
+
+def summarise_sources(database: Database) -> list[SourceSummary]:
+    """Return what each source has brought, in the order of their first imports; last what was written here, if any."""
+    counts: dict[str, dict[int | None, int]] = {}
+    for table in ("questions", "answers"):
+        sql = f"SELECT i.source_number, COUNT(*) FROM {table} t LEFT JOIN imports i ON i.number = t.import GROUP BY 1"
+        counts[table] = dict(database._connection.execute(sql).fetchall())
+    sql = """SELECT s.number, s.name, MAX(i.finished_at) FROM sources s LEFT JOIN imports i
+        ON i.source_number = s.number GROUP BY 1 ORDER BY 1"""
+    rows: list[tuple[int | None, str | None, str | None]] = list(database._connection.execute(sql))
+    if any(None in of for of in counts.values()):
+        rows.append((None, None, None))
+    questions, answers = counts["questions"], counts["answers"]
+    return [SourceSummary(name, questions.get(n, 0), answers.get(n, 0), at) for n, name, at in rows]
+
+
+def source_names(connection: sqlite3.Connection, kind: DocumentKind, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield id and source's name of those questions (or answers) that a source has brought."""
+    sql = f"""SELECT t.id, s.name FROM json_each(?) k CROSS JOIN {kind} t ON t.id = k.value
+        JOIN imports i ON i.number = t.import JOIN sources s ON s.number = i.source_number"""
+    yield from connection.execute(sql, (json.dumps(list(ids)),))
+
+
+def _is_prefix_taken(database: Database, prefix: str) -> bool:
+    """Return whether a source has the prefix, or an id of the archive begins with it."""
+    if fetch_int(database, "SELECT EXISTS (SELECT 1 FROM sources WHERE prefix = ?)", prefix):
+        return True
+    sql = "SELECT EXISTS (SELECT 1 FROM {} WHERE id >= ?1 || '/' AND id < ?1 || '0')"
+    return any(fetch_int(database, sql.format(table), prefix) for table in ("questions", "answers"))

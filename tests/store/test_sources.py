@@ -1,0 +1,253 @@
+"""Several sources in one archive: their ids never meet, and an import changes only what its own source brought."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askalike.errors import ArchiveError, InputError, SettingsError
+from askalike.health.checks import run_checks
+from askalike.health.statistics import compute_statistics
+from askalike.readers import import_archive
+from askalike.store import Archive, content_hash
+from askalike.store.editing import put_records
+from askalike.store.labels import queries_among_questions
+from askalike.store.migrations import MIGRATIONS
+from askalike.store.sources import SourceSummary
+from askalike.store.statistics import ArchiveSummary
+from askalike.types import Answer, Link, Question
+
+HEADER = "id,question,answer,duplicate_of\n"
+BEER = f"{HEADER}1,How long does a keg last?,A month.,\n2,What is a stout?,Dark beer.,\n3,Stout?,,2\n"
+TEA = f"{HEADER}1,How long does tea steep?,Three minutes.,\n4,Does green tea spoil?,Yes.,1\n"
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def import_table(path: Path, directory: Path, **more: Any) -> ArchiveSummary:
+    return import_archive("table", [path], directory, language="en", **more)
+
+
+def titles(directory: Path) -> dict[str, str]:
+    with Archive.open(directory) as archive:
+        return {question.id: question.title for _, question in archive.view().questions()}
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """An archive of two sources, whose ids 1 would meet."""
+    for name, text in (("beer.csv", BEER), ("tea.csv", TEA)):
+        import_table(write(tmp_path / name, text), tmp_path / "mix")
+    return tmp_path / "mix"
+
+
+def test_a_second_source_overwrites_nothing(mixed: Path) -> None:
+    assert titles(mixed) == {
+        "1": "How long does a keg last?",
+        "2": "What is a stout?",
+        "3": "Stout?",
+        "tea/1": "How long does tea steep?",
+        "4": "Does green tea spoil?",
+    }
+    with Archive.open(mixed) as archive:
+        answers = archive.view().get_answers_to(["1", "tea/1"])
+        assert [a.body for a in answers["1"]] == ["A month."]
+        assert [(a.body, a.accepted) for a in answers["tea/1"]] == [("Three minutes.", True)]
+        assert set(archive.view().links()) == {Link("3", "2"), Link("4", "tea/1")}
+        assert archive.view().sources(["1", "tea/1", "4"]) == {"1": "beer", "tea/1": "tea", "4": "tea"}
+        [finding] = [f for f in run_checks(archive) if f.name == "answers_of_other_sources"]
+        assert finding.count == 0
+        assert [(s.name, s.questions, s.answers) for s in compute_statistics(archive).sources] == [
+            ("beer", 3, 2), ("tea", 2, 2),
+        ]  # fmt: skip
+
+
+def test_each_source_is_updated_under_its_own_ids(mixed: Path, tmp_path: Path) -> None:
+    for name, text in (("tea.csv", TEA), ("beer.csv", BEER)):
+        done = import_table(tmp_path / name, mixed)
+        assert {table: c["added"] + c["updated"] + c["removed"] for table, c in done.changes.items()} == {
+            "questions": 0, "answers": 0, "links": 0,
+        }  # fmt: skip
+        changed = write(tmp_path / name, text.replace("How long does", "How many days does"))
+        done = import_table(changed, mixed, yes=True)
+        assert done.changes["questions"]["updated"] == 1
+        assert done.changes["answers"] == {"added": 0, "updated": 0, "unchanged": 2, "removed": 0}
+    assert titles(mixed)["1"] == "How many days does a keg last?"
+    assert titles(mixed)["tea/1"] == "How many days does tea steep?"
+
+
+def test_a_reference_to_what_the_source_lacks_is_not_resolved_in_another(tmp_path: Path) -> None:
+    import_table(write(tmp_path / "beer.csv", BEER + "5,Lager?,,9\n"), tmp_path / "mix")
+    import_table(write(tmp_path / "tea.csv", TEA + "9,Is tea a herb?,,2\n"), tmp_path / "mix")
+    with Archive.open(tmp_path / "mix") as archive:
+        assert set(archive.view().links()) == {Link("3", "2"), Link("4", "tea/1")}
+        assert {"tea/9", "4"} <= archive.view().docids(["tea/9", "4", "9"]).keys()
+        assert "9" not in archive.view().docids(["9"])
+
+
+def test_a_dry_run_says_what_the_import_then_does(mixed: Path, tmp_path: Path) -> None:
+    changed = write(tmp_path / "tea.csv", TEA.replace("4,", "6,") + "7,Is mate tea?,No.,\n")
+    with Archive.open(mixed) as archive:
+        before = content_hash(archive), archive.view().change
+    told = import_table(changed, mixed, dry_run=True, prune=True)
+    with Archive.open(mixed) as archive:
+        assert (content_hash(archive), archive.view().change) == before
+    done = import_table(changed, mixed, prune=True, yes=True)
+    assert told.changes == done.changes
+    assert done.changes["questions"] == {"added": 2, "updated": 0, "unchanged": 1, "removed": 1}
+    assert "4" not in titles(mixed)
+    assert len(titles(mixed)) == 6
+
+
+def test_a_dry_run_of_a_new_archive_makes_none(tmp_path: Path) -> None:
+    told = import_table(write(tmp_path / "tea.csv", TEA), tmp_path / "new", dry_run=True)
+    assert told.changes["questions"]["added"] == 2
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_file_of_the_same_name_with_other_texts_is_stopped(mixed: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = write(tmp_path / "other/tea.csv", TEA.replace("tea", "coffee"))
+    with pytest.raises(ArchiveError, match=r"2 of the 4 questions and answers of 'tea' another text.*--yes.*--source"):
+        import_table(other, mixed)
+    assert "coffee" not in " ".join(titles(mixed).values())
+    import_table(other, mixed, source="coffee")
+    assert titles(mixed)["coffee/1"] == "How long does coffee steep?"
+    import_table(other, mixed, yes=True)
+    assert titles(mixed)["tea/1"] == "How long does coffee steep?"
+
+
+def test_nothing_is_pruned_by_a_file_with_rejected_rows_or_an_empty_one(mixed: Path, tmp_path: Path) -> None:
+    broken = write(tmp_path / "beer.csv", BEER.replace("3,Stout?,,2", "3,,,2"))
+    with pytest.raises(ArchiveError, match="1 rows cannot be taken, and --prune would remove what they held"):
+        import_table(broken, mixed, prune=True)
+    with pytest.raises(InputError, match="no question in it"):
+        import_table(write(tmp_path / "beer.csv", "id,question\n"), mixed, prune=True, yes=True)
+    assert "3" in titles(mixed)
+
+
+def test_what_is_no_longer_in_the_source_is_noted(mixed: Path, tmp_path: Path) -> None:
+    done = import_table(write(tmp_path / "beer.csv", BEER.replace("3,Stout?,,2\n", "")), mixed)
+    assert done.notes == {"questions that beer brought earlier are not in it; --prune removes them": 1}
+    assert import_table(tmp_path / "beer.csv", mixed, prune=True, yes=True).changes["links"]["removed"] == 1
+    assert "3" not in titles(mixed)
+
+
+def test_what_is_written_in_the_archive_has_no_source_and_is_never_overwritten(tmp_path: Path) -> None:
+    desk = tmp_path / "desk"
+    with Archive.create(desk) as archive:
+        put_records(archive, [Question("1", "Where is the key?"), Question("2", "What is a stout?")])
+        put_records(archive, [Answer("faq", "1", "Under the mat.")])
+    done = import_table(write(tmp_path / "beer.csv", BEER), desk)
+    assert done.changes["questions"] == {"added": 2, "updated": 1, "unchanged": 0, "removed": 0}
+    assert titles(desk)["1"] == "Where is the key?"
+    assert titles(desk)["beer/1"] == "How long does a keg last?"
+    with Archive.open(desk) as archive:
+        put_records(archive, [Question("beer/1", "How long does a full keg last?")])
+        assert archive.view().sources(["1", "2", "beer/1"]) == {"2": "beer", "beer/1": "beer"}
+        assert SourceSummary(None, 1, 1, None) in compute_statistics(archive).sources
+    import_table(tmp_path / "beer.csv", desk, prune=True, yes=True)
+    assert titles(desk)["1"] == "Where is the key?"
+    assert titles(desk)["beer/1"] == "How long does a keg last?"
+
+
+def test_evaluation_queries_of_two_sets_stay_apart(tmp_path: Path) -> None:
+    for name, thing in (("one", "keg"), ("two", "tea")):
+        folder = tmp_path / name
+        (folder / "qrels").mkdir(parents=True)
+        write(
+            folder / "corpus.jsonl", f'{{"_id": "1", "text": "A {thing} is open"}}\n{{"_id": "7", "text": "{thing}"}}\n'
+        )
+        write(
+            folder / "queries.jsonl",
+            f'{{"_id": "7", "text": "open {thing}"}}\n{{"_id": "1", "text": "A {thing} is open"}}\n',
+        )
+        write(folder / "qrels/test.tsv", "query-id\tcorpus-id\tscore\n7\t1\t1\n1\t7\t1\n")
+        import_archive("beir", [folder], tmp_path / "mix", language="en")
+    with Archive.open(tmp_path / "mix") as archive:
+        rows = archive._connection.execute("SELECT query_id, document_id FROM judgements").fetchall()
+        assert sorted(rows) == [("1", "7"), ("7", "1"), ("two/1", "two/7"), ("two/7", "two/1")]
+        assert queries_among_questions(archive, "test") == {"1", "two/1"}
+
+
+def test_the_archives_of_earlier_versions_learn_their_sources(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.mkdir()
+    with sqlite3.connect(old / "archive.sqlite") as connection:
+        connection.executescript("".join(MIGRATIONS[:7]) + "PRAGMA user_version = 7;")
+        connection.execute(
+            "INSERT INTO meta VALUES ('name', '\"Beer FAQ\"'), ('reader', '\"beir\"'), ('source', '\"b\"')"
+        )
+        imports = [("beir", "b"), ("table", "/data/tea.2024.csv"), ("stackexchange", "/x/so.com-Posts.7z, y")]
+        connection.executemany("INSERT INTO imports (reader, source, started_at) VALUES (?, ?, '2024')", imports)
+        for n in (1, 2, 3, None):
+            values = (f"q{n}", f"Question {n}", n)
+            connection.execute(
+                "INSERT INTO questions (id, title, body, markup, tags, rephrasings, import, change) "
+                "VALUES (?, ?, '', 'text', '[]', '[]', ?, 1)", values,
+            )  # fmt: skip
+    connection.close()
+    with Archive.open(old) as archive:
+        assert archive.view().sources([f"q{n}" for n in (1, 2, 3, None)]) == {
+            "q1": "Beer FAQ", "q2": "tea", "q3": "so.com",
+        }  # fmt: skip
+
+
+def test_answers_that_an_earlier_version_put_below_another_source_are_found(mixed: Path) -> None:
+    with Archive.open(mixed) as archive:
+        archive._connection.execute("UPDATE answers SET question_id = '2' WHERE question_id = 'tea/1'")
+        [finding] = [f for f in run_checks(archive) if f.name == "answers_of_other_sources"]
+        assert (finding.count, finding.n) == (1, 4)
+
+
+def test_sources_survive_an_export(mixed: Path, tmp_path: Path) -> None:
+    from askalike.export.exporting import export_archive
+
+    with Archive.open(mixed) as archive:
+        put_records(archive, [Question("faq-1", "Where is the key?")])
+        put_records(archive, [Answer("a", "tea/1", "Four."), Link("faq-1", "1", "related")])
+        before = content_hash(archive)
+        for format in ("csv", "beir"):
+            export_archive(archive, format, tmp_path / format)
+    for format, reader in (("csv", "table"), ("beir", "beir")):
+        again = tmp_path / f"again-{format}"
+        import_archive(reader, [tmp_path / format], again)
+        with Archive.open(again) as archive:
+            assert content_hash(archive) == before
+            ids = ["1", "tea/1", "faq-1"]
+            assert archive.view().sources(ids) == {"1": "beer", "tea/1": "tea"}
+            assert archive.view("answers").sources(["a", "4_1"]) == {"4_1": "tea"}
+        done = import_table(tmp_path / "tea.csv", again)
+        assert done.changes["questions"] == {"added": 0, "updated": 0, "unchanged": 2, "removed": 0}
+        repeated = import_archive(reader, [tmp_path / format], again)
+        assert sum(c["added"] + c["updated"] for c in repeated.changes.values()) == 0
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201])
+def test_a_source_needs_a_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SettingsError, match="expected a name"):
+        import_table(write(tmp_path / "tea.csv", TEA), tmp_path / "new", source=name)
+
+
+def test_two_dumps_of_stack_exchange_share_an_archive(shared_data: Path, tmp_path: Path) -> None:
+    sites = [shared_data / f"stackexchange/{site}.stackexchange.com" for site in ("beer", "ai")]
+    for site in sites:
+        import_archive("stackexchange", [site], tmp_path / site.name)
+        import_archive("stackexchange", [site], tmp_path / "mix")
+    beer, ai, mix = (texts_and_links(tmp_path / name) for name in (*(site.name for site in sites), "mix"))
+    assert mix == [sorted(one + other) for one, other in zip(beer, ai, strict=True)]
+
+
+def texts_and_links(directory: Path) -> list[list[tuple[str, ...]]]:
+    """Return what an archive holds but its ids: titles, answers with their questions, links."""
+    queries = (
+        "SELECT title, body FROM questions",
+        "SELECT a.body, q.title FROM answers a JOIN questions q ON q.id = a.question_id",
+        "SELECT s.title, t.title FROM links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target",
+    )
+    with Archive.open(directory) as archive:
+        return [sorted(archive._connection.execute(sql)) for sql in queries]
