@@ -1,10 +1,12 @@
 """Fixtures that every test may use."""
 
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
+from opensearch.jars import NoClusterError
 
 import askalike
 import random_examples  # noqa: F401 (how many examples property tests draw)
@@ -12,6 +14,7 @@ from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
+from shared_cluster import shared_cluster
 
 settings.register_profile("without deadlines", deadline=None)  # a busy machine fails no test
 settings.load_profile("without deadlines")
@@ -44,3 +47,15 @@ def calibrated_riverside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Archive.open(path) as archive:
         calibrate(archive, rankers.create(DEFAULT_RANKER)).calibration.save(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of an OpenSearch node that all tests of a run share; they skip where none can be started."""
+    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
+    in_worker = "PYTEST_XDIST_WORKER" in os.environ
+    folder = tmp_path_factory.getbasetemp().parent if in_worker else tmp_path_factory.getbasetemp()
+    try:
+        return shared_cluster(folder, os.getppid() if in_worker else os.getpid())
+    except NoClusterError as error:
+        pytest.skip(str(error))

@@ -38,3 +38,7 @@ class NotFittedError(AskalikeError):
 
 class TrainingError(AskalikeError):
     """Training cannot begin or continue: too little data, a loss that is not a number, or no memory left."""
+
+
+class EngineError(AskalikeError):
+    """A search cluster cannot be reached, refuses a request, or is not one."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple
+from functools import cached_property
+from typing import Any, Final, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -272,6 +273,45 @@ class TopDocs:
 
     docids: NDArray[np.int64]
     scores: Floats
+
+
+class AllowedDocs:
+    """The documents that a search may find. An index that stores tags and dates applies the filter itself.
+
+    find_docids: gives their docids, int64 (n), ascending. filter: what they satisfy; None where docids alone decide.
+    """
+
+    def __init__(self, find_docids: Callable[[], NDArray[np.int64]], filter: Filter | None = None) -> None:
+        self._find_docids, self.filter = find_docids, filter
+
+    @cached_property
+    def docids(self) -> NDArray[np.int64]:
+        """Their docids, int64 (n), ascending."""
+        return self._find_docids()
+
+
+class LaterTopDocs(Sequence[TopDocs]):
+    """The documents of some queries, which are fetched when they are first looked at: searches can travel together."""
+
+    def __init__(self, count: int, fetch: Callable[[], Sequence[TopDocs]]) -> None:
+        self._count, self._fetch = count, fetch
+
+    @cached_property
+    def _fetched(self) -> Sequence[TopDocs]:
+        return self._fetch()
+
+    @overload
+    def __getitem__(self, place: int) -> TopDocs: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[TopDocs]: ...
+    def __getitem__(self, place: int | slice) -> TopDocs | Sequence[TopDocs]:
+        return self._fetched[place]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[TopDocs]:
+        return iter(self._fetched)
 
 
 Columns = tuple[Sequence[str], Floats]

@@ -12,7 +12,7 @@ from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import MAX_REPHRASING_GAIN, TermScorer
 from askalike.similarities import Similarity
-from askalike.types import Collection, TopDocs
+from askalike.types import AllowedDocs, Collection, TopDocs
 
 Documents = Mapping[int, Sequence[tuple[int, Sequence[str]]]]
 """Docid → its phrasings as (phrasing, terms)."""
@@ -118,7 +118,9 @@ def search(
     allowed: np.ndarray | None = None,
 ) -> list[TopDocs]:
     """The k best documents of queries that are prepared and searched at once."""
-    return searcher.search(searcher.prepare(queries, similarity), k, allowed)
+    return searcher.search(
+        searcher.prepare(queries, similarity), k, None if allowed is None else AllowedDocs(lambda: allowed)
+    )
 
 
 def score(

@@ -18,7 +18,7 @@ from askalike.index.vectors import index as index_module
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
-from askalike.types import VectorPart, Vectors
+from askalike.types import AllowedDocs, VectorPart, Vectors
 from random_examples import examples
 
 DIM = 5
@@ -115,7 +115,8 @@ def test_incremental_equals_rebuilt_and_the_definition(steps, layout, queries, a
     with tempfile.TemporaryDirectory() as folder:
         index, documents = replayed(steps, kind, storage, Path(folder) / "a")
         other = fresh(documents, kind, storage, Path(folder) / "b")
-        mine, theirs = (i.searcher.search(make_queries(queries, kind), k, allowed) for i in (index, other))
+        docs = None if allowed is None else AllowedDocs(lambda: allowed)
+        mine, theirs = (i.searcher.search(make_queries(queries, kind), k, docs) for i in (index, other))
         pool = [np.array([5, 1, 99, 2], np.int64)] * len(queries)
         again, anew = (i.searcher.score(make_queries(queries, kind), pool) for i in (index, other))
         assert [(f.docids.tolist(), f.scores.tolist()) for f in mine] == [
@@ -183,7 +184,7 @@ import os, signal, sys
 import numpy as np
 from pathlib import Path
 from askalike.index.vectors.index import VectorIndex, VectorLayout
-from askalike.types import VectorPart, Vectors
+from askalike.types import AllowedDocs, VectorPart, Vectors
 index = VectorIndex.open(Path(sys.argv[1]), VectorLayout("x"))
 left = int(sys.argv[2])
 def counted(name, call):

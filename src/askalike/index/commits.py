@@ -85,6 +85,11 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         return index
 
     @property
+    def location(self) -> object:
+        """What tells it from every other index: its directory."""
+        return self.path
+
+    @property
     def searcher(self) -> SearcherT:
         """The searcher of the state last read or committed."""
         if self._searcher is None:
@@ -212,6 +217,16 @@ class IndexWriter(ABC, Generic[LiveT]):
         self._deleted_docids = array("q")
         self._new_segments: list[CommittedSegment[LiveT]] = []
         self._name_count = 0
+
+    @property
+    def change(self) -> int:
+        """The archive's change number up to which everything is in the index already."""
+        return self._index.change
+
+    @property
+    def sent_docid(self) -> int:
+        """0: an interrupted update of a local index begins again."""
+        return 0
 
     @abstractmethod
     def _write_added(self) -> Sequence[str]:

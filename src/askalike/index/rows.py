@@ -1,7 +1,7 @@
 """The rows of a segment: one for each phrasing of a document, sorted by docid, some of them deleted."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DocAttributes:
+    """What a filter looks at in a document, for indexes that apply filters themselves."""
+
+    tags: Sequence[str] = ()
+    created_at: str | None = None
+
+    def as_fields(self) -> Mapping[str, Any]:
+        """Return the attributes that the document has, by name."""
+        dated = {"created_at": self.created_at} if self.created_at else {}
+        return dated | ({"tags": list(self.tags)} if self.tags else {})
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 import importlib.util
 import re
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -166,6 +165,5 @@ def open_committed(ranker: Ranker, view: View) -> Searcher:
 
 
 def delete_indexes(ranker: Ranker, view: View) -> None:
-    """Delete a ranker's indexes of a view; the next `build` writes them afresh."""
-    for path in ranker.index_paths(view):
-        shutil.rmtree(path, ignore_errors=True)
+    """Let the next `build` write a ranker's indexes of a view afresh."""
+    ranker.start_over(view)

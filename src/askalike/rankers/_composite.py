@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -18,6 +18,10 @@ from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
 from askalike.types import Progress
 from askalike.values import check_weights
+
+if TYPE_CHECKING:
+    from askalike.index.cluster.index import ClusterIndex
+    from askalike.index.commits import CommittedIndex
 
 
 def _split_commas(value: Any) -> Any:
@@ -104,6 +108,13 @@ class CompositeRanker(Ranker):
 
     def index_paths(self, view: View) -> Sequence[Path]:
         return tuple(path for part in self.parts for path in part.index_paths(view))
+
+    def start_over(self, view: View) -> None:
+        for part in self.parts:
+            part.start_over(view)
+
+    def indexes(self, view: View) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
+        return tuple(index for part in self.parts for index in part.indexes(view))
 
 
 class CompositeSearcher(Searcher):

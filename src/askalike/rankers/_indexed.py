@@ -4,7 +4,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from askalike.errors import NotFittedError
 from askalike.index.commits import CommittedIndex
@@ -12,11 +12,18 @@ from askalike.rankers._ranker import Ranker
 from askalike.store import View
 from askalike.types import Progress
 
-IndexT = TypeVar("IndexT", bound=CommittedIndex[Any, Any, Any])
+if TYPE_CHECKING:
+    from askalike.index.cluster.connection import ClusterConnection
+    from askalike.index.cluster.index import ClusterIndex
+
+IndexT = TypeVar("IndexT", bound="CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]")
 
 
 class IndexedRanker(Ranker, Generic[IndexT]):
-    """Ranking by one index a view. The index last opened is held, as opening it again costs more than a look."""
+    """Ranking by one index a view, in the archive's directory or in the cluster that the view names.
+
+    The index last opened is held, as opening it again costs more than a look.
+    """
 
     _index: IndexT | None = None
 
@@ -29,20 +36,34 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         """The index in a directory as it was last committed."""
 
     @abstractmethod
+    def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> IndexT:
+        """The index of that name in a cluster. Raises SettingsError where the cluster has no such ranking."""
+
+    @abstractmethod
     def _apply_changes(self, view: View, index: IndexT, change: int, progress: Progress | None) -> None:
         """Apply to the index what has changed in the archive since its own change number, up to `change`."""
 
     def build(self, view: View, progress: Progress | None = None) -> None:
         change = view.change
         index = self._current_index(view)
-        if index.change < change:
+        while index.change < change:
             self._apply_changes(view, index, change, progress)
 
     def index_paths(self, view: View) -> Sequence[Path]:
         """The directory of the view's index; views that end at a date, or hold one group, have their own."""
-        name = self._index_name(view)
-        part = hashlib.sha256(f"{view.before} {view.group}".encode()).hexdigest()[:8]
-        return (view.path / "index" / (f"{name}-{part}" if view.before or view.group else name),)
+        return () if view.engine else (view.path / "index" / self._index_name_of(view),)
+
+    def start_over(self, view: View) -> None:
+        """See Ranker.start_over. In a cluster the present index is searched until the next one is whole."""
+        if view.engine:
+            index: Any = self._current_index(view)
+            index.start_over()
+        else:
+            super().start_over(view)
+
+    def indexes(self, view: View) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
+        """The view's index as it was last committed."""
+        return (self._current_index(view),)
 
     def _built_index(self, view: View) -> IndexT:
         """The view's index, to be searched. Raises NotFittedError where nothing was ever built."""
@@ -53,9 +74,22 @@ class IndexedRanker(Ranker, Generic[IndexT]):
 
     def _current_index(self, view: View) -> IndexT:
         """The view's index as it was last committed."""
-        (path,) = self.index_paths(view)
-        if self._index is None or self._index.path != path:
-            self._index = self._open_index(path)
+        if view.engine:
+            from askalike.index.cluster.connection import connect
+            from askalike.index.cluster.names import index_name
+
+            cluster, name = connect(view.engine), index_name(view.path, view.change_date(1), self._index_name_of(view))
+            if self._index is None or self._index.location != (cluster, name):
+                self._index = self._open_cluster_index(cluster, name, view)
         else:
-            self._index.refresh()
+            (path,) = self.index_paths(view)
+            if self._index is None or self._index.location != path:
+                self._index = self._open_index(path)
+                return self._index
+        self._index.refresh()
         return self._index
+
+    def _index_name_of(self, view: View) -> str:
+        name = self._index_name(view)
+        part = hashlib.sha256(f"{view.before} {view.group}".encode()).hexdigest()[:8]
+        return f"{name}-{part}" if view.before or view.group else name

@@ -4,19 +4,24 @@ Ids become docids when queries enter and ids again when results leave; everythin
 """
 
 import re
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView, View
-from askalike.types import Explanation, Filter, Progress, Question, Run, TopDocs
+from askalike.types import AllowedDocs, Explanation, Filter, Progress, Question, Run, TopDocs
+
+if TYPE_CHECKING:
+    from askalike.index.cluster.index import ClusterIndex
+    from askalike.index.commits import CommittedIndex
 
 PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
 Scores = NDArray[np.float64]
@@ -105,7 +110,16 @@ class Ranker(ABC):
         """Open the view's index as it was last committed."""
 
     def index_paths(self, view: View) -> Sequence[Path]:
-        """The directories of its indexes of a view; empty for a ranker without one."""
+        """The directories of its indexes of a view; empty for a ranker without one, or whose indexes are elsewhere."""
+        return ()
+
+    def start_over(self, view: View) -> None:
+        """Let the next `build` write the view's indexes afresh."""
+        for path in self.index_paths(view):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def indexes(self, view: View) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
+        """Its indexes of a view as they were last committed; empty for a ranker without one."""
         return ()
 
 
@@ -130,8 +144,8 @@ class Searcher(ABC):
         """What the other methods need of a batch of queries. prefix: the last word of each may be unfinished."""
 
     @abstractmethod
-    def retrieve(self, prepared: Any, k: int, allowed: Docids | None) -> list[TopDocs]:
-        """The k best documents of each query, ties by docid. allowed: the docids to choose from, rising; None: all."""
+    def retrieve(self, prepared: Any, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
+        """The k best documents of each query, ties by docid. allowed: the documents to choose from; None: all."""
 
     @abstractmethod
     def score(self, prepared: Any, candidates: Sequence[Docids]) -> list[Scores]:
@@ -192,7 +206,7 @@ class SearchSession:
         self.queries = resolve_queries(searcher.view, queries)
         self._prepared = searcher.prepare(self.queries, prefix) if prepared is None else prepared
         if candidates is None:
-            allowed = searcher.view.filtered_docids(filter) if filter else None
+            allowed = _allowed_docs(searcher.view, filter) if filter else None
             self.topdocs = searcher.retrieve(self._prepared, k, allowed)
         else:
             self.topdocs = self._rerank(k, candidates, filter)
@@ -244,6 +258,11 @@ class SearchSession:
         pools = [_pool(candidates.get(q, ()), docids, r) for q, r in zip(self.query_ids, self.queries, strict=True)]
         scores = self._searcher.score(self._prepared, pools) if pools else []
         return [_rank_pool(pool, own, k) for pool, own in zip(pools, scores, strict=True)]
+
+
+def _allowed_docs(view: View, filter: Filter) -> AllowedDocs:
+    """The documents that satisfy a filter: it looks at questions, so that answers are found by their docids."""
+    return AllowedDocs(lambda: view.filtered_docids(filter), filter if view.kind == "questions" else None)
 
 
 def top_k(docids: Docids, scores: Scores, k: int) -> TopDocs:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from pydantic import Field
@@ -14,7 +14,11 @@ from askalike.errors import SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store import TrainingView, View
-from askalike.types import Progress, TopDocs
+from askalike.types import AllowedDocs, Progress, TopDocs
+
+if TYPE_CHECKING:
+    from askalike.index.cluster.index import ClusterIndex
+    from askalike.index.commits import CommittedIndex
 
 
 class ByQuestionSettings(Settings):
@@ -58,6 +62,12 @@ class ByQuestionRanker(Ranker):
     def index_paths(self, view: View) -> Sequence[Path]:
         return self.inner.index_paths(replace(view, kind="questions"))
 
+    def start_over(self, view: View) -> None:
+        self.inner.start_over(replace(view, kind="questions"))
+
+    def indexes(self, view: View) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
+        return self.inner.indexes(replace(view, kind="questions"))
+
     def _questions(self, view: View) -> View:
         if view.kind != "answers":
             raise SettingsError(f"{self.name}: ranks answers; to rank questions, use {self.inner.name}")
@@ -76,7 +86,7 @@ class ByQuestionSearcher(Searcher):
         own = rankers.resolve_queries(self.inner.view, {one.query.id: one.query for one in queries})
         return self.inner.prepare(own, prefix)
 
-    def retrieve(self, prepared: Any, k: int, allowed: Docids | None) -> list[TopDocs]:
+    def retrieve(self, prepared: Any, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         tops = self.inner.retrieve(prepared, k, None)
         answers = self.view.docids_of_answers(np.unique(np.concatenate([t.docids for t in tops])) if tops else ())
         return [_answers(top, answers, k, allowed) for top in tops]
@@ -90,10 +100,10 @@ class ByQuestionSearcher(Searcher):
         return {}  # what the questions have in common says little about their answers
 
 
-def _answers(top: TopDocs, answers: Mapping[int, Sequence[int]], k: int, allowed: Docids | None) -> TopDocs:
+def _answers(top: TopDocs, answers: Mapping[int, Sequence[int]], k: int, allowed: AllowedDocs | None) -> TopDocs:
     """The answers to the questions retrieved, in their order."""
     lists = [answers.get(docid, ()) for docid in top.docids.tolist()]
     docids = np.array([answer for ids in lists for answer in ids], np.int64)
     scores = np.repeat(top.scores, np.array([len(ids) for ids in lists], np.int64))
-    wanted = slice(None) if allowed is None else np.isin(docids, allowed)
+    wanted = slice(None) if allowed is None else np.isin(docids, allowed.docids)
     return TopDocs(docids[wanted][:k], scores[wanted][:k])

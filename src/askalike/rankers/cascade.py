@@ -9,7 +9,7 @@ from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
 from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Texts, top_k
 from askalike.store import View
-from askalike.types import TopDocs
+from askalike.types import AllowedDocs, TopDocs
 
 
 class CascadeSettings(CompositeSettings):
@@ -42,7 +42,7 @@ class CascadeSearcher(CompositeSearcher):
     def has_similarity(self) -> bool:
         return self.parts[1].has_similarity
 
-    def retrieve(self, prepared: list[Any], k: int, allowed: Docids | None) -> list[TopDocs]:
+    def retrieve(self, prepared: list[Any], k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         pools = [top.docids for top in self.parts[0].retrieve(prepared[0], self.depth, allowed)]
         scores = self.parts[1].score(prepared[1], pools)
         return [top_k(pool, own, k) for pool, own in zip(pools, scores, strict=True)]

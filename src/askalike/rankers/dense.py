@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -14,6 +14,7 @@ from pydantic import Field
 from askalike import encoders, registry
 from askalike.config import Settings, validate_settings
 from askalike.encoders import Encoder
+from askalike.index.rows import DocAttributes
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
@@ -22,8 +23,14 @@ from askalike.rankers._explanations import explain_by_vectors, read_words
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store import TrainingView, View
-from askalike.types import Answer, Progress, Question, TopDocs
+from askalike.types import AllowedDocs, Answer, LaterTopDocs, Progress, Question, TopDocs
 
+if TYPE_CHECKING:
+    from askalike.index.cluster.connection import ClusterConnection
+    from askalike.index.cluster.vectors import ClusterVectorIndex, ClusterVectorSearcher
+
+EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
+"""Docid, phrasing, its text, and what filters look at."""
 BATCH = 2_048
 CACHED_TEXTS = 512
 """How many texts are cached with their words, some 25 MB: while somebody types, the same are explained again."""
@@ -39,7 +46,7 @@ class DenseSettings(Settings):
     exact_up_to: int = Field(500_000, ge=1, description="above so many vectors neighbours are approximate")
 
 
-class DenseRanker(IndexedRanker[VectorIndex]):
+class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
     """Ranking by an encoder's vectors."""
 
     def __init__(self, encoder: Encoder, settings: DenseSettings | None = None, name: str = "dense") -> None:
@@ -109,42 +116,56 @@ class DenseRanker(IndexedRanker[VectorIndex]):
     def _index_name(self, view: View) -> str:
         return f"vectors-{view.kind}-{self._digest()[:12]}"
 
-    def _open_index(self, path: Path) -> VectorIndex:
-        return VectorIndex.open(path, VectorLayout(self._digest(), self.settings.storage, self.settings.exact_up_to))
+    @property
+    def _layout(self) -> VectorLayout:
+        return VectorLayout(self._digest(), self.settings.storage, self.settings.exact_up_to)
 
-    def _apply_changes(self, view: View, index: VectorIndex, change: int, progress: Progress | None) -> None:
-        with index.writer() as writer:
-            writer.delete(view.deleted_docids(index.change))
-            total = view.count_changed(index.change) if progress else 0
+    def _open_index(self, path: Path) -> VectorIndex:
+        return VectorIndex.open(path, self._layout)
+
+    def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterVectorIndex":
+        from askalike.index.cluster.vectors import ClusterVectorIndex
+
+        return ClusterVectorIndex(cluster, name, self._layout, view.__len__)
+
+    def _apply_changes(
+        self, view: View, index: "VectorIndex | ClusterVectorIndex", change: int, progress: Progress | None
+    ) -> None:
+        with index.writer(change) as writer:
+            writer.delete(view.deleted_docids(writer.change))
+            total = view.count_changed(writer.change) if progress else 0
             done = 0
-            for batch in self._batches(view, index.change):
-                docids, phrasings, texts = zip(*batch, strict=True)
-                writer.add(np.array(docids), np.array(phrasings), self.encoder.encode(texts, "document"))
+            for batch in self._batches(view, writer.change, writer.sent_docid):
+                docids, phrasings, texts, attributes = zip(*batch, strict=True)
+                vectors = self.encoder.encode(texts, "document")
+                writer.add(np.array(docids), np.array(phrasings), vectors, attributes)
                 done += phrasings.count(0)
                 if progress:
                     progress(done, total)
             writer.commit(change)
 
-    def _batches(self, view: View, since: int) -> Iterator[list[tuple[int, int, Question | Answer]]]:
-        """Texts as (docid, phrasing, text), about BATCH at a time."""
-        batch: list[tuple[int, int, Question | Answer]] = []
-        for docid, texts in self._documents(view, since):
-            batch += [(docid, phrasing, text) for phrasing, text in enumerate(texts)]
+    def _batches(self, view: View, since: int, sent_docid: int) -> Iterator[list[EncodedDocument]]:
+        """The documents that were not sent before, about BATCH at a time."""
+        batch: list[EncodedDocument] = []
+        for docid, texts, attributes in self._documents(view, since):
+            if docid > sent_docid:
+                batch += [(docid, phrasing, text, attributes) for phrasing, text in enumerate(texts)]
             if len(batch) >= BATCH:
                 yield batch
                 batch = []
         if batch:
             yield batch
 
-    def _documents(self, view: View, since: int) -> Iterator[tuple[int, list[Question | Answer]]]:
-        """Docid and phrasings of each document that was added or changed after a change."""
+    def _documents(self, view: View, since: int) -> Iterator[tuple[int, list[Question | Answer], DocAttributes]]:
+        """Docid, phrasings and what filters look at, of each document that was added or changed after a change."""
         if view.kind == "answers":
             for docid, answer in view.answers(since):
-                yield docid, [answer]
+                yield docid, [answer], DocAttributes()
             return
         for docid, question in view.questions(since):
             others = question.rephrasings if self.settings.rephrasings else ()
-            yield docid, [self.select_fields(question), *(replace(question, title=text, body="") for text in others)]
+            phrasings = [self.select_fields(question), *(replace(question, title=text, body="") for text in others)]
+            yield docid, list(phrasings), DocAttributes(question.tags, question.created_at)
 
 
 Prepared = tuple[list[Question], VectorQueries | None]
@@ -154,9 +175,10 @@ Prepared = tuple[list[Question], VectorQueries | None]
 class DenseSearcher(Searcher):
     """See DenseRanker."""
 
-    def __init__(self, ranker: DenseRanker, view: View, vectors: VectorSearcher) -> None:
+    def __init__(self, ranker: DenseRanker, view: View, vectors: "VectorSearcher | ClusterVectorSearcher") -> None:
         super().__init__(ranker.name, view)
-        self._ranker, self._vectors = ranker, vectors
+        self._ranker = ranker
+        self._vectors = vectors
 
     @property
     def has_similarity(self) -> bool:
@@ -170,12 +192,14 @@ class DenseSearcher(Searcher):
         excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
         return texts, VectorQueries(self._ranker.encoder.encode(texts, "query"), excluded)
 
-    def retrieve(self, prepared: Prepared, k: int, allowed: Docids | None) -> list[TopDocs]:
+    def retrieve(self, prepared: Prepared, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
         """See Searcher.retrieve. Documents below the ranker's lowest score are not retrieved."""
         tops = self._vectors.search(prepared[1], k, allowed) if prepared[1] else []
         lowest = self._ranker.min_score
-        masks = [slice(None) if lowest is None else top.scores >= lowest for top in tops]
-        return [TopDocs(top.docids[mask], top.scores[mask]) for top, mask in zip(tops, masks, strict=True)]
+        if lowest is None:
+            return tops
+        masked = lambda: [TopDocs(t.docids[t.scores >= lowest], t.scores[t.scores >= lowest]) for t in tops]  # noqa: E731
+        return LaterTopDocs(len(tops), masked)
 
     def score(self, prepared: Prepared, candidates: Sequence[Docids]) -> list[Scores]:
         return self._vectors.score(prepared[1], candidates) if prepared[1] else []

@@ -10,7 +10,7 @@ from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
 from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Texts
 from askalike.store import View
-from askalike.types import TopDocs
+from askalike.types import AllowedDocs, TopDocs
 
 DEPTH_FACTOR = 4
 """So many times deeper is searched where too many hits ask the same."""
@@ -81,7 +81,7 @@ class DistinctSearcher(CompositeSearcher):
     def similarities(self, prepared: list[Any], topdocs: Sequence[TopDocs]) -> list[Scores] | None:
         return self.part.similarities(prepared[0], topdocs)
 
-    def retrieve(self, prepared: list[Any], k: int, allowed: Docids | None) -> list[TopDocs]:
+    def retrieve(self, prepared: list[Any], k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         depth = max(self.depth, k)
         while True:
             every = self.part.retrieve(prepared[0], depth, allowed)

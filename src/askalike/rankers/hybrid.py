@@ -19,7 +19,7 @@ from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
 from askalike.rankers._ranker import Candidates, Docids, Explanations, Ranker, ResolvedQuery, Scores, Texts, top_k
 from askalike.store import View
-from askalike.types import Contribution, Explanation, Question, Run, Span, TopDocs
+from askalike.types import AllowedDocs, Contribution, Explanation, Question, Run, Span, TopDocs
 
 RANK_OFFSET = 60
 """Added to a rank before it is inverted (Cormack, Clarke and Büttcher 2009)."""
@@ -142,7 +142,7 @@ class HybridSearcher(CompositeSearcher):
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedHybrid:
         return PreparedHybrid(self, super().prepare(queries, prefix))
 
-    def retrieve(self, prepared: PreparedHybrid, k: int, allowed: Docids | None) -> list[TopDocs]:
+    def retrieve(self, prepared: PreparedHybrid, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         """See Searcher.retrieve. A document that no part retrieves is not retrieved."""
         if allowed is None:
             return [top_k(pool.docids, self._total(pool.comparable, len(pool.docids)), k) for pool in prepared.pools]
@@ -187,7 +187,7 @@ class HybridSearcher(CompositeSearcher):
             for own, raw, tops in zip(docids, scores, zip(*retrieved, strict=True), strict=True)
         ]
 
-    def _retrieve_parts(self, parts: Sequence[Any], allowed: Docids | None) -> list[list[TopDocs]]:
+    def _retrieve_parts(self, parts: Sequence[Any], allowed: AllowedDocs | None) -> list[Sequence[TopDocs]]:
         return [part.retrieve(own, self.depth, allowed) for part, own in zip(self.parts, parts, strict=True)]
 
     def _normaliser(self, top: TopDocs, scores: Scores) -> ScoreNormaliser:

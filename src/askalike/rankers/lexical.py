@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -16,14 +16,21 @@ from askalike import registry
 from askalike.config import validate_settings
 from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import PostingsSearcher, PreparedQueries, QueryTerms, TermContributions
+from askalike.index.rows import DocAttributes
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
 from askalike.similarities import Similarity
 from askalike.store import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import detect_language
-from askalike.types import Answer, Contribution, Explanation, Markup, Progress, Question, Span, TopDocs
+from askalike.types import AllowedDocs, Answer, Contribution, Explanation, Markup, Progress, Question, Span, TopDocs
 
+if TYPE_CHECKING:
+    from askalike.index.cluster.connection import ClusterConnection
+    from askalike.index.cluster.lexical import ClusterPostingsIndex, ClusterPostingsSearcher, PreparedClusterQueries
+
+IndexedDocument = tuple[int, list[tuple[int, list[str]]], DocAttributes]
+"""Docid, (phrasing, terms) of each phrasing, and what filters look at."""
 PROGRESS_EVERY = 2_000
 CACHED_TEXTS = 1_024
 """How many analysed texts are cached: while somebody types, the same questions are explained again and again."""
@@ -142,7 +149,7 @@ class AnalyzedText:
     terms: frozenset[str]
 
 
-class LexicalRanker(IndexedRanker[PostingsIndex]):
+class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
     """Lexical ranking by a similarity."""
 
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
@@ -182,28 +189,44 @@ class LexicalRanker(IndexedRanker[PostingsIndex]):
         return f"terms-{view.kind}-{self.settings.digest}"
 
     def _open_index(self, path: Path) -> PostingsIndex:
-        layout = PostingsLayout(self.extractor.fingerprint, self.settings.lengths == "exact", self.settings.weights[2])
-        return PostingsIndex.open(path, layout)
+        return PostingsIndex.open(path, self._layout)
 
-    def _apply_changes(self, view: View, index: PostingsIndex, change: int, progress: Progress | None) -> None:
-        with index.writer() as writer:
-            writer.delete(view.deleted_docids(index.change))
-            total = view.count_changed(index.change) if progress else 0
-            for done, (docid, phrasings) in enumerate(self._documents(view, index.change), 1):
-                writer.add(docid, phrasings)
+    def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterPostingsIndex":
+        """An index of its own for each similarity, as the cluster's scores come from the index."""
+        from askalike.index.cluster.lexical import ClusterPostingsIndex
+
+        settings = self.similarity.opensearch_settings
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
+        return ClusterPostingsIndex(cluster, f"{name}-{digest}", self._layout, settings)
+
+    @property
+    def _layout(self) -> PostingsLayout:
+        return PostingsLayout(self.extractor.fingerprint, self.settings.lengths == "exact", self.settings.weights[2])
+
+    def _apply_changes(
+        self, view: View, index: "PostingsIndex | ClusterPostingsIndex", change: int, progress: Progress | None
+    ) -> None:
+        with index.writer(change) as writer:
+            writer.delete(view.deleted_docids(writer.change))
+            total = view.count_changed(writer.change) if progress else 0
+            for done, document in enumerate(self._documents(view, writer.change, writer.sent_docid), 1):
+                if document:
+                    writer.add(*document)
                 if progress and (done % PROGRESS_EVERY == 0 or done == total):
                     progress(done, total)
             writer.commit(change)
 
-    def _documents(self, view: View, since: int) -> Iterator[tuple[int, list[tuple[int, list[str]]]]]:
-        """Docid and (phrasing, terms) of each document that was added or changed after a change."""
-        language = view.language
+    def _documents(self, view: View, since: int, sent_docid: int) -> Iterator[IndexedDocument | None]:
+        """Each document that was added or changed after a change; None for one that was sent before."""
+        language, extractor = view.language, self.extractor
         if view.kind == "answers":
             for docid, answer in view.answers(since):
-                yield docid, [(0, self.extractor.answer_terms(answer, language))]
-        else:
-            for docid, question in view.questions(since):
-                yield docid, self.extractor.phrasings(question, language)
+                terms = [(0, extractor.answer_terms(answer, language))] if docid > sent_docid else []
+                yield (docid, terms, DocAttributes()) if terms else None
+            return
+        for docid, question in view.questions(since):
+            attributes = DocAttributes(question.tags, question.created_at)
+            yield (docid, extractor.phrasings(question, language), attributes) if docid > sent_docid else None
 
     def _analyze(self, raw: str, markup: Markup, language: str | None) -> AnalyzedText:
         plain = self.extractor.analyzer.plain_text(raw, markup)
@@ -217,15 +240,18 @@ class PreparedTerms:
 
     queries: Sequence[ResolvedQuery]
     languages: Sequence[str | None]
-    terms: PreparedQueries
+    terms: "PreparedQueries | PreparedClusterQueries"
 
 
 class LexicalSearcher(Searcher):
     """See LexicalRanker."""
 
-    def __init__(self, ranker: LexicalRanker, view: View, postings: PostingsSearcher) -> None:
+    def __init__(
+        self, ranker: LexicalRanker, view: View, postings: "PostingsSearcher | ClusterPostingsSearcher"
+    ) -> None:
         super().__init__(ranker.name, view)
-        self._ranker, self._extractor, self._postings = ranker, ranker.extractor, postings
+        self._ranker, self._extractor = ranker, ranker.extractor
+        self._postings: Any = postings
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTerms:
         languages = [self._query_language(one.query) for one in queries]
@@ -233,13 +259,15 @@ class LexicalSearcher(Searcher):
         terms = [extract(one, language, prefix) for one, language in zip(queries, languages, strict=True)]
         return PreparedTerms(queries, languages, self._postings.prepare(terms, self._ranker.similarity))
 
-    def retrieve(self, prepared: PreparedTerms, k: int, allowed: Docids | None) -> list[TopDocs]:
+    def retrieve(self, prepared: PreparedTerms, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
-        return self._postings.search(prepared.terms, k, allowed)
+        topdocs: Sequence[TopDocs] = self._postings.search(prepared.terms, k, allowed)
+        return topdocs
 
     def score(self, prepared: PreparedTerms, candidates: Sequence[Docids]) -> list[Scores]:
         """See Searcher.score. Documents that share no word with the query score 0."""
-        return self._postings.score(prepared.terms, candidates)
+        scores: list[Scores] = self._postings.score(prepared.terms, candidates)
+        return scores
 
     def explain(self, prepared: PreparedTerms, row: int, docids: Docids, texts: Texts) -> Explanations:
         """The words that matched, in which field, and what each added; the contributions add up to the score."""

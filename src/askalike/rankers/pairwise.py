@@ -12,7 +12,7 @@ from askalike.labels.learned import LearnedLabels
 from askalike.rankers._explanations import explain_by_occlusion
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store import View
-from askalike.types import Answer, Question, TopDocs
+from askalike.types import AllowedDocs, Answer, Question, TopDocs
 
 
 class PairScorer(Protocol):
@@ -68,7 +68,7 @@ class PairwiseSearcher(Searcher):
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
         return list(queries)
 
-    def retrieve(self, prepared: list[ResolvedQuery], k: int, allowed: Docids | None) -> list[TopDocs]:
+    def retrieve(self, prepared: list[ResolvedQuery], k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         """Raises SettingsError: every pair would have to be seen."""
         raise SettingsError(
             f"{self.name} compares pairs and ranks candidates only; name some, or let another ranker propose them: "

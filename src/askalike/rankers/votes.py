@@ -14,7 +14,7 @@ from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, SearchSession, Texts
 from askalike.store import View
-from askalike.types import Contribution, Explanation, Question, TopDocs
+from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs
 
 
 class VotesRanker(Ranker):
@@ -55,7 +55,7 @@ class VotesSearcher(Searcher):
         """How many queries there are."""
         return len(queries)
 
-    def retrieve(self, prepared: int, k: int, allowed: Docids | None) -> list[TopDocs]:
+    def retrieve(self, prepared: int, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         return [TopDocs(np.empty(0, np.int64), np.empty(0, np.float64)) for _ in range(prepared)]
 
     def score(self, prepared: int, candidates: Sequence[Docids]) -> list[Scores]:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from askalike.config import Settings
+from askalike.errors import SettingsError
 from askalike.types import Collection, Floats
 
 
@@ -23,6 +24,11 @@ class Similarity(Settings):
         tf: the term's frequency in the document. length: the document's number of tokens. df: the number of documents
         that hold the term. ttf: the term's frequency in the whole collection.
         """
+
+    @property
+    def opensearch_settings(self) -> Mapping[str, Any]:
+        """The same formula as a similarity of an OpenSearch index. Raises SettingsError where it has none."""
+        raise SettingsError(f"{type(self).__name__} has no counterpart in OpenSearch; rank without --engine")
 
 
 def float64_signature(parameter_count: int) -> list[Any]:

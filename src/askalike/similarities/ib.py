@@ -1,13 +1,20 @@
 """Information-based models (Clinchant and Gaussier 2010; Lucene's IBSimilarity)."""
 
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._normalisation import NORMALISATION_GRIDS, Normalisation, encode_normalisation, normalise_tf
+from askalike.similarities._normalisation import (
+    NORMALISATION_GRIDS,
+    Normalisation,
+    encode_normalisation,
+    normalise_tf,
+    opensearch_normalisation,
+)
 from askalike.similarities._similarity import Similarity, float64_signature
 from askalike.types import Collection, Floats
 
@@ -45,3 +52,8 @@ class IbSimilarity(Similarity):
         normalisation = encode_normalisation(self.normalisation, self.c, self.mu, self.z)
         variant = self.distribution == "spl", self.lam == "ttf", *normalisation
         return ib(tf, length, df, ttf, collection.documents, collection.total, *variant)
+
+    @property
+    def opensearch_settings(self) -> Mapping[str, Any]:
+        normalisation = opensearch_normalisation(self.normalisation, self.c, self.mu, self.z)
+        return {"type": "IB", "distribution": self.distribution, "lambda": self.lam, **normalisation}

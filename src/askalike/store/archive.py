@@ -18,18 +18,21 @@ from askalike.types import Answer, DocumentKind, EvaluationQuery, Judgement, Lin
 class Archive:
     """A Q&A archive on disk, for many readers and one writer at a time, in any number of processes (SQLite, WAL)."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path = path
+    def __init__(self, path: Path, connection: sqlite3.Connection, engine: str | None = None) -> None:
+        self.path, self.engine = path, engine
         self._connection = connection
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
-        """Open an existing archive. Raises ArchiveError where the directory is no archive."""
+    def open(cls, path: str | Path, engine: str | None = None) -> Self:
+        """Open an existing archive. Raises ArchiveError where the directory is no archive.
+
+        engine: the address of the OpenSearch cluster that holds its indexes; None: they are in the directory.
+        """
         path = Path(path)
         if not (path / DATABASE_FILE).is_file():
             command = f"askalike import READER PATH -o {path}"
             raise ArchiveError(f"{path}: not an archive (no {DATABASE_FILE} in it); make one with: {command}")
-        return cls(path, connect(path))
+        return cls(path, connect(path), engine)
 
     @classmethod
     def create(cls, path: str | Path) -> Self:
@@ -68,7 +71,7 @@ class Archive:
         Raises ArchiveError for a held-out split that does not exist.
         """
         self._require_splits(held_out_splits)
-        return View(self._connection, self.path, kind, before, group, tuple(held_out_splits))
+        return View(self._connection, self.path, kind, before, group, tuple(held_out_splits), engine=self.engine)
 
     def training_view(
         self,
@@ -92,7 +95,8 @@ class Archive:
         splits = [each for each in held_out if isinstance(each, Split)] + ([dev] if dev else [])
         ids = frozenset(id for split in splits for id in split.labelled_ids(kind))
         excluded = frozenset(excluded_ids)
-        return TrainingView(self._connection, self.path, kind, before, group, names, ids, excluded, dev)
+        columns = self._connection, self.path, kind, before, group, names, ids, excluded, dev
+        return TrainingView(*columns, engine=self.engine)
 
     def _require_splits(self, names: Sequence[str]) -> None:
         if absent := [name for name in names if not split_exists(self, name)]:
@@ -100,7 +104,7 @@ class Archive:
 
     def committed_view(self) -> CommittedView:
         """Return all questions as they were last indexed, for those who search while another process indexes."""
-        return CommittedView(self._connection, self.path)
+        return CommittedView(self._connection, self.path, engine=self.engine)
 
     @contextmanager
     def open_writer(self) -> Iterator[ArchiveWriter]:

@@ -43,6 +43,7 @@ class View:
     in the archive (a forum of CQADupStack), whose ids begin with `GROUP/`.
     held_out_splits: splits to measure on. The view has all texts, but no link that touches a cluster of such a split.
     held_out_ids: texts whose clusters are hidden in the same way.
+    engine: the address of the cluster that holds the indexes; None: they are in the archive's directory.
     """
 
     _connection: sqlite3.Connection
@@ -52,6 +53,7 @@ class View:
     group: str | None = None
     held_out_splits: tuple[str, ...] = ()
     held_out_ids: frozenset[str] = frozenset()
+    engine: str | None = field(default=None, kw_only=True)
 
     @property
     def change(self) -> int:

@@ -14,7 +14,7 @@ from askalike.index.commits import CommittedIndex, IndexWriter
 from askalike.index.lexical.builder import SegmentBuilder, can_merge, merge_segments
 from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.segment import LiveSegment, Segment
-from askalike.index.rows import Array
+from askalike.index.rows import Array, DocAttributes
 
 TOKENS_PER_SEGMENT = 1 << 26
 """A build holds at most this many tokens in memory (256 MiB)."""
@@ -35,8 +35,11 @@ class PostingsIndex(CommittedIndex[LiveSegment, PostingsSearcher, PostingsLayout
     FORMAT: ClassVar[int] = 2
 
     @contextmanager
-    def writer(self) -> Iterator["PostingsWriter"]:
-        """Hold the writer's lock and yield the writer. Raises SearchIndexError where another writer is at work."""
+    def writer(self, change: int | None = None) -> Iterator["PostingsWriter"]:
+        """Hold the writer's lock and yield the writer. Raises SearchIndexError where another writer is at work.
+
+        change: of the archive, up to which the index will be brought; only `commit` needs it here.
+        """
         with self.lock_writer():
             yield PostingsWriter(self)
 
@@ -58,10 +61,12 @@ class PostingsWriter(IndexWriter[LiveSegment]):
         self._layout = index.layout
         self._builder = self._make_builder()
 
-    def add(self, docid: int, phrasings: Sequence[tuple[int, Sequence[str]]]) -> None:
+    def add(
+        self, docid: int, phrasings: Sequence[tuple[int, Sequence[str]]], attributes: DocAttributes | None = None
+    ) -> None:
         """Add a question as (phrasing, terms), its own text being phrasing 0; it replaces what the docid had before.
 
-        Docids must ascend from call to call.
+        Docids must ascend from call to call. attributes: not stored, as the archive itself applies filters.
         """
         self.delete((docid,))
         for phrasing, terms in phrasings:

@@ -15,7 +15,7 @@ from askalike.index.lexical.maxscore import QueryBatch, TopKHeap, match_terms, s
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import CollectionStatistics, KnownTerms, TermScorer, TermScores
 from askalike.index.rows import Array
-from askalike.types import TopDocs
+from askalike.types import AllowedDocs, TopDocs
 
 MAX_CACHED_SCORES = 1 << 23
 """Scores kept per segment and similarity: 64 MiB."""
@@ -96,15 +96,15 @@ class PostingsSearcher:
         batch = self._prepare_batch(queries, similarity) if len(queries) <= BATCH_SIZE else None
         return PreparedQueries(queries, similarity, self, batch)
 
-    def search(self, prepared: PreparedQueries, k: int, allowed_docids: Array | None = None) -> list[TopDocs]:
+    def search(self, prepared: PreparedQueries, k: int, allowed: AllowedDocs | None = None) -> list[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing.
 
-        allowed_docids: the docids that may be found, ascending; None for all.
+        allowed: the documents that may be found; None for all.
         """
         k = min(k, sum(len(live.docids) for live in self.segments))
         if k < 1:
             return [TopDocs(np.empty(0, np.int64), np.empty(0)) for _ in prepared.queries]
-        masks = [live.mask_allowed(allowed_docids) for live in self.segments]
+        masks = [live.mask_allowed(allowed.docids if allowed else None) for live in self.segments]
         top_docs, step = [], max(1, MAX_HEAP_ENTRIES // k)
         for _, batch in self._iter_batches(prepared):
             for start in range(0, len(batch), step):

@@ -25,16 +25,22 @@ class TermScorer(Hashable, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class CollectionStatistics:
-    """The statistics of all segments together.
+class OwnTextStatistics:
+    """What the live questions' own texts have in common.
 
-    collection: of the live questions' own texts. max_length: the length of the longest of them, in units of 1/scale.
+    max_length: the length of the longest of them, in units of 1/scale.
     """
 
-    segments: Sequence[LiveSegment]
     scale: int
     collection: Collection
     max_length: int
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionStatistics(OwnTextStatistics):
+    """The statistics of all segments together."""
+
+    segments: Sequence[LiveSegment]
 
     @classmethod
     def of_segments(cls, segments: Sequence[LiveSegment], scale: int) -> "CollectionStatistics":
@@ -42,7 +48,19 @@ class CollectionStatistics:
         counts, tokens, lengths = zip((0, 0, 0), *(live.length_statistics for live in segments), strict=True)
         documents = max(sum(counts), 1)
         total = sum(tokens) / scale
-        return cls(segments, scale, Collection(documents, total or float(documents)), max(lengths))
+        return cls(scale, Collection(documents, total or float(documents)), max(lengths), segments)
+
+
+def score_bounds(similarity: TermScorer, df: Floats, ttf: Floats, statistics: OwnTextStatistics) -> Floats:
+    """Return the most that each term can score in a question's own text: float64 (n).
+
+    No text has more of a term than its length or the term's total. So the most is reached at one of a few lengths,
+    each twice the one before, and at a frequency not above twice that. Rephrasings do not count, so that one more
+    rephrasing leaves every other score as it was.
+    """
+    lengths = 2.0 ** np.arange(statistics.max_length.bit_length() + 1) / statistics.scale
+    tf = np.minimum(2 * lengths, np.maximum(ttf[:, None], 1.0))
+    return similarity.score(tf, lengths, df[:, None], ttf[:, None], statistics.collection).max(axis=1)
 
 
 class KnownTerms:
@@ -134,17 +152,9 @@ class TermScores:
         return np.minimum(scores, MAX_REPHRASING_GAIN * self.bounds[numbers])
 
     def _compute_bounds(self, numbers: NDArray[np.int64]) -> Floats:
-        """Return the most that each term can score in a question's own text.
-
-        No text has more of a term than its length or the term's total. So the most is reached at one of a few lengths,
-        each twice the one before, and at a frequency not above twice that. Rephrasings do not count, so that one more
-        rephrasing leaves every other score as it was.
-        """
-        statistics = self.terms.statistics
-        lengths = 2.0 ** np.arange(statistics.max_length.bit_length() + 1) / statistics.scale
-        df, ttf = self.terms.df[numbers, None], self.terms.ttf[numbers, None]
-        tf = np.minimum(2 * lengths, np.maximum(ttf, 1.0))
-        return self._similarity.score(tf, lengths, df, ttf, statistics.collection).max(axis=1)
+        """Return the most that each term can score in a question's own text."""
+        df, ttf = self.terms.df[numbers], self.terms.ttf[numbers]
+        return score_bounds(self._similarity, df, ttf, self.terms.statistics)
 
 
 class _GrowableArray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from askalike.errors import SearchIndexError
 from askalike.index.commits import CommittedIndex, IndexWriter
-from askalike.index.rows import Array
+from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.graph import build_graphs
 from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, Storage, StoredPart, nonzero_rows
 from askalike.index.vectors.searcher import VectorSearcher
@@ -49,8 +49,11 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
         return self.segments[0].live.schemas if self.segments else ()
 
     @contextmanager
-    def writer(self) -> Iterator["VectorWriter"]:
-        """Hold the writer's lock and yield the writer. Raises SearchIndexError where another writer is at work."""
+    def writer(self, change: int | None = None) -> Iterator["VectorWriter"]:
+        """Hold the writer's lock and yield the writer. Raises SearchIndexError where another writer is at work.
+
+        change: of the archive, up to which the index will be brought; only `commit` needs it here.
+        """
         with self.lock_writer():
             yield VectorWriter(self)
 
@@ -71,12 +74,12 @@ class VectorWriter(IndexWriter[VectorSegment]):
         self._added: list[tuple[Array, Array, tuple[StoredPart, ...]]] = []
         self._added_bytes = 0
 
-    def add(self, docids: Array, phrasings: Array, vectors: Vectors) -> None:
+    def add(self, docids: Array, phrasings: Array, vectors: Vectors, attributes: Sequence[DocAttributes] = ()) -> None:
         """Add one row for each (docid, phrasing); it replaces what the docids had before the last commit.
 
         Docids must ascend, from call to call too, and a docid's phrasings come together. Rows that are zero in every
         part are left out, since they are similar to nothing. Raises SearchIndexError where the parts are not those of
-        earlier rows.
+        earlier rows. attributes: not stored, as the archive itself applies filters.
         """
         docids, phrasings = np.asarray(docids, np.int64), np.asarray(phrasings, np.uint16)
         self.delete(docids.tolist())

@@ -15,7 +15,7 @@ from askalike.errors import SearchIndexError
 from askalike.index.rows import Array
 from askalike.index.vectors.parts import Bounds, PartSchema, nonzero_rows, prepare_rows
 from askalike.index.vectors.segment import VectorSegment
-from askalike.types import Floats, TopDocs, Vectors
+from askalike.types import AllowedDocs, Floats, TopDocs, Vectors
 
 MAX_BOUNDS = 1 << 22
 """Bounds held at a time for all queries of a batch: 32 MiB."""
@@ -37,14 +37,14 @@ class VectorSearcher:
     def __init__(self, segments: Sequence[VectorSegment], schemas: Sequence[PartSchema]) -> None:
         self._segments, self._schemas = segments, tuple(schemas)
 
-    def search(self, queries: VectorQueries, k: int, allowed_docids: Array | None = None) -> list[TopDocs]:
+    def search(self, queries: VectorQueries, k: int, allowed: AllowedDocs | None = None) -> list[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing.
 
-        allowed_docids: the docids that may be found, ascending; None for all. A query of zeros finds nothing.
+        allowed: the documents that may be found; None for all. A query of zeros finds nothing.
         """
         prepared = self._prepare(queries)
-        masks = [segment.mask_allowed(allowed_docids) for segment in self._segments]
-        exact = [allowed_docids is not None or not s.graphs or not all(s.graphs) for s in self._segments]
+        masks = [segment.mask_allowed(allowed.docids if allowed else None) for segment in self._segments]
+        exact = [allowed is not None or not s.graphs or not all(s.graphs) for s in self._segments]
         step = max(1, MAX_BOUNDS // max(1, sum(len(s.docids) for s in self._segments)))
         top_docs: list[TopDocs] = []
         for start in range(0, len(prepared), step):

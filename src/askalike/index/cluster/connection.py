@@ -1,0 +1,240 @@
+"""A connection to an OpenSearch cluster: its address, requests that are tried again, searches that travel together."""
+
+import json
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from threading import local
+from typing import Any, Self, TypeVar
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from askalike.errors import EngineError, SettingsError
+
+DEFAULT_PORT = 9200
+RETRY_S, FIRST_WAIT_S, LONGEST_WAIT_S = 30.0, 0.05, 2.0
+"""For how long a request is repeated that the cluster cannot serve now, and how long it waits between two tries."""
+RETRIED_STATUSES = (429, 502, 503, 504)
+SEARCHES_PER_REQUEST = 50
+SEARCH_HEADER = {
+    "search_type": "dfs_query_then_fetch",
+    "allow_partial_search_results": False,
+    "ignore_unavailable": True,
+}
+"""Scores use the term statistics of all shards; a result is whole or an error; an empty archive has no index."""
+ANSWER_PARTS = "took,responses.hits.hits,responses.aggregations,responses.error,responses.status,responses._shards"
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAddress:
+    """`http[s]://[USER:PASSWORD@]HOST[:PORT][,HOST…][?ca=FILE&timeout=SECONDS]`."""
+
+    hosts: tuple[tuple[str, int], ...]
+    secure: bool = False
+    credentials: tuple[str, str] | None = field(default=None, repr=False)
+    ca_file: str | None = None
+    timeout_s: float = 30.0
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Read an address. Raises SettingsError for one of another form."""
+        parts = urlsplit(url)
+        login, _, hosts = parts.netloc.rpartition("@")
+        options = {key: values[-1] for key, values in parse_qs(parts.query, keep_blank_values=True).items()}
+        try:
+            if parts.scheme not in ("http", "https") or not hosts or parts.path.strip("/"):
+                raise ValueError
+            pairs = tuple(_split_port(host) for host in hosts.split(","))
+            timeout_s = float(options.pop("timeout", "30"))
+            ca_file = options.pop("ca", None)
+            if options:
+                raise ValueError
+        except ValueError:
+            expected = "expected http[s]://[USER:PASSWORD@]HOST[:PORT][,HOST…][?ca=FILE&timeout=SECONDS]"
+            raise SettingsError(f"{_hide_login(url)}: not the address of an OpenSearch cluster; {expected}") from None
+        user, _, password = login.partition(":")
+        credentials = (unquote(user), unquote(password)) if login else None
+        return cls(pairs, parts.scheme == "https", credentials, ca_file, timeout_s)
+
+    def __str__(self) -> str:
+        hosts = ",".join(f"{host}:{port}" for host, port in self.hosts)
+        return f"{'https' if self.secure else 'http'}://{hosts}"
+
+
+class PendingSearch:
+    """A search that is sent with the others that wait in this thread, as soon as one of them is needed."""
+
+    def __init__(self, flush: Callable[[], None]) -> None:
+        self._flush = flush
+        self.answer: Mapping[str, Any] | None = None
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        """The cluster's answer."""
+        if self.answer is None:
+            self._flush()
+        assert self.answer is not None
+        return self.answer
+
+    @property
+    def hits(self) -> Sequence[Mapping[str, Any]]:
+        """The hits, best first."""
+        hits: Sequence[Mapping[str, Any]] = self.result.get("hits", {}).get("hits", ())
+        return hits
+
+
+class ClusterConnection:
+    """Requests to a cluster. Threads may share it. Every failure is an EngineError of one line."""
+
+    def __init__(self, address: ClusterAddress) -> None:
+        try:
+            import opensearchpy
+        except ImportError:
+            raise SettingsError("an OpenSearch cluster needs the extra: pip install 'askalike[opensearch]'") from None
+        logging.getLogger("opensearch").addHandler(logging.NullHandler())  # failures are raised, and told once
+        self.address = address
+        self._errors = opensearchpy.exceptions
+        self._client = opensearchpy.OpenSearch(
+            hosts=[{"host": host, "port": port} for host, port in address.hosts],
+            http_auth=address.credentials,
+            use_ssl=address.secure,
+            ca_certs=address.ca_file,
+            timeout=address.timeout_s,
+            max_retries=max(3, len(address.hosts)),
+            retry_on_timeout=True,
+            http_compress=False,
+        )
+        self._waiting = local()
+        self.version = self._read_version()
+
+    def request(self, method: str, path: str, body: Any = None, missing: Any = None, **params: Any) -> Any:
+        """Return the answer to one request; `missing` for what does not exist, where that is given."""
+        return self._repeat(lambda: self._send(method, path, body, missing, params))
+
+    def search_later(self, index: str, body: Mapping[str, Any]) -> PendingSearch:
+        """Return a search that travels with those of this thread that wait as well."""
+        waiting = self._waiting.__dict__.setdefault("searches", [])
+        waiting.append((index, body, pending := PendingSearch(self._send_waiting)))
+        return pending
+
+    def bulk(self, index: str, lines: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
+        """Write documents: (action, document) pairs, None for a deletion.
+
+        What the cluster has no room for now is sent again; what it has in a newer version is left as it is.
+        """
+        remaining = list(lines)
+
+        def send() -> None:
+            nonlocal remaining
+            body = _json_lines(line for pair in remaining for line in pair if line is not None)
+            answer = self._send("POST", f"/{index}/_bulk", body, None, {})
+            states = [next(iter(item.values())) for item in answer["items"]]
+            failed = [(n, state) for n, state in enumerate(states) if "error" in state and state["status"] != 409]
+            remaining = [remaining[n] for n, _ in failed]
+            if failed:
+                worst = max((state for _, state in failed), key=lambda s: s["status"] not in RETRIED_STATUSES)
+                raise _Unavailable(worst["status"], _reason(worst["error"]))
+
+        if remaining:
+            self._repeat(send)
+
+    def _send_waiting(self) -> None:
+        searches, self._waiting.searches = self._waiting.searches, []
+        for start in range(0, len(searches), SEARCHES_PER_REQUEST):
+            self._repeat(partial(self._send_searches, searches[start : start + SEARCHES_PER_REQUEST]))
+
+    def _send_searches(self, searches: Sequence[tuple[str, Mapping[str, Any], PendingSearch]]) -> None:
+        body = _json_lines(
+            line for index, search, _ in searches for line in ({"index": index, **SEARCH_HEADER}, search)
+        )
+        answers = self._send("POST", "/_msearch", body, None, {"filter_path": ANSWER_PARTS})["responses"]
+        for answer in answers:
+            if "error" in answer:
+                raise _Unavailable(answer["status"], _reason(answer["error"]))
+            if answer["_shards"].get("failed"):
+                raise _Unavailable(503, "some shards did not answer")
+        for (_, _, pending), answer in zip(searches, answers, strict=True):
+            pending.answer = answer
+
+    def _send(self, method: str, path: str, body: Any, missing: Any, params: Mapping[str, Any]) -> Any:
+        try:
+            return self._client.transport.perform_request(method, path, params=dict(params), body=body)
+        except self._errors.NotFoundError as error:
+            if missing is not None:
+                return missing
+            raise EngineError(f"{self.address}: {_reason(error.info)}") from None
+        except (self._errors.AuthenticationException, self._errors.AuthorizationException) as error:
+            if "block" in str(error.info):
+                raise _Unavailable(429, _reason(error.info)) from None
+            problem = "the user or password is wrong, or may not do this; expected http://USER:PASSWORD@HOST"
+            raise EngineError(f"{self.address}: {problem} ({error.status_code})") from None
+        except self._errors.ConnectionError as error:
+            raise _Unavailable(503, f"no node answers ({type(error.info).__name__})") from None
+        except self._errors.TransportError as error:
+            raise _Unavailable(int(error.status_code), _reason(error.info or error.error)) from None
+        except (self._errors.SerializationError, self._errors.OpenSearchException) as error:
+            raise EngineError(f"{self.address}: not an answer of OpenSearch ({error})") from None
+
+    def _repeat(self, attempt: Callable[[], ResultT]) -> ResultT:
+        """Return what an attempt returns; one that the cluster cannot serve now is made again, after growing waits."""
+        until, wait = time.monotonic() + RETRY_S, FIRST_WAIT_S
+        while True:
+            try:
+                return attempt()
+            except _Unavailable as problem:
+                if problem.status not in RETRIED_STATUSES or time.monotonic() + wait > until:
+                    raise EngineError(f"{self.address}: {problem.reason} ({problem.status})") from None
+            time.sleep(wait * random.uniform(0.5, 1.0))
+            wait = min(2 * wait, LONGEST_WAIT_S)
+
+    def _read_version(self) -> str:
+        """Return the cluster's version. Raises EngineError where there is no cluster, or one of something else."""
+        try:
+            information = self._send("GET", "/", None, None, {})
+        except _Unavailable as problem:
+            advice = "is it running, and is this its address?"
+            raise EngineError(f"{self.address}: {problem.reason}; {advice}") from None
+        version = information.get("version") if isinstance(information, dict) else None
+        if not isinstance(version, dict) or version.get("distribution") != "opensearch":
+            raise EngineError(f"{self.address}: answers, but is no OpenSearch cluster; check the address")
+        return str(version["number"])
+
+
+class _Unavailable(Exception):
+    """An answer other than success."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+@lru_cache(maxsize=16)
+def connect(url: str) -> ClusterConnection:
+    """Return this process's connection to the cluster of that address. Raises EngineError, SettingsError."""
+    return ClusterConnection(ClusterAddress.parse(url))
+
+
+def _split_port(host: str) -> tuple[str, int]:
+    name, colon, port = host.rpartition(":")
+    return (name, int(port)) if colon else (host, DEFAULT_PORT)
+
+
+def _json_lines(lines: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(f"{json.dumps(line, ensure_ascii=False, separators=(',', ':'))}\n" for line in lines)
+
+
+def _hide_login(url: str) -> str:
+    before, at, after = url.rpartition("@")
+    return f"{before.partition('//')[0]}//…@{after}" if at else url
+
+
+def _reason(error: Any) -> str:
+    """Return why the cluster refuses, in one line."""
+    if isinstance(error, Mapping):
+        causes = error.get("root_cause") or ()
+        inner = error.get("error") or error.get("caused_by") or (causes[0] if causes else None)
+        return _reason(inner) if inner else " ".join(str(error.get("reason") or error).split())
+    return " ".join(str(error).split())

@@ -1,0 +1,287 @@
+"""How an index in a cluster follows an archive: numbered changes in bulk, and generations behind an alias.
+
+An index is an alias. Behind it is one generation, which holds the documents and, in a document of its own, the number
+of the archive's change that it follows. Every write carries its change's number as an external version: what is sent
+twice, late, or by two processes ends up the same, and what was interrupted goes on where it was acknowledged.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from askalike.errors import SearchIndexError
+from askalike.index.cluster.connection import ClusterConnection
+from askalike.index.rows import Array, DocAttributes
+from askalike.types import AllowedDocs
+
+FORMAT = 1
+STATE_ID = "state"
+GENERATION = re.compile(r"-(\d{6})")
+MAX_WINDOW = 100_000
+"""How many documents one search may return."""
+MAX_IDS = 10_000
+"""How many docids one filter lists."""
+BULK_BYTES = 4 << 20
+SHARED_FIELDS = {
+    "docid": {"type": "long"},
+    "phrasing": {"type": "integer"},
+    "change": {"type": "long"},
+    "tags": {"type": "keyword"},
+    "created_at": {"type": "keyword"},
+    "state": {"type": "object", "enabled": False},
+}
+"""docid, phrasing: as in a local index. change: of the archive. tags, created_at: what filters look at."""
+SHARED_SETTINGS = {
+    "index.max_result_window": MAX_WINDOW,
+    "index.max_terms_count": 1 << 20,
+    "index.refresh_interval": -1,
+    "index.merge.policy.expunge_deletes_allowed": 0,
+}
+"""A commit refreshes by itself. Documents that were replaced leave the term statistics when they are merged away."""
+SearcherT = TypeVar("SearcherT")
+WriterT = TypeVar("WriterT", bound="ClusterWriter[Any]")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """How far a generation follows the archive.
+
+    change: all changes up to this number are in it. target, docid: of an update that has begun: up to which change it
+    goes, and up to which docid it has come. phrasings: of how many texts a question has most.
+    """
+
+    fingerprint: str
+    format: int = FORMAT
+    change: int = 0
+    target: int = 0
+    docid: int = 0
+    phrasings: int = 1
+    facts: Mapping[str, Any] | None = None
+    """What a kind of index remembers besides."""
+
+
+class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
+    """An index behind an alias of a cluster, with any number of readers and writers."""
+
+    def __init__(self, cluster: ClusterConnection, name: str, fingerprint: str) -> None:
+        self.cluster, self.name, self._fingerprint = cluster, name, fingerprint
+        self.state = ClusterState(fingerprint)
+        self._searcher: SearcherT | None = None
+        self._started_over = False
+
+    @abstractmethod
+    def schema(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return the settings and the fields of a new generation, besides those that all have."""
+
+    @abstractmethod
+    def make_searcher(self) -> SearcherT:
+        """Return a searcher of the index as it is."""
+
+    @property
+    def location(self) -> tuple[object, str]:
+        """What tells it from every other index."""
+        return self.cluster, self.name
+
+    @property
+    def change(self) -> int:
+        """The archive's change number up to which the index follows the archive; 0 where it is to be built afresh."""
+        return 0 if self._started_over else self.state.change
+
+    @property
+    def searcher(self) -> SearcherT:
+        """The searcher of the state last read or committed."""
+        if self._searcher is None:
+            self._searcher = self.make_searcher()
+        return self._searcher
+
+    def refresh(self) -> bool:
+        """Read the state again; return whether it has changed. Raises SearchIndexError for another format or layout."""
+        state = self.read_state(self.name) or ClusterState(self._fingerprint)
+        advice = "build a new generation: askalike index ARCHIVE --rebuild --engine URL"
+        if state.format != FORMAT:
+            raise SearchIndexError(f"{self.name}: index format {state.format}, this askalike has {FORMAT}; {advice}")
+        if state.fingerprint != self._fingerprint and not self._started_over:
+            raise SearchIndexError(f"{self.name}: built with another analyzer or other settings; {advice}")
+        changed, self.state = state != self.state, state
+        if changed:
+            self._searcher = None
+        return changed
+
+    def start_over(self) -> None:
+        """Let the next writer build a new generation. Searches go on in the present one until the new one is whole."""
+        self._started_over = True
+
+    @contextmanager
+    def writer(self, change: int) -> Iterator[WriterT]:
+        """Yield a writer for the changes up to one; what another writer has begun is continued."""
+        generation = self._writable_generation()
+        state = self.read_state(generation) or ClusterState(self._fingerprint)
+        if state.target <= state.change:
+            state = replace(state, target=change, docid=0)
+        yield self.make_writer(generation, state)
+
+    @abstractmethod
+    def make_writer(self, generation: str, state: ClusterState) -> WriterT:
+        """Return a writer into a generation."""
+
+    def read_state(self, index: str) -> ClusterState | None:
+        """Return the state of a generation, or of the one behind an alias; None where there is none."""
+        document = self.cluster.request("GET", f"/{index}/_doc/{STATE_ID}", missing={})
+        return ClusterState(**document["_source"]["state"]) if document.get("found") else None
+
+    def commit(self, generation: str, state: ClusterState) -> None:
+        """Make a generation the one that is searched, with its state; remove those before it."""
+        self.write_state(generation, state)
+        current = self.current_generation()
+        if current != generation:
+            removed = [{"remove": {"index": current, "alias": self.name}}] if current else []
+            actions = [*removed, {"add": {"index": generation, "alias": self.name}}]
+            self.cluster.request("POST", "/_aliases", {"actions": actions})
+            for old in self.generations():
+                if old < generation:
+                    self.cluster.request("DELETE", f"/{old}", missing={})
+        self._started_over = False
+        self.state, self._searcher = state, None
+
+    def write_state(self, generation: str, state: ClusterState) -> None:
+        """Store the state of a generation."""
+        values = {name: getattr(state, name) for name in ClusterState.__dataclass_fields__}
+        self.cluster.request("PUT", f"/{generation}/_doc/{STATE_ID}", {"state": values})
+
+    def current_generation(self) -> str | None:
+        """Return the name of the generation behind the alias; None where nothing is searchable yet."""
+        return next(iter(self.cluster.request("GET", f"/_alias/{self.name}", missing={})), None)
+
+    def generations(self) -> list[str]:
+        """Return the names of all generations, the oldest first."""
+        names = self.cluster.request(
+            "GET", f"/{self.name}-*/_settings", missing={}, filter_path="*.settings.index.uuid"
+        )
+        return sorted(name for name in names if GENERATION.fullmatch(name.removeprefix(self.name)))
+
+    def _writable_generation(self) -> str:
+        """Return the newest generation; a new one where there is none, or where the present one is to be replaced."""
+        generations = self.generations()
+        if generations and (not self._started_over or generations[-1] != self.current_generation()):
+            return generations[-1]
+        number = int(generations[-1][-6:]) + 1 if generations else 1
+        settings, fields = self.schema()
+        mappings = {"dynamic": "strict", "properties": {**SHARED_FIELDS, **fields}}
+        body = {"settings": {**SHARED_SETTINGS, **settings}, "mappings": mappings}
+        name = f"{self.name}-{number:06}"
+        self.cluster.request("PUT", f"/{name}", body)
+        return name
+
+
+IndexT = TypeVar("IndexT", bound=ClusterIndex[Any, Any])
+
+
+class ClusterWriter(Generic[IndexT]):
+    """Sends changes in bulk. What was sent before an interruption is not sent again."""
+
+    def __init__(self, index: IndexT, generation: str, state: ClusterState) -> None:
+        self.index, self._generation, self.state = index, generation, state
+        self._lines: list[tuple[Mapping[str, Any], Mapping[str, Any] | None]] = []
+        self._bytes, self._last_docid = 0, state.docid
+        self._replaced: list[int] = []
+        self._deleted: list[int] = []
+
+    @property
+    def change(self) -> int:
+        """The change up to which everything is in the index already."""
+        return self.state.change
+
+    @property
+    def sent_docid(self) -> int:
+        """Documents up to this docid were sent before an interruption; 0 where nothing was interrupted."""
+        return self.state.docid
+
+    def delete(self, docids: Iterable[int]) -> None:
+        """Delete all documents of these docids."""
+        self._deleted.extend(docids)
+
+    def replace(self, docids: Sequence[int]) -> None:
+        """Delete what is older than this update of documents that are sent again."""
+        if self.state.change:
+            self._replaced.extend(dict.fromkeys(docids))
+
+    def put(self, docid: int, phrasing: int, attributes: DocAttributes, fields: Mapping[str, Any], size: int) -> None:
+        """Send a document. Docids must ascend. size: about how many bytes it has."""
+        if self._bytes >= BULK_BYTES and docid != self._last_docid:
+            self._flush()
+        action = {"_id": f"{docid}-{phrasing}", "version": self.state.target, "version_type": "external_gte"}
+        shared = {"docid": docid, "phrasing": phrasing, "change": self.state.target}
+        self._lines.append(({"index": action}, {**shared, **attributes.as_fields(), **fields}))
+        self._bytes += size
+        self._last_docid = docid
+        if phrasing >= self.state.phrasings:
+            self.state = replace(self.state, phrasings=phrasing + 1)
+
+    def commit(self, change: int) -> None:
+        """Make everything visible at once, as the state of a change: of the one that an interrupted update was for."""
+        self._flush()
+        refresh = f"/{self._generation}/_refresh"
+        if self._deleted or self._replaced:
+            self.index.cluster.request("POST", refresh)
+            self._delete_where(self._deleted, None)
+            self._delete_where(self._replaced, self.state.target)
+        self.index.cluster.request("POST", refresh)
+        self.index.commit(self._generation, replace(self.state, change=self.state.target, docid=0))
+
+    def _flush(self) -> None:
+        if not self._lines:
+            return
+        self.index.cluster.bulk(self._generation, self._lines)
+        self._lines, self._bytes = [], 0
+        if not self.state.change:  # a later update is small, and begins again
+            self.state = replace(self.state, docid=self._last_docid)
+            self.index.write_state(self._generation, self.state)
+
+    def _delete_where(self, docids: Sequence[int], older_than: int | None) -> None:
+        """Delete the documents of these docids, or those of them that are older than a change."""
+        path = f"/{self._generation}/_delete_by_query"
+        for start in range(0, len(docids), MAX_IDS):
+            filters: list[Mapping[str, Any]] = [{"terms": {"docid": list(docids[start : start + MAX_IDS])}}]
+            if older_than is not None:
+                filters.append({"range": {"change": {"lt": older_than}}})
+            body = {"query": {"bool": {"filter": filters}}}
+            self.index.cluster.request("POST", path, body, conflicts="proceed")
+
+
+def expunge(cluster: ClusterConnection, index: str) -> int:
+    """Take replaced and deleted documents out of the term statistics; return how many the cluster still keeps.
+
+    It keeps the latest for up to half a minute, for replicas that are being restored.
+    """
+    cluster.request("POST", f"/{index}/_flush", force="true")
+    cluster.request("POST", f"/{index}/_forcemerge", only_expunge_deletes="true")
+    cluster.request("POST", f"/{index}/_refresh")
+    return int(cluster.request("GET", f"/{index}/_stats/docs")["_all"]["primaries"]["docs"]["deleted"])
+
+
+def split_docids(docids: Array, phrasings: int) -> list[Array]:
+    """Return docids in slices whose documents, at most so many each, fit into one search."""
+    size = max(1, min(MAX_IDS, MAX_WINDOW // phrasings))
+    return [docids[start : start + size] for start in range(0, len(docids), size)]
+
+
+def filter_clauses(allowed: AllowedDocs | None) -> list[Mapping[str, Any]]:
+    """Return the clauses of what may be found."""
+    if allowed is None:
+        return []
+    if allowed.filter is None:
+        return [{"terms": {"docid": allowed.docids.tolist()}}]
+    clauses: list[Mapping[str, Any]] = [{"term": {"tags": tag}} for tag in allowed.filter.tags]
+    dates = {"gte": allowed.filter.after, "lt": allowed.filter.before}
+    bounds = {sign: date for sign, date in dates.items() if date}
+    return [*clauses, {"range": {"created_at": bounds}}] if bounds else clauses
+
+
+def exclusion_clauses(docid: int, phrasing: int) -> list[Mapping[str, Any]]:
+    """Return the clauses of what a query must not find: a docid (−1: none), or one phrasing of it."""
+    if docid < 0:
+        return []
+    return [{"term": {"docid": docid}} if phrasing < 0 else {"ids": {"values": [f"{docid}-{phrasing}"]}}]

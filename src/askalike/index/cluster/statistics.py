@@ -1,0 +1,84 @@
+"""The statistics that a cluster scores terms by, for what is scored here."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.index.cluster.connection import ClusterConnection
+from askalike.index.lexical.builder import round_lengths
+from askalike.index.lexical.term_scores import MAX_REPHRASING_GAIN, OwnTextStatistics, TermScorer, score_bounds
+from askalike.types import Collection, Floats
+
+
+class TermStatistics:
+    """Document frequencies of terms and sums over the whole index, read from every shard and remembered.
+
+    They are Lucene's, as `dfs_query_then_fetch` uses them.
+    """
+
+    def __init__(self, cluster: ClusterConnection, index: str, field: str) -> None:
+        self._cluster, self._index, self._field = cluster, index, field
+        self._known: dict[str, tuple[int, int]] = {}
+        self._lengths: OwnTextStatistics | None = None
+        self._routings: Sequence[str] | None = None
+
+    def look_up(self, terms: Iterable[str]) -> None:
+        """Read what is not yet known of these terms."""
+        new = [term for term in terms if term not in self._known]
+        if not new and self._lengths is not None:
+            return
+        totals = dict.fromkeys(new, (0, 0))
+        documents = total = 0
+        for document in self._read_term_vectors(new):
+            vectors = document.get("term_vectors", {}).get(self._field)
+            if vectors is None:
+                continue
+            documents += max(vectors["field_statistics"]["doc_count"], 0)
+            total += max(vectors["field_statistics"]["sum_ttf"], 0)
+            for term, counts in vectors["terms"].items():
+                if term in totals:
+                    df, ttf = totals[term]
+                    totals[term] = df + counts.get("doc_freq", 0), ttf + counts.get("ttf", 0)
+        self._known |= totals
+        if self._lengths is None:
+            collection = Collection(max(documents, 1), float(total or max(documents, 1)))
+            self._lengths = OwnTextStatistics(1, collection, self._read_max_length())
+
+    def score(self, similarity: TermScorer, terms: Sequence[str], tf: Floats, lengths: NDArray[np.int64]) -> Floats:
+        """Return the score of each term in a text of that length, as a local index computes it: float64 (n)."""
+        assert self._lengths is not None
+        names, places = np.unique(np.array(terms, np.object_), return_inverse=True)
+        counts = np.array([self._known[term] for term in names], np.float64).reshape(-1, 2)
+        bounds = score_bounds(similarity, counts[:, 0], counts[:, 1], self._lengths)
+        rounded = round_lengths(np.maximum(lengths, 1)).astype(np.float64)
+        df, ttf = counts[places, 0], counts[places, 1]
+        scores = similarity.score(tf, rounded, df, ttf, self._lengths.collection)
+        return np.minimum(scores, MAX_REPHRASING_GAIN * bounds[places])
+
+    def _read_term_vectors(self, terms: Sequence[str]) -> Sequence[dict[str, Any]]:
+        """Return the statistics of every shard for a document of these terms that exists nowhere."""
+        document = {"doc": {self._field: " ".join(terms) or "x"}, "fields": [self._field]}
+        options = {"term_statistics": True, "field_statistics": True, "positions": False, "offsets": False}
+        if self._routings is None:
+            self._routings = self._find_routings()
+        documents = [{"_index": self._index, "routing": routing, **document, **options} for routing in self._routings]
+        answer = self._cluster.request("POST", "/_mtermvectors", {"docs": documents})
+        return list(answer["docs"])
+
+    def _find_routings(self) -> list[str]:
+        """Return a routing value for each shard."""
+        shards = self._cluster.request("GET", f"/{self._index}/_search_shards")["shards"]
+        routings: dict[int, str] = {}
+        number = 0
+        while len(routings) < len(shards):
+            found = self._cluster.request("GET", f"/{self._index}/_search_shards", routing=str(number))
+            routings.setdefault(found["shards"][0][0]["shard"], str(number))
+            number += 1
+        return list(routings.values())
+
+    def _read_max_length(self) -> int:
+        body = {"size": 0, "query": {"term": {"phrasing": 0}}, "aggs": {"longest": {"max": {"field": "length"}}}}
+        longest = self._cluster.search_later(self._index, body).result["aggregations"]["longest"]["value"]
+        return int(longest or 0)

@@ -1,0 +1,241 @@
+"""The index of vectors in a cluster: the k-NN plugin's vectors, searched exactly, or by Lucene's graph where many.
+
+The parts of a vector stand in one field, one after the other. Their weighted sum is then one dot product: the weights
+are in the query. Numbers are rounded as the local index stores them, so that both give the same scores.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import SettingsError
+from askalike.index.cluster.connection import ClusterConnection, PendingSearch
+from askalike.index.cluster.index import (
+    MAX_WINDOW,
+    ClusterIndex,
+    ClusterState,
+    ClusterWriter,
+    exclusion_clauses,
+    filter_clauses,
+    split_docids,
+)
+from askalike.index.rows import Array, DocAttributes
+from askalike.index.vectors.index import VectorLayout
+from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows, prepare_rows
+from askalike.index.vectors.searcher import VectorQueries
+from askalike.types import AllowedDocs, Floats, LaterTopDocs, TopDocs, VectorPart, Vectors
+
+FIELD = "vector"
+MAX_DIMENSION = 16_000
+GRAPH_EXTRA = 100
+BYTES_PER_NUMBER = 12
+"""Of a vector's number as JSON text."""
+
+
+class ClusterVectorIndex(ClusterIndex["ClusterVectorSearcher", "ClusterVectorWriter"]):
+    """An index of vectors."""
+
+    def __init__(
+        self, cluster: ClusterConnection, name: str, layout: VectorLayout, count_documents: Callable[[], int]
+    ) -> None:
+        """count_documents: how many documents there are, which decides whether a new generation has a graph."""
+        super().__init__(cluster, name, layout.fingerprint)
+        self.layout, self._count_documents = layout, count_documents
+
+    def schema(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """See ClusterIndex.schema. The field of vectors is added with the first of them, which tells its length."""
+        return {"index.knn": self._count_documents() > self.layout.exact_up_to}, {}
+
+    def make_searcher(self) -> "ClusterVectorSearcher":
+        facts = self.state.facts or {}
+        schemas = tuple(PartSchema(**values) for values in facts.get("schemas", ()))
+        return ClusterVectorSearcher(self.cluster, self.name, schemas, bool(facts.get("graph")), self.state.phrasings)
+
+    def make_writer(self, generation: str, state: ClusterState) -> "ClusterVectorWriter":
+        return ClusterVectorWriter(self, generation, state)
+
+
+class ClusterVectorWriter(ClusterWriter[ClusterVectorIndex]):
+    """Adds documents as vectors."""
+
+    def add(self, docids: Array, phrasings: Array, vectors: Vectors, attributes: Sequence[DocAttributes] = ()) -> None:
+        """Add one row for each (docid, phrasing); rows that are zero in every part are left out. Docids must ascend.
+
+        Raises SettingsError for vectors that a cluster cannot hold.
+        """
+        self._store_schemas(tuple(PartSchema.from_part(part) for part in vectors.parts))
+        rows = join_documents(vectors.parts, self.index.layout.storage)
+        kept = np.any([nonzero_rows(part) for part in vectors.parts], axis=0)
+        self.replace([int(docid) for docid in docids])
+        for place in np.flatnonzero(kept).tolist():
+            fields = {FIELD: [float(x) for x in rows[place].astype(np.float32)]}
+            size = BYTES_PER_NUMBER * rows.shape[1]
+            self.put(int(docids[place]), int(phrasings[place]), attributes[place], fields, size)
+
+    def _store_schemas(self, schemas: Sequence[PartSchema]) -> None:
+        """Make the field of vectors with the first of them."""
+        if self.state.facts:
+            return
+        check_schemas(schemas)
+        settings = self.index.cluster.request("GET", f"/{self._generation}/_settings", flat_settings="true")
+        graph = next(iter(settings.values()))["settings"].get("index.knn") == "true"
+        field: dict[str, Any] = {"type": "knn_vector", "dimension": sum(schema.dim for schema in schemas)}
+        if graph:
+            field["method"] = {"name": "hnsw", "engine": "lucene", "space_type": space_of(schemas)}
+        self.index.cluster.request("PUT", f"/{self._generation}/_mapping", {"properties": {FIELD: field}})
+        facts = {"schemas": [asdict(schema) for schema in schemas], "graph": graph}
+        self.state = replace(self.state, facts=facts)
+
+
+class ClusterVectorSearcher:
+    """Searches an index of vectors in a cluster. Its methods are those of index.vectors' VectorSearcher."""
+
+    def __init__(
+        self, cluster: ClusterConnection, index: str, schemas: Sequence[PartSchema], graph: bool, phrasings: int
+    ) -> None:
+        """graph: whether the index has one. phrasings: of how many texts a question has most."""
+        self._cluster, self._index, self._schemas = cluster, index, schemas
+        self._graph, self._phrasings = graph, phrasings
+
+    def search(self, queries: VectorQueries, k: int, allowed: AllowedDocs | None = None) -> Sequence[TopDocs]:
+        """Return the k best questions of each query, each by its best phrasing. A query of zeros finds nothing."""
+        rows, nonzero = self._join_queries(queries)
+        filters = filter_clauses(allowed)
+        size = min(k, MAX_WINDOW)
+        pending = [
+            self._search(rows[q], queries.exclusions[q], filters, size) if nonzero[q] and k > 0 else None
+            for q in range(len(rows))
+        ]
+
+        def fetch_more(q: int) -> TopDocs:
+            """Fetch more rows where several belong to one question, until there are k questions, or no more rows."""
+            search, fetched = pending[q], size
+            while search is not None:
+                hits = search.hits
+                found = self._best_scores(hits)
+                if len(found) >= k or len(hits) < fetched or fetched == MAX_WINDOW:
+                    return _top_docs(found, k)
+                fetched = min(4 * fetched, MAX_WINDOW)
+                search = self._search(rows[q], queries.exclusions[q], filters, fetched)
+            return TopDocs(np.empty(0, np.int64), np.empty(0))
+
+        return LaterTopDocs(len(pending), lambda: [fetch_more(q) for q in range(len(pending))])
+
+    def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
+        """Return the score of each query's candidates: docids in any order; NaN where a vector is missing or zero."""
+        rows, nonzero = self._join_queries(queries)
+        pending = [
+            [
+                self._score_filtered(rows[q], queries.exclusions[q], some)
+                for some in split_docids(docids, self._phrasings)
+            ]
+            if nonzero[q]
+            else []
+            for q, docids in enumerate(candidates)
+        ]
+        scores = []
+        for docids, searches in zip(candidates, pending, strict=True):
+            found: dict[int, float] = {}
+            for search in searches:
+                found |= self._best_scores(search.hits)
+            scores.append(np.array([found.get(docid, np.nan) for docid in docids.tolist()]))
+        return scores
+
+    def best_phrasing(self, queries: VectorQueries, q: int, docid: int) -> int:
+        """Return the phrasing of a question that scores best for a query; 0 where it has no vector."""
+        rows, _ = self._join_queries(queries)
+        hits = self._score_filtered(rows[q], queries.exclusions[q], np.array([docid])).hits
+        return int(hits[0]["sort"][2]) if hits else 0
+
+    def _search(
+        self, row: Array, exclusion: tuple[int, int], filters: Sequence[Mapping[str, Any]], size: int
+    ) -> PendingSearch:
+        excluded = exclusion_clauses(*exclusion)
+        if not self._graph or filters:
+            return self._search_exactly(row, filters, excluded, size)
+        nearest = {"vector": row.tolist(), "k": size + GRAPH_EXTRA}
+        conditions = {"filter": {"bool": {"must_not": excluded}}} if excluded else {}
+        return self._send({"knn": {FIELD: {**nearest, **conditions}}}, size)
+
+    def _score_filtered(self, row: Array, exclusion: tuple[int, int], docids: Array) -> PendingSearch:
+        filters = [{"terms": {"docid": docids.tolist()}}]
+        return self._search_exactly(row, filters, exclusion_clauses(*exclusion), len(docids) * self._phrasings)
+
+    def _search_exactly(
+        self, row: Array, filters: Sequence[Mapping[str, Any]], excluded: Sequence[Mapping[str, Any]], size: int
+    ) -> PendingSearch:
+        parameters = {"field": FIELD, "query_value": row.tolist(), "space_type": space_of(self._schemas)}
+        script = {"source": "knn_score", "lang": "knn", "params": parameters}
+        conditions = {"filter": [{"exists": {"field": FIELD}}, *filters], "must_not": excluded}
+        return self._send({"script_score": {"query": {"bool": conditions}, "script": script}}, size)
+
+    def _send(self, query: Mapping[str, Any], size: int) -> PendingSearch:
+        order = [{"_score": "desc"}, {"docid": "asc"}, {"phrasing": "asc"}]
+        body = {"query": query, "size": size, "sort": order, "_source": False, "track_total_hits": False}
+        return self._cluster.search_later(self._index, body)
+
+    def _best_scores(self, hits: Sequence[Mapping[str, Any]]) -> dict[int, float]:
+        """Return docid → the score of its best phrasing, from hits that are best first."""
+        best: dict[int, float] = {}
+        for hit in hits:
+            score, docid, _ = hit["sort"]
+            best.setdefault(docid, score)
+        euclidean = space_of(self._schemas) == "l2"
+        return {docid: _distance(score) if euclidean else _dot(score) for docid, score in best.items()}
+
+    def _join_queries(self, queries: VectorQueries) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Return the queries as rows (float32), and which of them are not zero."""
+        parts = queries.vectors.parts
+        nonzero = np.any([nonzero_rows(part) for part in parts], axis=0)
+        if not self._schemas:  # an index without a vector
+            return np.zeros((len(queries.vectors), 1), np.float32), np.zeros(len(nonzero), np.bool_)
+        rows = np.concatenate([np.float32(_weight(part)) * prepare_rows(part) for part in parts], axis=1)
+        return rows, nonzero
+
+
+def check_schemas(schemas: Sequence[PartSchema]) -> None:
+    """Raises SettingsError for vectors that a cluster cannot hold."""
+    euclidean = [schema.metric == "euclidean" for schema in schemas]
+    if any(schema.sparse for schema in schemas):
+        problem = "sparse vectors"
+    elif any(euclidean) and len(schemas) > 1:
+        problem = "vectors with a Euclidean part beside others"
+    elif sum(schema.dim for schema in schemas) > MAX_DIMENSION:
+        problem = f"vectors of more than {MAX_DIMENSION} numbers"
+    else:
+        return
+    raise SettingsError(f"OpenSearch cannot hold {problem}; choose another encoder, or rank without --engine")
+
+
+def space_of(schemas: Sequence[PartSchema]) -> str:
+    """Return what the k-NN plugin calls the comparison of two vectors."""
+    return "l2" if schemas[0].metric == "euclidean" else "innerproduct"
+
+
+def join_documents(parts: Sequence[VectorPart], storage: Storage) -> NDArray[np.float32]:
+    """Return each document's parts as one row of float32, rounded as the local index stores them."""
+    stored = (DensePart.from_part(part, storage) for part in parts)
+    return np.concatenate([part.decode_rows(np.arange(len(parts[0]))) for part in stored], axis=1)
+
+
+def _weight(part: VectorPart) -> float:
+    return 1.0 if part.metric == "euclidean" else float(part.weight)
+
+
+def _dot(score: float) -> float:
+    """Return the dot product behind the plugin's score, which is above 0 for every product."""
+    return score - 1 if score >= 1 else 1 - 1 / score
+
+
+def _distance(score: float) -> float:
+    """Return minus the Euclidean distance behind the plugin's score 1 / (1 + squared distance)."""
+    return -float(np.sqrt(max(1 / score - 1, 0.0)))
+
+
+def _top_docs(scores: Mapping[int, float], k: int) -> TopDocs:
+    docids, values = np.array(list(scores), np.int64), np.array(list(scores.values()), np.float64)
+    order = np.lexsort((docids, -values))[:k]
+    return TopDocs(docids[order], values[order])

@@ -1,0 +1,134 @@
+"""What every engine keeps to: the same requests give the same results, wherever the indexes are."""
+
+from dataclasses import replace
+
+import pytest
+
+from askalike import rankers
+from askalike.calibration.calibrate import calibrate
+from askalike.engines import SearchRequest
+from askalike.engines.local import LocalEngine
+from askalike.engines.opensearch import OpenSearchEngine
+from askalike.errors import SettingsError
+from askalike.store import Archive
+from askalike.types import Filter, Question
+from calibration.riverside import riverside
+
+QUICK, OTHERS = ("hybrid",), ("bm25", "dfr", "ib", "lm_dirichlet", "tfidf", "static", "cascade", "distinct")
+RANKERS = (*QUICK, *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS))
+SEMANTIC = {"static", "cascade", "hybrid"}
+TEXTS = ("my card was stolen", "how do I get a library card", "opening hours on sunday", "xylophone", "")
+REQUESTS = [
+    *(SearchRequest(text, k=7) for text in TEXTS),
+    SearchRequest("renew a book", "I have it at home and cannot come in", k=30),
+    SearchRequest("borrow e-bo", k=5, prefix=True),
+    SearchRequest("borrow books", k=5, filter=Filter(after="2023-06-01")),
+    SearchRequest("borrow books", k=5, filter=Filter(before="2023-06-01")),
+    SearchRequest("borrow books", k=5, filter=Filter(tags=("children",))),
+]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """The bundled example, with dates and tags for filters, and a question of which several are equal."""
+    path = riverside(tmp_path_factory.mktemp("engines") / "library")
+    with Archive.open(path) as archive:
+        questions = [question for _, question in archive.view().questions()]
+        archive.upsert(
+            replace(q, created_at=f"2023-{1 + n % 12:02}-05", tags=("children",) if n % 3 == 0 else ("adults",))
+            for n, q in enumerate(questions)
+        )
+        archive.upsert(
+            Question(f"same{n}", "Where can I borrow books?", rephrasings=("books to take home",)) for n in range(3)
+        )
+    return path
+
+
+@pytest.fixture(scope="module")
+def calibrated(library):
+    """The ranker that the example is calibrated for."""
+    with Archive.open(library) as archive:
+        calibrate(archive, rankers.create("lm_jelinek_mercer")).calibration.save(library)
+    return "lm_jelinek_mercer"
+
+
+@pytest.fixture(params=["local", "opensearch"])
+def open_engine(request, library):
+    """Opens the example with a ranker, in the engine that is tested."""
+    opened = []
+    url = request.getfixturevalue("cluster_url") if request.param == "opensearch" else None
+
+    def open_with(name, settings=None):
+        opened.append(
+            OpenSearchEngine.open(library, name, settings, url) if url else LocalEngine.open(library, name, settings)
+        )
+        return opened[-1]
+
+    yield open_with
+    for engine in opened:
+        engine.close()
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_hits_scores_and_reasons_are_those_of_the_local_engine(cluster_url, library, name):
+    if name in SEMANTIC:
+        pytest.importorskip("wordllama", reason="needs the extra vectors")
+    with OpenSearchEngine.open(library, name, engine=cluster_url) as engine, LocalEngine.open(library, name) as local:
+        for request, result, expected in zip(
+            REQUESTS, engine.search_batch(REQUESTS), local.search_batch(REQUESTS), strict=True
+        ):
+            assert [hit.id for hit in result] == [hit.id for hit in expected], request
+            for hit, other in zip(result, expected, strict=True):
+                assert hit.score == pytest.approx(other.score, rel=1e-5)
+                assert hit.snippet == other.snippet
+                assert hit.explanation.spans == other.explanation.spans
+                pairs = zip(hit.explanation.contributions, other.explanation.contributions, strict=True)
+                assert all(one.score == pytest.approx(two.score, rel=1e-4, abs=1e-6) for one, two in pairs)
+
+
+def test_a_question_does_not_find_itself_and_a_phrasing_not_itself(open_engine):
+    engine = open_engine("bm25")
+    [same] = engine.archive.view().get_questions(["same1"]).values()
+    assert [hit.id for hit in engine.find_similar(same, 2)] == ["same0", "same2"]
+    phrasing = Question("same1#1", same.rephrasings[0])
+    run = engine.searcher().rank({phrasing.id: phrasing}, 3)[phrasing.id]
+    assert [hit.id for hit in run][:2] == ["same0", "same2"]
+
+
+def test_candidates_are_scored_as_they_are_retrieved(open_engine):
+    searcher = open_engine("lm_jelinek_mercer").searcher()
+    query = {"q": Question("q", "borrow books at home")}
+    retrieved = {hit.id: hit.score for hit in searcher.rank(query, 50)["q"]}
+    ranked = {h.id: h.score for h in searcher.rank(query, 50, candidates={"q": list(retrieved)})["q"]}
+    assert ranked == pytest.approx(retrieved, rel=1e-5)
+
+
+def test_probabilities_and_silence(open_engine, library, calibrated):
+    engine = open_engine(calibrated)
+    with LocalEngine.open(library, calibrated) as local:
+        for text in TEXTS:
+            result, expected = engine.search(text), local.search(text)
+            assert [hit.probability for hit in result] == pytest.approx([hit.probability for hit in expected])
+    assert engine.search("qwertz uiop").abstained
+
+
+def test_what_changes_is_found_and_what_is_deleted_is_not(open_engine):
+    engine = open_engine("lm_jelinek_mercer", {"fields": "title"})
+    engine.search("warm up")
+    engine.archive.upsert([Question("new", "Is there a samovar in the reading room?")])
+    assert engine.search("samovar")[0].id == "new"
+    engine.archive.upsert([Question("new", "Is there a teapot in the reading room?")])
+    assert not engine.search("samovar")
+    assert engine.search("teapot")[0].id == "new"
+    engine.archive.delete(["new"])
+    assert not engine.search("teapot")
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [({"lengths": "exact"}, "lengths=byte"), ({"title_weight": 1.5}, "whole numbers")],
+)
+def test_a_ranker_without_a_counterpart_says_so(cluster_url, library, settings, problem):
+    engine = OpenSearchEngine.open(library, "bm25", settings, cluster_url)
+    with engine, pytest.raises(SettingsError, match=problem):
+        engine.search("anything")

@@ -1,0 +1,172 @@
+"""Starts and stops OpenSearch nodes on this machine's loopback address.
+
+`python tools/opensearch/nodes.py --nodes 3 --seconds 600` runs a cluster until then, or until Ctrl-C.
+"""
+
+import argparse
+import contextlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from opensearch.jars import NoClusterError, class_path, find_jdk
+
+START_TIMEOUT_S, STOP_TIMEOUT_S, POLL_S = 120.0, 20.0, 0.1
+JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "--enable-native-access=ALL-UNNAMED")
+HEAP = "512m"
+
+
+class Node:
+    """One node: a process of its own, with its ports and its folder. Its process ends with the one that started it."""
+
+    def __init__(self, name: str, folder: Path, settings: Mapping[str, str], heap: str = HEAP) -> None:
+        self.name, self.folder = name, folder
+        self.port, self.transport_port = free_port(), free_port()
+        self._settings, self._heap = dict(settings), heap
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """The address of its HTTP interface."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    def launch(self, others: Sequence[str], managers: Sequence[str]) -> None:
+        """Start the process. others: the transport addresses to join. managers: the names that elect the first."""
+        jdk = find_jdk()
+        (self.folder / "config").mkdir(parents=True, exist_ok=True)
+        settings = {
+            "node.name": self.name,
+            "cluster.name": "askalike-test",
+            "path.home": str(self.folder),
+            "network.host": "127.0.0.1",
+            "http.port": str(self.port),
+            "transport.port": str(self.transport_port),
+            "http.type": "netty4",
+            "transport.type": "netty4",
+            "discovery.seed_hosts": ",".join(others),
+            "cluster.initial_cluster_manager_nodes": ",".join(managers),
+            "cluster.routing.allocation.disk.threshold_enabled": "false",
+            "node.processors": "1",
+            **self._settings,
+        }
+        java = [str(jdk / "bin" / "java"), f"-Xms{self._heap}", f"-Xmx{self._heap}", *JVM_OPTIONS]
+        command = [*java, "-cp", class_path(jdk), "Launcher", *(f"{k}={v}" for k, v in settings.items())]
+        with open(self.folder / "log", "ab") as log:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self.folder)
+
+    def wait(self) -> None:
+        """Wait until it answers. Raises NoClusterError where it does not."""
+        until = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < until and self.is_running:
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/_cluster/health", timeout=5):
+                return
+            time.sleep(POLL_S)
+        log = (self.folder / "log").read_text(errors="replace")[-1_000:]
+        raise NoClusterError(f"{self.name} did not start within {START_TIMEOUT_S:.0f} s: {log}")
+
+    def stop(self) -> None:
+        """End the process: it closes when its standard input does."""
+        if self._process is None:
+            return
+        if self._process.stdin:
+            self._process.stdin.close()
+        try:
+            self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the process at once, as `kill -9` does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            if self._process.stdin:
+                self._process.stdin.close()
+
+
+class Cluster:
+    """Some nodes that know each other, in a temporary folder."""
+
+    def __init__(self, nodes: int = 1, settings: Mapping[str, str] | None = None, heap: str = HEAP) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="askalike-opensearch-"))
+        names = [f"node{n}" for n in range(1, nodes + 1)]
+        self.nodes = [Node(name, self._folder / name, settings or {}, heap) for name in names]
+
+    @property
+    def url(self) -> str:
+        """The addresses of all its nodes, as `--engine` takes them."""
+        return "http://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+
+    def start(self) -> Self:
+        """Start the nodes that do not run, and wait for them. Raises NoClusterError where that cannot be."""
+        try:
+            for node in self.nodes:
+                if not node.is_running:
+                    others = [f"127.0.0.1:{other.transport_port}" for other in self.nodes if other is not node]
+                    node.launch(others, [other.name for other in self.nodes])
+            for node in self.nodes:
+                node.wait()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def close(self) -> None:
+        """End the nodes and remove what they stored."""
+        for node in self.nodes:
+            node.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def free_port() -> int:
+    """Return a port of the loopback address that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _runs(process: int) -> bool:
+    return Path(f"/proc/{process}").exists() if Path("/proc").exists() else True
+
+
+def main(arguments: Sequence[str] | None = None) -> Any:
+    """Run a cluster until the time is over, or another process has ended."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=1, choices=(1, 2, 3))
+    parser.add_argument("--seconds", type=float, default=600.0, help="how long at most")
+    parser.add_argument("--while", type=int, dest="process", help="end with this process, given by its id")
+    options = parser.parse_args(arguments)
+    try:
+        with Cluster(options.nodes) as cluster:
+            print(f"{cluster.url}  (ends after {options.seconds:.0f} s, or with Ctrl-C)", flush=True)
+            with contextlib.suppress(KeyboardInterrupt):
+                until = time.monotonic() + options.seconds
+                while time.monotonic() < until and (options.process is None or _runs(options.process)):
+                    time.sleep(1)
+    except NoClusterError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
