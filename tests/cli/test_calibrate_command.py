@@ -1,6 +1,8 @@
 """calibrate, and search with probabilities, as a person calls them."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ def desk(tmp_path_factory):
     assert askalike("import", "table", EXAMPLE, "-o", directory).returncode == 0
     queries = directory.parent / "off.jsonl"
     queries.write_text("".join(json.dumps({"id": n, "title": t}) + "\n" for n, t in enumerate(OFF.splitlines())))
-    done = askalike("calibrate", directory, *WORDS, "--precision", 0.9, "--off-topic", queries)
+    done = askalike("calibrate", directory, *WORDS, "--precision", 0.9, "--off-topic", queries, "--verbose")
     assert done.returncode == 0, done.stderr
     directory.with_suffix(".txt").write_text(done.stdout)
     return directory
@@ -28,6 +30,23 @@ def test_everything_measured_is_printed(desk):
     text = desk.with_suffix(".txt").read_text()
     for said in ("reliability error", "Brier skill", "coverage", "threshold at 0.", "off-topic", "abstain", "kept in"):
         assert said in text
+
+
+def test_a_verdict_comes_first(desk):
+    first, second, *_ = desk.with_suffix(".txt").read_text().splitlines()
+    assert re.fullmatch(
+        r"at \d+% or more, 9 of 10 first hits are right; \d+% of the questions asked before get one", first
+    )
+    assert re.fullmatch(r"\d+% of 4 off-topic questions get nothing", second)
+
+
+def test_without_verbose_a_few_lines_say_all(desk, tmp_path):
+    copy = shutil.copytree(desk, tmp_path / "desk")
+    lines = askalike("calibrate", copy, "-r", "bm25").stdout.splitlines()
+    assert re.match(r"at \d+% or more, \d+ of 100? first hits are right", lines[0])
+    assert len(lines) <= 6
+    assert "--verbose" in lines[-1]
+    assert "Brier" not in "".join(lines)
 
 
 def test_search_shows_probabilities_and_abstains(desk):
@@ -56,7 +75,7 @@ def test_json_and_what_is_out_of_reach(desk):
     assert told["line"] is None
     assert told["picked"]["line"] is None
     assert told["first"]["n"] > 400
-    text = askalike("calibrate", desk, "-r", "bm25", "--precision", 0.9999).stdout
+    text = askalike("calibrate", desk, "-r", "bm25", "--precision", 0.9999, "--verbose").stdout
     assert "out of reach" in text
     assert "every hit" in text
 

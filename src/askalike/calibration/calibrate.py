@@ -25,6 +25,7 @@ from askalike.calibration.thresholds import (
     ThresholdChoice,
     ThresholdRow,
     choose_threshold,
+    measure_threshold,
     measure_thresholds,
     trace_abstention,
 )
@@ -52,6 +53,12 @@ class CalibrationReport:
     half_answerable: Reliability
     thresholds: list[ThresholdRow]
     threshold_choice: ThresholdChoice | None
+
+    def at(self, threshold: float) -> ThresholdRow:
+        """What first hits give at a threshold."""
+        probabilities = self.predictions.adjust_to_prevalence(self.calibration.prevalence)
+        relevant = self.sample.first_hits.relevant
+        return measure_threshold(probabilities, relevant, len(self.sample.queries), threshold)
 
     def as_dict(self) -> Mapping[str, Any]:
         """Return everything but the single hits, for JSON."""

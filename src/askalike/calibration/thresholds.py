@@ -88,6 +88,11 @@ class AbstentionCurve:
         probability = min(self.target_point.threshold, 1.0)
         return Threshold(probability=probability, criterion="abstention", share=TARGET_ABSTENTION)
 
+    def abstention_at(self, threshold: float) -> float:
+        """The share of off-topic queries that get no hit at the greatest measured threshold up to this one."""
+        points = [point for point in (*self.points, self.target_point) if point.threshold <= threshold]
+        return max(points, key=lambda point: point.threshold).abstained.value
+
     def as_dict(self) -> Mapping[str, Any]:
         """Return the curve for JSON."""
         curve = [point.as_dict() for point in self.points]

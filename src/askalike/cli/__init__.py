@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,10 +110,16 @@ def main() -> None:
         else:
             register_summaries(app)
         code = app(prog_name="askalike", standalone_mode=False)
+        sys.stdout.flush()
     except AskalikeError as error:
         _exit_with_error(str(error))
     except USAGE_ERRORS as error:
         _exit_with_error(_format_usage_error(error))
+    except (BrokenPipeError, SystemExit) as error:
+        if not isinstance(error.__context__ or error, BrokenPipeError):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has read enough, as `head -1` has
+        sys.exit(0)
     if code == INTERRUPTED_EXIT_CODE:
         print("askalike: interrupted; what was committed before is kept", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)

@@ -1,5 +1,6 @@
 """askalike calibrate: what a ranker's scores mean on an archive, and how that is shown."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -41,6 +42,7 @@ def calibrate_command(
     max_queries: Annotated[int, Option("--queries", min=1, help="At most so many queries.")] = MAX_QUERIES,
     per_cluster: Annotated[int, Option(min=1, help="At most so many of one cluster.")] = MAX_PER_CLUSTER,
     seed: Annotated[int, Option(help="Decides about queries, folds and resamples.")] = 0,
+    verbose: Annotated[bool, Option("--verbose", "-v", help="Print all measurements with their intervals.")] = False,
     json: Json = False,
 ) -> None:
     """Turn a ranker's scores into probabilities of asking the same, and measure what these are worth.
@@ -64,10 +66,45 @@ def calibrate_command(
         chosen = {"abstention": curve and curve.as_dict(), "line": threshold and threshold.model_dump()}
         print(to_json({**result.as_dict(), **chosen, "path": str(path)}))
         return
-    print(_format_report(result, directory, seed))
-    if curve and off_topic:
-        print(f"\n{_format_abstention(curve, off_topic)}")
-    print(f"\n{_format_saved(threshold, result.calibration.prevalence)}\nkept in {path}")
+    print(_format_verdict(result, curve, threshold))
+    if verbose:
+        print(f"\n{_format_report(result, directory, seed)}")
+        if curve and off_topic:
+            print(f"\n{_format_abstention(curve, off_topic)}")
+        print()
+    print(f"{_format_saved(threshold, result.calibration.prevalence)}\nkept in {path}")
+    if not verbose:
+        print("all that was measured, with its intervals: --verbose")
+
+
+def _format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, threshold: Threshold | None) -> str:
+    """Return in sentences what the probabilities are worth to people who ask."""
+    row = report.at(threshold.probability) if threshold else _find_reliable_row(report)
+    if row is None:
+        queries, found = len(report.sample.queries), report.thresholds[0].recall
+        best = f"of {queries:,} questions with a known duplicate {found.value:.0%} find it first"
+        sentences = [f"no probability is reliable: {best}, and none from which on most hits are right"]
+    else:
+        shown = f"{row.coverage.value:.0%} of the questions asked before get one"
+        sentences = [f"at {row.probability:.0%} or more, {_in_ten(row.precision.value)} first hits are right; {shown}"]
+    if curve:
+        share = curve.abstention_at(threshold.probability if threshold else 0.0)
+        sentences.append(f"{share:.0%} of {curve.query_count:,} off-topic questions get nothing")
+    return "\n".join(sentences)
+
+
+def _find_reliable_row(report: CalibrationReport) -> ThresholdRow | None:
+    """Return the lowest of the usual thresholds from which on nine of ten hits are right, else most."""
+    rows = [row for row in report.thresholds if row.precision.n >= MIN_HITS_ABOVE]
+    for precision in (0.9, 0.8, 0.7, 0.6, 0.5):
+        if fitting := [row for row in rows if row.precision.value >= precision]:
+            return fitting[0]
+    return None
+
+
+def _in_ten(share: float) -> str:
+    """Return a share as people say it: `9 of 10`, and `99 of 100` where it is nearer to all."""
+    return f"{math.floor(100 * share)} of 100" if share > 0.95 else f"{round(10 * share)} of 10"
 
 
 def _format_report(report: CalibrationReport, directory: Path, seed: int) -> str:
