@@ -1,6 +1,7 @@
 """Files and folders that are complete or absent, and stay on the disk when the power fails."""
 
 import fcntl
+import hashlib
 import os
 import shutil
 import threading
@@ -106,3 +107,9 @@ def fsync_folder(folder: Path) -> None:
 def _clear_folder(folder: Path) -> None:
     for entry in folder.iterdir():
         shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+def compute_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal digits. Raises OSError."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

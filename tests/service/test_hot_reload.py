@@ -4,11 +4,14 @@ import threading
 import time
 from collections import Counter
 
+import pytest
 from serving import Service, wait_for
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.store import Archive, deployments
+from askalike.tuning.adoption import adopt_encoder
+from small_models import make_model_folder
 
 SIMILAR = "/v1/riverside/similar?title=lost+my+library+card"
 LEXICAL = "lm_jelinek_mercer"
@@ -101,3 +104,18 @@ def test_a_new_calibration_is_used(serve, archive) -> None:
     with Archive.open(archive) as opened:
         calibrate(opened, rankers.create(LEXICAL)).calibration.save(archive)
     wait_for(lambda: (served.get(SIMILAR).json["results"] or [{}])[0].get("probability"))
+
+
+def test_words_serve_while_an_encoder_reads_the_archive(serve, archive, tmp_path) -> None:
+    for package in ("onnxruntime", "onnx", "sentence_transformers"):
+        pytest.importorskip(package)
+    with Archive.open(archive) as opened:
+        adopt_encoder(opened, str(make_model_folder(tmp_path, "bert")), name="small")
+        served = serve(archive, ranker=())
+        assert served.get(SIMILAR).json["results"]
+        ready = wait_for(lambda: deployments.ready_ranker(opened))
+        assert "small" in ready.part_names
+        wait_for(lambda: [line for line in served.log() if line.get("message") == "ranker"])
+        assert served.get(SIMILAR).json["results"]
+        path = rankers.create("small", {}, opened).index_paths(opened.view())[0]
+        assert path.is_dir()

@@ -24,6 +24,7 @@ FILES = {
     "tune": "tune",
     "calibrate": "calibrate",
     "models": "train models promote rollback",
+    "encoder": "encoder",
     "moderation": "dedupe gaps suggest-tags",
     "copies": "export backup restore",
     "service": "serve keys feedback purge",

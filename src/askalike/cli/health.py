@@ -111,6 +111,9 @@ def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
         for part in partition.parts:
             figures = f"{part.queries:,} queries in {part.clusters:,} clusters, {part.links:,} relevant pairs"
             yield f"split {part.split}", figures
+    if stats.encoder:
+        revision = f" at {stats.encoder.revision}" if stats.encoder.revision else ""
+        yield "encoder", f"{stats.encoder.name}, from {stats.encoder.source}{revision}"
     yield "on disk", ", ".join(f"{name} {decimal(size)}" for name, size in stats.size_bytes.items())
 
 

@@ -29,10 +29,16 @@ COMMON_PARAMETERS: dict[str, Any] = {
     "dry_run": Annotated[bool, Option("--dry-run", help="say what would change, and write nothing")],
     "yes": Annotated[bool, Option("--yes", "-y", help="change more than a tenth of what the source brought earlier")],
     "encoding": Annotated[str | None, Option(metavar="NAME", help="that of text files, e.g. cp1252; else UTF-8")],
+    "encoder": Annotated[
+        str | None, Option(metavar="MODEL", help="a pre-trained encoder for it; see askalike encoder use")
+    ],
+    "download": Annotated[bool, Option("--download", help="fetch the encoder from the Hugging Face hub")],
     "as_json": Annotated[bool, Option("--json", help="print one JSON object")],
 }
-FLAGS = ("strict", "prune", "dry_run", "yes", "as_json")
-COMMON_DEFAULTS: dict[str, Any] = dict.fromkeys(FLAGS, False) | dict.fromkeys(("language", "source", "encoding"))
+FLAGS = ("strict", "prune", "dry_run", "yes", "download", "as_json")
+COMMON_DEFAULTS: dict[str, Any] = dict.fromkeys(FLAGS, False) | dict.fromkeys(
+    ("language", "source", "encoding", "encoder")
+)
 
 
 class _ReaderCommands(TyperGroup):
@@ -59,6 +65,12 @@ def _build_command(reader: str) -> Callable[..., None]:
     def run(**values: Any) -> None:
         common = {name: values.pop(name) for name in COMMON_PARAMETERS}
         paths, output, as_json = (common.pop(name) for name in ("paths", "output", "as_json"))
+        encoder, download = common.pop("encoder"), common.pop("download")
+        if encoder:
+            from askalike.store import Archive
+            from askalike.tuning.adoption import adopt_encoder, check_source
+
+            check_source(encoder, download)
         with byte_progress_bar() as bar:
             summary = import_archive(reader, paths, output, options=values, progress=bar, **common)
         for what, count in summary.notes.items():
@@ -66,6 +78,9 @@ def _build_command(reader: str) -> Callable[..., None]:
         if summary.rejected:
             see = "" if common["dry_run"] else f": see {output / REJECTS_FILE}"
             print_remark(f"{summary.rejected} rows rejected{see}")
+        if encoder and not common["dry_run"]:
+            with Archive.open(output) as archive:
+                print_remark(f"encoder: {adopt_encoder(archive, encoder, download=download).name}")
         if as_json:
             print(to_json(asdict(summary) | {"archive": str(output)}))
             return

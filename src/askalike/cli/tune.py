@@ -18,7 +18,7 @@ from askalike.store import Archive
 from askalike.tuning.run import tune_archive
 from askalike.tuning.state import parse_duration
 
-ENCODER_HELP = "A pre-trained encoder that teaches and competes: a folder or package."
+ENCODER_HELP = "A pre-trained encoder that teaches and competes: a folder or package; else the archive's own."
 MEASURE_HELP = f"What to maximise, as ir-measures writes it; default: {TUNING_MEASURE}."
 ONLY_HELP = "lexical: only the settings of the lexical rankers, on a finer grid; serves nothing."
 RANKERS_HELP = "With --only: which rankers, with commas; default: all."

@@ -14,6 +14,7 @@ from askalike.errors import ArchiveError
 from askalike.labels.splits import document_kind, load_split
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts
+from askalike.store.archive_encoder import get_archive_encoder, set_archive_encoder
 from askalike.training.settings import NegativesSettings
 from askalike.types import Question, Run
 
@@ -101,15 +102,17 @@ def remove_model(archive: Archive, name: str) -> None:
         names = ", ".join(model.name for model in list_models(archive)) or "none"
         raise ArchiveError(f"{archive.path}: no model {name!r}; there are: {names}")
     served = get_served_ranker(archive)
-    if served and name in (served.ranker, *served.settings.get("parts", ())):
+    if served and name in served.part_names:
         raise ArchiveError(f"{archive.path}: {name!r} is in service; first: askalike rollback {archive.path}")
     for path in paths:
         shutil.rmtree(path)
+    if (encoder := get_archive_encoder(archive)) and encoder.name == name:
+        set_archive_encoder(archive, None)
 
 
 def _read_model(folder: Path) -> TrainedModel:
     model = encoders.read_model_file(folder)
     trained = model.get("trained", {})
-    size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     kind = model.get("network", {}).get("name") or model.get("encoder", "")
     return TrainedModel(folder.name, kind, trained.get("measure", ""), trained.get("value"), trained.get("pairs"), size)

@@ -9,6 +9,7 @@ import numpy as np
 
 from askalike.labels.partitions import Partition, list_partitions
 from askalike.store import Archive, ArchiveSummary, count_questions_by, sample_answers, sample_questions, statistics
+from askalike.store.archive_encoder import ArchiveEncoder, get_archive_encoder
 from askalike.store.database import DATABASE_FILE
 from askalike.store.sources import SourceSummary, summarise_sources
 from askalike.store.statistics import SplitSize
@@ -59,6 +60,8 @@ class ArchiveStatistics:
     sources: tuple[SourceSummary, ...]
     splits: tuple[SplitSize, ...]
     partitions: tuple[Partition, ...]
+    encoder: ArchiveEncoder | None
+    """The pre-trained encoder that the archive has made its own."""
     size_bytes: Mapping[str, int]
     """Bytes on disk of `archive`, `index/NAME` and `models/NAME`."""
 
@@ -86,6 +89,7 @@ def compute_statistics(archive: Archive, analyzer: Analyzer | None = None) -> Ar
         sources=tuple(summarise_sources(view)),
         splits=tuple(statistics.split_sizes(view)),
         partitions=tuple(list_partitions(archive)),
+        encoder=get_archive_encoder(archive),
         size_bytes=disk_sizes(archive.path),
     )
 

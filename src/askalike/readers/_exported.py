@@ -17,8 +17,8 @@ from askalike.types import Answer, EvaluationQuery, Judgement, Link, LocatedReco
 
 T = TypeVar("T", Question, Answer, Link, Judgement)
 RowParser = Callable[[Row], Record]
-IMPORT_FACTS = ("reader", "source")
-"""Facts in the manifest that are about the exported archive's own import and not about its content."""
+OWN_FACTS = ("reader", "source", "encoder")
+"""Facts in the manifest that are about the exported archive itself and not about its content."""
 
 
 def read_export_facts(folder: Path, format: str, source: SourceFiles) -> bool:
@@ -38,7 +38,7 @@ def read_export_facts(folder: Path, format: str, source: SourceFiles) -> bool:
         )
     if exported_format != format:
         return False
-    source.facts |= {"languages": [], **{name: value for name, value in facts.items() if name not in IMPORT_FACTS}}
+    source.facts |= {"languages": [], **{name: value for name, value in facts.items() if name not in OWN_FACTS}}
     source.source_prefixes = prefixes if isinstance(prefixes, dict) else None
     return True
 

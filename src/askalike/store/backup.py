@@ -4,7 +4,6 @@ A backup is a plain tar: `backup.json` with the SHA-256 of every file, `archive.
 archive's other files (models, calibrations). Backups, and restored archives, are renamed into place once on disk.
 """
 
-import hashlib
 import io
 import json
 import os
@@ -19,7 +18,7 @@ from typing import Any
 
 from askalike.clock import now
 from askalike.errors import ArchiveError
-from askalike.files import PARTIAL_SUFFIX, folder_errors, fsync_folder, fsync_path, scratch_folder
+from askalike.files import PARTIAL_SUFFIX, compute_sha256, folder_errors, fsync_folder, fsync_path, scratch_folder
 from askalike.store.archive import Archive
 from askalike.store.database import DATABASE_FILE, storage_errors
 from askalike.store.migrations import MIGRATIONS
@@ -110,7 +109,7 @@ def _build_manifest(content: Path) -> BackupManifest:
     with Archive.open(content) as archive:
         schema, questions, content_id = len(MIGRATIONS), len(archive.view()), content_hash(archive)
     paths = (path for path in sorted(content.rglob("*")) if path.is_file())
-    sums = {path.relative_to(content).as_posix(): _file_sha256(path) for path in paths}
+    sums = {path.relative_to(content).as_posix(): compute_sha256(path) for path in paths}
     return BackupManifest(FORMAT_VERSION, now(), questions, schema, content_id, sums)
 
 
@@ -163,10 +162,5 @@ def _extract_member(
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "wb") as out:
         shutil.copyfileobj(source, out, COPY_CHUNK_BYTES)
-    if _file_sha256(target) != manifest.files[member.name]:
+    if compute_sha256(target) != manifest.files[member.name]:
         raise ArchiveError(f"{file}: {member.name} is damaged in it (its SHA-256 differs); take another backup")
-
-
-def _file_sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

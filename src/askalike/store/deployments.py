@@ -20,6 +20,11 @@ class ServedRanker:
     settings: Mapping[str, Any]
     reason: str
 
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """The ranker's name and those of its parts."""
+        return (self.ranker, *self.settings.get("parts", ()))
+
 
 def serve_ranker(archive: Archive, ranker: str, settings: Mapping[str, Any], reason: str) -> ServedRanker:
     """Deploy a ranker: every search that names none uses it from now on."""

@@ -132,7 +132,7 @@ class LadderSearch:
         return all(self.evaluator.memory.trial_values(trial, "dev") is not None for trial in candidate.trials)
 
     def _untrained_trial(self, family: CandidateFamily) -> Trial:
-        return Trial(family.name, self.teacher.settings if self.teacher and family.needs_teacher else {})
+        return self.teacher.trial if self.teacher and family.needs_teacher else Trial(family.name)
 
     def _skip_reason(self, family: CandidateFamily) -> str | None:
         if family.needs_teacher and not self.teacher:

@@ -8,7 +8,8 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
-from askalike.encoders import MODEL_FILE, Encoder, VectorCache, build
+from askalike import rankers
+from askalike.encoders import MODEL_FILE, Encoder, VectorCache
 from askalike.encoders.recipes import Recipe
 from askalike.errors import AskalikeError
 from askalike.experiments import models
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 PROBE_QUESTIONS = 32
 """The number of questions that measure its speed."""
-BF16_MIN_SPEEDUP = 1.3
-"""bf16 is used where float32 takes so many times as much processor time."""
 MAX_WORDS = 200
 """Words of a text that count for its length: most models cut off the rest."""
 LENGTH_SAMPLE = 500
@@ -41,27 +40,31 @@ Log = Callable[[str], None]
 
 
 class Teacher:
-    """A pre-trained encoder by its folder or package, as the ranker `pretrained` takes it."""
+    """A pre-trained encoder: the archive's own by its name, or another one as the ranker `pretrained` takes it."""
 
-    def __init__(self, model: str, view: View, state: TuningState) -> None:
-        self.model, self._view, self._state = model, view, state
+    def __init__(self, trial: Trial, view: View, state: TuningState) -> None:
+        self.trial, self._view = trial, view
         self._folder = state.folder / "encoded"
         self._words_per_s = 0.0
 
-    @cached_property
-    def settings(self) -> Mapping[str, Any]:
-        """Its settings as a ranker: the model, and bf16 where that is faster, which is measured once an archive."""
-        if (settings := self._state.read_note(self.model)) is None:
-            plain: dict[str, Any] = {"model": self.model}
-            half = {**plain, "precision": "bf16"}
-            settings = half if self._encoding_cpu_s(plain) > BF16_MIN_SPEEDUP * self._encoding_cpu_s(half) else plain
-            self._state.write_note(self.model, settings)
-        return dict(settings)
+    @property
+    def source(self) -> str:
+        """The encoder's name in the archive, or its folder or package."""
+        return str(self.trial.settings.get("model", self.trial.ranker))
+
+    @property
+    def recipe_values(self) -> Mapping[str, Any]:
+        """The settings of a recipe that this encoder teaches."""
+        if self.trial.ranker == PRETRAINED_RANKER:
+            return {"teacher.model": self.source}
+        return {"teacher.encoder": self.trial.ranker}
 
     @cached_property
     def encoder(self) -> Encoder:
         """The encoder, with a memory on disk of what it has encoded."""
-        encoder = cast("PretrainedEncoder", self._load_encoder(self.settings))
+        ranker: Any = rankers.create(self.trial.ranker, self.trial.settings, self._view.path)
+        encoder = cast("PretrainedEncoder", ranker.encoder)
+        encoder.encode(self._probes[:1], "document")  # a first text takes longer than others
         started = time.monotonic()
         encoder.encode(self._probes, "document")
         self._words_per_s = sum(map(count_words, self._probes)) / (time.monotonic() - started)
@@ -75,7 +78,8 @@ class Teacher:
 
     def share_encoder(self, ranker: Any) -> None:
         """Give this encoder to a ranker, and to parts of it, that use the same model."""
-        if ranker.name == PRETRAINED_RANKER and ranker.encoder.fingerprint == self.encoder.fingerprint:
+        encoder = getattr(ranker, "encoder", None)
+        if encoder is not None and encoder.fingerprint == self.encoder.fingerprint:
             ranker.encoder = self.encoder
         for part in getattr(ranker, "parts", ()):
             self.share_encoder(part)
@@ -87,17 +91,6 @@ class Teacher:
     @cached_property
     def _probes(self) -> Sequence[Question]:
         return list(islice(sample_questions(self._view, PROBE_QUESTIONS, 0), PROBE_QUESTIONS))
-
-    def _encoding_cpu_s(self, settings: Mapping[str, Any]) -> float:
-        encoder, started = self._load_encoder(settings), time.process_time()
-        encoder.encode(self._probes, "document")
-        return time.process_time() - started
-
-    def _load_encoder(self, settings: Mapping[str, Any]) -> Encoder:
-        """Return the encoder after a first text, which takes longer than others."""
-        encoder = build(PRETRAINED_RANKER, settings)
-        encoder.encode(self._probes[:1], "document")
-        return encoder
 
 
 def count_words(question: Question) -> int:
@@ -122,7 +115,7 @@ class ModelTrainer:
         """Return the name of the family's model, another one for another state of the archive and another teacher."""
         suffix = ""
         if self.teacher and family.needs_teacher:
-            suffix = hashlib.sha256(self.teacher.model.encode()).hexdigest()[:4]
+            suffix = hashlib.sha256(self.teacher.source.encode()).hexdigest()[:4]
         return f"{family.recipe}-{self.state.key[:8]}{suffix}"
 
     def is_trained(self, family: CandidateFamily) -> bool:
@@ -185,7 +178,7 @@ class ModelTrainer:
     def _recipe(self, family: CandidateFamily) -> Recipe:
         values: dict[str, Any] = {"signals": tuple(self._count_pairs(family))}
         if self.teacher and family.needs_teacher:
-            values = {"teacher.model": self.teacher.model, "teacher.half": "precision" in self.teacher.settings}
+            values = dict(self.teacher.recipe_values)
         return Recipe.read(family.recipe or "", {**family.recipe_settings, **values})
 
     @cached_property

@@ -9,11 +9,12 @@ from askalike.calibration.calibrate import CalibrationReport, calibrate
 from askalike.errors import AskalikeError
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
-from askalike.experiments.trials import TrialEvaluator
+from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.packages import find_model
 from askalike.rankers import Ranker, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
-from askalike.tuning.candidates import DEFAULT_RANKER, LADDER
+from askalike.store.archive_encoder import get_archive_encoder
+from askalike.tuning.candidates import DEFAULT_RANKER, LADDER, PRETRAINED_RANKER
 from askalike.tuning.ladder_search import CandidateResult, EventListener, LadderSearch, Skipped
 from askalike.tuning.model_training import ModelTrainer, Teacher
 from askalike.tuning.promotion import is_served
@@ -54,17 +55,17 @@ def tune_archive(
 ) -> TuningResult:
     """Find the ranker that serves an archive best, put it into service and calibrate it.
 
-    encoder: a pre-trained encoder's folder or package, which teaches and competes. fixed: settings that all rankers
-    have. on_event: called with the task, the result of each candidate, and each skipped one. The same call goes on
-    where another was interrupted, with a budget of its own, and tries what was skipped as far as that reaches. Raises
-    ArchiveError where there is nothing to tune on, SettingsError for an unknown measure, rule, encoder or setting.
+    encoder: a pre-trained encoder's folder or package, which teaches and competes; unless given, the archive's own.
+    fixed: settings that all rankers have. on_event: called with the task, the result of each candidate, and each
+    skipped one. The same call goes on where another was interrupted, with a budget of its own, and tries what was
+    skipped as far as that reaches. Raises ArchiveError where there is nothing to tune on, SettingsError for an unknown
+    measure, rule, encoder or setting.
     """
     canonical_name(measure)
-    if encoder:
-        find_model(encoder, "encoder")
+    trial = _encoder_trial(archive, encoder)
     task = make_task(archive, seed)
     state = TuningState(archive.path, [STATE_VERSION, content_hash(archive), measure, rule, dict(fixed or {}), seed])
-    teacher = Teacher(encoder, archive.view(), state) if encoder else None
+    teacher = Teacher(trial, archive.view(), state) if trial else None
     share_encoder = teacher.share_encoder if teacher else lambda ranker: None
     evaluator = TrialEvaluator(
         RankingTask(archive),
@@ -99,6 +100,15 @@ def tune_archive(
     if teacher and not {family.name for family in LADDER if family.needs_teacher} & {s.name for s in search.skipped}:
         teacher.clear_memory()
     return TuningResult(verdict, search.candidate_results, search.skipped, calibration_result, reason, state.spent_s)
+
+
+def _encoder_trial(archive: Archive, encoder: str) -> Trial | None:
+    """Return the pre-trained encoder to try: the given one, else the archive's own; None where there is none."""
+    if encoder:
+        find_model(encoder, "encoder")
+        return Trial(PRETRAINED_RANKER, {"model": encoder})
+    own = get_archive_encoder(archive)
+    return Trial(own.name) if own else None
 
 
 def _calibrate(

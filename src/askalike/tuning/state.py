@@ -82,14 +82,6 @@ class TuningState(TrialMemory):
         """Add the seconds of something else than a trial to `spent_s`."""
         self._append(activity, None, seconds)
 
-    def read_note(self, name: str) -> Any:
-        """Return the note of that name; None if there is none."""
-        return self._records.get(f"note {name}")
-
-    def write_note(self, name: str, value: Any) -> None:
-        """Write a note for this run and later ones."""
-        self._append(f"note {name}", value)
-
     def _append(self, name: str, value: Any, seconds: float = 0.0) -> None:
         line = json.dumps({"name": name, "found": value, "seconds": round(seconds, 3)})
         try:

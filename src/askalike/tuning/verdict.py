@@ -84,7 +84,7 @@ def choose(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> Evaluate
     if not better:
         return lexical
     simplest = _simplest_unbeaten(better, queries)
-    encoder = next((e for level in better for e in level if e.trial.ranker == PRETRAINED_RANKER), None)
+    encoder = next((e for level in better for e in level if e.candidate.name == PRETRAINED_RANKER), None)
     if encoder is None:
         return simplest
     with_encoder = [level for level in better if level[0].candidate.level >= encoder.candidate.level]
@@ -211,7 +211,7 @@ def reach_verdict(task: TuningTask, evaluator: TrialEvaluator, trials: Sequence[
     """Choose on dev, and measure the choice on test or, where there is none, in nested folds."""
     queries = sorted(trials[0].values)
     chosen, lexical = choose(trials, queries), best_lexical(trials, queries)
-    encoder = next((e for e in trials if e.trial.ranker == PRETRAINED_RANKER), None)
+    encoder = next((e for e in trials if e.candidate.name == PRETRAINED_RANKER), None)
     fold_choices: Sequence[str] = ()
     if task.test is not None:
         ours, baseline = _evaluate_on_test(evaluator, chosen), _evaluate_on_test(evaluator, lexical)

@@ -14,9 +14,10 @@ from askalike.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
 from askalike.service.processes.builder import IndexBuilder
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.engine_state import resolve_ranker
+from askalike.service.state.engine_state import is_indexed, resolve_ranker
 from askalike.store import Archive, ServedRanker, get_served_ranker
-from askalike.store.deployments import mark_ready
+from askalike.store.archive_encoder import get_archive_encoder
+from askalike.store.deployments import mark_ready, ready_ranker
 
 POLL_S = 0.1
 """The pause between two looks for changes."""
@@ -39,6 +40,9 @@ class Indexer:
         self._view = self._archive.view()
         self._served = None if settings.ranker else get_served_ranker(self._archive)
         self._ranker = resolve_ranker(settings, path, self._served)
+        if self._encodes_everything():  # which takes long; `switch_ranker` has it done while another ranker serves
+            self._served = ready_ranker(self._archive)
+            self._ranker = resolve_ranker(settings, path, self._served)
         self._indexed_change, self._next_commit_at = -1, 0.0
         self._builder = IndexBuilder(settings, path)
         self._proposer: tuple[int, Proposer] | None = None
@@ -49,6 +53,12 @@ class Indexer:
         self.index_changes()
         if self._settings.ranker is None:
             mark_ready(self._archive, _served_number(self._served))
+
+    def _encodes_everything(self) -> bool:
+        """Return whether the deployed ranker uses the archive's encoder and has no vectors yet."""
+        encoder = get_archive_encoder(self._archive)
+        uses_encoder = encoder and self._served and encoder.name in self._served.part_names
+        return bool(uses_encoder) and not is_indexed(self._ranker, self._view)
 
     def index_changes(self) -> None:
         """Commit new changes to the index. Another process that is indexing already will do too."""

@@ -14,7 +14,7 @@ from askalike.engines.local import LocalEngine
 from askalike.index.commits import MANIFEST
 from askalike.rankers import Ranker
 from askalike.service.settings import ServiceSettings
-from askalike.store import Archive, ServedRanker
+from askalike.store import Archive, ServedRanker, View
 from askalike.store.deployments import ready_ranker
 
 
@@ -72,6 +72,11 @@ def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
     paths = ranker.index_paths(archive.view())
     behind, oldest = archive.view().pending_changes(min(map(_committed_change, paths), default=0))
     return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, sum(map(_size_bytes, paths)))
+
+
+def is_indexed(ranker: Ranker, view: View) -> bool:
+    """Return whether the ranker's index was committed once, read from its files."""
+    return all(_committed_change(path) for path in ranker.index_paths(view))
 
 
 def _committed_change(index: Path) -> int:

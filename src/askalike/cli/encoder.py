@@ -1,0 +1,38 @@
+"""askalike encoder: the pre-trained encoder that an archive has made its own."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from typer import Argument, Option, Typer
+
+from askalike.cli._options import Directory, Json
+from askalike.cli._output import to_json
+from askalike.store import Archive
+from askalike.tuning.adoption import adopt_encoder
+
+encoder_command = Typer(help="The pre-trained encoder that an archive has made its own.", no_args_is_help=True)
+encoder_command.callback()(lambda: None)
+
+
+@encoder_command.command("use")
+def use_encoder_command(
+    directory: Directory,
+    model: Annotated[
+        str, Argument(metavar="MODEL", help="A model's folder, a package that carries one, or a name on the hub.")
+    ],
+    name: Annotated[str, Option(help="What it is called in the archive; default: the last part of MODEL.")] = "",
+    download: Annotated[bool, Option("--download", help="Fetch MODEL from the Hugging Face hub.")] = False,
+    json: Json = False,
+) -> None:
+    """Copy a pre-trained encoder into the archive and put the hybrid of words and this encoder into service.
+
+    A running service goes on with the ranker that it has until the new vectors are made.
+    """
+    with Archive.open(directory) as archive:
+        encoder = adopt_encoder(archive, model, name=name, download=download)
+        questions = len(archive.view())
+    if json:
+        print(to_json(asdict(encoder)))
+        return
+    print(f"{encoder.name} is the archive's encoder; in service: hybrid of lm_jelinek_mercer and {encoder.name}")
+    print(f"a running service encodes the {questions:,} questions by itself; else run: askalike index {directory}")

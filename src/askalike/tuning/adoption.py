@@ -1,0 +1,103 @@
+"""Makes a pre-trained encoder the archive's own: a copy in its `models/`, which the default ranker then uses."""
+
+import re
+import shutil
+from pathlib import Path
+
+import tomli_w
+
+from askalike import rankers
+from askalike.encoders import MODEL_FILE
+from askalike.encoders.onnx.files import needed_files
+from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
+from askalike.errors import ArchiveError, SettingsError
+from askalike.files import compute_sha256, folder_errors, replace_folder
+from askalike.hub import fetch_model
+from askalike.packages import find_model
+from askalike.rankers import MODELS_FOLDER
+from askalike.store import Archive, serve_ranker
+from askalike.store.archive_encoder import ArchiveEncoder, get_archive_encoder, set_archive_encoder
+from askalike.tuning.candidates import DEFAULT_RANKER
+from askalike.tuning.promotion import is_served
+from askalike.types import Question
+
+HYBRID = "hybrid"
+HUB_NAME_PATTERN = re.compile(r"[\w.-]+/[\w.-]+")
+PROBE = Question("probe", "How do I do this?")
+
+
+def adopt_encoder(archive: Archive, model: str, *, name: str = "", download: bool = False) -> ArchiveEncoder:
+    """Copy a model into the archive, and put the hybrid of words and this encoder into service.
+
+    model: a folder or an installed package; with `download`, a model's name on the hub. name: what it is called in the
+    archive; else the last part of `model`. A model that the archive has already is not copied again. Its vectors are
+    made by the next search, by `askalike index`, or by a running service. Raises SettingsError where there is no such
+    model, the name is taken or an extra is missing, InputError for a model that cannot be run.
+    """
+    check_source(model, download)
+    name = name or _derive_name(model)
+    rankers.check_model_name(name)
+    encoder = _copy_model(archive, model, name, download)
+    set_archive_encoder(archive, encoder)
+    settings = {"parts": [DEFAULT_RANKER, name]}
+    if not is_served(archive, rankers.create(HYBRID, settings, archive)):
+        serve_ranker(archive, HYBRID, settings, f"{name} is the archive's encoder")
+    return encoder
+
+
+def check_source(model: str, download: bool) -> None:
+    """Raises SettingsError where `adopt_encoder` would find no such model on this machine."""
+    if download:
+        return
+    if HUB_NAME_PATTERN.fullmatch(model) and not Path(model).exists():
+        raise SettingsError(f"{model}: no such folder; add --download to fetch it from the hub")
+    find_model(model, "encoder")
+
+
+def _copy_model(archive: Archive, model: str, name: str, download: bool) -> ArchiveEncoder:
+    """Return the encoder that the archive has under this name, after its model was copied there and has been tried."""
+    folder, current = archive.path / MODELS_FOLDER / name, get_archive_encoder(archive)
+    if current and (current.name, current.source) == (name, model) and folder.exists():
+        return current
+    if folder.exists():
+        raise ArchiveError(f"{folder}: a model of this name is there; choose another --name, or remove it first")
+    with folder_errors(folder, "free some space"), replace_folder(folder) as new:
+        place = new / MODEL_FOLDER
+        revision = _fetch_or_copy(model, place, download)
+        digests = {path.relative_to(place).as_posix(): compute_sha256(path) for path in _files(place)}
+        encoder = ArchiveEncoder(name, model, revision, digests)
+        described = {"source": model} | ({"revision": revision} if revision else {})
+        (new / MODEL_FILE).write_text(
+            tomli_w.dumps({"encoder": "pretrained", "pretrained": described}), encoding="utf-8"
+        )
+    return encoder
+
+
+def _fetch_or_copy(model: str, target: Path, download: bool) -> str | None:
+    """Fill a folder with a model that can be run; return its commit on the hub, None for one of this machine."""
+    if download:
+        revision = fetch_model(model, target, needed_files)
+        _try(target)
+        return revision
+    source = find_model(model, "encoder")
+    _try(source)
+    _copy_files(source, target)
+    return None
+
+
+def _try(folder: Path) -> None:
+    PretrainedEncoder.from_settings({"model": str(folder)}).encode([PROBE], "query")
+
+
+def _copy_files(source: Path, target: Path) -> None:
+    for file in needed_files([path.relative_to(source).as_posix() for path in _files(source)], source):
+        (target / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / file, target / file)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _derive_name(model: str) -> str:
+    return re.sub("[^a-z0-9_.-]+", "-", Path(model).name.lower()).strip("-._")

@@ -1,0 +1,189 @@
+"""An archive's own encoder: copied or fetched once, served with words, tuned without being told, checked."""
+
+import hashlib
+import json
+import shutil
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from askalike import rankers
+from askalike.errors import ArchiveError, InputError, SettingsError
+from askalike.experiments.models import remove_model
+from askalike.health.checks import run_checks
+from askalike.health.models import changed_encoder_files
+from askalike.store import Archive, get_served_ranker
+from askalike.store.archive_encoder import get_archive_encoder
+from askalike.tuning.adoption import adopt_encoder
+from askalike.tuning.run import _encoder_trial
+from askalike.types import Question
+from commands import askalike
+from small_models import make_model_folder
+
+for package in ("onnxruntime", "onnx", "sentence_transformers"):
+    pytest.importorskip(package)
+
+HUB_NAME = "somebody/small-model"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = make_model_folder(tmp_path_factory.mktemp("small"), "bert")
+    return folder.rename(folder.with_name("Small Model"))
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([Question("a", "how do i cook rice"), Question("b", "my bike was stolen at night")])
+        yield archive
+
+
+def test_it_is_copied_and_served_with_words(archive, model):
+    encoder = adopt_encoder(archive, str(model))
+    assert (encoder.name, encoder.source, encoder.revision) == ("small-model", str(model), None)
+    assert get_archive_encoder(archive) == encoder
+    copied = archive.path / "models" / "small-model" / "pretrained"
+    digest = hashlib.sha256((copied / "model.safetensors").read_bytes()).hexdigest()
+    assert encoder.digests["model.safetensors"] == digest
+    served = get_served_ranker(archive)
+    assert (served.ranker, served.settings) == ("hybrid", {"parts": ["lm_jelinek_mercer", "small-model"]})
+    searcher = rankers.open_current(rankers.create(None, {}, archive), archive.view())
+    assert [hit.id for hit in searcher.rank({"q": Question("q", "rice in a pot")}, 1)["q"]] == ["a"]
+    assert adopt_encoder(archive, str(model)) == encoder
+    assert get_served_ranker(archive) == served, "nothing is deployed twice"
+
+
+def test_tuning_takes_it_without_being_told(archive, model):
+    assert _encoder_trial(archive, "") is None
+    adopt_encoder(archive, str(model), name="mine")
+    assert _encoder_trial(archive, "").ranker == "mine"
+    assert _encoder_trial(archive, str(model)).settings == {"model": str(model)}
+
+
+def test_check_finds_files_that_were_changed(archive, model):
+    adopt_encoder(archive, str(model))
+    [finding] = run_checks(archive, checks=[changed_encoder_files])
+    assert (finding.count, finding.n > 5) == (0, True)
+    folder = archive.path / "models" / "small-model" / "pretrained"
+    (folder / "config.json").write_text("{}")
+    (folder / "tokenizer.json").unlink()
+    [finding] = run_checks(archive, checks=[changed_encoder_files])
+    assert finding.examples == ("config.json", "tokenizer.json")
+
+
+def test_a_removed_model_is_no_longer_the_archives(archive, model):
+    adopt_encoder(archive, str(model))
+    with pytest.raises(ArchiveError, match="in service"):
+        remove_model(archive, "small-model")
+    assert askalike("rollback", archive.path).returncode == 0
+    remove_model(archive, "small-model")
+    assert get_archive_encoder(archive) is None
+
+
+def test_what_cannot_be_used_leaves_nothing_behind(archive, model, tmp_path):
+    broken = Path(shutil.copytree(model, tmp_path / "broken"))
+    (broken / "config.json").write_text('{"model_type": "mamba"}')
+    with pytest.raises(InputError, match="model_type = 'mamba'"):
+        adopt_encoder(archive, str(broken))
+    with pytest.raises(SettingsError, match="add --download"):
+        adopt_encoder(archive, HUB_NAME)
+    with pytest.raises(SettingsError, match="name of a built-in ranker"):
+        adopt_encoder(archive, str(model), name="bm25")
+    assert not list(archive.path.glob("models/*/model.toml"))
+    assert get_archive_encoder(archive) is None
+    adopt_encoder(archive, str(model), name="mine")
+    with pytest.raises(ArchiveError, match="choose another --name"):
+        adopt_encoder(archive, str(broken), name="mine")
+
+
+class Hub(BaseHTTPRequestHandler):
+    """What the hub says of one model, and its files."""
+
+    folder: Path
+    changed: str | None = None
+
+    def do_GET(self) -> None:
+        path = self.path.split("?")[0]
+        if path == f"/api/models/{HUB_NAME}":
+            self._send(json.dumps(self._describe()).encode(), {"Content-Type": "application/json"})
+        elif path.startswith(f"/{HUB_NAME}/resolve/{COMMIT}/"):
+            name = path.split(COMMIT + "/")[1]
+            content = (self.folder / name).read_bytes() + (b"!" if name == self.changed else b"")
+            headers = {"ETag": hashlib.sha256(content).hexdigest(), "X-Repo-Commit": COMMIT}
+            self._send(content, headers)
+        else:
+            self.send_error(404)
+
+    do_HEAD = do_GET
+
+    def _describe(self) -> dict:
+        files = {p.relative_to(self.folder).as_posix(): p for p in self.folder.rglob("*") if p.is_file()}
+        files |= {"pytorch_model.bin": files["config.json"], "openvino/model.json": files["config.json"]}
+        siblings = [{"rfilename": name, "size": p.stat().st_size, "blobId": "0"} for name, p in files.items()]
+        for row in siblings:
+            if row["rfilename"].endswith(".safetensors"):
+                digest = hashlib.sha256(files[row["rfilename"]].read_bytes()).hexdigest()
+                row["lfs"] = {"sha256": digest, "size": row["size"], "pointerSize": 134}
+        return {"id": HUB_NAME, "modelId": HUB_NAME, "sha": COMMIT, "siblings": siblings}
+
+    def _send(self, content: bytes, headers: dict[str, str]) -> None:
+        self.send_response(200)
+        for name, value in {**headers, "Content-Length": str(len(content))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def hub(model, monkeypatch):
+    Hub.folder, Hub.changed = model, None
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    yield Hub
+    server.shutdown()
+    server.server_close()
+
+
+def test_it_is_fetched_when_asked(archive, hub):
+    done = askalike("encoder", "use", archive.path, HUB_NAME, "--download", "--json")
+    assert done.returncode == 0, done.stderr
+    described = json.loads(done.stdout)
+    assert (described["name"], described["source"], described["revision"]) == ("small-model", HUB_NAME, COMMIT)
+    assert "pytorch_model.bin" not in described["digests"]
+    assert not any(name.startswith(("openvino", ".cache")) for name in described["digests"])
+    assert f"small-model, from {HUB_NAME} at {COMMIT}" in " ".join(askalike("info", archive.path).stdout.split())
+
+
+def test_a_file_that_is_not_what_the_hub_describes_is_refused(archive, hub):
+    hub.changed = "model.safetensors"
+    with pytest.raises(InputError, match="not the file that the hub describes") as error:
+        adopt_encoder(archive, HUB_NAME, download=True)
+    assert "\n" not in str(error.value)
+    assert get_archive_encoder(archive) is None
+
+
+def test_an_unknown_model_is_one_line(archive, hub):
+    with pytest.raises(InputError, match="nobody/nothing: could not be fetched") as error:
+        adopt_encoder(archive, "nobody/nothing", download=True)
+    assert "\n" not in str(error.value)
+
+
+def test_import_takes_an_encoder(tmp_path, model):
+    table = tmp_path / "faq.csv"
+    table.write_text("question\nhow do i cook rice\nmy bike was stolen\n")
+    target = tmp_path / "faq"
+    done = askalike("import", "table", table, "-o", target, "--encoder", "no-such-package")
+    assert (done.returncode, target.exists()) == (2, False)
+    done = askalike("import", "table", table, "-o", target, "--encoder", model)
+    assert done.returncode == 0, done.stderr
+    assert "encoder: small-model" in done.stderr
+    assert "in service: hybrid" in askalike("models", target).stdout
