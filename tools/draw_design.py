@@ -387,7 +387,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
         ),
     ),
     (
-        Step(1, "rankers._ranker:resolve_queries", f"{SESSION}.__init__", "What each query must not find: itself."),
+        Step(1, f"{SEARCHER}.resolve", f"{SESSION}.__init__", "What each must not find; spelling."),
         Step(2, "store.view:View.docids", "rankers._ranker:resolve_queries", "Here ids become docids."),
     ),
     (

@@ -29,7 +29,7 @@ def test_a_question_is_not_like_itself(desk) -> None:
 def test_an_unfinished_word_is_explained_as_it_is_found(desk) -> None:
     match = desk.search("bicyc sto", 1, prefix=True)[0]
     assert match.question.id == "q0"
-    assert {c.word for c in match.explanation.contributions} == {"sto"}
+    assert {c.word for c in match.explanation.contributions} == {"bicyc → bicycle", "sto"}
     spans = {match.explanation.text[s.field][s.start : s.end] for s in match.explanation.spans}
-    assert spans == {"stolen"}
+    assert spans == {"bicycle", "stolen"}
     assert match.explanation.score == pytest.approx(match.score)

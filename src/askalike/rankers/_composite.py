@@ -125,6 +125,11 @@ class CompositeSearcher(Searcher):
         self.parts = tuple(part.open(view) for part in ranker.parts)
         self.depth = ranker.settings.depth
 
+    def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
+        for part in self.parts:
+            queries = part.correct(queries, prefix)
+        return queries
+
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
         return [part.prepare(queries, prefix) for part in self.parts]
 

@@ -7,7 +7,7 @@ import re
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
@@ -35,11 +35,15 @@ Candidates = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class ResolvedQuery:
-    """A query, the docid of a question that it must not find (−1: none), and the one phrasing of it (−1: all)."""
+    """A query, the docid of a question that it must not find (−1: none), and the one phrasing of it (−1: all).
+
+    corrections: misspelt word as it was typed → the word that stands for it in the query.
+    """
 
     query: Question
     excluded_docid: int = -1
     excluded_phrasing: int = -1
+    corrections: Mapping[str, str] = field(default_factory=dict)
 
 
 def resolve_queries(view: View, queries: Mapping[str, Question]) -> list[ResolvedQuery]:
@@ -139,6 +143,14 @@ class Searcher(ABC):
         self.name = name
         self.view = view
 
+    def resolve(self, queries: Mapping[str, Question], prefix: bool) -> list[ResolvedQuery]:
+        """Each query with what it must not find, its misspelt words corrected. prefix: see `prepare`."""
+        return self.correct(resolve_queries(self.view, queries), prefix)
+
+    def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
+        """The queries with words that the archive does not know as it spells them; here as they are."""
+        return queries
+
     @abstractmethod
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
         """What the other methods need of a batch of queries. prefix: the last word of each may be unfinished."""
@@ -203,7 +215,7 @@ class SearchSession:
         """See Searcher.rank for the arguments. prepared: what `searcher.prepare` gave for these very queries before."""
         self._searcher = searcher
         self.query_ids = list(queries)
-        self.queries = resolve_queries(searcher.view, queries)
+        self.queries = searcher.resolve(queries, prefix)
         self._prepared = searcher.prepare(self.queries, prefix) if prepared is None else prepared
         if candidates is None:
             allowed = _allowed_docs(searcher.view, filter) if filter else None
@@ -242,7 +254,11 @@ class SearchSession:
         if more := [docid for docid in docids if docid not in known]:
             known = {**known, **self._searcher.view.questions_by_docid(more)}
         wanted = [docid for docid in docids if docid in known]
-        return self._searcher.explain(self._prepared, row, np.array(wanted, np.int64), known) if wanted else {}
+        if not wanted:
+            return {}
+        reasons = self._searcher.explain(self._prepared, row, np.array(wanted, np.int64), known)
+        corrections = self.queries[row].corrections
+        return {n: _show_typed_words(reason, corrections) for n, reason in reasons.items()} if corrections else reasons
 
     @cached_property
     def _docids(self) -> Sequence[int]:
@@ -263,6 +279,16 @@ class SearchSession:
 def _allowed_docs(view: View, filter: Filter) -> AllowedDocs:
     """The documents that satisfy a filter: it looks at questions, so that answers are found by their docids."""
     return AllowedDocs(lambda: view.filtered_docids(filter), filter if view.kind == "questions" else None)
+
+
+def _show_typed_words(explanation: Explanation, corrections: Mapping[str, str]) -> Explanation:
+    """The explanation with `typed → corrected` in place of each corrected word."""
+    shown = {corrected.lower(): f"{typed} → {corrected}" for typed, corrected in corrections.items()}
+    rows = []
+    for row in explanation.contributions:
+        word, near, other = row.word.partition(" ≈ ")
+        rows.append(replace(row, word=f"{shown.get(word.lower(), word)}{near}{other}"))
+    return replace(explanation, contributions=tuple(rows))
 
 
 def top_k(docids: Docids, scores: Scores, k: int) -> TopDocs:

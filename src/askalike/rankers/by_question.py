@@ -81,6 +81,9 @@ class ByQuestionSearcher(Searcher):
         super().__init__(name, view)
         self.inner = inner
 
+    def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
+        return self.inner.correct(queries, prefix)
+
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
         """The queries as the inner ranker prepares them; none retrieves answers to the question that it is itself."""
         own = rankers.resolve_queries(self.inner.view, {one.query.id: one.query for one in queries})

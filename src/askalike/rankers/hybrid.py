@@ -131,7 +131,7 @@ class HybridSearcher(CompositeSearcher):
         candidates: Candidates | None = None,
     ) -> list[Run]:
         """`rank` under each of several choices of weights; the parts retrieve and score once for all of them."""
-        prepared = self.prepare(rankers.resolve_queries(self.view, queries), False)
+        prepared = self.prepare(self.resolve(queries, False), False)
         runs = []
         for weights in choices:
             searcher = copy.copy(self)

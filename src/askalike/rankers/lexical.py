@@ -19,6 +19,7 @@ from askalike.index.lexical.searcher import PostingsSearcher, PreparedQueries, Q
 from askalike.index.rows import DocAttributes
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
+from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
@@ -49,6 +50,7 @@ class LexicalSettings(AnalyzerSettings):
     body_weight: float = Field(1.0, ge=0.01, le=100, description="how often a body's word counts")
     rephrasings: bool = Field(True, description="whether a question is found by its rephrasings too")
     lengths: Literal["byte", "exact"] = Field("byte", description="document lengths as Lucene rounds them, or exact")
+    spelling: bool = Field(True, description="whether a word that no question has is read as one that some have")
 
     @property
     def weights(self) -> tuple[int, int, int]:
@@ -60,7 +62,8 @@ class LexicalSettings(AnalyzerSettings):
     @property
     def digest(self) -> str:
         """A short name for these settings: indexes of other settings stand beside this one."""
-        return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:12]
+        of_index = self.model_dump(exclude={"spelling"})
+        return hashlib.sha256(json.dumps(of_index, sort_keys=True).encode()).hexdigest()[:12]
 
 
 class TermExtractor:
@@ -156,6 +159,7 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
         self.name, self.similarity, self.settings = name, similarity, settings or LexicalSettings()
         self.extractor = TermExtractor(self.settings)
         self.analyze_cached = lru_cache(CACHED_TEXTS)(self._analyze)
+        self._corrector: tuple[View, PostingsSearcher, SpellingCorrector] | None = None
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -184,6 +188,13 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
 
     def open(self, view: View) -> "LexicalSearcher":
         return LexicalSearcher(self, view, self._built_index(view).searcher)
+
+    def corrector(self, view: View, postings: PostingsSearcher) -> SpellingCorrector:
+        """The corrector of queries, which remembers words until the view or its index is another."""
+        if self._corrector is None or self._corrector[:2] != (view, postings):
+            made = SpellingCorrector(view, postings, self.extractor.analyzer)
+            self._corrector = view, postings, made
+        return self._corrector[2]
 
     def _index_name(self, view: View) -> str:
         return f"terms-{view.kind}-{self.settings.digest}"
@@ -252,6 +263,14 @@ class LexicalSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker, self._extractor = ranker, ranker.extractor
         self._postings: Any = postings
+
+    def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
+        """See Searcher.correct. A cluster's index leaves words as they were typed."""
+        in_directory = isinstance(self._postings, PostingsSearcher)
+        if self.view.kind != "questions" or not self._ranker.settings.spelling or not in_directory:
+            return queries
+        languages = [self._query_language(one.query) for one in queries]
+        return self._ranker.corrector(self.view, self._postings).correct(queries, languages, prefix)
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTerms:
         languages = [self._query_language(one.query) for one in queries]

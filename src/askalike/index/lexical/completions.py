@@ -32,18 +32,19 @@ class TermCompleter:
         size = MAX_COMPLETIONS
         while True:  # a term that is not among the first of any segment may be among the first of all
             terms = {t for live, (ids, _) in zip(self._segments, lists, strict=True) for t in live.terms_at(ids[:size])}
-            ranked = sorted(self._count_live(sorted(terms)))
+            ranked = sorted(count_live_documents(self._segments, sorted(terms)))
             unseen = sum(int(df[size]) for _, df in lists if len(df) > size)
             certain = sum(-count > unseen for count, _ in ranked)
             if certain >= MAX_COMPLETIONS or all(len(df) <= size for _, df in lists):
                 return [term for _, term in ranked[:MAX_COMPLETIONS]]
             size *= 4
 
-    def _count_live(self, terms: Sequence[str]) -> list[tuple[int, str]]:
-        """Return (−df, term) of those terms that a live document holds."""
-        df, held = np.zeros(len(terms), np.int64), np.zeros(len(terms), np.bool_)
-        for live in self._segments:
-            ids = find_terms(live.segment.term_bytes, live.segment.term_offsets, terms)
-            df += live.term_statistics(ids)[0]
-            held |= live.has_live_documents(ids)
-        return [(-int(n), term) for n, term, is_held in zip(df, terms, held, strict=True) if is_held]
+
+def count_live_documents(segments: Sequence[LiveSegment], terms: Sequence[str]) -> list[tuple[int, str]]:
+    """Return (−df, term) of those terms that a live document holds."""
+    df, held = np.zeros(len(terms), np.int64), np.zeros(len(terms), np.bool_)
+    for live in segments:
+        ids = find_terms(live.segment.term_bytes, live.segment.term_offsets, terms)
+        df += live.term_statistics(ids)[0]
+        held |= live.has_live_documents(ids)
+    return [(-int(n), term) for n, term, is_held in zip(df, terms, held, strict=True) if is_held]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from askalike.index.lexical.completions import TermCompleter
 from askalike.index.lexical.maxscore import QueryBatch, TopKHeap, match_terms, search_queries, sort_heaps
 from askalike.index.lexical.segment import LiveSegment
+from askalike.index.lexical.spelling import TermSpeller
 from askalike.index.lexical.term_scores import CollectionStatistics, KnownTerms, TermScorer, TermScores
 from askalike.index.rows import Array
 from askalike.types import AllowedDocs, TopDocs
@@ -84,6 +85,8 @@ class PostingsSearcher:
         self.segments = sorted(segments, key=lambda live: -len(live.docids))
         self._statistics = CollectionStatistics.of_segments(self.segments, scale)
         self._completer = TermCompleter(self.segments)
+        self.speller = TermSpeller(self.segments)
+        """Finds terms that are spelt nearly like a word."""
         self._lock = Lock()
         self._forget_terms()
 

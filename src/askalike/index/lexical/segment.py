@@ -9,12 +9,15 @@ from typing import Self
 import numpy as np
 from numba import njit
 
+from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import find_prefix_range, term_at
 from askalike.index.rows import Array, LiveRows, map_array
 
 FILE_NAMES = {"docids": "numbers"}
 """The files of arrays that are not called as their fields."""
+STEP = 64
+"""How many postings are decoded at a time where the first few are looked for."""
 NO_DELETIONS = np.empty(0, np.int32)
 NO_DELETED_STATISTICS = np.empty((0, 3), np.int64)
 
@@ -112,6 +115,11 @@ class LiveSegment(LiveRows):
         return PostingArrays(*(getattr(self.segment, name) for name in PostingArrays._fields))
 
     @cached_property
+    def term_signatures(self) -> tuple[Array, Array]:
+        """The lengths and the letters of the dictionary's terms; see sign_terms."""
+        return sign_terms(self.segment.term_bytes, self.segment.term_offsets)
+
+    @cached_property
     def has_rephrasings(self) -> bool:
         """Whether a question may have several documents."""
         return bool(self.phrasings.any())
@@ -142,6 +150,17 @@ class LiveSegment(LiveRows):
             return ids >= 0
         starts, decode = self.segment.starts, self.segment.decode_docs
         return np.array([i >= 0 and self.live_mask[decode(starts[i], starts[i + 1])].any() for i in ids], np.bool_)
+
+    def first_docids(self, term: int, count: int) -> list[int]:
+        """Return the first live docids of a term, given by its position in the dictionary, at most so many."""
+        docids: dict[int, None] = {}
+        start, end = self.segment.starts[term : term + 2]
+        for first in range(start, end, STEP):
+            docs = self.segment.decode_docs(first, min(first + STEP, end))
+            docids |= dict.fromkeys(self.docids[docs[self.live_mask[docs]] if len(self.deleted) else docs].tolist())
+            if len(docids) >= count:
+                break
+        return list(docids)[:count]
 
     def complete(self, prefix: str) -> tuple[Array, Array]:
         """Return the terms that begin with a prefix, by falling df: their positions in the dictionary, and df."""

@@ -1,0 +1,129 @@
+"""Words that differ by a few letters: added, left out, mistaken, or swapped with their neighbour.
+
+The distance is that of optimal string alignment (Damerau 1964; Boytsov 2011). A dictionary is scanned as a whole: the
+lengths and the letters of its terms rule out nearly all of them.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from askalike.index.lexical.terms import Bytes, Offsets
+from askalike.index.rows import Array
+
+MAX_TERM_LETTERS = 48
+"""Longer terms are nobody's misspelt word."""
+
+
+def edit_distance(one: str, other: str) -> int:
+    """Return the optimal string alignment distance of two words."""
+    first, second = code_points(one), code_points(other)
+    return int(_align(first, len(first), second, np.empty((3, len(second) + 1), np.int64), 0, False)[0])
+
+
+def code_points(word: str) -> NDArray[np.int32]:
+    """Return the code point of each character."""
+    return np.frombuffer(word.encode("utf-32-le", "surrogatepass"), np.int32)
+
+
+@njit(cache=True)
+def sign_terms(term_bytes: Bytes, term_offsets: Offsets) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """Return the length of each term, in characters, and which characters it has, as bits of their code modulo 64."""
+    n = len(term_offsets) - 1
+    lengths, masks = np.zeros(n, np.int32), np.zeros(n, np.uint64)
+    letters = np.empty(MAX_TERM_LETTERS, np.int32)
+    for t in range(n):
+        lengths[t] = _decode(term_bytes[term_offsets[t] : term_offsets[t + 1]], letters)
+        masks[t] = _letter_mask(letters[: min(lengths[t], MAX_TERM_LETTERS)])
+    return lengths, masks
+
+
+@njit(cache=True)
+def find_near_terms(
+    term_bytes: Bytes, term_offsets: Offsets, lengths: Array, masks: Array, first: int, last: int, word: Array,
+    max_edits: int, tail: int, open_end: bool,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Return the near terms among those first:last of a dictionary, and what `_align` says of each.
+
+    lengths, masks: see sign_terms. word: code points. tail: so many of its last letters may be no part of a term.
+    open_end: the term may go on after the word.
+    """
+    ids, edits, ends = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
+    letters, table = np.empty(MAX_TERM_LETTERS, np.int32), np.empty((3, len(word) + 1), np.int64)
+    mask = _letter_mask(word)
+    shortest = len(word) - tail - max_edits
+    longest = MAX_TERM_LETTERS if open_end else min(len(word) + max_edits, MAX_TERM_LETTERS)
+    for t in range(first, last):
+        if lengths[t] < shortest or lengths[t] > longest:
+            continue
+        if not open_end and not _at_most(masks[t] & ~mask, max_edits):
+            continue
+        if tail == 0 and not _at_most(mask & ~masks[t], max_edits):
+            continue
+        n = _decode(term_bytes[term_offsets[t] : term_offsets[t + 1]], letters)
+        distance, end = _align(letters, n, word, table, tail, open_end)
+        if distance <= max_edits:
+            ids.append(np.int64(t))
+            edits.append(np.int64(distance))
+            ends.append(np.int64(end))
+    return np.array(ids, np.int64), np.array(edits, np.int64), np.array(ends, np.int64)
+
+
+@njit(cache=True)
+def _align(term: Array, n: int, word: Array, table: Array, tail: int, open_end: bool) -> tuple[int, int]:
+    """Return the edits between the first n letters of a term and a word, and how many of these stand for the word.
+
+    With a tail the word may end up to so many letters earlier; with an open end the term may.
+    """
+    m = len(word)
+    best, end = n + m, n
+    for j in range(m + 1):
+        table[0, j] = j
+    for i in range(1, n + 1):
+        row, before, earlier = table[i % 3], table[(i - 1) % 3], table[(i - 2) % 3]
+        row[0] = i
+        for j in range(1, m + 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (term[i - 1] != word[j - 1]))
+            if i > 1 and j > 1 and term[i - 1] == word[j - 2] and term[i - 2] == word[j - 1]:
+                cost = min(cost, earlier[j - 2] + 1)
+            row[j] = cost
+        if open_end and row[m] <= best:
+            best, end = row[m], i
+    last = table[n % 3]
+    for j in range(max(m - tail, 0), m + 1):
+        if last[j] < best:
+            best, end = last[j], n
+    return best, end
+
+
+@njit(cache=True)
+def _decode(utf8: Bytes, letters: Array) -> int:
+    """Write the code points of a term into `letters`, as many as there is room for; return how many it has."""
+    n = 0
+    for byte in utf8:
+        if byte & 0xC0 == 0x80:
+            if n <= len(letters):
+                letters[n - 1] = letters[n - 1] << 6 | byte & 0x3F
+            continue
+        if n < len(letters):
+            letters[n] = byte if byte < 0x80 else byte & (0x1F if byte < 0xE0 else 0x0F if byte < 0xF0 else 0x07)
+        n += 1
+    return n
+
+
+@njit(cache=True)
+def _letter_mask(letters: Array) -> np.uint64:
+    mask = np.uint64(0)
+    for letter in letters:
+        mask |= np.uint64(1) << np.uint64(letter & 63)
+    return mask
+
+
+@njit(cache=True)
+def _at_most(bits: np.uint64, count: int) -> bool:
+    """Return whether at most so many bits are set."""
+    for _ in range(count):
+        if not bits:
+            return True
+        bits &= bits - np.uint64(1)
+    return not bits

@@ -1,0 +1,72 @@
+"""The terms that a misspelt word may stand for."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from askalike.index.lexical.completions import count_live_documents
+from askalike.index.lexical.edits import code_points, find_near_terms
+from askalike.index.lexical.segment import LiveSegment
+from askalike.index.lexical.terms import find_prefix_range, find_terms
+
+MAX_REMEMBERED_TERMS = 1 << 18
+
+
+class NearTerm(NamedTuple):
+    """A term, by how many edits it differs from a word, and how many of its letters stand for that word."""
+
+    term: str
+    edits: int
+    letters: int
+
+
+class TermSpeller:
+    """Knows the terms of some segments, and finds those that are spelt nearly like a word."""
+
+    def __init__(self, segments: Sequence[LiveSegment]) -> None:
+        self._segments = segments
+        self._is_known: dict[str, bool] = {}
+
+    def unknown(self, terms: Sequence[str]) -> set[str]:
+        """Return those of the terms that no live document holds."""
+        if len(self._is_known) > MAX_REMEMBERED_TERMS:
+            self._is_known = {}
+        is_known = self._is_known
+        if new := [term for term in dict.fromkeys(terms) if term not in is_known]:
+            held = {term for _, term in count_live_documents(self._segments, new)}
+            is_known.update((term, term in held) for term in new)
+        return {term for term in terms if not is_known[term]}
+
+    def docids(self, term: str, count: int) -> list[int]:
+        """Return the lowest docids of the live questions that hold a term, at most so many."""
+        docids: list[int] = []
+        for live in self._segments:
+            [at] = find_terms(live.segment.term_bytes, live.segment.term_offsets, [term])
+            docids += live.first_docids(at, count) if at >= 0 else []
+        return sorted(docids)[:count]
+
+    def near(
+        self, word: str, max_edits: int, *, beginning: int = 0, tail: int = 0, open_end: bool = False
+    ) -> list[NearTerm]:
+        """Return the live terms that differ from a word by at most so many edits.
+
+        beginning: so many of the word's first letters are those of the term, which makes the search faster.
+        tail: so many of its last letters may be no part of the term, as they are the end of an inflected form.
+        open_end: the term may go on after the word, which is unfinished. The best come first: those with the fewest
+        edits, then the longest where there is a tail, those with the word's first letter, those of most questions.
+        """
+        letters = code_points(word)
+        near: dict[str, NearTerm] = {}
+        for live in self._segments:
+            dictionary = live.segment.term_bytes, live.segment.term_offsets
+            scanned = find_prefix_range(*dictionary, word[:beginning])
+            ids, edits, ends = find_near_terms(
+                *dictionary, *live.term_signatures, scanned.start, scanned.stop, letters, max_edits, tail, open_end
+            )
+            rows = zip(live.terms_at(ids), edits.tolist(), ends.tolist(), strict=True)
+            near |= {term: NearTerm(term, n, end) for term, n, end in rows}
+
+        def rank(counted: tuple[int, str]) -> tuple[int, int, bool, int, str]:
+            count, term = counted
+            return near[term].edits, -len(term) if tail else 0, term[0] != word[0], count, term
+
+        return [near[term] for _, term in sorted(count_live_documents(self._segments, sorted(near)), key=rank)]

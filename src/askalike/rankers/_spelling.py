@@ -1,0 +1,133 @@
+"""Words that an archive does not know, read as those that it knows: what `isntall` is meant to be.
+
+Candidates are terms of the index, so that they follow the archive; the word that takes the typed one's place is read
+from a question that holds such a term, since terms are stems and encoders want words.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from askalike.index.lexical.edits import edit_distance
+from askalike.index.lexical.searcher import PostingsSearcher
+from askalike.rankers._ranker import ResolvedQuery
+from askalike.store import View
+from askalike.text.analyzer import Analyzer
+
+WORD = re.compile(r"\w+")
+MIN_LETTERS = 4
+"""Shorter words are left as they are: too many others are near."""
+TWO_EDITS_FROM = 8
+"""Words of so many letters may differ by two edits, shorter ones by one."""
+INFLECTION = 6
+"""The longest ending that a stem lacks, of those with a misspelt one."""
+STEM_BEGINNING, UNFINISHED_BEGINNING = 3, 1
+"""How many first letters are taken to be right where the ending is misspelt, and where a word is unfinished."""
+INFLECTED_EDITS = 1
+"""How many more edits a word may differ by than its stem does."""
+STEM_ENDING = 2
+"""How many of a stem's last letters a word may have otherwise: `batteri` is the stem of *battery*."""
+MAX_TERMS, MAX_QUESTIONS = 3, 8
+"""How many terms are considered for a word, and in how many questions each is looked for."""
+MAX_UNKNOWN = 2
+"""More unknown words, if they are most of the query, are another language."""
+MAX_REMEMBERED_WORDS = 10_000
+
+
+class _Word(NamedTuple):
+    """A word of a query that may be misspelt: its term, its place, and whether it may be unfinished."""
+
+    term: str
+    start: int
+    end: int
+    is_unfinished: bool
+
+
+class SpellingCorrector:
+    """Corrects the titles of queries by the words of a view, of which `postings` is the index."""
+
+    def __init__(self, view: View, postings: PostingsSearcher, analyzer: Analyzer) -> None:
+        self._view, self._postings, self._analyzer = view, postings, analyzer
+        self._corrections: dict[tuple[str, str | None, bool], str | None] = {}
+
+    def correct(
+        self, queries: Sequence[ResolvedQuery], languages: Sequence[str | None], prefix: bool
+    ) -> list[ResolvedQuery]:
+        """Return the queries with the misspelt words of their titles corrected. prefix: the last may be unfinished."""
+        texts = [self._analyzer.plain_text(one.query.title, "text") for one in queries]
+        pairs = zip(texts, languages, strict=True)
+        words = [list(self._long_words(text, language, prefix)) for text, language in pairs]
+        unknown = self._postings.speller.unknown([word.term for own in words for word in own])
+        corrected = []
+        for one, text, own, language in zip(queries, texts, words, languages, strict=True):
+            misspelt = [word for word in own if word.term in unknown]
+            if not misspelt or (len(misspelt) > MAX_UNKNOWN and 2 * len(misspelt) > len(own)):
+                corrected.append(one)
+            else:
+                corrected.append(self._replace_words(one, text, misspelt, language))
+        return corrected
+
+    def _long_words(self, text: str, language: str | None, prefix: bool) -> Iterator[_Word]:
+        for term, start, end in self._analyzer.analyze_with_spans(text, language):
+            if end - start >= MIN_LETTERS and text[start:end].isalpha():
+                is_unfinished = prefix and end == len(text)
+                if not is_unfinished or not self._postings.complete(text[start:end].lower()):
+                    yield _Word(term, start, end, is_unfinished)
+
+    def _replace_words(
+        self, one: ResolvedQuery, text: str, words: Sequence[_Word], language: str | None
+    ) -> ResolvedQuery:
+        corrections = dict(one.corrections)
+        for word in reversed(words):
+            typed = text[word.start : word.end]
+            if meant := self._look_up(typed.lower(), word, language):
+                meant = meant.capitalize() if typed[0].isupper() else meant
+                text = f"{text[: word.start]}{meant}{text[word.end :]}"
+                corrections[typed] = meant
+        if len(corrections) == len(one.corrections):
+            return one
+        return replace(one, query=replace(one.query, title=text), corrections=corrections)
+
+    def _look_up(self, typed: str, word: _Word, language: str | None) -> str | None:
+        key = typed, language, word.is_unfinished
+        if key not in self._corrections:
+            if len(self._corrections) >= MAX_REMEMBERED_WORDS:
+                self._corrections.clear()
+            beginning = self._find_beginning(typed) if word.is_unfinished else None
+            self._corrections[key] = beginning or self._find_word(typed, word.term, language)
+        return self._corrections[key]
+
+    def _find_beginning(self, typed: str) -> str | None:
+        """Return the beginning of a known term that an unfinished word may stand for."""
+        near = self._postings.speller.near(typed, 1, beginning=UNFINISHED_BEGINNING, open_end=True)
+        return near[0].term[: near[0].letters] if near else None
+
+    def _find_word(self, typed: str, stem: str, language: str | None) -> str | None:
+        """Return the known word that a finished word may stand for, None where none is near enough."""
+        speller, max_edits = self._postings.speller, 1 + (len(typed) >= TWO_EDITS_FROM)
+        for near in speller.near(stem, max_edits)[:MAX_TERMS]:
+            if word := self._find_form(near.term, typed, max_edits + INFLECTED_EDITS, language):
+                return word
+        for near in speller.near(typed, 0, beginning=STEM_BEGINNING, tail=INFLECTION)[:MAX_TERMS]:
+            if word := self._find_form(near.term, typed, max_edits, language):
+                return word
+        return None
+
+    def _find_form(self, term: str, typed: str, max_edits: int, language: str | None) -> str | None:
+        """Return the word that is most like the one typed, among those with this term in a few questions."""
+        questions = self._view.questions_by_docid(self._postings.speller.docids(term, MAX_QUESTIONS)).values()
+        titles = [title for question in questions for title in (question.title, *question.rephrasings)]
+        for texts in (titles, [question.body for question in questions]):
+            edits = {form: edit_distance(form, typed) for form in self._forms(term, texts, language)}
+            best = min(edits, key=edits.__getitem__, default="")
+            if best and edits[best] <= max_edits:
+                return best
+        return None
+
+    def _forms(self, term: str, texts: Iterable[str], language: str | None) -> Iterator[str]:
+        """Yield the words of some texts that have this term."""
+        beginning = term[: max(1, len(term) - STEM_ENDING)]
+        words = dict.fromkeys(word for text in texts for word in WORD.findall(text.lower()))
+        similar = (word for word in words if word.startswith(beginning))
+        return (word for word in similar if self._analyzer.analyze(word, language) == [term])

@@ -1,0 +1,142 @@
+"""Words that an archive does not know are read as those that it knows, and the explanation says so.
+
+Point 11 of the operator's first day: two misspelt words in one query found nothing of use.
+"""
+
+import random
+
+import pytest
+
+from askalike import rankers
+from askalike.readers import import_archive
+from askalike.store import Archive
+from askalike.text.typos import misspell
+from askalike.types import Question
+
+TITLES = {
+    "printer": "How do I install the printer driver?",
+    "remove": "Uninstalling programs that I no longer need",
+    "card": "Renewing a library card by telephone",
+    "room": "May we reserve the reading room for a meeting?",
+    "fine": "What is the fine for books returned late?",
+    "карта": "Как продлить читательский билет в библиотеке?",
+    "книга": "Сколько книг можно взять домой?",
+}
+LANGUAGES = {"карта": "ru", "книга": "ru"}
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert(Question(id, title, language=LANGUAGES.get(id, "en")) for id, title in TITLES.items())
+        yield archive
+
+
+def searcher_of(archive, ranker="lm_jelinek_mercer", **settings):
+    return rankers.open_current(rankers.create(ranker, settings), archive.view())
+
+
+def read_as(searcher, title, *, prefix=False, language=None):
+    [query] = searcher.resolve({"typed": Question("typed", title, language=language)}, prefix)
+    return query.query.title, dict(query.corrections)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("isntall a pritner", "install a printer"),
+        ("Pritner drivrs", "Printer driver"),
+        ("renewign my libary card", "renewing my library card"),
+        ("telefone", "telephone"),
+        ("how to unisntalling it", "how to uninstalling it"),
+    ],
+)
+def test_misspelt_words_are_corrected(archive, typed, meant):
+    searcher = searcher_of(archive)
+    corrected, corrections = read_as(searcher, typed, language="en")
+    assert corrected == meant
+    assert corrections == {t: m for t, m in zip(typed.split(), meant.split(), strict=True) if t != m}
+
+
+def test_cyrillic_words_are_corrected(archive):
+    searcher = searcher_of(archive)
+    assert read_as(searcher, "продлитьь читательсикй билет", language="ru")[0] == "продлить читательский билет"
+
+
+@pytest.mark.parametrize("title", ["How do I install the printer driver?", "may the", "", "???", "prnt", "x86 c3po4"])
+def test_known_short_and_strange_words_stay(archive, title):
+    assert read_as(searcher_of(archive), title, language="en") == (title, {})
+
+
+def test_another_language_is_not_corrected(archive):
+    title = "ou puis-je installe l'imprimente driven printe"
+    assert read_as(searcher_of(archive), title, language="en")[1] == {}
+
+
+def test_an_unfinished_word_is_corrected_only_if_nothing_completes_it(archive):
+    searcher = searcher_of(archive)
+    assert read_as(searcher, "my prin", prefix=True)[1] == {}
+    assert read_as(searcher, "my pritn", prefix=True) == ("my print", {"pritn": "print"})
+    run = searcher.rank({"q": Question("q", "instal the pritn", language="en")}, 1, prefix=True)
+    assert run["q"][0].id == "printer"
+
+
+def test_explanations_show_what_was_typed(archive):
+    for ranker in ("lm_jelinek_mercer", "hybrid"):
+        if ranker == "hybrid":
+            pytest.importorskip("wordllama", reason="needs the extra vectors")
+        reasons = searcher_of(archive, ranker).explain_ids(Question("q", "renew libary card"), ["card"])
+        words = [contribution.word for contribution in reasons["card"].contributions]
+        assert "libary → library" in {word.split(" ≈ ")[0] for word in words}
+        assert sum(c.score for c in reasons["card"].contributions) == pytest.approx(reasons["card"].score)
+
+
+def test_every_part_of_a_composite_reads_the_corrected_word(archive):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    clean = {"q": Question("q", "library telephone", language="en")}
+    typed = {"q": Question("q", "libary telephonne", language="en")}
+    for ranker in ("hybrid", "cascade"):
+        searcher = searcher_of(archive, ranker)
+        assert searcher.rank(typed, 5)["q"] == searcher.rank(clean, 5)["q"]
+
+
+def test_spelling_can_be_left_out(archive):
+    searcher = searcher_of(archive, spelling=False)
+    assert read_as(searcher, "isntall") == ("isntall", {})
+    assert searcher.rank({"q": Question("q", "isntall pritner")}, 5)["q"] == []
+    assert rankers.create("bm25", {"spelling": False}).index_paths(archive.view()) == rankers.create(
+        "bm25"
+    ).index_paths(archive.view())
+
+
+def test_words_that_come_and_go_are_known_at_once(archive):
+    ranker = rankers.create("lm_jelinek_mercer")
+    assert read_as(rankers.open_current(ranker, archive.view()), "pritner")[0] == "printer"
+    archive.upsert([Question("pritner", "The word pritner is a mistake of ours", language="en")])
+    assert read_as(rankers.open_current(ranker, archive.view()), "pritner")[0] == "pritner"
+    archive.delete(["pritner", "printer"])
+    assert read_as(rankers.open_current(ranker, archive.view()), "pritner")[0] == "pritner"
+
+
+@pytest.mark.parametrize("ranker", ["lm_jelinek_mercer", "hybrid"])
+def test_misspelt_paraphrases_find_nearly_what_clean_ones_find(shared_data, tmp_path, ranker):
+    """StackFAQ: a paraphrase with two misspelt words finds its question among 125."""
+    if ranker == "hybrid":
+        pytest.importorskip("wordllama", reason="needs the extra vectors")
+    faq = shared_data / "stackfaq/stackExchange-FAQ.json"
+    import_archive("table", [faq], tmp_path / "faq", options={"records": "root.qapair"})
+    with Archive.open(tmp_path / "faq") as archive:
+        rng = random.Random(1)
+        questions = [question for _, question in archive.view().questions()]
+        clean = {f"{q.id} {n}": text for q in questions for n, text in enumerate(q.rephrasings[:3])}
+        typed = {id: misspell(text, 2, rng) for id, text in clean.items()}
+        switch = "spelling" if ranker != "hybrid" else "lm_jelinek_mercer.spelling"
+
+        def share_found(texts, **settings):
+            queries = {id: Question(id, text) for id, text in texts.items()}
+            run = searcher_of(archive, ranker, rephrasings=False, **settings).rank(queries, 1)
+            return sum(hit.id == id.split()[0] for id in texts for hit in run[id]) / len(texts)
+
+        corrected = share_found(typed)
+        assert corrected > share_found(typed, **{switch: False}) + 0.03
+        assert corrected > share_found(clean) - 0.08
