@@ -67,7 +67,10 @@ def test_repeated_questions_are_clustered(archive, tmp_path):
 
 def test_an_interrupted_call_is_resumed_with_equal_clusters(archive, tmp_path, monkeypatch):
     monkeypatch.setattr(neighbours, "BATCH_SIZE", 50)
+    part = archive.path / "index" / f"neighbours-{DEFAULT_RANKER}.jsonl"
+    part.unlink(missing_ok=True)
     dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "whole.csv")
+    part.unlink()
 
     def interrupt(n_done, total):
         if n_done >= 100:
@@ -75,7 +78,6 @@ def test_an_interrupted_call_is_resumed_with_equal_clusters(archive, tmp_path, m
 
     with pytest.raises(KeyboardInterrupt):
         dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "cut.csv", progress=interrupt)
-    part = tmp_path / "cut.csv.part"
     assert len(part.read_text().splitlines()) == 3
     part.write_text(part.read_text() + '[150, [["torn')
     steps = []
@@ -87,7 +89,18 @@ def test_an_interrupted_call_is_resumed_with_equal_clusters(archive, tmp_path, m
     )
     assert steps[0] == 150
     assert (tmp_path / "cut.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
-    assert not part.exists()
+
+
+def test_another_threshold_needs_no_search_until_the_archive_changes(archive, tmp_path):
+    ranker, file, steps = rankers.create(DEFAULT_RANKER), tmp_path / "x.csv", []
+    dedupe(archive, ranker, file)
+    for threshold in (0.2, 0.9):
+        dedupe(archive, ranker, file, min_probability=threshold, progress=lambda *step: steps.append(step))
+    assert steps == []
+    archive.upsert([Question("new", "May I bring my own kayak?")])
+    dedupe(archive, ranker, file, progress=lambda *step: steps.append(step))
+    assert steps
+    archive.delete(["new"])
 
 
 def test_errors_name_what_to_change(archive, tmp_path):

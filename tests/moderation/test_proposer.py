@@ -62,9 +62,7 @@ def test_repeated_questions_are_proposed_with_their_probability(calibrated):
     probabilities = [p.probability for p in proposals]
     assert probabilities == sorted(probabilities, reverse=True)
     assert min(probabilities) >= proposer_module.MIN_PROBABILITY
-    pairs, duplicate_rate = find_neighbours(
-        calibrated, proposer._ranker, proposer._calibration, calibrated.path / "pairs.part"
-    )
+    pairs, duplicate_rate = find_neighbours(calibrated, proposer._ranker, proposer._calibration)
     of_neighbours = [pairs[pair_key(p.question, p.other)] for p in proposals]
     assert proposer._scan.duplicate_rate >= duplicate_rate - 1e-9
     assert all(ours >= theirs - 1e-9 for ours, theirs in zip(probabilities, of_neighbours, strict=True))

@@ -1,6 +1,7 @@
 """The duplicate clusters of a whole archive, each with a proposed original and the reason for it."""
 
 import csv
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -56,9 +57,10 @@ def dedupe(
 ) -> DedupeReport:
     """Find the clusters and write them to a CSV file, one row for each question.
 
-    `path`.part makes it possible to resume an interrupted call. Probabilities hold for the whole archive, where most
-    questions have no duplicate: see `find_neighbours`. Raises SettingsError for a probability outside (0, 1] and where
-    there is no calibration that holds; InputError where the file cannot be written.
+    The neighbours of all questions are kept with the archive's indexes: an interrupted call is resumed, and another
+    threshold needs no search, as long as archive and calibration are the same. Probabilities hold for all questions, of
+    which most have no duplicate: see `find_neighbours`. Raises SettingsError for a probability outside (0, 1]
+    and where there is no calibration that holds; InputError where the file cannot be written.
     """
     ranker, calibration = _unwrap_distinct(archive, ranker)
     reason = calibration.stale_reason(archive.view(), ranker) if calibration else "none was made"
@@ -66,11 +68,10 @@ def dedupe(
         raise SettingsError(f"{archive.path}: {ranker.name} is not calibrated ({reason}); run: askalike calibrate")
     if not 0 < min_probability <= 1:
         raise SettingsError(f"--min-probability {min_probability}: expected a probability above 0 and at most 1")
-    part = path.with_name(f"{path.name}.part")
-    pairs, duplicate_rate = find_neighbours(archive, ranker, calibration, part, progress)
+    _require_writable(path)
+    pairs, duplicate_rate = find_neighbours(archive, ranker, calibration, progress)
     proposals = [propose_cluster(archive, pairs, members) for members in cluster_pairs(pairs, min_probability)]
     _write_csv(path, proposals)
-    part.unlink()
     return DedupeReport(min_probability, duplicate_rate, proposals, *_agreement(archive, proposals))
 
 
@@ -111,6 +112,12 @@ def _explain_original(original: Question, runner_up: Question) -> str:
         if ours != theirs:
             return reason
     return "the first in the archive"
+
+
+def _require_writable(path: Path) -> None:
+    """Raise InputError where the file cannot be written, before the work that it is for."""
+    if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK) or path.is_dir():
+        raise InputError(f"{path}: expected a place that can be written to")
 
 
 def _write_csv(path: Path, proposals: Sequence[ClusterProposal]) -> None:

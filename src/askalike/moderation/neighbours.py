@@ -1,4 +1,4 @@
-"""The nearest neighbours of all questions of an archive, saved while they are computed so that it can be resumed."""
+"""The nearest neighbours of all questions of an archive, saved while they are computed and kept for the next call."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,7 +13,8 @@ from askalike.calibration.calibration import Calibration
 from askalike.calibration.curves import estimate_prevalence
 from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.samples import QueryHits, load_hits, retrieve_hits
-from askalike.errors import InputError
+from askalike.errors import ArchiveError
+from askalike.files import write_atomically
 from askalike.iteration import chunks
 from askalike.moderation.pairs import MIN_PROBABILITY, PairProbabilities, combine_links, link_hits
 from askalike.rankers import Ranker, open_current
@@ -26,24 +27,27 @@ BATCH_SIZE = 1_024
 
 
 def find_neighbours(
-    archive: Archive, ranker: Ranker, calibration: Calibration, path: Path, progress: Progress | None = None
+    archive: Archive, ranker: Ranker, calibration: Calibration, progress: Progress | None = None
 ) -> tuple[PairProbabilities, float]:
     """Return the pairs of questions where one finds the other, and the share of questions that have a duplicate.
 
     A calibration is made on questions that have a duplicate; most have none. So that share is estimated from the first
     hits of all questions, and the probabilities of the pairs are shifted to it.
 
-    `path` is a file of JSON lines, one for each batch of questions: a call that was interrupted is resumed after its
-    last whole line, as long as archive and calibration are the same. Memory grows with the pairs, not with the texts.
-    Raises InputError where the file cannot be written.
+    They are saved below the archive's `index/`, one JSON line for each batch of questions: a call goes on after the
+    last whole line of the one before, as long as archive, ranker and curves are the same. Memory grows with the pairs,
+    not with the texts. Raises ArchiveError where the file cannot be written.
     """
     view = archive.view()
-    header = {"change": view.change, "calibration": calibration.model_dump(mode="json")}
+    path = archive.path / "index" / f"neighbours-{ranker.name}.jsonl"
+    curves = calibration.model_dump(mode="json", exclude={"threshold", "prevalence", "quality"})
+    header = {"change": view.change, "calibration": curves}
     lines = _read_finished_lines(path, header)
     searcher = open_current(ranker, view)
+    path.parent.mkdir(exist_ok=True)
     extractor, n = HitFeatureExtractor(view.language), len(view)
     try:
-        path.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)), encoding="utf-8")
+        write_atomically(path, "".join(json.dumps(line) + "\n" for line in (header, *lines)))
         with open(path, "a", encoding="utf-8") as file:
             batches = _read_batches(view, lines[-1][0] if lines else 0, calibration.has_bodies)
             for batch, session in _prefetch(lambda batch: retrieve_hits(searcher, batch.queries), batches):
@@ -53,7 +57,7 @@ def find_neighbours(
                 if progress:
                     progress(min(len(lines) * BATCH_SIZE, n), n)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a place that can be written to") from None
+        raise ArchiveError(f"{path}: {error.strerror}; expected a place that can be written to") from None
     first_probabilities = np.array([p for _, _, first in lines for p in first], np.float64)
     duplicate_rate = estimate_prevalence(first_probabilities, calibration.base_rate)
     links = (link for _, links, _ in lines for link in links)
