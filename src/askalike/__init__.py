@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from askalike.health.checks import run_checks
     from askalike.health.statistics import compute_statistics
     from askalike.labels.partitions import create_partition
-    from askalike.labels.splits import load_split, splits_to_hold_out
+    from askalike.labels.splits import identify_queries, load_split, splits_to_hold_out
     from askalike.labels.training_pairs import count_pairs, training_pairs
     from askalike.moderation.dedupe import dedupe
     from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
@@ -82,8 +82,9 @@ __all__ = [
     "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors", "View", "backup", "build",
     "calibrate", "compare", "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition",
     "dedupe", "delete_indexes", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
-    "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_gaps", "get_gap", "ignore_gap",
-    "import_archive", "lexical_grids", "list_keys", "list_models", "load", "load_off_topic_queries", "load_recipe",
+    "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_gaps", "get_gap",
+    "identify_queries", "ignore_gap", "import_archive", "lexical_grids", "list_keys", "list_models", "load",
+    "load_off_topic_queries", "load_recipe",
     "load_split", "measure_abstention", "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels",
     "read_queries", "read_run", "reject", "replay_archive", "restore", "restore_gap", "revoke_key", "run_checks",
     "serve", "splits_to_hold_out", "suggest_tags", "train", "training_pairs", "tune", "tune_ranker",

@@ -71,7 +71,7 @@ def test_candidates_keep_their_positions_and_unjudged_ones_are_not_in_the_qrels(
     )
     test = load_split(archive, "test")
     assert list(test.queries) == ["b", "a"]
-    assert test.queries["b"] == Question("b", "B", "body", "html", language="en")
+    assert test.queries["b"] == Question("test\nb", "B", "body", "html", language="en")  # no question of the archive
     assert test.qrels == {"b": {"1": 0, "2": 1}}
     assert test.candidates == {"b": ["10", "2", "1"], "a": []}
 

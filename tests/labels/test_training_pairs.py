@@ -94,10 +94,10 @@ def test_judgements_of_splits_that_are_not_hidden(archive):
     archive.upsert([Judgement("train", "q", "a", 1), Judgement("train", "q", "b", 0), Judgement("dev", "q", "c", 2)])
     archive.upsert([Judgement("train", "a", "d", 1), Judgement("train", "a", "a", 1)])
     assert ids(training_pairs(archive.training_view(["dev"]), ["judgements"])) == [
-        ("q", "a", "a"),
+        ("train\nq", "a", "a"),
         ("a", "d", "a"),
     ]
-    assert ids(training_pairs(archive.training_view(["train"]), ["judgements"])) == [("q", "c", "c")]
+    assert ids(training_pairs(archive.training_view(["train"]), ["judgements"])) == [("dev\nq", "c", "c")]
     assert len(list(training_pairs(archive.training_view(()), ["judgements"]))) == 3
 
 

@@ -54,7 +54,7 @@ def job_of(pairs, directory, network="cnn", negatives=None, report=None, loss="l
     queries = [question(t, 1) for t in THINGS]
     documents = [question(t, 0) for t in THINGS]
     dev = DevSet(
-        words.encode([*queries, *documents]), [q.id for q in queries], [q.id for q in documents], False,
+        words.encode([*queries, *documents]), *([q.id for q in rows] for rows in (queries, queries, documents)), False,
         {f"{t}1": {f"{t}0": 1} for t in THINGS},
     )  # fmt: skip
     network_class = registry.load("network", network)

@@ -201,8 +201,8 @@ def _collect_labelled_hits(
     later: list[tuple[Floats, bool, int]] = []
     first_wrong: list[tuple[Floats, bool, int]] = []
     extractor = HitFeatureExtractor(searcher.view.language)
-    for index, hits in enumerate(rank_queries(searcher, queries)):
-        relevant = [split.qrels[hits.query.id].get(hit.id, 0) > 0 for hit in hits.documents]
+    for index, (id, hits) in enumerate(zip(queries, rank_queries(searcher, queries), strict=True)):
+        relevant = [split.qrels[id].get(hit.id, 0) > 0 for hit in hits.documents]
         rows = list(zip(hits.compute_features(extractor), relevant, [index] * len(relevant), strict=True))
         first += rows[:1]
         later += rows[1:]

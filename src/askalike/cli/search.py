@@ -31,7 +31,7 @@ from askalike.clock import parse_limit
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
 from askalike.evaluation.trec import write_run
-from askalike.labels.splits import load_split
+from askalike.labels.splits import identify_queries, load_split
 from askalike.readers import read_candidates, read_queries
 from askalike.store import Archive
 from askalike.types import Filter
@@ -116,7 +116,7 @@ def rank_command(
     with Archive.open(directory) as archive, progress_bar("indexing") as report:
         is_split = queries.startswith(SPLIT_PREFIX)
         split = load_split(archive, queries.removeprefix(SPLIT_PREFIX)) if is_split else None
-        questions = split.queries if split else read_queries(Path(queries))
+        questions = split.queries if split else identify_queries(archive.view(), read_queries(Path(queries)))
         pools = read_candidates(candidates) if candidates else split.candidates if split else None
         searcher = rankers.open_current(build_ranker(archive, ranker, settings, fields), archive.view(), report)
         archive.view().require_tags(tag or ())

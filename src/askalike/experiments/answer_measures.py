@@ -85,8 +85,9 @@ def _sample_wrong_answers(
 ) -> NDArray[np.int64]:
     """Return for each pair the row of an answer not right for its query, drawn with the seed; its own if all are."""
     generator, wrong = random.Random(SEED), []
+    grades = {question.id: labels.qrels.get(query, {}) for query, question in labels.queries.items()}
     for question, answer in pairs:
-        right = labels.qrels[question.id]
+        right = grades[question.id]
         drawn = generator.sample(range(len(ids)), min(len(ids), len(right) + 1))
         wrong.append(next((n for n in drawn if ids[n] not in right), rows[answer.id]))
     return np.array(wrong)

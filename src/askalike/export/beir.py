@@ -1,6 +1,7 @@
 """The archive as a BEIR folder, with further files for answers, links and candidates, which BEIR has no place for."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,11 @@ def _write_splits(archive: Archive, folder: Path) -> dict[str, int]:
     queries: dict[str, Question] = {}
     for name in imported_splits(archive):
         path = f"queries-{check_split_file_name(name)}.jsonl"
-        split_queries, sources = load_split(archive, name).queries, query_sources(archive, name)
+        labels = load_split(archive, name).queries
+        split_queries, sources = (
+            {id: replace(query, id=id) for id, query in labels.items()},
+            query_sources(archive, name),
+        )
         lines = (_with_source(query_record(query), sources.get(id)) for id, query in split_queries.items())
         rows[path] = write_jsonl(folder / path, lines)
         queries |= split_queries

@@ -145,7 +145,7 @@ def _split_texts(context: CheckContext, name: str) -> Iterator[tuple[str, Questi
     split = _load_split(context, name)
     yield from split.queries.items()
     relevant = {id for judged in split.qrels.values() for id, relevance in judged.items() if relevance > 0}
-    for chunk in chunks(sorted(relevant - split.queries.keys())):
+    for chunk in chunks(sorted(relevant - {query.id for query in split.queries.values()})):
         yield from context.view.get_questions(chunk).items()
 
 

@@ -1,6 +1,7 @@
 """Splits: imported ones, those derived from an archive's own labels, and the parts of partitions."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from askalike.errors import ArchiveError
@@ -109,6 +110,20 @@ def rephrasing_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
     for question in archive.view().rephrased_questions():
         for n, text in enumerate(question.rephrasings, 1):
             yield Question(f"{question.id}#{n}", text, language=question.language), question.id
+
+
+def identify_queries(view: View, queries: Mapping[str, Question]) -> dict[str, Question]:
+    """Return queries from elsewhere, by their own ids, each question with the id of the archive's question that it is.
+
+    It is that one where id and title are equal; `ID#N` is the N-th phrasing of one where that has its text. All others
+    get an id that no question has, so that they may find a document with an equal id.
+    """
+    known = view.get_questions({id for query in queries for id in (query, query.rpartition("#")[0])})
+    titles = {id: question.title for id, question in known.items()}
+    titles |= {f"{q.id}#{n}": text for q in known.values() for n, text in enumerate(q.rephrasings, 1)}
+    return {
+        id: query if titles.get(id) == query.title else replace(query, id=f"\n{id}") for id, query in queries.items()
+    }
 
 
 def load_answers_split(archive: Archive) -> Split:

@@ -111,7 +111,7 @@ def judgements(source: SignalSource) -> Iterator[TextPair]:
     for split in imported_splits(source.view):
         queries = imported_queries(source.view, split)
         labels = (x for x in read_labels(source.view, split) if not source.clusters.is_held_out(x.text_id))
-        pairs = ((queries[x.query_id], x.relevant_id) for x in labels if x.relevant_id not in (None, x.query_id))
+        pairs = ((queries[x.query_id], x.relevant_id) for x in labels if x.relevant_id not in (None, x.text_id))
         for chunk in chunks(pairs):
             documents = source.view.get_questions(id for _, id in chunk if id)
             for query, id in chunk:

@@ -47,16 +47,17 @@ class ResolvedQuery:
 
 
 def resolve_queries(view: View, queries: Mapping[str, Question]) -> list[ResolvedQuery]:
-    """Each query with what it must not find, by its id: its own question, or its own phrasing (`QUESTION#2`)."""
+    """Each query with what it must not find, by the id of its question: itself, or its own phrasing (`QUESTION#2`)."""
     if view.kind == "answers":
         return [ResolvedQuery(query) for query in queries.values()]
-    own = view.docids(queries)
-    parts = {id: id.rpartition("#") for id in queries if id not in own}
+    ids = {query.id for query in queries.values()}
+    own = view.docids(ids)
+    parts = {id: id.rpartition("#") for id in ids if id not in own}
     phrased = {id: (base, int(n)) for id, (base, _, n) in parts.items() if base and PHRASING_NUMBER.fullmatch(n)}
     bases = view.docids({base for base, _ in phrased.values()})
     excluded = {id: (docid, -1) for id, docid in own.items()}
     excluded |= {id: (bases[base], n) for id, (base, n) in phrased.items() if base in bases}
-    return [ResolvedQuery(query, *excluded.get(id, (-1, -1))) for id, query in queries.items()]
+    return [ResolvedQuery(query, *excluded.get(query.id, (-1, -1))) for query in queries.values()]
 
 
 class Ranker(ABC):
@@ -192,8 +193,9 @@ class Searcher(ABC):
         candidates: query id → the ids to rank for it. All of them are ranked then, ties in the order given.
         filter: only documents that satisfy it are retrieved, and as many as without it.
         prefix: the last word of each query may be unfinished.
-        A query whose id is a question's finds neither it nor its rephrasings; one whose id is that of a rephrasing
-        (`QUESTION#2`) finds its question by its other phrasings.
+        queries: query id → question. A question with the id of one of the archive is that one, and finds neither
+        itself nor its rephrasings; one with the id of a rephrasing (`QUESTION#2`) finds its question by its other
+        phrasings. `identify_queries` gives queries from elsewhere ids that no question has.
         """
         return self.search(queries, k, candidates=candidates, filter=filter, prefix=prefix).run
 

@@ -86,7 +86,7 @@ class ByQuestionSearcher(Searcher):
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
         """The queries as the inner ranker prepares them; none retrieves answers to the question that it is itself."""
-        own = rankers.resolve_queries(self.inner.view, {one.query.id: one.query for one in queries})
+        own = rankers.resolve_queries(self.inner.view, {str(n): one.query for n, one in enumerate(queries)})
         return self.inner.prepare(own, prefix)
 
     def retrieve(self, prepared: Any, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:

@@ -13,9 +13,12 @@ from askalike.types import DocumentKind, Question
 ANSWERS_SPLIT = "answers"
 """The split whose queries are the archive's own questions, and whose documents are its answers."""
 SPLIT_ORDER = {"train": 0, "dev": 1, "test": 2}
-IMPORTED_LABELS_SQL = """SELECT x.id, COALESCE(q.id, x.split || char(10) || x.id), j.document_id FROM queries x
-    LEFT JOIN questions q ON q.id = x.id AND q.title = x.title LEFT JOIN judgements j ON j.split = x.split
-    AND j.query_id = x.id AND j.of = 'questions' AND j.relevance > 0 WHERE x.split = ? ORDER BY x.rowid"""
+TEXT_ID_SQL = "COALESCE(q.id, x.split || char(10) || x.id)"
+OWN_QUESTION_SQL = "LEFT JOIN questions q ON q.id = x.id AND q.title = x.title"
+"""A query of a set is a question of the archive where it has its id and its text: equal ids alone say nothing."""
+IMPORTED_LABELS_SQL = f"""SELECT x.id, {TEXT_ID_SQL}, j.document_id FROM queries x {OWN_QUESTION_SQL}
+    LEFT JOIN judgements j ON j.split = x.split AND j.query_id = x.id AND j.of = 'questions' AND j.relevance > 0
+    WHERE x.split = ? ORDER BY x.rowid"""
 DERIVED_LABELS_SQL: Mapping[str, str] = {
     "duplicates": """SELECT l.source, l.source, l.target FROM links l JOIN questions s ON s.id = l.source
         JOIN questions t ON t.id = l.target WHERE l.kind = 'duplicate' AND l.source != l.target
@@ -129,11 +132,18 @@ def judged_splits(database: Database, kind: DocumentKind) -> set[str]:
 
 
 def imported_queries(database: Database, split: str) -> dict[str, Question]:
-    """Return the queries of an imported split by id, in the order of import."""
-    sql = "SELECT id, title, body, markup, language, category, created_at FROM queries WHERE split = ? ORDER BY rowid"
+    """Return the queries of an imported split by id, in the order of import.
+
+    The question has the `text_id` of its labels: that of the archive's question that it is, else one that none has.
+    """
+    columns = "title, body, markup, language, category, created_at"
+    sql = f"""SELECT x.id, {TEXT_ID_SQL}, {", ".join(f"x.{column}" for column in columns.split(", "))}
+        FROM queries x {OWN_QUESTION_SQL} WHERE x.split = ? ORDER BY x.rowid"""
     return {
-        id: Question(id, title, body, markup, category=category, language=language, created_at=created_at)
-        for id, title, body, markup, language, category, created_at in database._connection.execute(sql, (split,))
+        id: Question(text_id, title, body, markup, category=category, language=language, created_at=created_at)
+        for id, text_id, title, body, markup, language, category, created_at in database._connection.execute(
+            sql, (split,)
+        )
     }
 
 
@@ -163,9 +173,9 @@ def imported_candidates(database: Database, split: str, kind: DocumentKind) -> I
 
 
 def irrelevant_judgements(database: Database) -> Iterator[tuple[str, str, str]]:
-    """Yield split, query id and document id of each question that is judged irrelevant, ordered by these."""
-    columns = "split, query_id, document_id"
-    sql = f"SELECT {columns} FROM judgements WHERE of = 'questions' AND relevance <= 0 ORDER BY 1, 2, 3"
+    """Yield split, the query's text id and document id of each question that is judged irrelevant, ordered by these."""
+    sql = f"""SELECT x.split, {TEXT_ID_SQL}, j.document_id FROM judgements j JOIN queries x ON x.split = j.split
+        AND x.id = j.query_id {OWN_QUESTION_SQL} WHERE j.of = 'questions' AND j.relevance <= 0 ORDER BY 1, 2, 3"""
     yield from database._connection.execute(sql)
 
 

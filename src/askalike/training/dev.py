@@ -24,6 +24,8 @@ class DevSet:
     rows: FeatureRows
     """The features of the queries, then those of the documents."""
     query_ids: Sequence[str]
+    own_ids: Sequence[str]
+    """The id of the document that each query is, or one that no document has."""
     document_ids: Sequence[str]
     documents_are_answers: bool
     qrels: Qrels
@@ -41,11 +43,11 @@ class DevSet:
         """Rank candidates only; without any, the relevant documents and the first of the others."""
         index_by_id = {id: n for n, id in enumerate(self.document_ids)}
         columns = {}
-        for number, query in enumerate(self.query_ids):
+        for number, (query, own) in enumerate(zip(self.query_ids, self.own_ids, strict=True)):
             pool = self._select_candidates(query, index_by_id)
             if pool is None:
                 ids = dict.fromkeys([*self.qrels.get(query, ()), *self.document_ids[:DEPTH]])
-                pool = np.array([index_by_id[id] for id in ids if id in index_by_id and id != query], np.int64)
+                pool = np.array([index_by_id[id] for id in ids if id in index_by_id and id != own], np.int64)
             row = np.full(len(self.document_ids), -np.inf, np.float32)
             row[pool] = score_pairs(network, vectors, np.array([number]), pool + len(self.query_ids))[0]
             columns[query] = self._take_best(row, pool)
@@ -58,9 +60,10 @@ class DevSet:
         queries, documents = slice_vectors(vectors, 0, n), slice_vectors(vectors, n, len(vectors))
         for start in range(0, n, QUERIES_PER_BLOCK):
             block = compute_scores(slice_vectors(queries, start, start + QUERIES_PER_BLOCK), documents)
-            for query, row in zip(self.query_ids[start : start + QUERIES_PER_BLOCK], block, strict=True):
-                if not self.documents_are_answers and query in index_by_id and not self.qrels.get(query, {}).get(query):
-                    row[index_by_id[query]] = -np.inf
+            numbers = range(start, start + len(block))
+            for query, own, row in ((self.query_ids[i], self.own_ids[i], block[i - start]) for i in numbers):
+                if not self.documents_are_answers and own in index_by_id and not self.qrels.get(query, {}).get(own):
+                    row[index_by_id[own]] = -np.inf
                 columns[query] = self._take_best(row, self._select_candidates(query, index_by_id))
         return Run(columns)
 

@@ -72,7 +72,7 @@ class TuningTask:
         splits = (self.dev, self.evaluation_split)
         if self.is_proxy:
             return frozenset(id for split in splits for grades in split.qrels.values() for id in grades)
-        return frozenset(id for split in splits for id in split.queries)
+        return frozenset(query.id for split in splits for query in split.queries.values())
 
     @property
     def remarks(self) -> Sequence[str]:

@@ -184,10 +184,11 @@ class TrainingRun:
         return targets
 
     def _build_dev_set(self) -> DevSet:
-        data = self.data
+        data, queries = self.data, self.data.dev.queries
         return DevSet(
-            self.features.encode([*data.dev.queries.values(), *data.documents.values()]), list(data.dev.queries),
-            list(data.documents), data.documents_are_answers, data.dev.qrels, data.dev.candidates,
+            self.features.encode([*queries.values(), *data.documents.values()]), list(queries),
+            [query.id for query in queries.values()], list(data.documents), data.documents_are_answers,
+            data.dev.qrels, data.dev.candidates,
         )  # fmt: skip
 
     def _initialise_network(self, job: TrainingJob) -> str:
