@@ -15,9 +15,7 @@ LAYERS = tuple(tomllib.loads((SOURCE.parents[1] / "docs" / "layers.toml").read_t
 """The import table: of each layer the rooms with a sentence, the lowest layer first."""
 
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
-LONG_FILES = {
-    "index/lexical/maxscore.py": "the search kernel is one compiled loop; numba inlines what it calls from one file"
-}
+LONG_FILES = {"index/lexical/maxscore.py": "the search kernel is one compiled loop; what it calls is read with it"}
 MAX_LINES = 400
 FACADE = "__init__"
 """The package itself names its public parts; nobody inside imports from it."""

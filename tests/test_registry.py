@@ -24,8 +24,10 @@ def add_package(tmp_path, monkeypatch):
         return tmp_path
 
     monkeypatch.syspath_prepend(tmp_path)
+    registry._installed_entry_points.cache_clear()
     registry._entry_points.cache_clear()
     yield add
+    registry._installed_entry_points.cache_clear()
     registry._entry_points.cache_clear()
 
 

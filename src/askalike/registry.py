@@ -95,12 +95,18 @@ def _load_builtin(kind: Kind, name: str) -> type[Any]:
 
 
 @cache
-def _entry_points(kind: str) -> "Mapping[str, EntryPoint]":
-    """Return what other packages add to a kind, by name."""
+def _installed_entry_points() -> Any:
+    """Return those of all groups: reading them takes as long as reading those of one."""
     from importlib.metadata import entry_points
 
+    return entry_points()
+
+
+@cache
+def _entry_points(kind: str) -> "Mapping[str, EntryPoint]":
+    """Return what other packages add to a kind, by name."""
     points: dict[str, EntryPoint] = {}
-    for point in entry_points(group=KINDS[kind].group):
+    for point in _installed_entry_points().select(group=KINDS[kind].group):
         problem = ""
         if not ENTRY_NAME_PATTERN.fullmatch(point.name):
             problem = "a name is lower-case letters, digits and '_'"

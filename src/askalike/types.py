@@ -361,6 +361,11 @@ class VectorPart:
     metric: Metric = "cosine"
     weight: float = 1.0
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the values are a CSR array."""
+        return not isinstance(self.values, np.ndarray)
+
     def __len__(self) -> int:
         return int(self.values.shape[0])
 

@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-import numba
 import numpy as np
 import pytest
 from brute import SIX, fresh, search
@@ -20,7 +19,7 @@ def titles() -> list[list[str]]:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("n", [1, 63, 64, 700])
 def test_shares_change_nothing(monkeypatch, threads, n):
-    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
+    monkeypatch.setattr("askalike.index.lexical.searcher.MAX_THREADS", threads)
     searcher = fresh({docid: [(0, terms)] for docid, terms in enumerate(titles())})
     queries = [QueryTerms(terms, None, docid) for docid, terms in enumerate(titles()[:n])]
     together = search(searcher, queries, SIX[0], 10)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from askalike import index, rankers
+from askalike import rankers
 from askalike.cli._output import print_remark
 from askalike.clock import parse_limit
 from askalike.config import parse_assignments
@@ -47,16 +47,12 @@ Before = Annotated[
 ]
 QrelsFile = Annotated[Path | None, Option(help="What is relevant: TREC, BEIR or SemEval lines.")]
 
-COMPILED_PATTERN = "maxscore.search_queries-*.nbi"
-
 
 def announce_compilation() -> None:
     """Say on stderr why the first search after an installation takes its time."""
-    if any(Path(index.__file__).parent.rglob(COMPILED_PATTERN)):  # numba's usual place, without the slow import
-        return
     from askalike.index.lexical.maxscore import search_queries
 
-    if not any(Path(search_queries.stats.cache_path or ".").glob(COMPILED_PATTERN)):
+    if not search_queries.is_cached:
         print_remark("askalike: compiling the search for this machine, once (about half a minute) …")
 
 

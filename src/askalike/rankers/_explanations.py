@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from askalike.encoders import Encoder, TracedText, VectorContributions
@@ -249,7 +248,7 @@ def similarity_matrix(one: Vectors, other: Vectors) -> Floats:
 
 
 def _part_similarities(one: VectorPart, other: VectorPart) -> Floats:
-    stored = (part.values.toarray() if scipy.sparse.issparse(part.values) else part.values for part in (one, other))
+    stored = (part.values.toarray() if part.is_sparse else part.values for part in (one, other))
     a, b = (np.asarray(values, np.float64) for values in stored)
     if one.metric == "euclidean":
         return -np.asarray(np.linalg.norm(a[:, None] - b[None], axis=2))

@@ -3,7 +3,7 @@
 import math
 from typing import Literal
 
-from numba import njit
+from askalike.compiled import inner
 
 Normalisation = Literal["none", "h1", "h2", "h3", "z"]
 NORMALISATIONS = ("none", "h1", "h2", "h3", "z")
@@ -32,7 +32,7 @@ def opensearch_normalisation(normalisation: Normalisation, c: float, mu: float, 
     return {"normalization": normalisation, f"normalization.{normalisation}.{name}": value}
 
 
-@njit("float64(int64, float64, float64, float64, float64, float64, float64)", cache=True)
+@inner()
 def normalise_tf(
     normalisation: int, c: float, tf: float, length: float, ttf: float, total: float, average: float
 ) -> float:

@@ -29,8 +29,3 @@ class Similarity(Settings):
     def opensearch_settings(self) -> Mapping[str, Any]:
         """The same formula as a similarity of an OpenSearch index. Raises SettingsError where it has none."""
         raise SettingsError(f"{type(self).__name__} has no counterpart in OpenSearch; rank without --engine")
-
-
-def float64_signature(parameter_count: int) -> list[Any]:
-    """Return the compiled signature of a formula of that many float64."""
-    return [f"float64({', '.join(['float64'] * parameter_count)})"]

@@ -4,15 +4,15 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._similarity import Similarity, float64_signature
+from askalike.compiled import elementwise
+from askalike.similarities._similarity import Similarity
 from askalike.types import Collection, Floats
 
 
-@vectorize(float64_signature(7), cache=True)
+@elementwise
 def bm25(tf: float, length: float, df: float, documents: float, average: float, k1: float, b: float) -> float:
     """ln(1 + (N−n+½)/(n+½)) · tf / (tf + k1·(1−b+b·L/avg))."""
     idf = math.log(1.0 + (documents - df + 0.5) / (df + 0.5))

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from numba import njit, vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
+from askalike.compiled import elementwise, inner
 from askalike.similarities._normalisation import (
     NORMALISATION_GRIDS,
     Normalisation,
@@ -15,13 +15,13 @@ from askalike.similarities._normalisation import (
     normalise_tf,
     opensearch_normalisation,
 )
-from askalike.similarities._similarity import Similarity, float64_signature
+from askalike.similarities._similarity import Similarity
 from askalike.types import Collection, Floats
 
 BASIC_MODELS = ("g", "in", "if", "ine")
 
 
-@njit("float64(int64, float64, float64, float64)", cache=True)
+@inner()
 def information_content(model: int, df: float, ttf: float, documents: float) -> float:
     """Return the information of one occurrence under the models In, IF and Ine, in bits."""
     if model == 1:
@@ -32,7 +32,7 @@ def information_content(model: int, df: float, ttf: float, documents: float) -> 
     return math.log2((documents + 1.0) / (expected + 0.5))
 
 
-@vectorize(float64_signature(10), cache=True)
+@elementwise
 def dfr(
     tf: float, length: float, df: float, ttf: float, documents: float, total: float,
     model: float, bernoulli: float, normalisation: float, c: float,

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
+from askalike.compiled import elementwise
 from askalike.similarities._normalisation import (
     NORMALISATION_GRIDS,
     Normalisation,
@@ -15,13 +15,13 @@ from askalike.similarities._normalisation import (
     normalise_tf,
     opensearch_normalisation,
 )
-from askalike.similarities._similarity import Similarity, float64_signature
+from askalike.similarities._similarity import Similarity
 from askalike.types import Collection, Floats
 
 BELOW_ONE = 1.0 - 2.0**-24  # the 32-bit float before 1, which Lucene uses where λ would be 1
 
 
-@vectorize(float64_signature(10), cache=True)
+@elementwise
 def ib(
     tf: float, length: float, df: float, ttf: float, documents: float, total: float,
     spl: float, by_ttf: float, normalisation: float, c: float,

@@ -4,15 +4,15 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._similarity import Similarity, float64_signature
+from askalike.compiled import elementwise
+from askalike.similarities._similarity import Similarity
 from askalike.types import Collection, Floats
 
 
-@vectorize(float64_signature(5), cache=True)
+@elementwise
 def lm_jelinek_mercer(tf: float, length: float, ttf: float, total: float, lam: float) -> float:
     """ln(1 + ((1−λ)·tf/L) / (λp)), p = (F+1)/(T+1)."""
     p = (ttf + 1.0) / (total + 1.0)

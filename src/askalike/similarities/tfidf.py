@@ -4,15 +4,15 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from numba import vectorize
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.similarities._similarity import Similarity, float64_signature
+from askalike.compiled import elementwise
+from askalike.similarities._similarity import Similarity
 from askalike.types import Collection, Floats
 
 
-@vectorize(float64_signature(5), cache=True)
+@elementwise
 def tfidf(tf: float, length: float, df: float, documents: float, idf_power: float) -> float:
     """√tf · idf^power / √length, idf = ln((N+1)/(n+1)) + 1."""
     idf = math.log((documents + 1.0) / (df + 1.0)) + 1.0

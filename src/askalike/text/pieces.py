@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from askalike.compiled import Matrix, compiled
 from askalike.text.subwords import Bpe
 from askalike.text.words import hash_word
 
@@ -56,10 +56,14 @@ class PieceLookup:
                 pieces.extend(map(self._cache.__getitem__, (text.lower() if self._lower_case else text).split()))
                 ends.append(len(pieces))
             cache, counts = self._cache, self.row_counts
-            return _make_rows(
-                _as_array(pieces), _as_array(ends), _as_array(cache.subword_ends), _as_array(cache.subwords),
-                _as_array(cache.word_ends), _as_array(cache.words), counts.subwords, counts.words, counts.bigrams,
+            numbers, subword_ends, word_ends = map(_as_array, (pieces, cache.subword_ends, cache.word_ends))
+            n_subwords, n_words = (int((e[numbers + 1] - e[numbers]).sum()) for e in (subword_ends, word_ends))
+            rows, offsets = np.empty(n_subwords + 2 * n_words, np.int32), np.empty(len(ends), np.int64)
+            _make_rows(
+                numbers, _as_array(ends), subword_ends, _as_array(cache.subwords), word_ends, _as_array(cache.words),
+                counts.subwords, counts.words, counts.bigrams, rows, offsets,
             )  # fmt: skip
+            return rows[: offsets[-1]], offsets
 
     def word_row(self, word: str) -> int:
         """Return the row of a lower-case word, where there are rows of words."""
@@ -92,17 +96,15 @@ def _as_array(values: "array[int]") -> Array:
     return np.frombuffer(values, values.typecode) if values else np.empty(0, values.typecode)
 
 
-@njit(cache=True)
+@compiled()
 def _make_rows(
-    pieces: Array, ends: Array, subword_ends: Array, subwords: Array, word_ends: Array, words: Array,
-    n_subwords: int, n_words: int, n_bigrams: int,
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:  # fmt: skip
-    size = 0
-    for p in pieces:
-        size += subword_ends[p + 1] - subword_ends[p] + 2 * (word_ends[p + 1] - word_ends[p])
-    rows = np.empty(size, np.int32)
-    offsets = np.zeros(len(ends), np.int64)
+    pieces: NDArray[np.int32], ends: NDArray[np.int64], subword_ends: NDArray[np.int64], subwords: NDArray[np.int32],
+    word_ends: NDArray[np.int64], words: NDArray[np.uint64], n_subwords: int, n_words: int, n_bigrams: int,
+    rows: NDArray[np.int32], offsets: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Write the rows of each text, one after the other, and where each text's rows begin."""
     n = 0
+    offsets[0] = 0
     for text in range(len(ends) - 1):
         last = np.uint64(0)
         for i in range(ends[text], ends[text + 1]):
@@ -122,13 +124,22 @@ def _make_rows(
                     n += 1
                 last = word
         offsets[text + 1] = n
-    return rows[:n].copy(), offsets
 
 
-@njit(cache=True)
-def sum_weighted_rows(rows: Array, offsets: Array, vectors: Array, weights: Array) -> NDArray[np.float32]:
+def sum_weighted_rows(
+    rows: NDArray[np.int32], offsets: NDArray[np.int64], vectors: NDArray[np.float32], weights: NDArray[np.float32]
+) -> NDArray[np.float32]:
     """Return the weighted sum of each text's rows, in their order: float32 (texts, dim)."""
     sums = np.zeros((len(offsets) - 1, vectors.shape[1]), np.float32)
+    _add_weighted_rows(rows, offsets, vectors, weights, sums)
+    return sums
+
+
+@compiled()
+def _add_weighted_rows(
+    rows: NDArray[np.int32], offsets: NDArray[np.int64], vectors: Matrix[np.float32], weights: NDArray[np.float32],
+    sums: Matrix[np.float32],
+) -> None:  # fmt: skip
     for text in range(len(offsets) - 1):
         total = sums[text]
         for i in range(offsets[text], offsets[text + 1]):
@@ -136,4 +147,3 @@ def sum_weighted_rows(rows: Array, offsets: Array, vectors: Array, weights: Arra
             vector = vectors[rows[i]]
             for j in range(len(total)):
                 total[j] += weight * vector[j]
-    return sums

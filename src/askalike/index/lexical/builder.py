@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from askalike.compiled import Matrix, compiled, inner
 from askalike.index.lexical.segment import Segment
 from askalike.index.lexical.terms import pack_terms, term_at
 from askalike.index.rows import Array
@@ -110,11 +110,11 @@ def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: b
     docids = np.concatenate([s.docids[mask] for s, mask in zip(segments, masks, strict=True)])
     phrasings = np.concatenate([s.phrasings[mask] for s, mask in zip(segments, masks, strict=True)])
     order = np.argsort(docids, kind="stable")
-    positions = np.empty(len(docids), np.int64)
-    positions[order] = np.arange(len(docids))
+    positions = np.empty(len(docids), np.int32)
+    positions[order] = np.arange(len(docids), dtype=np.int32)
     postings, start = [], 0
     for segment, mask, terms in zip(segments, masks, names, strict=True):
-        new_docs = np.full(len(mask), -1, np.int64)
+        new_docs = np.full(len(mask), -1, np.int32)
         new_docs[mask] = positions[start : start + int(mask.sum())]
         start += int(mask.sum())
         docs, ids = new_docs[segment.docs], np.array([new_ids[t] for t in terms], np.int32)
@@ -126,22 +126,28 @@ def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: b
     return build_segments(forward, exact, scale)
 
 
-@njit(cache=True)
 def _group_by_document(docs: Array, terms: Array, tfs: Array, document_count: int) -> tuple[Array, Array, Array]:
     """Return the same triples grouped by document: (offsets, terms, frequencies)."""
-    offsets = np.zeros(document_count + 1, np.int64)
-    for d in docs:
-        offsets[d + 1] += 1
-    for d in range(document_count):
-        offsets[d + 1] += offsets[d]
-    ends = offsets[:-1].copy()
-    grouped_terms = np.empty(len(docs), np.int32)
-    grouped_tfs = np.empty(len(docs), np.int32)
+    offsets, ends = np.zeros(document_count + 1, np.int64), np.empty(document_count, np.int64)
+    grouped_terms, grouped_tfs = (np.empty(len(docs), np.int32) for _ in range(2))
+    _scatter(docs, terms, tfs, offsets, ends, grouped_terms, grouped_tfs)
+    return offsets, grouped_terms, grouped_tfs
+
+
+@compiled()
+def _scatter(
+    docs: NDArray[np.int32], terms: NDArray[np.int32], tfs: NDArray[np.int32], offsets: NDArray[np.int64],
+    ends: NDArray[np.int64], grouped_terms: NDArray[np.int32], grouped_tfs: NDArray[np.int32],
+) -> None:  # fmt: skip
+    """Write the pairs of term and frequency by document, and where each document's begin (`offsets`, zeros before).
+
+    ends: where each document's next pair goes.
+    """
+    _count(docs, offsets, ends)
     for i in range(len(docs)):
         at = ends[docs[i]]
         ends[docs[i]] += 1
         grouped_terms[at], grouped_tfs[at] = terms[i], tfs[i]
-    return offsets, grouped_terms, grouped_tfs
 
 
 def _build_segment(forward: ForwardIndex, exact_lengths: bool, scale: int) -> Segment:
@@ -156,16 +162,20 @@ def _build_segment(forward: ForwardIndex, exact_lengths: bool, scale: int) -> Se
     codes, code_tf, code_length = _assign_codes(docs, tf, scored_lengths.astype(np.int32))
     if len(code_tf) > MAX_CODES:
         raise TooManyCodesError
-    df, ttf = _count_statistics(starts, docs, tf, forward.phrasings)
-    peak_starts, peaks = _find_peaks(starts, codes, code_tf, code_length)
+    df, ttf = (np.zeros(len(starts) - 1, np.int64) for _ in range(2))
+    _count_statistics(starts, docs, tf, forward.phrasings, df, ttf)
+    peak_starts, peaks = np.empty(len(starts), np.int64), np.empty(len(codes), np.uint16)
+    _find_peaks(starts, codes, code_tf, code_length, peak_starts, peaks)
     long_lists = np.flatnonzero(np.diff(starts) > max(len(lengths) // LONG_LIST_DIVISOR, LONG_LIST_DIVISOR))
     bitmap_of = np.full(len(starts) - 1, -1, np.int32)
     bitmap_of[long_lists] = np.arange(len(long_lists), dtype=np.int32)
-    bitmaps, ranks = _fill_bitmaps(starts, docs, long_lists, (len(lengths) + 63) // 64)
+    shape = len(long_lists), (len(lengths) + 63) // 64
+    bitmaps, ranks = np.zeros(shape, np.uint64), np.zeros(shape, np.int32)
+    _fill_bitmaps(starts, docs, long_lists, bitmaps, ranks)
     return Segment(
         forward.docids, forward.phrasings, lengths.astype(np.int32), term_bytes, term_offsets, starts,
         (docs >> 16).astype(np.uint16), docs.astype(np.uint16), codes,
-        code_tf, code_length, df, ttf, peak_starts, peaks, bitmap_of, bitmaps, ranks,
+        code_tf, code_length, df, ttf, peak_starts, peaks[: peak_starts[-1]].copy(), bitmap_of, bitmaps, ranks,
     )  # fmt: skip
 
 
@@ -184,20 +194,35 @@ def round_lengths(lengths: ArrayLike) -> NDArray[np.int64]:
     return table[np.searchsorted(table, lengths, side="right") - 1]
 
 
-@njit(cache=True)
-def _invert(terms: Array, tfs: Array, offsets: Array, vocabulary_size: int) -> tuple[Array, Array, Array]:
-    """Return the postings by term, documents ascending: (starts, docs, frequencies).
+@inner()
+def _count(values: Array, starts: Array, heads: Array) -> None:
+    """Write where the group of each value begins when values are sorted, into `starts` (zeros before) and `heads`."""
+    for value in values:
+        starts[value + 1] += 1
+    for v in range(len(heads)):
+        heads[v] = starts[v]
+        starts[v + 1] += starts[v]
 
-    A counting sort brings the repeats of a term in a document together; they are then added up.
+
+def _invert(terms: Array, tfs: Array, offsets: Array, vocabulary_size: int) -> tuple[Array, Array, Array]:
+    """Return the postings by term, documents ascending: (starts, docs, frequencies)."""
+    docs, counts = np.empty(len(terms), np.int32), np.ones(len(terms), np.int32)
+    heads, starts = (np.zeros(vocabulary_size + 1, np.int64) for _ in range(2))
+    _sort_postings(terms, tfs, offsets, heads, np.empty(vocabulary_size, np.int64), docs, counts, starts)
+    return starts, docs[: starts[-1]].copy(), counts[: starts[-1]].copy()
+
+
+@compiled()
+def _sort_postings(
+    terms: NDArray[np.int32], tfs: NDArray[np.int32], offsets: NDArray[np.int64], heads: NDArray[np.int64],
+    ends: NDArray[np.int64], docs: NDArray[np.int32], counts: NDArray[np.int32], starts: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Write the postings by term. A counting sort brings a term's repeats in a document together, to be added up.
+
+    heads (zeros before), ends: where each term's postings begin and end before repeats are added up.
     """
-    heads = np.zeros(vocabulary_size + 1, np.int64)
-    for t in terms:
-        heads[t + 1] += 1
-    for v in range(vocabulary_size):
-        heads[v + 1] += heads[v]
-    docs = np.empty(len(terms), np.int32)
-    counts = np.ones(len(terms), np.int32)
-    ends = heads[:-1].copy()
+    vocabulary_size = len(ends)
+    _count(terms, heads, ends)
     for d in range(len(offsets) - 1):
         for i in range(offsets[d], offsets[d + 1]):
             at = ends[terms[i]]
@@ -205,7 +230,6 @@ def _invert(terms: Array, tfs: Array, offsets: Array, vocabulary_size: int) -> t
             docs[at] = d
             if len(tfs):
                 counts[at] = tfs[i]
-    starts = np.zeros(vocabulary_size + 1, np.int64)
     end = 0
     for v in range(vocabulary_size):
         for i in range(heads[v], heads[v + 1]):
@@ -215,16 +239,25 @@ def _invert(terms: Array, tfs: Array, offsets: Array, vocabulary_size: int) -> t
                 docs[end], counts[end] = docs[i], counts[i]
                 end += 1
         starts[v + 1] = end
-    return starts, docs[:end].copy(), counts[:end].copy()
 
 
-@njit(cache=True)
 def _assign_codes(docs: Array, tf: Array, scored_lengths: Array) -> tuple[Array, Array, Array]:
     """Return a code per posting, numbered by first occurrence, and what each stands for; stop at too many codes."""
-    slots = np.full(1 << 18, -1, np.int32)
-    code_tf = np.empty(MAX_CODES + 1, np.int32)
-    code_length = np.empty(MAX_CODES + 1, np.int32)
-    codes = np.empty(len(docs), np.uint16)
+    slots, codes = np.full(1 << 18, -1, np.int32), np.empty(len(docs), np.uint16)
+    code_tf, code_length = (np.empty(MAX_CODES + 1, np.int32) for _ in range(2))
+    known = _number_pairs(docs, tf, scored_lengths, slots, codes, code_tf, code_length)
+    return codes, code_tf[:known].copy(), code_length[:known].copy()
+
+
+@compiled()
+def _number_pairs(
+    docs: NDArray[np.int32], tf: NDArray[np.int32], scored_lengths: NDArray[np.int32], slots: NDArray[np.int32],
+    codes: NDArray[np.uint16], code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
+) -> int:  # fmt: skip
+    """Number the pairs (frequency, length), by a hash table of `slots`, which are −1; return how many there are.
+
+    It stops where `code_tf` and `code_length` are full.
+    """
     known = 0
     for i in range(len(docs)):
         f, length = tf[i], scored_lengths[docs[i]]
@@ -235,30 +268,32 @@ def _assign_codes(docs: Array, tf: Array, scored_lengths: Array) -> tuple[Array,
             slots[slot] = known
             code_tf[known], code_length[known] = f, length
             known += 1
-            if known > MAX_CODES:
+            if known == len(code_tf):
                 break
         codes[i] = slots[slot]
-    return codes, code_tf[:known].copy(), code_length[:known].copy()
+    return known
 
 
-@njit(cache=True)
-def _count_statistics(starts: Array, docs: Array, tf: Array, phrasings: Array) -> tuple[Array, Array]:
-    df = np.zeros(len(starts) - 1, np.int64)
-    ttf = np.zeros(len(starts) - 1, np.int64)
+@compiled()
+def _count_statistics(
+    starts: NDArray[np.int64], docs: NDArray[np.int32], tf: NDArray[np.int32], phrasings: NDArray[np.uint16],
+    df: NDArray[np.int64], ttf: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Add up the questions whose own text holds each term, and its occurrences there."""
     for v in range(len(df)):
         for i in range(starts[v], starts[v + 1]):
             if phrasings[docs[i]] == 0:
                 df[v] += 1
                 ttf[v] += tf[i]
-    return df, ttf
 
 
-@njit(cache=True)
-def _find_peaks(starts: Array, codes: Array, code_tf: Array, code_length: Array) -> tuple[Array, Array]:
-    """Return per term the codes that no other beats in both frequency and shortness."""
-    peak_starts = np.zeros(len(starts), np.int64)
-    peaks = np.empty(len(codes), np.uint16)
-    end = 0
+@compiled()
+def _find_peaks(
+    starts: NDArray[np.int64], codes: NDArray[np.uint16], code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
+    peak_starts: NDArray[np.int64], peaks: NDArray[np.uint16],
+) -> None:  # fmt: skip
+    """Write per term the codes that no other beats in both frequency and shortness."""
+    peak_starts[0] = end = 0
     for v in range(len(starts) - 1):
         first = end
         for i in range(starts[v], starts[v + 1]):
@@ -278,13 +313,15 @@ def _find_peaks(starts: Array, codes: Array, code_tf: Array, code_length: Array)
             peaks[kept] = codes[i]
             end = kept + 1
         peak_starts[v + 1] = end
-    return peak_starts, peaks[:end].copy()
 
 
-@njit(cache=True)
-def _fill_bitmaps(starts: Array, docs: Array, long_lists: Array, width: int) -> tuple[Array, Array]:
-    bitmaps = np.zeros((len(long_lists), width), np.uint64)
-    ranks = np.zeros((len(long_lists), width), np.int32)
+@compiled()
+def _fill_bitmaps(
+    starts: NDArray[np.int64], docs: NDArray[np.int32], long_lists: NDArray[np.int64],
+    bitmaps: Matrix[np.uint64], ranks: Matrix[np.int32],
+) -> None:  # fmt: skip
+    """Write the bitmaps of long lists, and the ranks of their words, both zeros before; see Segment."""
+    width = bitmaps.shape[1]
     for b in range(len(long_lists)):
         for i in range(starts[long_lists[b]], starts[long_lists[b] + 1]):
             word = docs[i] >> 6
@@ -295,4 +332,3 @@ def _fill_bitmaps(starts: Array, docs: Array, long_lists: Array, width: int) -> 
             count = ranks[b, w]
             ranks[b, w] = before
             before += count
-    return bitmaps, ranks

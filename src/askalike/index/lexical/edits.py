@@ -5,12 +5,14 @@ lengths and the letters of its terms rule out nearly all of them.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from askalike.compiled import Matrix, compiled, inner
 from askalike.index.lexical.terms import Bytes, Offsets
 from askalike.index.rows import Array
 
+Letters = NDArray[np.int32]
+"""Code points."""
 MAX_TERM_LETTERS = 48
 """Longer terms are nobody's misspelt word."""
 
@@ -18,7 +20,7 @@ MAX_TERM_LETTERS = 48
 def edit_distance(one: str, other: str) -> int:
     """Return the optimal string alignment distance of two words."""
     first, second = code_points(one), code_points(other)
-    return int(_align(first, len(first), second, np.empty((3, len(second) + 1), np.int64), 0, False)[0])
+    return _compute_distance(first, second, np.empty((3, len(second) + 1), np.int64))
 
 
 def code_points(word: str) -> NDArray[np.int32]:
@@ -26,30 +28,48 @@ def code_points(word: str) -> NDArray[np.int32]:
     return np.frombuffer(word.encode("utf-32-le", "surrogatepass"), np.int32)
 
 
-@njit(cache=True)
 def sign_terms(term_bytes: Bytes, term_offsets: Offsets) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
     """Return the length of each term, in characters, and which characters it has, as bits of their code modulo 64."""
     n = len(term_offsets) - 1
-    lengths, masks = np.zeros(n, np.int32), np.zeros(n, np.uint64)
-    letters = np.empty(MAX_TERM_LETTERS, np.int32)
-    for t in range(n):
-        lengths[t] = _decode(term_bytes[term_offsets[t] : term_offsets[t + 1]], letters)
-        masks[t] = _letter_mask(letters[: min(lengths[t], MAX_TERM_LETTERS)])
+    lengths, masks = np.empty(n, np.int32), np.empty(n, np.uint64)
+    _sign_terms(term_bytes, term_offsets, np.empty(MAX_TERM_LETTERS, np.int32), lengths, masks)
     return lengths, masks
 
 
-@njit(cache=True)
+@compiled()
+def _sign_terms(
+    term_bytes: Bytes, term_offsets: Offsets, letters: Letters, lengths: NDArray[np.int32], masks: NDArray[np.uint64]
+) -> None:
+    for t in range(len(lengths)):
+        lengths[t] = _decode(term_bytes[term_offsets[t] : term_offsets[t + 1]], letters)
+        masks[t] = _letter_mask(letters[: min(lengths[t], MAX_TERM_LETTERS)])
+
+
 def find_near_terms(
     term_bytes: Bytes, term_offsets: Offsets, lengths: Array, masks: Array, first: int, last: int, word: Array,
     max_edits: int, tail: int, open_end: bool,
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    """Return the near terms among those first:last of a dictionary, and what `_align` says of each.
+) -> Array:  # fmt: skip
+    """Return the near terms among those first:last of a dictionary, and what `_align` says of each: int64 (3, n).
 
     lengths, masks: see sign_terms. word: code points. tail: so many of its last letters may be no part of a term.
     open_end: the term may go on after the word.
     """
-    ids, edits, ends = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
+    near = np.empty((3, max(last - first, 0)), np.int64)
     letters, table = np.empty(MAX_TERM_LETTERS, np.int32), np.empty((3, len(word) + 1), np.int64)
+    n = _scan_terms(
+        term_bytes, term_offsets, lengths, masks, first, last, word, max_edits, tail, open_end, letters, table, near
+    )
+    return near[:, :n].copy()
+
+
+@compiled()
+def _scan_terms(
+    term_bytes: Bytes, term_offsets: Offsets, lengths: NDArray[np.int32], masks: NDArray[np.uint64], first: int,
+    last: int, word: Letters, max_edits: int, tail: int, open_end: bool, letters: Letters, table: Matrix[np.int64],
+    near: Matrix[np.int64],
+) -> int:  # fmt: skip
+    """Write what `find_near_terms` returns; return how many there are."""
+    found = 0
     mask = _letter_mask(word)
     shortest = len(word) - tail - max_edits
     longest = MAX_TERM_LETTERS if open_end else min(len(word) + max_edits, MAX_TERM_LETTERS)
@@ -63,13 +83,17 @@ def find_near_terms(
         n = _decode(term_bytes[term_offsets[t] : term_offsets[t + 1]], letters)
         distance, end = _align(letters, n, word, table, tail, open_end)
         if distance <= max_edits:
-            ids.append(np.int64(t))
-            edits.append(np.int64(distance))
-            ends.append(np.int64(end))
-    return np.array(ids, np.int64), np.array(edits, np.int64), np.array(ends, np.int64)
+            near[0, found], near[1, found], near[2, found] = t, distance, end
+            found += 1
+    return found
 
 
-@njit(cache=True)
+@compiled()
+def _compute_distance(one: Letters, other: Letters, table: Matrix[np.int64]) -> int:
+    return _align(one, len(one), other, table, 0, False)[0]
+
+
+@inner()
 def _align(term: Array, n: int, word: Array, table: Array, tail: int, open_end: bool) -> tuple[int, int]:
     """Return the edits between the first n letters of a term and a word, and how many of these stand for the word.
 
@@ -96,7 +120,7 @@ def _align(term: Array, n: int, word: Array, table: Array, tail: int, open_end: 
     return best, end
 
 
-@njit(cache=True)
+@inner()
 def _decode(utf8: Bytes, letters: Array) -> int:
     """Write the code points of a term into `letters`, as many as there is room for; return how many it has."""
     n = 0
@@ -111,7 +135,7 @@ def _decode(utf8: Bytes, letters: Array) -> int:
     return n
 
 
-@njit(cache=True)
+@inner()
 def _letter_mask(letters: Array) -> np.uint64:
     mask = np.uint64(0)
     for letter in letters:
@@ -119,7 +143,7 @@ def _letter_mask(letters: Array) -> np.uint64:
     return mask
 
 
-@njit(cache=True)
+@inner()
 def _at_most(bits: np.uint64, count: int) -> bool:
     """Return whether at most so many bits are set."""
     for _ in range(count):

@@ -12,8 +12,9 @@ addition, and skipping changes nothing: the result is exactly that of scoring ev
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
 
+from askalike.compiled import Matrix, compiled, inner
 from askalike.index.rows import Array
 
 WINDOW = 65_536  # documents: a block, whose sums (256 KiB) fit into the second-level cache
@@ -22,6 +23,7 @@ BLOCK_SIZE = 64  # sums that are examined together
 SPARSE_DIVISOR = 8  # a window is scanned if at least this share (1/8) of it was touched
 COLLECT_COST = 10.0  # collecting one candidate costs as much as adding this many postings
 LOOKUP_COST = 8.0  # looking one candidate up in a list costs as much as adding this many postings
+ZERO, ONE = np.int64(0), np.int64(1)  # a literal argument would be compiled as a type of its own
 EXTRA_SEEDS = 6  # documents scored first, beyond k, for a first estimate of the k-th best score
 MAX_SEED_POSTINGS = 4_096
 MAX_SEED_LISTS = 20
@@ -30,32 +32,32 @@ MAX_SEED_LISTS = 20
 class PostingArrays(NamedTuple):
     """The arrays of a segment that the search touches (segment.py describes them)."""
 
-    docids: Array
-    phrasings: Array
-    starts: Array
-    blocks: Array
-    places: Array
-    codes: Array
-    bitmap_of: Array
-    bitmaps: Array
-    ranks: Array
+    docids: NDArray[np.int64]
+    phrasings: NDArray[np.uint16]
+    starts: NDArray[np.int64]
+    blocks: NDArray[np.uint16]
+    places: NDArray[np.uint16]
+    codes: NDArray[np.uint16]
+    bitmap_of: NDArray[np.int32]
+    bitmaps: Matrix[np.uint64]
+    ranks: Matrix[np.int32]
 
 
 class SegmentTerms(NamedTuple):
     """The query's terms in one segment, T of them, by rising highest score."""
 
-    ids: Array
-    """int64 (T): position in the segment's dictionary."""
-    table_starts: Array
-    """int64 (T): where the term's scores begin in `scores`."""
-    by_code: Array
-    """bool (T): scores are looked up by the posting's code, else by its position in the list."""
-    max_scores: Array
-    """int64 (T): the term's highest score in this segment."""
-    is_completion: Array
-    """bool (T): one of the completions of an unfinished word, of which the best alone counts."""
-    scores: Array
-    """int32: the score tables of all terms, one after the other."""
+    ids: NDArray[np.int64]
+    """(T): position in the segment's dictionary."""
+    table_starts: NDArray[np.int64]
+    """(T): where the term's scores begin in `scores`."""
+    by_code: NDArray[np.bool_]
+    """(T): scores are looked up by the posting's code, else by its position in the list."""
+    max_scores: NDArray[np.int64]
+    """(T): the term's highest score in this segment."""
+    is_completion: NDArray[np.bool_]
+    """(T): one of the completions of an unfinished word, of which the best alone counts."""
+    scores: NDArray[np.int32]
+    """The score tables of all terms, one after the other."""
 
 
 class PostingList(NamedTuple):
@@ -86,37 +88,65 @@ class SegmentQuery(NamedTuple):
 class Buffers(NamedTuple):
     """Working memory. Both windows hold zeros between searches."""
 
-    window: Array
-    """int32 (WINDOW): the sums of the documents of one window."""
-    completion_window: Array
-    """int32 (WINDOW): the best completion of an unfinished word for each."""
-    docs: Array
-    sums: Array
-    """int32 (WINDOW + 1): the candidates and their sums. The last place is for writes that do not count."""
+    window: NDArray[np.int32]
+    """(WINDOW): the sums of the documents of one window."""
+    completion_window: NDArray[np.int32]
+    """(WINDOW): the best completion of an unfinished word for each."""
+    docs: NDArray[np.int32]
+    sums: NDArray[np.int32]
+    """(WINDOW + 1): the candidates and their sums. The last place is for writes that do not count."""
+    terms: SegmentTerms
+    """The terms of one query in one segment. T: the most terms that a query has."""
+    positions: Matrix[np.int64]
+    """(4, T + 1): four numbers of each term."""
+    seed_sums: NDArray[np.int32]
+    seed_docids: NDArray[np.int64]
+    """(4 · (k + EXTRA_SEEDS)): the documents that are scored first."""
+
+
+def make_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
+    """Return working memory for the k best of queries of at most so many terms, in segments of so many codes."""
+    ids, starts, max_scores = (np.empty(max_terms, np.int64) for _ in range(3))
+    by_code, is_completion = (np.empty(max_terms, np.bool_) for _ in range(2))
+    terms = SegmentTerms(ids, starts, by_code, max_scores, is_completion, np.empty(max_terms * max_codes, np.int32))
+    seeds = 4 * (k + EXTRA_SEEDS)
+    return Buffers(
+        np.zeros(WINDOW, np.int32), np.zeros(WINDOW, np.int32),
+        np.empty(WINDOW + 1, np.int32), np.empty(WINDOW + 1, np.int32),
+        terms, np.empty((4, max_terms + 1), np.int64), np.empty(seeds, np.int32), np.empty(seeds, np.int64),
+    )  # fmt: skip
 
 
 class TopKHeap(NamedTuple):
     """The best questions so far of one query: a heap of `size[0]` entries, of which the first is the worst."""
 
-    scores: Array
-    docids: Array
-    size: Array
+    scores: NDArray[np.int64]
+    docids: NDArray[np.int64]
+    size: NDArray[np.int64]
 
 
-@njit(inline="always")
+class TopKHeaps(NamedTuple):
+    """The heaps of Q queries: (Q, k), and (Q) their sizes."""
+
+    scores: Matrix[np.int64]
+    docids: Matrix[np.int64]
+    size: NDArray[np.int64]
+
+
+@inner()
 def _is_worse(heap: TopKHeap, a: int, b: int) -> bool:
     if heap.scores[a] != heap.scores[b]:
         return heap.scores[a] < heap.scores[b]
     return heap.docids[a] > heap.docids[b]
 
 
-@njit(inline="always")
+@inner()
 def _swap(heap: TopKHeap, a: int, b: int) -> None:
     heap.scores[a], heap.scores[b] = heap.scores[b], heap.scores[a]
     heap.docids[a], heap.docids[b] = heap.docids[b], heap.docids[a]
 
 
-@njit(cache=True)
+@inner()
 def _sift_down(heap: TopKHeap, at: int) -> None:
     while True:
         worst, left = at, 2 * at + 1
@@ -130,14 +160,14 @@ def _sift_down(heap: TopKHeap, at: int) -> None:
         at = worst
 
 
-@njit(cache=True)
+@inner()
 def _sift_up(heap: TopKHeap, at: int) -> None:
     while at and _is_worse(heap, at, (at - 1) // 2):
         _swap(heap, at, (at - 1) // 2)
         at = (at - 1) // 2
 
 
-@njit(cache=True)
+@inner()
 def offer(heap: TopKHeap, score: int, docid: int, has_rephrasings: bool) -> None:
     """Add a document if it is among the best. With `has_rephrasings` a docid may come again; its best score counts."""
     if has_rephrasings:
@@ -154,10 +184,10 @@ def offer(heap: TopKHeap, score: int, docid: int, has_rephrasings: bool) -> None
         _sift_up(heap, at)
     elif score > heap.scores[0] or (score == heap.scores[0] and docid < heap.docids[0]):
         heap.scores[0], heap.docids[0] = score, docid
-        _sift_down(heap, 0)
+        _sift_down(heap, ZERO)
 
 
-@njit(inline="always")
+@inner()
 def _popcount(word: np.uint64) -> int:
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -165,12 +195,12 @@ def _popcount(word: np.uint64) -> int:
     return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(inline="always")
+@inner()
 def _doc_at(blocks: Array, places: Array, at: int) -> int:
     return (np.int64(blocks[at]) << np.int64(16)) | np.int64(places[at])
 
 
-@njit(cache=True)
+@inner()
 def lower_bound(blocks: Array, places: Array, low: int, end: int, doc: int) -> int:
     """Return the first position in low:end that holds `doc` or a later one, or `end`. It does not branch."""
     size = end - low
@@ -184,7 +214,7 @@ def lower_bound(blocks: Array, places: Array, low: int, end: int, doc: int) -> i
     return np.int64(at) + np.int64(_doc_at(blocks, places, at) < doc)
 
 
-@njit(cache=True)
+@inner()
 def _advance(blocks: Array, places: Array, ranks: Array, postings: PostingList, at: int, doc: int) -> int:
     """Return the first position, not before `at`, of `doc` or a later one; `doc` is the first of a bitmap's word."""
     if postings.bitmap_row < 0:
@@ -193,7 +223,7 @@ def _advance(blocks: Array, places: Array, ranks: Array, postings: PostingList, 
     return postings.start + ranks[postings.bitmap_row, word] if word < ranks.shape[1] else postings.end
 
 
-@njit(cache=True)
+@inner()
 def find_posting(
     blocks: Array, places: Array, bitmaps: Array, ranks: Array, bitmap: int, start: int, end: int, doc: int
 ) -> int:
@@ -206,7 +236,7 @@ def find_posting(
     return at if at < end and _doc_at(blocks, places, at) == doc else -1
 
 
-@njit(cache=True)
+@inner()
 def _rescore_by_bitmap(
     codes: Array, bitmaps: Array, ranks: Array, scores: Array, postings: PostingList, candidates: Array, sums: Array,
     n: int, min_score: int,
@@ -232,7 +262,7 @@ def _rescore_by_bitmap(
     return np.int64(kept)
 
 
-@njit(cache=True)
+@inner()
 def _rescore_by_search(
     blocks: Array, places: Array, codes: Array, scores: Array, postings: PostingList, candidates: Array, sums: Array,
     n: int, min_score: int,
@@ -241,7 +271,7 @@ def _rescore_by_search(
     kept = 0
     for c in range(n):
         doc, total = candidates[c], sums[c]
-        at = lower_bound(blocks, places, postings.start, postings.end, doc)
+        at = lower_bound(blocks, places, postings.start, postings.end, np.int64(doc))
         if at < postings.end and _doc_at(blocks, places, at) == doc:
             total += scores[postings.table_start + (codes[at] if postings.by_code else at - postings.start)]
         candidates[kept], sums[kept] = doc, total
@@ -249,7 +279,7 @@ def _rescore_by_search(
     return kept
 
 
-@njit(cache=True)
+@inner()
 def _add_scores(
     places: Array, codes: Array, scores: Array, postings: PostingList, first: int, last: int, window: Array
 ) -> None:
@@ -265,7 +295,7 @@ def _add_scores(
             window[places[j]] += table[j]
 
 
-@njit(cache=True)
+@inner()
 def _raise_to_max_scores(
     places: Array, codes: Array, scores: Array, postings: PostingList, first: int, last: int, window: Array
 ) -> None:
@@ -275,7 +305,7 @@ def _raise_to_max_scores(
         window[places[j]] = max(window[places[j]], score)
 
 
-@njit(cache=True)
+@inner()
 def _collect_window(window: Array, low: int, high: int, min_score: int, candidates: Array, sums: Array) -> int:
     """Move the documents low:high whose sums are at least `min_score` into a list, and clear all sums."""
     n, threshold, base = 0, np.int32(min_score), low - low % WINDOW
@@ -294,7 +324,7 @@ def _collect_window(window: Array, low: int, high: int, min_score: int, candidat
     return n
 
 
-@njit(cache=True)
+@inner()
 def _collect_touched(
     places: Array, first: int, last: int, window: Array, base: int, min_score: int, docs: Array, sums: Array, n: int
 ) -> int:
@@ -310,7 +340,7 @@ def _collect_touched(
     return np.int64(at)
 
 
-@njit(cache=True)
+@inner()
 def _add_completion_scores(places: Array, first: int, last: int, completions: Array, window: Array) -> None:
     """Add the best completion of each document first:last of one list to its sum once, and clear it."""
     places = places[first:last]
@@ -320,13 +350,13 @@ def _add_completion_scores(places: Array, first: int, last: int, completions: Ar
         completions[place] = 0
 
 
-@njit(cache=True)
+@inner()
 def _get_posting_list(p: PostingArrays, t: SegmentTerms, i: int) -> PostingList:
     term = t.ids[i]
     return PostingList(p.starts[term], p.starts[term + 1], t.table_starts[i], np.int64(p.bitmap_of[term]), t.by_code[i])
 
 
-@njit(inline="always")
+@inner()
 def _min_competitive_score(heap: TopKHeap, seed: int, docid: int) -> int:
     """Return the lowest score that still counts for documents whose docids are not below `docid`."""
     if heap.size[0] < len(heap.scores):
@@ -335,59 +365,84 @@ def _min_competitive_score(heap: TopKHeap, seed: int, docid: int) -> int:
     return max(seed, worst if docid < heap.docids[0] else worst + 1)
 
 
-@njit(cache=True)
+@inner()
 def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: int, k: int, buffers: Buffers) -> int:
     """Return a score that at least k different questions reach, 0 if none is found quickly.
 
     It adds up the first postings of the most telling terms, and what the other terms add to the best documents.
     """
     blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
-    window, candidates, sums = buffers.window, buffers.docs, buffers.sums
-    lasts = np.zeros(count, np.int64)
+    window, candidates, sums, lasts = buffers.window, buffers.docs, buffers.sums, buffers.positions[0]
     i, room = count, MAX_SEED_POSTINGS
     while i > 0 and room > 0:
         i -= 1
         one = _get_posting_list(p, t, i)
-        lasts[i] = min(_advance(blocks, places, ranks, one, one.start, WINDOW), one.start + room)
+        lasts[i] = min(_advance(blocks, places, ranks, one, one.start, np.int64(WINDOW)), one.start + room)
         _add_scores(places, codes, scores, one, one.start, lasts[i], window)
         room -= lasts[i] - one.start
-    n = 0
+    n = ZERO
     for j in range(i, count):
-        n = _collect_touched(places, _get_posting_list(p, t, j).start, lasts[j], window, 0, 1, candidates, sums, n)
-    n = _filter_candidates(p, query, candidates, sums, _select_largest(candidates, sums, n, k + EXTRA_SEEDS))
+        n = _collect_touched(places, _get_posting_list(p, t, j).start, lasts[j], window, ZERO, ONE, candidates, sums, n)
+    n = _select_largest(candidates, sums, n, k + EXTRA_SEEDS, buffers.seed_sums)
+    n = _filter_candidates(p, query, candidates, sums, n, buffers.seed_docids)
     if n < k:
         return 0
     for j in range(i - 1, max(i - 1 - MAX_SEED_LISTS, -1), -1):
         one = _get_posting_list(p, t, j)
         if one.bitmap_row >= 0:
-            n = _rescore_by_bitmap(codes, bitmaps, ranks, scores, one, candidates, sums, n, 0)
-    return np.sort(sums[:n])[n - k]
+            n = _rescore_by_bitmap(codes, bitmaps, ranks, scores, one, candidates, sums, n, ZERO)
+    return _select_nth(sums, n, n - k)
 
 
-@njit(cache=True)
-def _select_largest(candidates: Array, sums: Array, n: int, min_count: int) -> int:
+@inner()
+def _select_nth(values: Array, n: int, nth: int) -> int:
+    """Return what would be in place `nth` if the first n values were sorted (Hoare 1961); it reorders them."""
+    low, high = 0, n - 1
+    while low < high:
+        pivot, i, j = values[(low + high) // 2], low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i, j = i + 1, j - 1
+        if nth <= j:
+            high = j
+        elif nth >= i:
+            low = i
+        else:
+            break
+    return values[nth]
+
+
+@inner()
+def _select_largest(candidates: Array, sums: Array, n: int, min_count: int, peaks: Array) -> int:
     """Move `min_count` to four times as many documents with the largest sums to the front; return their number."""
     if n <= 2 * min_count:
         return n
-    peaks = np.empty(2 * min_count, sums.dtype)  # at least min_count sums reach the median of the parts' largest
-    size = n // len(peaks)
-    for b in range(len(peaks)):
-        peaks[b] = sums[b * size : (b + 1) * size].max()
-    peaks.sort()
+    size = n // (2 * min_count)
+    for b in range(2 * min_count):
+        peaks[b] = sums[b * size]
+        for c in range(b * size + 1, (b + 1) * size):
+            peaks[b] = max(peaks[b], sums[c])
+    median = _select_nth(peaks, 2 * min_count, min_count)  # at least min_count sums reach it
     kept = 0
     for c in range(n):
-        if sums[c] >= peaks[min_count] and kept < 4 * min_count:
+        if sums[c] >= median and kept < 4 * min_count:
             candidates[kept], sums[kept] = candidates[c], sums[c]
             kept += 1
     return kept
 
 
-@njit(cache=True)
-def _filter_candidates(p: PostingArrays, query: SegmentQuery, candidates: Array, sums: Array, n: int) -> int:
+@inner()
+def _filter_candidates(
+    p: PostingArrays, query: SegmentQuery, candidates: Array, sums: Array, n: int, kept_docids: Array
+) -> int:
     """Keep the documents that the query may find, one of each question; return their number."""
     docids, phrasings, allowed = p.docids, p.phrasings, query.allowed_mask
-    kept_docids = np.empty(n, np.int64)
-    kept = 0
+    kept = ZERO
     for c in range(n):
         doc = candidates[c]
         if len(allowed) and not allowed[doc]:
@@ -395,14 +450,22 @@ def _filter_candidates(p: PostingArrays, query: SegmentQuery, candidates: Array,
         docid = docids[doc]
         if docid == query.excluded_docid and (query.excluded_phrasing < 0 or phrasings[doc] == query.excluded_phrasing):
             continue
-        if query.has_rephrasings and (kept_docids[:kept] == docid).any():
+        if query.has_rephrasings and _contains(kept_docids, kept, docid):
             continue
         candidates[kept], sums[kept], kept_docids[kept] = doc, sums[c], docid
         kept += 1
     return kept
 
 
-@njit(cache=True)
+@inner()
+def _contains(values: Array, n: int, value: int) -> bool:
+    for i in range(n):  # noqa: SIM110 (numba has no any())
+        if values[i] == value:
+            return True
+    return False
+
+
+@inner()
 def _offer_candidates(
     p: PostingArrays, query: SegmentQuery, heap: TopKHeap, docs: Array, sums: Array, n: int, seed: int
 ) -> None:
@@ -418,10 +481,10 @@ def _offer_candidates(
         if docid == query.excluded_docid and (query.excluded_phrasing < 0 or phrasings[doc] == query.excluded_phrasing):
             continue
         offer(heap, score, docid, query.has_rephrasings)
-        limit = _min_competitive_score(heap, seed, 0)
+        limit = _min_competitive_score(heap, seed, ZERO)
 
 
-@njit(cache=True)
+@inner()
 def _count_at_least(sums: Array, min_score: int) -> int:
     """Return the number of sums that reach `min_score`."""
     n, threshold = 0, np.int32(min_score)
@@ -430,7 +493,7 @@ def _count_at_least(sums: Array, min_score: int) -> int:
     return n
 
 
-@njit(cache=True)
+@inner()
 def _choose_first_added(p: PostingArrays, t: SegmentTerms, counts: Array, essential: int, documents_ahead: int) -> int:
     """Return the first term whose list is added up, chosen for the least cost; the terms before it are looked up.
 
@@ -449,7 +512,7 @@ def _choose_first_added(p: PostingArrays, t: SegmentTerms, counts: Array, essent
     return best
 
 
-@njit(cache=True)
+@inner()
 def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap: TopKHeap, buffers: Buffers) -> None:
     """Offer the segment's documents to the heap.
 
@@ -458,19 +521,21 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
     matters, a sample of a window is scored by all terms, to estimate the number of candidates.
     """
     terms, documents = len(t.ids), len(p.docids)
-    lists = [_get_posting_list(p, t, i) for i in range(terms)]
-    rest = np.zeros(terms + 1, np.int64)
+    rest, firsts, lasts, counts = buffers.positions[0], buffers.positions[1], buffers.positions[2], buffers.positions[3]
     loose = 0  # terms that may become inessential: all but the completions, which come last
     while loose < terms and not t.is_completion[loose]:
-        rest[loose + 1] = rest[loose] + t.max_scores[loose]
         loose += 1
     seed = 0
     if heap.size[0] < len(heap.scores) and documents > SAMPLE_SIZE:
         seed = _seed_score(p, t, query, loose, len(heap.scores), buffers)
+    rest[0] = 0
+    for i in range(loose):
+        rest[i + 1] = rest[i] + t.max_scores[i]
+    for i in range(terms):
+        firsts[i] = lasts[i] = p.starts[t.ids[i]]
     blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
     window, completions = buffers.window, buffers.completion_window
     candidates, sums = buffers.docs, buffers.sums
-    firsts, lasts, counts = p.starts[t.ids], p.starts[t.ids], np.zeros(terms + 1, np.int64)
     essential, low, planned = 0, 0, False
     while low < documents:
         limit = _min_competitive_score(heap, seed, p.docids[low])
@@ -482,8 +547,9 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
         else:
             nearest, essential_postings = documents, 0
             for i in range(essential, terms):
-                essential_postings += lists[i].end - lists[i].start
-                if lasts[i] < lists[i].end:
+                one = _get_posting_list(p, t, i)
+                essential_postings += one.end - one.start
+                if lasts[i] < one.end:
                     nearest = min(nearest, _doc_at(blocks, places, lasts[i]))
             if nearest == documents:
                 return
@@ -495,28 +561,31 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
                 high, added, sampling = low + SAMPLE_SIZE, 0, True
         base, touched = low - low % WINDOW, 0
         for i in range(added, terms):
-            firsts[i] = _advance(blocks, places, ranks, lists[i], lasts[i], low)
-            lasts[i] = _advance(blocks, places, ranks, lists[i], firsts[i], high)
+            one = _get_posting_list(p, t, i)
+            firsts[i] = _advance(blocks, places, ranks, one, lasts[i], low)
+            lasts[i] = _advance(blocks, places, ranks, one, firsts[i], high)
             touched += lasts[i] - firsts[i]
         sparse = touched * SPARSE_DIVISOR < high - low
         for i in range(loose, terms):
-            _raise_to_max_scores(places, codes, scores, lists[i], firsts[i], lasts[i], completions)
+            one = _get_posting_list(p, t, i)
+            _raise_to_max_scores(places, codes, scores, one, firsts[i], lasts[i], completions)
         if sparse:
             for i in range(loose, terms):
                 _add_completion_scores(places, firsts[i], lasts[i], completions, window)
         elif loose < terms:
-            window[:] += completions
-            completions[:] = 0
+            for x in range(WINDOW):
+                window[x] += completions[x]
+                completions[x] = 0
         part = window[low - base : high - base]
         for i in range(loose - 1, added - 1, -1):
             if sampling and i < essential:
                 counts[i + 1] = _count_at_least(part, max(1, limit - rest[i + 1]))
-            _add_scores(places, codes, scores, lists[i], firsts[i], lasts[i], window)
+            _add_scores(places, codes, scores, _get_posting_list(p, t, i), firsts[i], lasts[i], window)
         if sampling:
             planned = True
             counts[0] = _count_at_least(part, limit)
         min_sum = max(1, limit - rest[added])
-        n = 0
+        n = ZERO
         if sparse:
             for i in range(added, terms):
                 n = _collect_touched(places, firsts[i], lasts[i], window, base, min_sum, candidates, sums, n)
@@ -526,7 +595,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
         for i in range(added - 1, -1, -1):
             if n == 0:
                 break
-            one = lists[i]
+            one = _get_posting_list(p, t, i)
             if one.bitmap_row >= 0:
                 n = _rescore_by_bitmap(codes, bitmaps, ranks, scores, one, candidates, sums, n, limit - rest[i])
             else:
@@ -538,35 +607,40 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
 class ScoreTables(NamedTuple):
     """Scores of terms in one segment, computed once and kept. A: terms known so far, E: entries."""
 
-    ids: Array
-    """int64 (A): position in the segment's dictionary, −1 where the segment lacks the term."""
-    starts: Array
-    """int64 (A): where the term's entries begin."""
-    entries: Array
-    """float64 (E): per code for a list longer than there are codes, else per posting."""
+    ids: NDArray[np.int64]
+    """(A): position in the segment's dictionary, −1 where the segment lacks the term."""
+    starts: NDArray[np.int64]
+    """(A): where the term's entries begin."""
+    entries: NDArray[np.float64]
+    """(E): per code for a list longer than there are codes, else per posting."""
     code_count: int
     """The number of the segment's codes."""
-    peak_starts: Array
-    peaks: Array
+    peak_starts: NDArray[np.int64]
+    peaks: NDArray[np.uint16]
     """See Segment."""
 
 
 class QueryBatch(NamedTuple):
     """Q queries as columns. Terms are positions in A, each once per query, M in all."""
 
-    offsets: Array
-    """int64 (Q + 1): where each query's terms begin."""
-    terms: Array
-    """int64 (M)."""
-    weights: Array
-    """float64 (M): the frequency of the term in the query."""
-    is_completion: Array
-    """bool (M)."""
-    scales: Array
-    """float64 (Q): integer scores are scores times this."""
-    excluded_docids: Array
-    excluded_phrasings: Array
-    """int64 (Q): see QueryTerms."""
+    offsets: NDArray[np.int64]
+    """(Q + 1): where each query's terms begin."""
+    terms: NDArray[np.int64]
+    """(M)."""
+    weights: NDArray[np.float64]
+    """(M): the frequency of the term in the query."""
+    is_completion: NDArray[np.bool_]
+    """(M)."""
+    scales: NDArray[np.float64]
+    """(Q): integer scores are scores times this."""
+    excluded_docids: NDArray[np.int64]
+    excluded_phrasings: NDArray[np.int64]
+    """(Q): see QueryTerms."""
+
+    @property
+    def max_terms(self) -> int:
+        """The most terms that a query has."""
+        return int(np.diff(self.offsets).max(initial=0))
 
     def select(self, rows: slice) -> "QueryBatch":
         """Return some of the queries as a batch."""
@@ -575,21 +649,11 @@ class QueryBatch(NamedTuple):
         return QueryBatch(offsets, self.terms, self.weights, self.is_completion, *own)
 
 
-@njit(cache=True)
-def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int) -> SegmentTerms:
-    """Return the terms of query q that the segment has, with their scores as integers."""
-    first, last = batch.offsets[q], batch.offsets[q + 1]
-    size = last - first
-    ids, places, peaks = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
-    by_code, is_completion = np.empty(size, np.bool_), np.empty(size, np.bool_)
-    size = 0
-    for m in range(first, last):
-        term = tables.ids[batch.terms[m]]
-        if term >= 0:
-            size += min(p.starts[term + 1] - p.starts[term], tables.code_count)
-    scores = np.empty(size, np.int32)
-    n = at = 0
-    for m in range(first, last):
+@inner()
+def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, t: SegmentTerms) -> int:
+    """Write the terms of query q that the segment has, with their scores as integers, into `t`; return their number."""
+    n = at = ZERO
+    for m in range(batch.offsets[q], batch.offsets[q + 1]):
         term = tables.ids[batch.terms[m]]
         if term < 0:
             continue
@@ -597,68 +661,78 @@ def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: i
         factor = batch.weights[m] * batch.scales[q]
         entries = min(length, tables.code_count)
         source = tables.entries[tables.starts[batch.terms[m]] :][:entries]
-        table = scores[at : at + entries]
-        ids[n], places[n], by_code[n], is_completion[n] = term, at, length > tables.code_count, batch.is_completion[m]
+        table = t.scores[at : at + entries]
+        by_code = length > tables.code_count
         peak = np.int32(0)
         for j in range(entries):
             table[j] = max(np.int32(source[j] * factor + 0.5), np.int32(source[j] > 0.0))  # every match counts
-        if by_code[n]:
+        if by_code:
             for j in range(tables.peak_starts[term], tables.peak_starts[term + 1]):
                 peak = max(peak, table[tables.peaks[j]])
         else:
             for j in range(entries):
                 peak = max(peak, table[j])
-        peaks[n] = peak
+        _insert_term(t, n, term, at, by_code, peak, batch.is_completion[m])
         at += entries
         n += 1
-    order = np.argsort(np.where(is_completion[:n], np.int64(1) << 40, peaks[:n]), kind="mergesort")
-    return SegmentTerms(ids[order], places[order], by_code[order], peaks[order], is_completion[order], scores)
+    return n
 
 
-@njit(cache=True, nogil=True)
-def search_queries(
-    p: PostingArrays,
-    tables: ScoreTables,
-    batch: QueryBatch,
-    heaps: TopKHeap,
-    allowed_mask: Array,
-    has_rephrasings: bool,
+@inner()
+def _insert_term(
+    t: SegmentTerms, n: int, term: int, table_start: int, by_code: bool, max_score: int, is_completion: bool
 ) -> None:
+    """Add a term to the first n, which are in the order of SegmentTerms; a completion goes last."""
+    at = n
+    while not is_completion and at and (t.is_completion[at - 1] or t.max_scores[at - 1] > max_score):
+        t.ids[at], t.table_starts[at], t.by_code[at] = t.ids[at - 1], t.table_starts[at - 1], t.by_code[at - 1]
+        t.max_scores[at], t.is_completion[at] = t.max_scores[at - 1], t.is_completion[at - 1]
+        at -= 1
+    t.ids[at], t.table_starts[at], t.by_code[at] = term, table_start, by_code
+    t.max_scores[at], t.is_completion[at] = max_score, is_completion
+
+
+@compiled()
+def search_queries(
+    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, heaps: TopKHeaps,
+    allowed_mask: NDArray[np.bool_], has_rephrasings: bool, buffers: Buffers,
+) -> None:  # fmt: skip
     """Search one segment for every query; row q of `heaps` is the heap of query q."""
-    docs, sums = np.empty(WINDOW + 1, np.int32), np.empty(WINDOW + 1, np.int32)
-    buffers = Buffers(np.zeros(WINDOW, np.int32), np.zeros(WINDOW, np.int32), docs, sums)
     for q in range(len(batch.scales)):
-        terms = _select_terms(p, tables, batch, q)
-        if len(terms.ids):
+        t = buffers.terms
+        n = _select_terms(p, tables, batch, q, t)
+        if n:
+            terms = SegmentTerms(
+                t.ids[:n], t.table_starts[:n], t.by_code[:n], t.max_scores[:n], t.is_completion[:n], t.scores
+            )
             query = SegmentQuery(allowed_mask, batch.excluded_docids[q], batch.excluded_phrasings[q], has_rephrasings)
             heap = TopKHeap(heaps.scores[q], heaps.docids[q], heaps.size[q : q + 1])
             search_segment(p, terms, query, heap, buffers)
 
 
-@njit(cache=True, nogil=True)
-def sort_heaps(heaps: TopKHeap) -> None:
+@compiled()
+def sort_heaps(heaps: TopKHeaps) -> None:
     """Sort every heap: best first, equal scores by docid."""
     for q in range(len(heaps.size)):
         size = heaps.size[q]
-        heap = TopKHeap(heaps.scores[q], heaps.docids[q], heaps.size[q : q + 1].copy())
+        heap = TopKHeap(heaps.scores[q], heaps.docids[q], heaps.size[q : q + 1])
         for last in range(size - 1, 0, -1):
-            _swap(heap, 0, last)
+            _swap(heap, ZERO, last)
             heap.size[0] = last
-            _sift_down(heap, 0)
+            _sift_down(heap, ZERO)
+        heap.size[0] = size
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def match_terms(
-    p: PostingArrays, segment_ids: Array, batch: QueryBatch, queries: Array, docs: Array
-) -> tuple[Array, Array, Array]:
-    """Return every term that a query and a document share: (pair, position m in the batch, code of the posting).
+    p: PostingArrays, segment_ids: NDArray[np.int64], batch: QueryBatch, queries: NDArray[np.int64],
+    docs: NDArray[np.int64], matches: Matrix[np.int64],
+) -> int:  # fmt: skip
+    """Find every term that a query and a document share; return their number n.
 
-    queries, docs: int64 (n), the pairs; a document is its position in the segment.
+    queries, docs: (pairs), of which a document is its position in the segment. matches: (3, at least n), where the
+    pair, the position m in the batch, and the code of the posting are written.
     """
-    size = 0
-    for q in queries:
-        size += batch.offsets[q + 1] - batch.offsets[q]
-    pairs, shared, posting_codes = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     offsets, terms = batch.offsets, batch.terms
     starts, blocks, places, codes = p.starts, p.blocks, p.places, p.codes
     bitmap_of, bitmaps, ranks = p.bitmap_of, p.bitmaps, p.ranks
@@ -670,6 +744,6 @@ def match_terms(
                 continue
             at = find_posting(blocks, places, bitmaps, ranks, bitmap_of[term], starts[term], starts[term + 1], docs[i])
             if at >= 0:
-                pairs[n], shared[n], posting_codes[n] = i, m, codes[at]
+                matches[0, n], matches[1, n], matches[2, n] = i, m, codes[at]
                 n += 1
-    return pairs[:n], shared[:n], posting_codes[:n]
+    return n

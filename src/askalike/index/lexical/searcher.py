@@ -1,17 +1,17 @@
 """Searches a fixed state of an index: the same segments, deletions and statistics for as long as it is held."""
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.lexical.completions import TermCompleter
-from askalike.index.lexical.maxscore import QueryBatch, TopKHeap, match_terms, search_queries, sort_heaps
+from askalike.index.lexical.maxscore import QueryBatch, TopKHeaps, make_buffers, match_terms, search_queries, sort_heaps
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.spelling import TermSpeller
 from askalike.index.lexical.term_scores import CollectionStatistics, KnownTerms, TermScorer, TermScores
@@ -25,6 +25,7 @@ MAX_CACHED_SIMILARITIES = 8
 BATCH_SIZE = 512
 QUERIES_PER_THREAD = 32
 """The number of queries that are worth a thread of their own."""
+MAX_THREADS = int(os.environ.get("NUMBA_NUM_THREADS", 0)) or len(os.sched_getaffinity(0))
 MAX_HEAP_ENTRIES = 1 << 20
 """Hits held at a time for all queries of a batch: 16 MiB."""
 MAX_INTEGER_SCORE = 2.0**28
@@ -161,13 +162,14 @@ class PostingsSearcher:
     def _search_rows(self, batch: _PreparedBatch, rows: slice, k: int, allowed_masks: Sequence[Array]) -> list[TopDocs]:
         n = rows.stop - rows.start
         columns = batch.columns.select(rows)
-        heaps = TopKHeap(np.zeros((n, k), np.int64), np.zeros((n, k), np.int64), np.zeros(n, np.int64))
+        heaps = TopKHeaps(np.zeros((n, k), np.int64), np.zeros((n, k), np.int64), np.zeros(n, np.int64))
         tables = [batch.scores.segment_tables(at) for at in range(len(self.segments))]
 
         def search_share(share: slice) -> None:
-            share_columns, share_heaps = columns.select(share), TopKHeap(*(column[share] for column in heaps))
+            share_columns, share_heaps = columns.select(share), TopKHeaps(*(column[share] for column in heaps))
+            buffers = make_buffers(columns.max_terms, max(table.code_count for table in tables), k)
             for live, table, mask in zip(self.segments, tables, allowed_masks, strict=True):
-                search_queries(live.postings, table, share_columns, share_heaps, mask, live.has_rephrasings)
+                search_queries(live.postings, table, share_columns, share_heaps, mask, live.has_rephrasings, buffers)
             sort_heaps(share_heaps)
 
         _run_in_threads(search_share, n)
@@ -183,7 +185,9 @@ class PostingsSearcher:
         query = query[near]
         pairs, docs = live.find_rows(docids[near], columns.excluded_docids[query], columns.excluded_phrasings[query])
         query, terms = query[pairs], batch.scores.terms
-        documents, shared, codes = match_terms(live.postings, terms.segment_ids[at], columns, query, docs)
+        matches = np.empty((3, int(np.diff(columns.offsets)[query].sum())), np.int64)
+        found = match_terms(live.postings, terms.segment_ids[at], columns, query, docs.astype(np.int64), matches)
+        documents, shared, codes = matches[:, :found]
         scores = batch.scores.score_codes(live.segment, codes, columns.terms[shared])
         scales = columns.scales[query[documents]]
         integers = np.floor(scores * (columns.weights[shared] * scales) + 0.5)
@@ -270,7 +274,7 @@ def _flatten(candidates: Sequence[Array]) -> tuple[Array, Array, Array]:
 
 def _run_in_threads(task: Callable[[slice], None], n: int) -> None:
     """Run a task over rows 0 to n, in as many shares as there are processor cores; few rows in one share."""
-    threads = max(1, min(numba.config.NUMBA_NUM_THREADS, n // QUERIES_PER_THREAD))  # type: ignore[attr-defined]
+    threads = max(1, min(MAX_THREADS, n // QUERIES_PER_THREAD))
     if threads == 1:
         task(slice(0, n))
         return

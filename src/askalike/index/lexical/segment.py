@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
 
+from askalike.compiled import Matrix, compiled
 from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import find_prefix_range, term_at
@@ -104,7 +105,9 @@ class LiveSegment(LiveRows):
         s = self.segment
         own_text = np.zeros(len(s.docids), np.bool_)
         own_text[deleted] = s.phrasings[deleted] == 0
-        return self.from_segment(s, deleted, _sum_statistics(s.starts, s.docs, s.codes, s.code_tf, own_text))
+        rows = np.empty((len(s.starts) - 1, 3), np.int64)
+        changed = _sum_statistics(s.starts, s.docs, s.codes, s.code_tf, own_text, rows)
+        return self.from_segment(s, deleted, rows[:changed].copy())
 
     def deletion_arrays(self) -> Mapping[str, Array]:
         return {"deleted": self.deleted, "changed": self.deleted_statistics}
@@ -179,10 +182,12 @@ def _array_path(folder: Path, field: str) -> Path:
     return folder / f"{FILE_NAMES.get(field, field)}.npy"
 
 
-@njit(cache=True)
-def _sum_statistics(starts: Array, docs: Array, codes: Array, code_tf: Array, mask: Array) -> Array:
-    """Return (term, documents, occurrences) of each term that a document of the mask holds."""
-    rows = np.zeros((len(starts) - 1, 3), np.int64)
+@compiled()
+def _sum_statistics(
+    starts: NDArray[np.int64], docs: NDArray[np.int32], codes: NDArray[np.uint16], code_tf: NDArray[np.int32],
+    mask: NDArray[np.bool_], rows: Matrix[np.int64],
+) -> int:  # fmt: skip
+    """Write (term, documents, occurrences) of each term that a document of the mask holds; return their number."""
     n = 0
     for v in range(len(starts) - 1):
         df = ttf = 0
@@ -193,4 +198,4 @@ def _sum_statistics(starts: Array, docs: Array, codes: Array, code_tf: Array, ma
         if df:
             rows[n, 0], rows[n, 1], rows[n, 2] = v, df, ttf
             n += 1
-    return rows[:n].copy()
+    return n

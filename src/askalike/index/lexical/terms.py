@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from askalike.compiled import compiled, inner
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -20,7 +21,9 @@ def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Offsets]:
 
 def find_terms(term_bytes: Bytes, term_offsets: Offsets, terms: Sequence[str]) -> NDArray[np.int64]:
     """Return the position of each term in a sorted dictionary, −1 for a term that it lacks."""
-    return _find_packed(term_bytes, term_offsets, *pack_terms(terms))
+    positions = np.empty(len(terms), np.int64)
+    _find_packed(term_bytes, term_offsets, *pack_terms(terms), positions)
+    return positions
 
 
 def find_prefix_range(term_bytes: Bytes, term_offsets: Offsets, prefix: str) -> range:
@@ -34,7 +37,7 @@ def term_at(term_bytes: Bytes, term_offsets: Offsets, position: int) -> str:
     return term_bytes[term_offsets[position] : term_offsets[position + 1]].tobytes().decode()
 
 
-@njit(cache=True)
+@inner()
 def _compare(a: Bytes, b: Bytes, as_prefix: bool) -> int:
     """Return −1, 0 or 1 as a is before, equal to or after b. With `as_prefix`, an a that begins with b is equal."""
     for i in range(min(len(a), len(b))):
@@ -45,7 +48,7 @@ def _compare(a: Bytes, b: Bytes, as_prefix: bool) -> int:
     return -1 if len(a) < len(b) else 1
 
 
-@njit(cache=True)
+@compiled()
 def _lower_bound(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, past_prefix: bool) -> int:
     """Return the first position whose term is not before `wanted` (with `past_prefix`: nor begins with it)."""
     low, high = 0, len(term_offsets) - 1
@@ -59,12 +62,14 @@ def _lower_bound(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, past_p
     return low
 
 
-@njit(cache=True)
-def _find_packed(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, wanted_offsets: Offsets) -> NDArray[np.int64]:
-    size, positions = len(term_offsets) - 1, np.full(len(wanted_offsets) - 1, -1, np.int64)
+@compiled()
+def _find_packed(
+    term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, wanted_offsets: Offsets, positions: Offsets
+) -> None:
+    size = len(term_offsets) - 1
     for i in range(len(positions)):
+        positions[i] = -1
         term = wanted[wanted_offsets[i] : wanted_offsets[i + 1]]
         at = _lower_bound(term_bytes, term_offsets, term, False)
         if at < size and _compare(term_bytes[term_offsets[at] : term_offsets[at + 1]], term, False) == 0:
             positions[i] = at
-    return positions

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from askalike.errors import SearchIndexError
 from askalike.index.rows import Array
 from askalike.index.vectors.sketch import Sketch, exact_distances, exact_dots
 from askalike.types import Floats, Metric, VectorPart
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Storage = Literal["f16", "int8", "f32"]
 MAX_F16 = 65_504.0
@@ -31,7 +33,7 @@ class PartSchema:
     @classmethod
     def from_part(cls, part: VectorPart) -> "PartSchema":
         """Return the schema of a part as an encoder returns it."""
-        return cls(part.metric, float(part.weight), int(part.values.shape[1]), sparse.issparse(part.values))
+        return cls(part.metric, float(part.weight), int(part.values.shape[1]), part.is_sparse)
 
 
 class StoredPart(Protocol):
@@ -109,7 +111,7 @@ class SparsePart(StoredPart):
     """Sparse rows: CSR, float64 sums over float32 numbers."""
 
     metric: Metric
-    rows: sparse.csr_array
+    rows: "csr_array"
 
     @classmethod
     def from_part(cls, part: VectorPart, storage: Storage) -> "SparsePart":
@@ -119,12 +121,16 @@ class SparsePart(StoredPart):
     @classmethod
     def from_arrays(cls, metric: Metric, arrays: Mapping[str, Array]) -> "SparsePart":
         """Return the part that has these arrays. Raises KeyError for a missing one."""
+        from scipy import sparse
+
         shape = (len(arrays["indptr"]) - 1, int(arrays["dim"][0]))
         return cls(metric, sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape))
 
     @classmethod
     def concatenate(cls, parts: Sequence["SparsePart"]) -> "SparsePart":
         """Return the rows of several parts in a row."""
+        from scipy import sparse
+
         return cls(parts[0].metric, sparse.vstack([p.rows for p in parts], format="csr"))
 
     def arrays(self) -> Mapping[str, Array]:
@@ -151,12 +157,14 @@ class SparsePart(StoredPart):
 
 def prepare_rows(part: VectorPart) -> Any:
     """Return a part's values in 32 bits, CSR or dense (C order); for the cosine each row has length 1, or is zero."""
-    if not sparse.issparse(part.values):
+    if not part.is_sparse:
         values: Any = np.ascontiguousarray(part.values, np.float32)
         if part.metric == "cosine":
             lengths = _replace_zeros(np.linalg.norm(values.astype(np.float64), axis=1))
             values = values / lengths[:, None].astype(np.float32)
         return values
+    from scipy import sparse
+
     rows = sparse.csr_array(part.values, dtype=np.float32)
     rows.sum_duplicates()
     if part.metric == "cosine":

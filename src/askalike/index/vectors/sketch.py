@@ -8,9 +8,9 @@ rows, and scores exactly only the rows that the bounds leave over.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from askalike.compiled import Matrix, compiled
 from askalike.index.rows import Array
 from askalike.types import Metric
 
@@ -68,8 +68,8 @@ class Sketch:
         return np.multiply(dots, self.scales, out=dots)
 
 
-@njit(fastmath=True, cache=True)
-def _dot_products(values: Array, scales: Array, query: Array, out: Array) -> None:
+@compiled(fastmath=True)
+def _dot_products(values: Matrix[np.int8], scales: Floats, query: Floats, out: Floats) -> None:
     for i in range(len(values)):
         dot = np.float32(0)
         for j in range(len(query)):
@@ -77,26 +77,34 @@ def _dot_products(values: Array, scales: Array, query: Array, out: Array) -> Non
         out[i] = dot * scales[i]
 
 
-@njit(cache=True)
-def exact_dots(rows: Array, query: Array) -> NDArray[np.float64]:
+def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:
     """Return dot products: float64 (n). Each is summed in the same order wherever its row lies."""
-    dots = np.empty(len(rows), np.float64)
+    dots = np.empty(len(rows))
+    _sum_products(rows, query, dots)
+    return dots
+
+
+@compiled()
+def _sum_products(rows: Matrix[np.float32], query: Floats, dots: NDArray[np.float64]) -> None:
     for i in range(len(rows)):
         dot = 0.0
         for j in range(len(query)):
             dot += np.float64(rows[i, j]) * np.float64(query[j])
         dots[i] = dot
-    return dots
 
 
-@njit(cache=True)
-def exact_distances(rows: Array, query: Array) -> NDArray[np.float64]:
+def exact_distances(rows: Array, query: Floats) -> NDArray[np.float64]:
     """Return Euclidean distances: float64 (n). Each is summed in the same order wherever its row lies."""
-    distances = np.empty(len(rows), np.float64)
+    squares = np.empty(len(rows))
+    _sum_squares(rows, query, squares)
+    return np.sqrt(squares)
+
+
+@compiled()
+def _sum_squares(rows: Matrix[np.float32], query: Floats, squares: NDArray[np.float64]) -> None:
     for i in range(len(rows)):
         square = 0.0
         for j in range(len(query)):
             gap = np.float64(rows[i, j]) - np.float64(query[j])
             square += gap * gap
-        distances[i] = np.sqrt(square)
-    return distances
+        squares[i] = square

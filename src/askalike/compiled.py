@@ -1,0 +1,334 @@
+"""Functions compiled to machine code once on a machine, and loaded without the compiler.
+
+Numba translates a function, LLVM makes an object file of it, and llvmlite alone loads that file in later processes,
+as numba takes longer to import than most searches take. A compiled function's parameters are annotated with what the
+machine code expects: int, float, bool, `NDArray[np.int32]` (one dimension), `Matrix[np.float32]` (two), or a NamedTuple
+of these. Arrays lie in a row (C order) and are of exactly that type. The function allocates nothing and raises nothing:
+what it makes, it writes into arrays that it is given. What it calls is marked as `inner`. Both depend on nothing that
+changes but their arguments: module constants become part of the machine code.
+"""
+
+import ctypes
+import hashlib
+import os
+import threading
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, update_wrapper
+from pathlib import Path
+from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+ReturnT = TypeVar("ReturnT")
+P = ParamSpec("P")
+ScalarT = TypeVar("ScalarT", bound=np.generic)
+Matrix = Annotated[NDArray[ScalarT], 2]
+"""An array of two dimensions."""
+
+CACHE_VARIABLE = "NUMBA_CACHE_DIR"
+"""Names the folder of compiled code; without it that lies beside the source, or among the user's caches."""
+FORMAT = 1
+"""The version of the files."""
+DIGEST_BYTES = 32
+_C_TYPES: Mapping[Any, Any] = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_bool, type(None): None}
+_lock = threading.RLock()
+
+
+class ArrayType(NamedTuple):
+    """The type of an array's numbers, and how many dimensions it has."""
+
+    dtype: np.dtype[Any]
+    dimensions: int
+
+
+def inner(*, fastmath: bool = False) -> Callable[[FunctionT], FunctionT]:
+    """Mark a function that compiled functions call; called from Python, it runs as Python."""
+
+    def mark(function: FunctionT) -> FunctionT:
+        function.__dict__["numba_options"] = {"fastmath": fastmath}
+        return function
+
+    return mark
+
+
+def compiled(*, fastmath: bool = False) -> "Callable[[Callable[P, ReturnT]], CompiledFunction[P, ReturnT]]":
+    """Make a function one of machine code, which is loaded or compiled when it is first called.
+
+    Calling it raises TypeError for arrays of other types than those that it was compiled for.
+    """
+
+    def make(function: Callable[P, ReturnT]) -> CompiledFunction[P, ReturnT]:
+        return CompiledFunction(inner(fastmath=fastmath)(function))
+
+    return make
+
+
+def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float64]]:
+    """Make a formula of float numbers one of arrays of float64 that broadcast together."""
+    function = cast(types.FunctionType, inner()(formula))
+    names = [f"a{n}" for n in range(_parameter_count(function))]
+    items, parameters = (", ".join(f"{name}{what}" for name in names) for what in ("[i]", ": Row"))
+    source = (
+        f"def loop(out: Row, {parameters}) -> None:\n    for i in range(len(out)):\n        out[i] = formula({items})"
+    )
+    scope = {"Row": NDArray[np.float64], "formula": function, "__file__": function.__globals__["__file__"]}
+    exec(source, scope)
+    loop = cast(types.FunctionType, scope["loop"])
+    loop.__name__, loop.__module__ = function.__name__, function.__module__
+    native = CompiledFunction(inner()(loop))
+
+    def apply(*arguments: Any) -> NDArray[np.float64]:
+        columns = np.broadcast_arrays(*arguments)
+        out = np.empty(columns[0].shape)
+        native(out.reshape(-1), *(np.ascontiguousarray(column, np.float64).ravel() for column in columns))
+        return out
+
+    return update_wrapper(apply, formula)
+
+
+class CompiledFunction(Generic[P, ReturnT]):
+    """A function of machine code; see `compiled`."""
+
+    def __init__(self, function: Callable[P, ReturnT]) -> None:
+        update_wrapper(self, function)
+        self.function = cast(types.FunctionType, function)
+        """The function as Python."""
+        self._native: Any = None
+
+    def __call__(self, *arguments: P.args, **_: P.kwargs) -> ReturnT:
+        if self._native is None:
+            self._load()
+        values: list[Any] = []
+        _flatten(self._parameters, arguments, values)
+        return cast(ReturnT, self._native(*values))
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether the machine code is there, so that the first call need not compile."""
+        return any((folder / self._file_name).exists() for folder in self._folders)
+
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        return get_type_hints(self.function, include_extras=True)
+
+    @cached_property
+    def _parameters(self) -> tuple[Any, ...]:
+        hints = self._hints
+        names = self.function.__code__.co_varnames[: _parameter_count(self.function)]
+        return tuple(_parameter_type(hints[name]) for name in names)
+
+    @cached_property
+    def _file_name(self) -> str:
+        from llvmlite import binding
+
+        files = sorted({function.__globals__["__file__"] for function in _reachable(self.function)})
+        digest = hashlib.sha256(f"{FORMAT} {self.function.__name__}".encode())
+        for file in (*files, __file__):
+            digest.update(Path(file).read_bytes())
+        machine = binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+        digest.update(" ".join(machine).encode())
+        module = self.function.__module__.removeprefix("askalike.")
+        return f"{module}.{self.function.__name__}-{digest.hexdigest()[:16]}.machine"
+
+    @cached_property
+    def _folders(self) -> Sequence[Path]:
+        """The folders that machine code may be in, the preferred one first."""
+        if chosen := os.environ.get(CACHE_VARIABLE):
+            return (Path(chosen),)
+        user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return Path(self.function.__globals__["__file__"]).parent / "__pycache__", user / "askalike"
+
+    def _load(self) -> None:
+        with _lock:
+            if self._native is None:
+                code = self._read() or self._compile()
+                c_types = [kind for parameter in self._parameters for kind in _c_types(parameter)]
+                prototype = ctypes.CFUNCTYPE(_C_TYPES[self._hints["return"]], *c_types)
+                self._native = prototype(_load_machine_code(code, _entry_name(self.function)))
+
+    def _read(self) -> bytes | None:
+        for folder in self._folders:
+            with suppress(OSError):
+                content = (folder / self._file_name).read_bytes()
+                if hashlib.sha256(content[DIGEST_BYTES:]).digest() == content[:DIGEST_BYTES]:
+                    return content[DIGEST_BYTES:]
+        return None
+
+    def _compile(self) -> bytes:
+        code = _compile_machine_code(self.function, self._parameters, self._hints["return"])
+        for folder in self._folders:
+            with suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+                temporary = folder / f"{self._file_name}.{os.getpid()}"
+                temporary.write_bytes(hashlib.sha256(code).digest() + code)
+                os.replace(temporary, folder / self._file_name)
+                break
+        return code
+
+
+def _parameter_count(function: types.FunctionType) -> int:
+    return function.__code__.co_argcount
+
+
+def _entry_name(function: types.FunctionType) -> str:
+    return f"askalike_{function.__name__}"
+
+
+def _parameter_type(hint: Any) -> Any:
+    """Return int, float or bool, an ArrayType, or a NamedTuple's class with the types of its fields."""
+    if hint in _C_TYPES:
+        return hint
+    if hasattr(hint, "_fields"):
+        fields = get_type_hints(hint, include_extras=True)
+        return hint, tuple(_parameter_type(fields[name]) for name in hint._fields)
+    array, *dimensions = get_args(hint) if get_origin(hint) is Annotated else (hint, 1)
+    return ArrayType(np.dtype(get_args(get_args(array)[1])[0]), *dimensions)
+
+
+def _flatten(kinds: Sequence[Any], values: Sequence[Any], out: list[Any]) -> None:
+    """Append numbers, and of each array its address and lengths. Raises TypeError for an array of another type."""
+    for kind, value in zip(kinds, values, strict=True):
+        if isinstance(kind, ArrayType):
+            if value.dtype != kind.dtype or value.ndim != kind.dimensions or not value.flags.c_contiguous:
+                expected = f"{kind.dimensions} dimension(s) of {kind.dtype} in a row"
+                raise TypeError(f"an array of {value.ndim} dimension(s) of {value.dtype}; expected {expected}")
+            out.append(value.__array_interface__["data"][0])
+            out += value.shape
+        elif isinstance(kind, tuple):
+            _flatten(kind[1], value, out)
+        else:
+            out.append(value)
+
+
+def _c_types(kind: Any) -> list[Any]:
+    if isinstance(kind, ArrayType):
+        return [ctypes.c_void_p, *[ctypes.c_int64] * kind.dimensions]
+    return [t for field in kind[1] for t in _c_types(field)] if isinstance(kind, tuple) else [_C_TYPES[kind]]
+
+
+def _reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
+    """Yield the function, and all inner functions that it calls."""
+    seen, waiting = set(), [function]
+    while waiting:
+        one = waiting.pop()
+        if one not in seen:
+            seen.add(one)
+            yield one
+            values = (one.__globals__.get(name) for name in one.__code__.co_names)
+            waiting += [_as_python(value) for value in values if hasattr(value, "numba_options")]
+
+
+def _as_python(value: Any) -> Any:
+    return value.function if isinstance(value, CompiledFunction) else value
+
+
+def _compile_machine_code(function: types.FunctionType, parameters: Sequence[Any], returns: Any) -> bytes:
+    """Return an object file that has the function under its entry name."""
+    import numba
+    from llvmlite import binding
+
+    entry = numba.cfunc(_numba_signature(parameters, returns), error_model="numpy")(_make_entry(function, parameters))
+    module = binding.parse_assembly(entry.inspect_llvm())
+    for item in (*module.functions, *module.global_variables):
+        if item.name == entry.native_name:
+            item.name = _entry_name(function)
+        elif not item.is_declaration:
+            item.linkage = "internal"
+    machine = _target_machine(3)
+    options = binding.create_pipeline_tuning_options(3)
+    builder = binding.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    if any(item.name.startswith("NRT_") for item in module.functions):
+        raise TypeError(f"{function.__name__} allocates memory, which compiled functions must not")
+    return bytes(machine.emit_object(module))
+
+
+def _make_entry(function: types.FunctionType, parameters: Sequence[Any]) -> Any:
+    """Return a function of numbers and addresses alone, which puts the arrays together and calls the function."""
+    from numba import carray  # type: ignore[attr-defined]
+
+    scope: dict[str, Any] = {"carray": carray, "function": _translate(function)}
+    names: list[str] = []
+
+    def expression(kind: Any) -> str:
+        if isinstance(kind, ArrayType):
+            address, *lengths = [f"a{len(names) + n}" for n in range(1 + kind.dimensions)]
+            names.extend((address, *lengths))
+            return f"carray({address}, ({', '.join(lengths)},))"
+        if isinstance(kind, tuple):
+            scope[kind[0].__name__] = kind[0]
+            return f"{kind[0].__name__}({', '.join(map(expression, kind[1]))})"
+        names.append(f"a{len(names)}")
+        return names[-1]
+
+    call = f"function({', '.join(map(expression, parameters))})"
+    exec(f"def entry({', '.join(names)}):\n    return {call}\n", scope)
+    return scope["entry"]
+
+
+def _translate(function: types.FunctionType) -> Any:
+    """Return the function as numba's, as well as all that it calls."""
+    import numba
+
+    options: Any = {"_nrt": False, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    scopes: dict[int, dict[str, Any]] = {}
+    translated: dict[Any, Any] = {}
+    for one in _reachable(function):
+        scope = scopes.setdefault(id(one.__globals__), dict(one.__globals__))
+        copied = types.FunctionType(one.__code__, scope, one.__name__)
+        translated[one] = numba.njit(**options, **one.__dict__["numba_options"])(copied)
+    for scope in scopes.values():
+        for name, value in scope.items():
+            if hasattr(value, "numba_options") and _as_python(value) in translated:
+                scope[name] = translated[_as_python(value)]
+    return translated[function]
+
+
+def _numba_signature(parameters: Sequence[Any], returns: Any) -> Any:
+    from numba import types as numba_types
+    from numba.np.numpy_support import from_dtype
+
+    known: Any = numba_types
+    scalars = {int: known.int64, float: known.float64, bool: known.boolean, type(None): known.void}
+
+    def flat(kind: Any) -> Iterator[Any]:
+        if isinstance(kind, ArrayType):
+            yield known.CPointer(from_dtype(kind.dtype))
+            yield from [known.int64] * kind.dimensions
+        elif isinstance(kind, tuple):
+            for field in kind[1]:
+                yield from flat(field)
+        else:
+            yield scalars[kind]
+
+    return scalars[returns](*(one for kind in parameters for one in flat(kind)))
+
+
+def _target_machine(level: int) -> Any:
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    features = binding.get_host_cpu_features().flatten()
+    target = binding.Target.from_default_triple()
+    cpu = binding.get_host_cpu_name()
+    return target.create_target_machine(cpu, features, level, "default", "jitdefault", jit=True)
+
+
+_engines: list[Any] = []
+"""What holds the machine code, for as long as the process lives."""
+
+
+def _load_machine_code(code: bytes, name: str) -> int:
+    """Load an object file and return the address of a function in it."""
+    from llvmlite import binding
+
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _target_machine(0))
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _engines.append(engine)
+    return int(engine.get_function_address(name))

@@ -1,0 +1,99 @@
+"""Compiled functions: equal to Python, strict about their arguments, and loaded without the compiler."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from askalike.compiled import CACHE_VARIABLE, CompiledFunction, Matrix, compiled, elementwise, inner
+
+
+class Row(NamedTuple):
+    values: NDArray[np.float32]
+    factor: int
+
+
+@inner()
+def _grow(value: float) -> float:
+    return math.log(value + 1.0)
+
+
+@compiled()
+def weigh(row: Row, table: Matrix[np.int8], negative: bool, out: NDArray[np.float64]) -> int:
+    for i in range(len(table)):
+        out[i] = 0.0
+        for j in range(len(row.values)):
+            out[i] += _grow(row.values[j]) * table[i, j] * row.factor
+        if negative:
+            out[i] = -out[i]
+    return len(table)
+
+
+@elementwise
+def share(part: float, whole: float) -> float:
+    """A formula."""
+    return math.sqrt(part) / whole if whole else 0.0
+
+
+ROW = Row(np.array([0.5, 2.0, 7.0], np.float32), 3)
+TABLE = np.array([[1, -2, 3], [0, 5, -6]], np.int8)
+
+
+def test_result_is_that_of_python() -> None:
+    ours, pythons = np.empty(2), np.empty(2)
+    assert weigh(ROW, TABLE, True, ours) == 2
+    assert weigh.function(ROW, TABLE, True, pythons) == 2
+    assert ours == pytest.approx(pythons, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [TABLE.astype(np.int16), TABLE[0], np.asfortranarray(TABLE), TABLE[:, ::2]],
+    ids=["type", "1d", "F", "step"],
+)
+def test_array_of_another_type_is_refused(table: NDArray[np.int8]) -> None:
+    with pytest.raises(TypeError, match="expected 2 dimension"):
+        weigh(ROW, table, True, np.empty(2))
+
+
+def test_formula_takes_numbers_and_arrays_that_broadcast() -> None:
+    result = share(np.array([[4], [9]]), np.array([2.0, 3.0, 0.0]))
+    assert result == pytest.approx(np.array([[1.0, 2 / 3, 0.0], [1.5, 1.0, 0.0]]))
+    assert share(4, 2) == 1.0
+
+
+def test_code_is_loaded_without_numba_and_compiled_again_where_the_file_is_damaged(tmp_path: Path) -> None:
+    script = """if True:
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import numpy as np
+        import test_compiled
+        assert test_compiled.share(9.0, 2.0) == 1.5
+        print("numba" in sys.modules)
+    """
+
+    def run() -> str:
+        command = [sys.executable, "-c", script, str(Path(__file__).parent)]
+        done = subprocess.run(
+            command, env={**os.environ, CACHE_VARIABLE: str(tmp_path)}, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    assert [run(), run()] == ["True", "False"]
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:-1])
+    assert [run(), run()] == ["True", "False"]
+
+
+def test_whether_code_is_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    one = CompiledFunction(weigh.function)
+    assert not one.is_cached
+    one(ROW, TABLE, False, np.empty(2))
+    assert one.is_cached
