@@ -45,9 +45,10 @@ class _ReaderCommands(TyperGroup):
     """The registered readers as commands. A reader is imported when its command is used."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(names("reader"))
+        return [name.replace("_", "-") for name in names("reader")]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        cmd_name = cmd_name.replace("-", "_")
         one = typer.Typer(rich_markup_mode="markdown", add_completion=False)
         one.command(cmd_name, help=load("reader", cmd_name).__doc__)(_build_command(cmd_name))
         return typer.main.get_command(one)

@@ -33,6 +33,20 @@ def read_json_items(source: SourceFiles, path: Path, list_path: str | None) -> I
         yield place, _check_object(source, place, item)
 
 
+def read_json_values(source: SourceFiles, path: Path) -> Iterator[tuple[Place, Any]]:
+    """Yield the values of a file of JSON: one document, several after each other, or lines; of a list its items.
+
+    Raises InputError where the text is no JSON, or is cut short.
+    """
+    cursor = _JsonCursor(source, path)
+    while first := cursor.peek():
+        items = cursor.read_items() if first == "[" else [cursor.read_value()]
+        for place, value in items:
+            cleaned = replace_forbidden(value)
+            source.note("rows with NULs or lone surrogates mended", cleaned != value)
+            yield place, cleaned
+
+
 def refuse_document(source: SourceFiles, path: Path, head: bytes) -> None:
     """Raise InputError for a file that is one JSON document of many lines; `head` is how it begins.
 
@@ -131,6 +145,12 @@ class _JsonCursor:
             line = self._line
             yield Place(self._path, line), self._parse_value()
             self._skip_comma("]")
+        self._expect("]")
+
+    def read_value(self) -> tuple[Place, Any]:
+        """Return the value that begins here, with its place."""
+        place = Place(self._path, self._line)
+        return place, self._parse_value()
 
     def _skip_comma(self, closing: str) -> None:
         if self.peek() != closing:

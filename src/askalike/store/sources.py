@@ -95,6 +95,8 @@ def count_records(database: Database, source: Source, table: str) -> int:
 
 def has_records(database: Database, source: Source) -> bool:
     """Return whether the archive holds anything of a source."""
+    if not import_numbers(database, source):
+        return False
     sql = f"import IN {IMPORTS_OF_SOURCE_SQL}"
     return any(
         fetch_int(database, f"SELECT EXISTS (SELECT 1 FROM {table.name} WHERE {sql})", source.number)

@@ -1,0 +1,158 @@
+"""Reads what QnA Maker and custom question answering (Azure AI Language) export: TSV or Excel."""
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from askalike.config import Settings
+from askalike.errors import InputError, SettingsError
+from askalike.readers._json import PlacedRow
+from askalike.readers._rows import open_table
+from askalike.readers._source import SourceFiles, find_files, parse_rows
+from askalike.readers._values import derive_id, to_text
+from askalike.text.clean import replace_forbidden
+from askalike.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
+
+WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
+NEEDED = ("Question", "Answer")
+MAX_UNPACKED_RATIO, MAX_UNPACKED_BYTES = 100, 100 << 20
+"""A workbook that would unpack to more than both is refused."""
+
+Group = Sequence[Mapping[str, Any]]
+"""Rows of one pair of question and answers; each but the first has another way to ask it."""
+
+
+class AzureQnaReader(Settings):
+    """A project of QnA Maker or custom question answering: PATHs are its exports as TSV or Excel.
+
+    Rows with the same QnaId are one question with its alternates. Excel needs the extra `excel`.
+    """
+
+    quotes: bool = Field(True, description="fields of TSV may stand in double quotes; off: quotes are text")
+
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield questions with their answers, and prompts as related links. Raises InputError or SettingsError."""
+        files = find_files(paths, "*.tsv", "*.tsv.gz", *(f"*{suffix}" for suffix in WORKBOOK_SUFFIXES))
+        source.expect(files)
+        for file in files:
+            is_workbook = file.suffix.lower() in WORKBOOK_SUFFIXES
+            rows = _read_workbook(file) if is_workbook else open_table(source, file, quotes=self.quotes).rows
+            groups = _group_rows(_check_columns(rows, file))
+            yield from parse_rows(groups, lambda group: _build_records(group, source), shown=lambda group: group[0])
+
+
+def _build_records(group: Group, source: SourceFiles) -> list[Record]:
+    """Return a question, its answer, and links to what its prompts lead to. Raises KeyError."""
+    first = group[0]
+    titles = list(dict.fromkeys(title for row in group if (title := _text(row, "Question"))))
+    if not titles:
+        raise KeyError("Question")
+    body, origin = _text(first, "Answer"), _text(first, "Source")
+    source.ids_are_given = bool(_text(first, "QnaId"))
+    id = _text(first, "QnaId") or derive_id(titles[0], body)
+    answers = [Answer(f"{id}_1", id, body, accepted=True)] if body else []
+    question = Question(
+        id,
+        titles[0],
+        tags=tuple(filter(None, (tag.strip() for tag in _text(first, "Metadata").split("|")))),
+        category=_text(first, "SourceDisplayName") or origin or None,
+        url=origin if origin.startswith(("https://", "http://")) else None,
+        accepted_answer_id=answers[0].id if answers else None,
+        rephrasings=tuple(titles[1:]),
+    )
+    prompts = dict.fromkeys(target for row in group for target in _prompt_targets(row, source))
+    return [question, *answers, *(Link(id, target, "related") for target in prompts if target != id)]
+
+
+def _prompt_targets(row: Mapping[str, Any], source: SourceFiles) -> Iterator[str]:
+    """Yield the ids of the pairs that a row's prompts lead to."""
+    text = _text(row, "Prompts")
+    prompts: Any = []
+    with suppress(ValueError):
+        prompts = json.loads(text) if text else []
+    if not isinstance(prompts, list):
+        prompts = []
+    source.note("prompts that are no JSON left out", bool(text) and not prompts and text != "[]")
+    for prompt in prompts:
+        target = to_text(prompt.get("qnaId", prompt.get("QnaId"))) if isinstance(prompt, dict) else ""
+        if target not in ("", "0"):
+            yield target
+
+
+def _group_rows(rows: Iterator[PlacedRow]) -> Iterator[tuple[Place, Group | RejectedRow]]:
+    """Yield rows that follow each other and have one QnaId, or where there is none one answer and source."""
+    group: list[Mapping[str, Any]] = []
+    group_place, group_key = Place(""), ("", "")
+    for place, row in rows:
+        if isinstance(row, RejectedRow):
+            yield place, row
+            continue
+        id = _text(row, "QnaId")
+        key = ("", id) if id else (_text(row, "Answer"), _text(row, "Source"))
+        if group and key != group_key:
+            yield group_place, group
+            group = []
+        if not group:
+            group_place, group_key = place, key
+        group.append(row)
+    if group:
+        yield group_place, group
+
+
+def _check_columns(rows: Iterator[PlacedRow], file: Path) -> Iterator[PlacedRow]:
+    """Yield the rows. Raises InputError where the first one lacks a column."""
+    is_checked = False
+    for place, row in rows:
+        if not is_checked and not isinstance(row, RejectedRow):
+            is_checked = True
+            if missing := [name for name in NEEDED if name not in row]:
+                raise InputError(f"{file}: no column {', '.join(missing)}; there are: {', '.join(row)}")
+        yield place, row
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    """Return a cell; the exports write a line break inside one as a backslash and an n."""
+    return to_text(row.get(name)).replace("\\n", "\n")
+
+
+def _read_workbook(file: Path) -> Iterator[PlacedRow]:
+    """Yield the rows of the first sheet with the needed columns: values only, formulas and macros are not run."""
+    _refuse_bomb(file)
+    try:
+        from openpyxl import load_workbook
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ModuleNotFoundError:
+        raise SettingsError("openpyxl is not installed: pip install 'askalike[excel]'") from None
+    try:
+        workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+        raise InputError(f"{file}: is no Excel workbook, or is damaged ({error}); export it again") from None
+    try:
+        for sheet in workbook.worksheets:
+            rows = enumerate(sheet.iter_rows(values_only=True), 1)
+            header = [to_text(cell) for cell in next(rows, (0, ()))[1]]
+            if all(name in header for name in NEEDED):
+                for line, cells in rows:
+                    if any(cell is not None for cell in cells):
+                        row = dict(zip(header, map(replace_forbidden, map(to_text, cells)), strict=False))
+                        yield Place(str(file), line), row
+                return
+        raise InputError(f"{file}: no sheet has the columns {' and '.join(NEEDED)}; expected an export of the project")
+    finally:
+        workbook.close()
+
+
+def _refuse_bomb(file: Path) -> None:
+    """Raise InputError for a workbook that is no archive, or would unpack to too much."""
+    try:
+        with zipfile.ZipFile(file) as packed:
+            size = sum(member.file_size for member in packed.infolist())
+    except (zipfile.BadZipFile, OSError) as error:
+        raise InputError(f"{file}: is no Excel workbook, or is damaged ({error}); export it again") from None
+    if size > MAX_UNPACKED_BYTES and size > MAX_UNPACKED_RATIO * file.stat().st_size:
+        raise InputError(f"{file}: would unpack to {size >> 20} MB, more than 100 times its size; refused")

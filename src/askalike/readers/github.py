@@ -1,0 +1,253 @@
+"""Reads issues and discussions of a GitHub repository, as `gh`, the GraphQL API and the REST API give them."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from askalike.config import Settings
+from askalike.errors import InputError
+from askalike.readers._json import read_json_values
+from askalike.readers._source import SourceFiles, find_files, parse_rows
+from askalike.readers._values import parse_optional_utc, to_text
+from askalike.types import Answer, Link, LocatedRecord, Place, Question, Record
+
+Item = Mapping[str, Any]
+"""An issue or a discussion; `gh` and GraphQL name its fields in camelCase, the REST API in snake_case."""
+
+REPOSITORY = re.compile(r"https?://[^/]+/([^/]+/[^/]+)/(issues|discussions|pull)/(\d+)")
+DUPLICATE_COMMENT = re.compile(
+    r"(?:duplicate|dup|dupe)\s+of\s*:?\s*(?:(?P<url>https?://[^\s)>\]]+/(?:issues|discussions)/\d+)|"
+    r"(?P<repository>[\w.-]+/[\w.-]+)?#(?P<number>\d+))",
+    re.IGNORECASE,
+)
+MAINTAINERS = ("OWNER", "MEMBER", "COLLABORATOR")
+HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+"""What issue templates tell whoever fills them in; nobody sees it on the page."""
+
+
+class GithubReader(Settings):
+    """Issues and discussions of one repository: PATHs are files of JSON, of `gh issue list --json …` or GraphQL.
+
+    Pull requests, and what bots opened or answered, are left out.
+    """
+
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield each issue or discussion as a question, its answers, and links to its originals. Raises InputError."""
+        files = find_files(paths, "*.json", "*.jsonl", "*.json.gz", "*.jsonl.gz")
+        source.expect(files)
+        parser = _ItemParser(source)
+        for file in files:
+            yield from parse_rows(_read_items(source, file), parser.parse)
+
+
+class _ItemParser:
+    """Turns items into records. All are of one repository, which their addresses name."""
+
+    def __init__(self, source: SourceFiles) -> None:
+        self._source = source
+        self._repository: str | None = None
+
+    def parse(self, item: Item) -> list[Record]:
+        """Return a question, its answers and its links; nothing for what is left out. Raises KeyError, ValueError."""
+        url = to_text(_get(item, "html_url") or _get(item, "url"))
+        kind = self._check_repository(url)
+        if kind == "pull" or item.get("__typename") == "PullRequest" or item.get("pull_request"):
+            return self._leave_out("pull requests left out")
+        if _is_bot(_author(item)):
+            return self._leave_out("issues and discussions that a bot opened left out")
+        number, title = to_text(_require(item, "number")), to_text(_require(item, "title"))
+        if not title:
+            raise KeyError("title")
+        answers = [self._parse_answer(comment, number) for comment in self._answer_comments(item)]
+        accepted = to_text(_object(item.get("answer")).get("id")) or _first_accepted(item)
+        question = Question(
+            number,
+            title,
+            _clean(item.get("body")),
+            tags=tuple(to_text(label.get("name")) for label in _nodes(item, "labels")),
+            category=to_text(_object(item.get("category")).get("name")) or None,
+            created_at=parse_optional_utc(_get(item, "createdAt")),
+            closed_at=parse_optional_utc(_get(item, "closedAt")),
+            author=_login(_author(item)),
+            url=url or None,
+            votes=_votes(item),
+            accepted_answer_id=accepted or None,
+        )
+        return [question, *answers, *self._duplicate_links(item, number)]
+
+    def _check_repository(self, url: str) -> str:
+        """Return what an address leads to: issues, discussions, pull, or an empty text where it is missing."""
+        match = REPOSITORY.match(url)
+        if match is None:
+            return ""
+        if self._repository is None:
+            self._repository = match[1]
+            self._source.facts["name"] = match[1]
+        elif match[1].lower() != self._repository.lower():
+            raise ValueError(f"is of {match[1]}, and what comes before it of {self._repository}: import each by itself")
+        return match[2]
+
+    def _leave_out(self, note: str) -> list[Record]:
+        self._source.note(note)
+        return []
+
+    def _answer_comments(self, item: Item) -> Iterator[Item]:
+        """Yield the comments of a discussion in which people ask, but those of bots. Those of issues are no answers."""
+        if not _object(item.get("category")).get("isAnswerable", False):
+            return
+        for comment in _nodes(item, "comments"):
+            if _is_bot(_author(comment)):
+                self._source.note("answers of bots left out")
+            elif not comment.get("isMinimized"):
+                yield comment
+
+    def _parse_answer(self, comment: Item, question_id: str) -> Answer:
+        return Answer(
+            to_text(_require(comment, "id")),
+            question_id,
+            _clean(comment.get("body")),
+            created_at=parse_optional_utc(_get(comment, "createdAt")),
+            author=_login(_author(comment)),
+            url=to_text(comment.get("url")) or None,
+            votes=_votes(comment),
+        )
+
+    def _duplicate_links(self, item: Item, number: str) -> list[Link]:
+        """Return links to the originals that the repository's marks name, or comments of its maintainers."""
+        marks = [self._find_marked(event, number) for event in _nodes(item, "timelineItems")]
+        is_unmarked = any(
+            event.get("__typename") == "UnmarkedAsDuplicateEvent" for event in _nodes(item, "timelineItems")
+        )
+        originals = [mark for mark in marks if mark] if not is_unmarked else []
+        if canonical := item.get("duplicateOf"):
+            originals.append((self._number_of(canonical), None))
+        if not originals and not is_unmarked:
+            originals = [found for comment in _nodes(item, "comments") if (found := self._find_in_comment(comment))]
+        reason = to_text(_get(item, "stateReason")).upper()
+        self._source.note("duplicates whose original nobody names", reason == "DUPLICATE" and not originals)
+        unique = {original: date for original, date in reversed(originals) if original not in (None, number)}
+        return [Link(number, original, "duplicate", date) for original, date in unique.items() if original]
+
+    def _find_marked(self, event: Item, number: str) -> tuple[str | None, str | None] | None:
+        """Return the original that an event names, with the event's date; None for other events."""
+        if event.get("__typename", "MarkedAsDuplicateEvent") != "MarkedAsDuplicateEvent" or "canonical" not in event:
+            return None
+        original = self._number_of(event["canonical"])
+        self._source.note(
+            "duplicates of an issue that was deleted, transferred, or is of another repository", not original
+        )
+        return original, parse_optional_utc(_get(event, "createdAt"))
+
+    def _number_of(self, issue: Any) -> str | None:
+        """Return the number of an issue of this repository; None for any other."""
+        if not isinstance(issue, dict) or "number" not in issue:
+            return None
+        repository = _object(issue.get("repository")).get("nameWithOwner")
+        match = REPOSITORY.match(to_text(issue.get("url")))
+        repository = repository or (match[1] if match else None)
+        is_here = not repository or not self._repository or repository.lower() == self._repository.lower()
+        return to_text(issue["number"]) if is_here else None
+
+    def _find_in_comment(self, comment: Item) -> tuple[str | None, str | None] | None:
+        """Return the original that a maintainer's comment names, with its date; None for other comments."""
+        association = to_text(_get(comment, "authorAssociation")).upper()
+        match = DUPLICATE_COMMENT.search(_clean(comment.get("body")))
+        if match is None or association not in MAINTAINERS or _is_bot(_author(comment)):
+            return None
+        place = REPOSITORY.match(match["url"] or "")
+        repository, number = (place[1], place[3]) if place else (match["repository"], match["number"])
+        if repository and self._repository and repository.lower() != self._repository.lower():
+            return None
+        return number, parse_optional_utc(_get(comment, "createdAt"))
+
+
+def _read_items(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Item]]:
+    """Yield the issues and discussions in a file. Raises InputError where GitHub answered with an error alone."""
+    for place, value in read_json_values(source, file):
+        pages = value if isinstance(value, list) else [value]
+        for page in pages:
+            if not isinstance(page, dict):
+                raise InputError(f"{place}: {str(page)[:60]!r}; expected the JSON of gh issue list or gh api graphql")
+            yield from ((place, item) for item in _items_of(page, place, source))
+
+
+def _items_of(page: Item, place: Place, source: SourceFiles) -> Iterator[Item]:
+    """Yield the items of a page of GraphQL; anything else is an item itself."""
+    if "data" not in page and "errors" not in page:
+        yield page
+        return
+    connections = _find_connections(page.get("data") or {})
+    if not connections:
+        errors = "; ".join(
+            to_text(error.get("message")) for error in page.get("errors") or [] if isinstance(error, dict)
+        )
+        raise InputError(f"{place}: GitHub answered {errors or 'without issues or discussions'!r}; fetch it again")
+    for nodes in connections:
+        for item in nodes:
+            source.note("issues that GitHub names without their content left out", item is None)
+            if item is not None:
+                yield item
+
+
+def _find_connections(data: Any) -> list[list[Any]]:
+    """Return the lists of nodes that lie outermost in a response of GraphQL."""
+    if not isinstance(data, dict):
+        return []
+    if isinstance(data.get("nodes"), list):
+        return [data["nodes"]]
+    return [nodes for value in data.values() for nodes in _find_connections(value)]
+
+
+def _get(item: Item, name: str) -> Any:
+    """Return a field by its name in camelCase, or as the REST API has it."""
+    return item[name] if name in item else item.get(re.sub("([A-Z])", r"_\1", name).lower())
+
+
+def _require(item: Item, name: str) -> Any:
+    if item.get(name) in (None, ""):
+        raise KeyError(name)
+    return item[name]
+
+
+def _nodes(item: Item, name: str) -> list[Item]:
+    """Return a list of `gh`, or the nodes of a connection of GraphQL, without those that are null."""
+    value = _get(item, name)
+    nodes = value.get("nodes") if isinstance(value, dict) else value
+    return [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
+
+
+def _object(value: Any) -> Item:
+    return value if isinstance(value, dict) else {}
+
+
+def _author(item: Item) -> Item:
+    return _object(item.get("author") or item.get("user"))
+
+
+def _login(author: Item) -> str | None:
+    return to_text(author.get("login")) or None
+
+
+def _is_bot(author: Item) -> bool:
+    kind = author.get("__typename") or author.get("type")
+    return bool(author.get("is_bot")) or kind == "Bot" or to_text(author.get("login")).endswith("[bot]")
+
+
+def _first_accepted(item: Item) -> str:
+    return next((to_text(comment.get("id")) for comment in _nodes(item, "comments") if comment.get("isAnswer")), "")
+
+
+def _votes(item: Item) -> int | None:
+    """Return the upvotes of a discussion, or the thumbs up of an issue; None where they were not fetched."""
+    if isinstance(item.get("upvoteCount"), int):
+        return int(item["upvoteCount"])
+    reactions = item.get("reactionGroups")
+    if not isinstance(reactions, list):
+        return None
+    thumbs = (group for group in map(_object, reactions) if group.get("content") == "THUMBS_UP")
+    return sum(int(_object(group.get("users")).get("totalCount", 0)) for group in thumbs)
+
+
+def _clean(body: Any) -> str:
+    return HTML_COMMENT.sub("", to_text(body)).strip()

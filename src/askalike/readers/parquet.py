@@ -1,0 +1,78 @@
+"""Reads tables in Parquet, one question a row, with the columns that the reader of CSV and JSON knows."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date, time
+from pathlib import Path
+from typing import Any
+
+from askalike.errors import InputError, SettingsError
+from askalike.readers._columns import Table
+from askalike.readers._json import PlacedRow
+from askalike.readers._question_table import QuestionTable
+from askalike.readers._source import SourceFiles, find_files
+from askalike.text.clean import replace_forbidden
+from askalike.types import LocatedRecord, Place
+
+BATCH_ROWS = 1_000
+
+
+class ParquetReader(QuestionTable):
+    """A table in Parquet, one question a row. Usual column names are recognised. Needs the extra `parquet`."""
+
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield each row as a question, its answers and its links. Raises InputError."""
+        files = find_files(paths, "*.parquet")
+        source.facts["name"] = paths[0].resolve().name.partition(".")[0]
+        yield from self.read_questions(files, source, open_parquet)
+
+
+def open_parquet(source: SourceFiles, path: Path) -> Table:
+    """Open a file; its columns are those of the schema, nested ones with dots. Raises InputError or SettingsError."""
+    with _open_file(SourceFiles(), path) as file:
+        header = [name for field in file.schema_arrow for name in _column_names(field)]
+    return Table(header, _read_rows(source, path))
+
+
+def _read_rows(source: SourceFiles, path: Path) -> Iterator[PlacedRow]:
+    """Yield the rows; their places count from the first one."""
+    row_number = 0
+    with _open_file(source, path) as file:
+        for batch in file.iter_batches(BATCH_ROWS):
+            for row in batch.to_pylist():
+                row_number += 1
+                yield Place(str(path), row_number), {name: _to_plain(value) for name, value in row.items()}
+
+
+@contextmanager
+def _open_file(source: SourceFiles, path: Path) -> Iterator[Any]:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ModuleNotFoundError:
+        raise SettingsError("pyarrow is not installed: pip install 'askalike[parquet]'") from None
+    with source.open(path, unpack=False) as raw:
+        try:
+            with ParquetFile(raw) as file:
+                yield file
+        except (ArrowException, OSError) as error:
+            reason = str(error).partition("\n")[0].partition(". ")[0]
+            raise InputError(f"{path}: is no Parquet file, or is damaged ({reason}); fetch it again") from None
+
+
+def _column_names(field: Any) -> list[str]:
+    """Return the name of a column, and those of what is nested in it, through lists."""
+    kind = field.type
+    while hasattr(kind, "value_type"):
+        kind = kind.value_type
+    inner = kind.fields if hasattr(kind, "fields") else ()
+    return [field.name, *(f"{field.name}.{name}" for nested in inner for name in _column_names(nested))]
+
+
+def _to_plain(value: Any) -> Any:
+    """Return a value as JSON would hold it: bytes as text, dates written out."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return replace_forbidden(value)

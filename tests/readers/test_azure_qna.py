@@ -1,0 +1,98 @@
+"""The export of QnA Maker and of custom question answering (learn.microsoft.com, import and export formats, 2024)."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from imported import Importing
+
+from askalike.errors import InputError
+from askalike.readers import import_archive
+from askalike.types import Link
+
+HEADER = ["Question", "Answer", "Source", "Metadata", "SuggestedQuestions", "IsContextOnly", "Prompts", "QnaId"]
+PROMPTS = '[{"displayOrder":0,"qnaId":3,"displayText":"Hours"},{"displayOrder":1,"qnaId":2,"displayText":"Me"}]'
+SITE = "https://example.org/faq"
+ROWS = [
+    [
+        "How do I join?",
+        "Fill in the *form*.\\nThen ring.",
+        "Editorial",
+        "topic:cards|age:all",
+        "[]",
+        "False",
+        "[]",
+        "1",
+    ],
+    ["What are you called?", "Riverside.", SITE, "", "[]", "False", PROMPTS, "2"],
+    ["Who are you?", "Riverside.", SITE, "", "[]", "False", PROMPTS, "2"],
+    ["What is your name?", "Riverside.", SITE, "", "[]", "False", PROMPTS, "2"],
+    ["When are you open?", "Till eight.", SITE, "", "[]", "True", "nonsense", "3"],
+]
+
+
+def write_tsv(path: Path, rows: list[list[str]]) -> Path:
+    path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def write_workbook(path: Path, rows: list[list[str]]) -> Path:
+    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra excel")
+    workbook = openpyxl.Workbook()
+    workbook.active.title = "Synonyms"
+    sheet = workbook.create_sheet("QnAs")
+    for row in rows:
+        sheet.append(row)
+    workbook.save(path)
+    return path
+
+
+@pytest.mark.parametrize(("name", "write"), [("faq.tsv", write_tsv), ("faq.xlsx", write_workbook)])
+def test_rows_with_one_id_are_one_question(imported: Importing, tmp_path: Path, name: str, write: object) -> None:
+    assert callable(write)
+    done = imported("azure_qna", write(tmp_path / name, [HEADER, *ROWS]))
+    one, two, three = done.questions.values()
+    assert (one.id, one.title, one.tags, one.category, one.url) == (
+        "1", "How do I join?", ("topic:cards", "age:all"), "Editorial", None,
+    )  # fmt: skip
+    assert (two.title, two.rephrasings, two.url) == (
+        "What are you called?", ("Who are you?", "What is your name?"), SITE,
+    )  # fmt: skip
+    assert three.title == "When are you open?"
+    [answer] = done.archive.view().get_answers_to(["1"])["1"]
+    assert (answer.body, answer.accepted) == ("Fill in the *form*.\nThen ring.", True)
+    assert list(done.archive.view().links("related")) == [Link("2", "3", "related")]
+    assert done.summary.notes == {"prompts that are no JSON left out": 1}
+
+
+def test_without_ids_the_same_answer_makes_alternates(imported: Importing, tmp_path: Path) -> None:
+    done = imported("azure_qna", write_tsv(tmp_path / "faq.tsv", [row[:3] for row in (HEADER, *ROWS)]))
+    assert [len(q.rephrasings) for q in done.questions.values()] == [0, 2, 0]
+
+
+def test_rows_that_cannot_be_taken(imported: Importing, tmp_path: Path) -> None:
+    bad = [[*ROWS[0], "a tab too many"], ["", *ROWS[0][1:7], "9"]]
+    done = imported("azure_qna", write_tsv(tmp_path / "faq.tsv", [HEADER, *ROWS, *bad]))
+    assert (done.summary.questions, done.summary.rejected) == (3, 2)
+
+
+def test_a_formula_counts_by_its_value(imported: Importing, tmp_path: Path) -> None:
+    rows = [HEADER, ROWS[0], ['=HYPERLINK("https://x","y")', "No.", "", "", "", "", "", "8"]]
+    done = imported("azure_qna", write_workbook(tmp_path / "faq.xlsx", rows))
+    assert (list(done.questions), done.summary.rejected) == (["1"], 1)
+
+
+def test_bad_files_are_one_clear_error(tmp_path: Path) -> None:
+    cases = {
+        write_tsv(tmp_path / "other.tsv", [["Name", "Age"], ["Ada", "9"]]): "no column Question, Answer; there are:",
+        write_workbook(tmp_path / "other.xlsx", [["Name", "Age"]]): "no sheet has the columns Question and Answer",
+        write_tsv(tmp_path / "text.xlsx", [HEADER, *ROWS]): "is no Excel workbook, or is damaged",
+    }  # fmt: skip
+    with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as bomb:
+        bomb.writestr("xl/workbook.xml", b" " * (101 << 20))
+    cases[tmp_path / "bomb.xlsx"] = "would unpack to 101 MB"
+    for path, message in cases.items():
+        with pytest.raises(InputError) as error:
+            import_archive("azure_qna", [path], tmp_path / "out")
+        assert message in str(error.value)
+        assert "\n" not in str(error.value)
