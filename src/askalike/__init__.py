@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from askalike.encoders import Encoder
     from askalike.engines import Engine, SearchRequest, SearchResult
     from askalike.engines.local import LocalEngine
+    from askalike.engines.opensearch import OpenSearchEngine, cluster_status, drop_indexes, init_cluster, merge_indexes
     from askalike.errors import ArchiveError, AskalikeError, InputError, NotFittedError, SettingsError, TrainingError
     from askalike.evaluation.evaluate import evaluate
     from askalike.evaluation.outcome import Evaluation
@@ -75,35 +76,41 @@ __version__ = "0.1.0"
 __all__ = [
     "Analyzer", "AnalyzerSettings", "Answer", "Archive", "ArchiveError", "AskalikeError", "CalibrationReport",
     "Collection", "Contribution", "Encoder", "Engine", "Evaluation", "EvaluationQuery", "ExperimentResult",
-    "Explanation", "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine", "LocatedRecord",
-    "NotFittedError", "Place", "Progress", "Qrels", "Question", "Ranker", "Reader", "Record", "RejectedRow",
-    "Reply", "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher",
-    "ServiceSettings", "Settings", "SettingsError", "Similarity", "SourceFiles", "Span", "Split", "TopDocs",
-    "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors", "View", "backup", "build",
-    "calibrate", "compare", "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition",
-    "dedupe", "delete_indexes", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
+    "Explanation", "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine", "LocatedRecord", "NotFittedError",
+    "OpenSearchEngine", "Place", "Progress", "Qrels", "Question", "Ranker", "Reader", "Record", "RejectedRow", "Reply",
+    "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher", "ServiceSettings",
+    "Settings", "SettingsError", "Similarity", "SourceFiles", "Span", "Split", "TopDocs", "TrainingError",
+    "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors", "View", "backup", "build", "calibrate",
+    "cluster_status", "compare", "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition",
+    "dedupe", "delete_indexes", "drop_indexes", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
     "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_gaps", "get_gap",
-    "identify_queries", "ignore_gap", "import_archive", "lexical_grids", "list_keys", "list_models", "load",
-    "load_off_topic_queries", "load_recipe",
-    "load_split", "measure_abstention", "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels",
-    "read_queries", "read_run", "reject", "replay_archive", "restore", "restore_gap", "revoke_key", "run_checks",
-    "serve", "splits_to_hold_out", "suggest_tags", "train", "training_pairs", "tune", "tune_ranker",
-    "validate_settings", "withdraw_ranker", "write_run",
+    "identify_queries", "ignore_gap", "import_archive", "init_cluster", "lexical_grids", "list_keys", "list_models",
+    "load", "load_off_topic_queries", "load_recipe", "load_split", "measure_abstention", "merge_indexes", "parse_rows",
+    "promote", "purge_query_log", "read_candidates", "read_qrels", "read_queries", "read_run", "reject",
+    "replay_archive", "restore", "restore_gap", "revoke_key", "run_checks", "serve", "splits_to_hold_out",
+    "suggest_tags", "train", "training_pairs", "tune", "tune_ranker", "validate_settings", "withdraw_ranker",
+    "write_run",
 ]
 # fmt: on
 _NEURAL = ("Loss", "Network")
 """Names that need the extra `neural`, which `from askalike import *` leaves out."""
 
 
-def load(path: "str | Path", ranker: str | None = None, **settings: Any) -> "LocalEngine":
+def load(path: "str | Path", ranker: str | None = None, *, engine: str | None = None, **settings: Any) -> "LocalEngine":
     """Return the engine that searches the archive in a directory: `load("riverside").search("my card is lost")`.
 
-    ranker: its name; the one that `tune` or `promote` chose where it is None. settings: the ranker's.
-    Raises ArchiveError where there is no archive, SettingsError for an unknown ranker or setting.
+    ranker: its name; the one that `tune` or `promote` chose where it is None. engine: the address of the OpenSearch
+    cluster that holds the indexes; None: they are in the directory. settings: the ranker's.
+    Raises ArchiveError where there is no archive, SettingsError for an unknown ranker or setting, EngineError where the
+    cluster cannot be reached.
     """
     from askalike.engines.local import LocalEngine
 
-    return LocalEngine.open(path, ranker, settings)
+    if engine is None:
+        return LocalEngine.open(path, ranker, settings)
+    from askalike.engines.opensearch import OpenSearchEngine
+
+    return OpenSearchEngine.open(path, ranker, settings, engine)
 
 
 def experiment(

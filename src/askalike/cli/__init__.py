@@ -28,6 +28,7 @@ FILES = {
     "moderation": "dedupe gaps suggest-tags",
     "copies": "export backup restore",
     "service": "serve keys feedback purge",
+    "cluster": "cluster",
 }
 """The files of this folder, each with its commands: `split` is the function, or the group, `split_command`."""
 ORDER = ["import", "check", "info", "index", "search", "rank", "evaluate", "split", "tune", "replay", "experiment"]

@@ -35,6 +35,10 @@ Assignments = Annotated[
     list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of the ranker; may be repeated.")
 ]
 Fields = Annotated[str | None, Option(help="title, body, or title,body (the default).")]
+EngineUrl = Annotated[
+    str | None,
+    Option("--engine", metavar="URL", envvar="ASKALIKE_ENGINE", help="The OpenSearch cluster that holds the indexes."),
+]
 Json = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 Body = Annotated[str, Option(help="The question's body.")]
 Tags = Annotated[

@@ -17,7 +17,7 @@ from askalike.calibration.thresholds import (
     ThresholdChoice,
     ThresholdRow,
 )
-from askalike.cli._options import Assignments, Directory, Fields, Json, RankerName, build_ranker
+from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Json, RankerName, build_ranker
 from askalike.cli._output import format_proportion, to_json
 from askalike.cli._progress import progress_bar
 from askalike.evaluation.tables import ResultTable, to_text
@@ -32,6 +32,7 @@ def calibrate_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
+    engine: EngineUrl = None,
     split: Annotated[str | None, Option(help="Whose queries; default: dev, else the first with enough.")] = None,
     precision: Annotated[
         float | None, Option(help="Pick the threshold above which this share of first hits is right.")
@@ -51,7 +52,7 @@ def calibrate_command(
     --precision asks for, else the one at which nine in ten of the queries that --off-topic names get nothing. The
     calibration holds for this ranker with these settings, until a tenth of the archive has changed.
     """
-    with Archive.open(directory) as archive, progress_bar("indexing") as report:
+    with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
         off_topic_queries = load_off_topic_queries(off_topic, seed=seed) if off_topic else []
         built = build_ranker(archive, ranker, settings, fields)
         share = prevalence if prevalence is not None else 0.5 if off_topic and precision is None else 1.0

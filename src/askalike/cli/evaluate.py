@@ -14,6 +14,7 @@ from askalike.cli._options import (
     RANKER_NAMES,
     Assignments,
     Directory,
+    EngineUrl,
     Fields,
     Json,
     QrelsFile,
@@ -50,6 +51,7 @@ def evaluate_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
+    engine: EngineUrl = None,
     split: Annotated[str | None, Option(help="Whose queries; default: test, else the first.")] = None,
     measures: Annotated[str, Option(help=MEASURES_HELP)] = " ".join(DEFAULT_MEASURES),
     rule: Annotated[str, Option(help=RULE_HELP)] = "trec_eval",
@@ -63,7 +65,7 @@ def evaluate_command(
         if result.unjudged:
             print_remark(f"askalike: {run}: {result.unjudged} queries are not judged in {qrels} and do not count")
     elif directory and not run and not qrels:
-        with Archive.open(directory) as archive, progress_bar("indexing") as report:
+        with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
             built = build_ranker(archive, ranker, settings, fields)
             name = split or evaluation_split(archive, built)
             result = evaluate_ranker(archive, built, name, split_list(measures), rule=rule, k=k, progress=report)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from askalike.cli._options import Assignments, Body, Directory, Fields, Json, RankerName, build_ranker
+from askalike.cli._options import Assignments, Body, Directory, EngineUrl, Fields, Json, RankerName, build_ranker
 from askalike.cli._output import format_proportion, to_json
 from askalike.cli._progress import progress_bar
 from askalike.cli._results import NO_RESULT_MESSAGE
@@ -26,13 +26,14 @@ def dedupe_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
+    engine: EngineUrl = None,
     min_probability: Annotated[float, Option(help="How probable it has to be that a pair asks the same.")] = 0.5,
 ) -> None:
     """Propose clusters of questions that ask the same, each with an original and why it is that.
 
     Needs a calibration. Interrupted, the same command goes on where it was.
     """
-    with Archive.open(directory) as archive, progress_bar("looking for duplicates") as report:
+    with Archive.open(directory, engine) as archive, progress_bar("looking for duplicates") as report:
         built = build_ranker(archive, ranker, settings, fields)
         result = dedupe(archive, built, output, min_probability=min_probability, progress=report)
     clusters = f"{len(result.proposals):,} clusters of {sum(len(p.members) for p in result.proposals):,} questions"

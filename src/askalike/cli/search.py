@@ -16,6 +16,7 @@ from askalike.cli._options import (
     Before,
     Body,
     Directory,
+    EngineUrl,
     Fields,
     Json,
     RankerName,
@@ -46,10 +47,11 @@ def index_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
+    engine: EngineUrl = None,
     rebuild: Annotated[bool, Option("--rebuild", help="Throw the old index away first.")] = False,
 ) -> None:
     """Build the index of a ranker, or bring it up to date."""
-    with Archive.open(directory) as archive, progress_bar("indexing") as report:
+    with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
         chosen_ranker = rankers.create(ranker, parse_settings(settings, fields), archive)
         started = time.perf_counter()
         if rebuild:
@@ -65,6 +67,7 @@ def search_command(
     k: Annotated[int, Option("-k", min=1, help="How many to show.")] = 5,
     ranker: RankerName = None,
     settings: Assignments = None,
+    engine: EngineUrl = None,
     body: Body = "",
     tag: Tags = None,
     before: Before = None,
@@ -81,13 +84,16 @@ def search_command(
 ) -> None:
     """Find the questions most similar to one. Words weigh as they do today, whatever the dates (see replay)."""
     filter = Filter(tuple(tag or ()), after, before)
-    with Archive.open(directory) as archive, LocalEngine(archive, build_ranker(archive, ranker, settings)) as engine:
+    with (
+        Archive.open(directory, engine) as archive,
+        LocalEngine(archive, build_ranker(archive, ranker, settings)) as opened,
+    ):
         started = time.perf_counter()
-        matches = engine.search(text, k, body=body, filter=filter, prefix=prefix, min_probability=min_probability)
+        matches = opened.search(text, k, body=body, filter=filter, prefix=prefix, min_probability=min_probability)
         took_ms = (time.perf_counter() - started) * 1000
         explained = matches if explain else ()
-        precedents = {m.id: engine.find_precedents(text, m.question, 1, body=body) for m in explained}
-        calibrated, stale_reason, model = engine.calibration is not None, engine.stale_reason, engine.ranker.name
+        precedents = {m.id: opened.find_precedents(text, m.question, 1, body=body) for m in explained}
+        calibrated, stale_reason, model = opened.calibration is not None, opened.stale_reason, opened.ranker.name
         if not matches:
             _require_searchable(archive, text + body)
     if stale_reason:
@@ -107,13 +113,14 @@ def rank_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
+    engine: EngineUrl = None,
     k: Annotated[int, Option("-k", min=1, help="How many documents a query gets.")] = 100,
     candidates: Annotated[Path | None, Option(help="JSON lines with each query's documents to rank.")] = None,
     tag: Tags = None,
     before: Before = None,
 ) -> None:
     """Rank the archive's questions for many queries."""
-    with Archive.open(directory) as archive, progress_bar("indexing") as report:
+    with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
         is_split = queries.startswith(SPLIT_PREFIX)
         split = load_split(archive, queries.removeprefix(SPLIT_PREFIX)) if is_split else None
         questions = split.queries if split else identify_queries(archive.view(), read_queries(Path(queries)))
@@ -135,6 +142,7 @@ def answer_command(
     k: Annotated[int, Option("-k", min=1, help="How many stored answers to show.")] = 3,
     ranker: RankerName = None,
     settings: Assignments = None,
+    engine: EngineUrl = None,
     body: Body = "",
     model: Annotated[str | None, Option(help="Which model of the archive writes.", show_default=False)] = None,
     min_probability: Annotated[
@@ -144,14 +152,17 @@ def answer_command(
     json: Json = False,
 ) -> None:
     """Answer a question from the archive."""
-    with Archive.open(directory) as archive, LocalEngine(archive, build_ranker(archive, ranker, settings)) as engine:
+    with (
+        Archive.open(directory, engine) as archive,
+        LocalEngine(archive, build_ranker(archive, ranker, settings)) as opened,
+    ):
         started = time.perf_counter()
-        reply = engine.answer(text, mode, k, body=body, min_probability=min_probability, sure=sure, model=model)
+        reply = opened.answer(text, mode, k, body=body, min_probability=min_probability, sure=sure, model=model)
         took_ms = (time.perf_counter() - started) * 1000
         if reply.abstained:
             _require_searchable(archive, text + body)
     if json:
-        print(to_json(reply_as_json(reply, engine.ranker.name, took_ms)))
+        print(to_json(reply_as_json(reply, opened.ranker.name, took_ms)))
     elif reply.text is None:
         print("no answer: the archive has none to a question like this one")
     else:

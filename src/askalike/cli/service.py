@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from askalike.cli._options import Assignments, Directory, Json, RankerName, announce_compilation
+from askalike.cli._options import Assignments, Directory, EngineUrl, Json, RankerName, announce_compilation
 from askalike.cli._output import print_remark, to_json
 from askalike.config import parse_assignments, validate_settings
 from askalike.store import Archive
@@ -25,6 +25,7 @@ def serve_command(
     port: Annotated[int, Option(help="The port; 0 takes one that is free.")] = 8080,
     ranker: RankerName = None,
     settings: Assignments = None,
+    engine: EngineUrl = None,
     workers: Annotated[int, Option(help="How many processes answer.")] = 1,
     allow_origin: Annotated[
         list[str] | None, Option(metavar="ORIGIN", help="A site whose pages may ask; may be repeated.")
@@ -38,7 +39,8 @@ def serve_command(
     from askalike.service.settings import ServiceSettings
 
     require_extra()
-    values = {"archives": directories, "host": host, "port": port, "ranker": ranker, "workers": workers}
+    values = {"archives": directories, "host": host, "port": port, "ranker": ranker, "engine": engine}
+    values |= {"workers": workers}
     values |= {"allow_origins": allow_origin or [], "values": parse_assignments(settings or [])}
     chosen = validate_settings(ServiceSettings, values | parse_assignments(option or []), "serve")
     announce_compilation()

@@ -108,7 +108,7 @@ def archive_generations(cluster: ClusterConnection, archive: Archive) -> list[st
     return sorted(name for name in names if GENERATION.search(name))
 
 
-def expunge_replaced(archive: Archive) -> int:
+def merge_indexes(archive: Archive) -> int:
     """Take replaced documents out of the term statistics of an archive's indexes; return how many remain for now."""
     cluster = connect(str(archive.engine))
     return sum(expunge(cluster, name) for name in archive_generations(cluster, archive))

@@ -135,6 +135,7 @@ class Experiment(Settings):
 
     title: str = Field(description="what the report is called; default: the file's name")
     archive: Path = Field(description="the archive's directory, seen from where the command is given")
+    engine: str | None = Field(None, description="the OpenSearch cluster that holds the indexes; by default none does")
     split: str = Field("test", min_length=1, description="whose queries are measured")
     dev: str = Field("dev", min_length=1, description="whose queries tune")
     fields: Literal["title", "body", "title,body"] | None = Field(None, description="what every system searches")

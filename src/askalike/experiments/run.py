@@ -173,7 +173,7 @@ def run_experiment(
     repeated. force: an experiment in the folder is thrown away. Raises SettingsError where the folder is refused, and
     where resuming would mix runs of two states of the archive.
     """
-    with Archive.open(experiment.archive) as archive:
+    with Archive.open(experiment.archive, experiment.engine) as archive:
         experiment = resolve(experiment, archive)
         place = ExperimentFolder(folder)
         if partition := experiment.partition:

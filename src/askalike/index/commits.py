@@ -85,11 +85,6 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         return index
 
     @property
-    def location(self) -> object:
-        """What tells it from every other index: its directory."""
-        return self.path
-
-    @property
     def searcher(self) -> SearcherT:
         """The searcher of the state last read or committed."""
         if self._searcher is None:

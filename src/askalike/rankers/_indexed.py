@@ -26,6 +26,7 @@ class IndexedRanker(Ranker, Generic[IndexT]):
     """
 
     _index: IndexT | None = None
+    _place: tuple[str | None, Path, str] | None = None
 
     @abstractmethod
     def _index_name(self, view: View) -> str:
@@ -56,7 +57,7 @@ class IndexedRanker(Ranker, Generic[IndexT]):
     def start_over(self, view: View) -> None:
         """See Ranker.start_over. In a cluster the present index is searched until the next one is whole."""
         if view.engine:
-            index: Any = self._current_index(view)
+            index: Any = self._open(view)
             index.start_over()
         else:
             super().start_over(view)
@@ -74,20 +75,26 @@ class IndexedRanker(Ranker, Generic[IndexT]):
 
     def _current_index(self, view: View) -> IndexT:
         """The view's index as it was last committed."""
-        if view.engine:
-            from askalike.index.cluster.connection import connect
-            from askalike.index.cluster.names import index_name
+        index = self._open(view)
+        index.refresh()
+        return index
 
-            cluster, name = connect(view.engine), index_name(view.path, view.change_date(1), self._index_name_of(view))
-            if self._index is None or self._index.location != (cluster, name):
-                self._index = self._open_cluster_index(cluster, name, view)
-        else:
-            (path,) = self.index_paths(view)
-            if self._index is None or self._index.location != path:
-                self._index = self._open_index(path)
-                return self._index
-        self._index.refresh()
+    def _open(self, view: View) -> IndexT:
+        """The view's index as it was last looked at."""
+        name = self._index_name_of(view)
+        place = (view.engine, view.path, name)
+        if self._index is None or self._place != place:
+            self._index, self._place = self._open_at(view, name), place
         return self._index
+
+    def _open_at(self, view: View, name: str) -> IndexT:
+        if not view.engine:
+            return self._open_index(view.path / "index" / name)
+        from askalike.index.cluster.connection import connect
+        from askalike.index.cluster.names import index_name
+
+        full_name = index_name(view.path, view.change_date(1), name)
+        return self._open_cluster_index(connect(view.engine), full_name, view)
 
     def _index_name_of(self, view: View) -> str:
         name = self._index_name(view)

@@ -81,11 +81,6 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         """Return a searcher of the index as it is."""
 
     @property
-    def location(self) -> tuple[object, str]:
-        """What tells it from every other index."""
-        return self.cluster, self.name
-
-    @property
     def change(self) -> int:
         """The archive's change number up to which the index follows the archive; 0 where it is to be built afresh."""
         return 0 if self._started_over else self.state.change
@@ -101,9 +96,11 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         """Read the state again; return whether it has changed. Raises SearchIndexError for another format or layout."""
         state = self.read_state(self.name) or ClusterState(self._fingerprint)
         advice = "build a new generation: askalike index ARCHIVE --rebuild --engine URL"
+        if self._started_over:
+            return False
         if state.format != FORMAT:
             raise SearchIndexError(f"{self.name}: index format {state.format}, this askalike has {FORMAT}; {advice}")
-        if state.fingerprint != self._fingerprint and not self._started_over:
+        if state.fingerprint != self._fingerprint:
             raise SearchIndexError(f"{self.name}: built with another analyzer or other settings; {advice}")
         changed, self.state = state != self.state, state
         if changed:
@@ -166,7 +163,9 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         """Return the newest generation; a new one where there is none, or where the present one is to be replaced."""
         generations = self.generations()
         if generations and (not self._started_over or generations[-1] != self.current_generation()):
-            return generations[-1]
+            state = self.read_state(generations[-1])
+            if state is None or (state.format, state.fingerprint) == (FORMAT, self._fingerprint):
+                return generations[-1]
         number = int(generations[-1][-6:]) + 1 if generations else 1
         settings, fields = self.schema()
         mappings = {"dynamic": "strict", "properties": {**SHARED_FIELDS, **fields}}

@@ -42,7 +42,7 @@ class IndexBuilder:
 def run(settings: ServiceSettings) -> None:
     """Build the index of each archive's deployed ranker; wait where the indexer holds an index that both use."""
     for path in settings.archive_paths().values():
-        with Archive.open(path) as archive:
+        with Archive.open(path, settings.engine) as archive:
             ranker, view = resolve_ranker(settings, path, get_served_ranker(archive)), archive.view()
             while True:
                 try:

@@ -36,7 +36,7 @@ class Indexer:
 
     def __init__(self, path: Path, settings: ServiceSettings) -> None:
         self._settings = settings
-        self._archive = Archive.open(path)
+        self._archive = Archive.open(path, settings.engine)
         self._view = self._archive.view()
         self._served = None if settings.ranker else get_served_ranker(self._archive)
         self._ranker = resolve_ranker(settings, path, self._served)

@@ -31,7 +31,7 @@ class ServedEngine:
     @classmethod
     def open(cls, settings: ServiceSettings, path: Path) -> Self:
         """Open an archive's engine and search once, to load what loads lazily. Raises ArchiveError, SettingsError."""
-        archive, ranker_pinned = Archive.open(path), settings.ranker is not None
+        archive, ranker_pinned = Archive.open(path, settings.engine), settings.ranker is not None
         ranker = resolve_ranker(settings, path, ready_ranker(archive))
         version = _engine_version(archive, ranker, ranker_pinned)
         engine = LocalEngine(archive, ranker, archive.committed_view())
@@ -65,11 +65,16 @@ class IndexStatus:
     lag_s: float
     """The seconds since the oldest of them was made; 0 where there is none."""
     size_bytes: int
+    """On this machine's disk."""
 
 
 def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
-    """Return the status of the ranker's index, read from its files: another process writes them."""
-    paths = ranker.index_paths(archive.view())
+    """Return the status of the ranker's index, read from its files or from the cluster: another process writes it."""
+    view = archive.view()
+    if view.engine:
+        behind, oldest = view.pending_changes(min((index.change for index in ranker.indexes(view)), default=0))
+        return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, 0)
+    paths = ranker.index_paths(view)
     behind, oldest = archive.view().pending_changes(min(map(_committed_change, paths), default=0))
     return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, sum(map(_size_bytes, paths)))
 

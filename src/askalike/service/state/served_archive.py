@@ -67,7 +67,7 @@ class ServedArchive:
         self.gap_cache = GapCache()
         self._settings = settings
         self._served_engine = ServedEngine.open(settings, path)
-        self._archive = Archive.open(path)
+        self._archive = Archive.open(path, settings.engine)
         self.key_archive = Archive.open(path)
         """The archive opened once more, to look up keys and deployments on the event loop's thread."""
         self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)

@@ -1,0 +1,83 @@
+"""askalike cluster: an OpenSearch cluster that holds the indexes of archives."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from typer import Argument, Option, Typer
+
+from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Json, RankerName, build_ranker
+from askalike.cli._output import print_remark, to_json
+from askalike.errors import SettingsError
+from askalike.store import Archive
+
+cluster_command = Typer(help="An OpenSearch cluster that holds the indexes of archives.", no_args_is_help=True)
+Url = Annotated[str, Argument(metavar="URL", help="The cluster's address.", envvar="ASKALIKE_ENGINE")]
+
+
+@cluster_command.command("init")
+def init_cluster_command(
+    url: Url,
+    shards: Annotated[int, Option(min=1, help="Into how many parts a new index is divided.")] = 1,
+    replicas: Annotated[int, Option(min=0, help="How many copies of each part there are besides.")] = 1,
+) -> None:
+    """Prepare a cluster: what indexes get that are made from now on."""
+    from askalike.engines.opensearch import init_cluster
+
+    print(f"OpenSearch {init_cluster(url, shards, replicas)}: new indexes have {shards} shards, {replicas} replicas")
+
+
+@cluster_command.command("status")
+def cluster_status_command(
+    directory: Directory,
+    engine: EngineUrl = None,
+    ranker: RankerName = None,
+    settings: Assignments = None,
+    fields: Fields = None,
+    json: Json = False,
+) -> None:
+    """Say how far a ranker's indexes are behind the archive, what differs, and how to repair it."""
+    from askalike.engines.opensearch import cluster_status
+
+    with _open_archive(directory, engine) as archive:
+        statuses = cluster_status(archive, build_ranker(archive, ranker, settings, fields))
+    if json:
+        print(to_json([asdict(status) for status in statuses]))
+        return
+    for status in statuses:
+        counts = f"{status.documents} documents, {status.replaced} replaced, {status.behind} changes behind"
+        print(f"{status.name}: {status.health}, {counts}")
+        if status.advice:
+            print_remark(f"askalike: {status.name}: {status.advice}")
+
+
+@cluster_command.command("merge")
+def merge_indexes_command(directory: Directory, engine: EngineUrl = None) -> None:
+    """Take replaced documents out of the term statistics of an archive's indexes, at the price of writing them anew."""
+    from askalike.engines.opensearch import merge_indexes
+
+    with _open_archive(directory, engine) as archive:
+        remaining = merge_indexes(archive)
+    later = "; the cluster keeps them for half a minute more, repeat then" if remaining else ""
+    print(f"{remaining} replaced documents remain{later}")
+
+
+@cluster_command.command("drop")
+def drop_indexes_command(
+    directory: Directory,
+    engine: EngineUrl = None,
+    yes: Annotated[bool, Option("--yes", help="Remove them without a question.")] = False,
+) -> None:
+    """Remove every index of an archive from the cluster. The archive is untouched."""
+    from askalike.engines.opensearch import drop_indexes
+
+    if not yes:
+        raise SettingsError(f"cluster drop removes every index of {directory} from the cluster; say so with --yes")
+    with _open_archive(directory, engine) as archive:
+        names = drop_indexes(archive)
+    print(f"{len(names)} indexes removed")
+
+
+def _open_archive(directory: Directory, engine: str | None) -> Archive:
+    if engine is None:
+        raise SettingsError("which cluster? give --engine URL, or set ASKALIKE_ENGINE")
+    return Archive.open(directory, engine)

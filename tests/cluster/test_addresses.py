@@ -1,0 +1,67 @@
+"""Addresses of clusters, and what is said where there is none."""
+
+import http.server
+import threading
+
+import pytest
+from opensearch.nodes import free_port
+
+from askalike.errors import EngineError, SettingsError
+from askalike.index.cluster.connection import ClusterAddress, ClusterConnection, connect
+
+
+def test_an_address_names_nodes_login_and_options():
+    address = ClusterAddress.parse("https://desk:s%40cret@one:9201,two?ca=/etc/ca.pem&timeout=5")
+    assert address.hosts == (("one", 9201), ("two", 9200))
+    assert address.credentials == ("desk", "s@cret")
+    assert (address.secure, address.ca_file, address.timeout_s) == (True, "/etc/ca.pem", 5)
+    assert "s@cret" not in f"{address} {address!r}"
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:9200", "ftp://one", "http://one:port", "http://one/path", "http://one?x=1", ""]
+)
+def test_what_is_no_address_is_refused(url):
+    with pytest.raises(SettingsError, match="expected http"):
+        ClusterAddress.parse(url)
+
+
+def test_a_refused_address_does_not_show_the_password():
+    with pytest.raises(SettingsError) as raised:
+        ClusterAddress.parse("http://desk:secret@one:port")
+    assert "secret" not in str(raised.value)
+
+
+def test_nothing_listens_there():
+    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
+    with pytest.raises(EngineError, match="no node answers .*is it running"):
+        connect(f"http://127.0.0.1:{free_port()}")
+
+
+class _Site(http.server.BaseHTTPRequestHandler):
+    status, body = 200, b"<html>Welcome</html>"
+
+    def do_GET(self) -> None:
+        self.send_response(self.status)
+        self.send_header("content-type", "application/json" if self.status != 200 else "text/html")
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class _LockedSite(_Site):
+    status, body = 401, b"{}"
+
+
+@pytest.mark.parametrize(
+    ("site", "problem"), [(_Site, "no OpenSearch cluster|not an answer"), (_LockedSite, "user or password is wrong")]
+)
+def test_something_else_answers(site, problem):
+    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), site) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(EngineError, match=problem):
+            ClusterConnection(ClusterAddress.parse(f"http://127.0.0.1:{server.server_port}"))
+        server.shutdown()

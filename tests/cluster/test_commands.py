@@ -1,0 +1,81 @@
+"""The command line, the service and Python with `--engine`: the same output as with local indexes."""
+
+import json
+import os
+
+import pytest
+from typer.testing import CliRunner
+
+import askalike
+from askalike.cli import app, register
+from askalike.store import Archive
+from calibration.riverside import riverside
+from service.serving import Service, wait_for
+
+register(app)
+RANKER = ("-r", "lm_jelinek_mercer")
+
+
+def run(*words: object) -> str:
+    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return riverside(tmp_path_factory.mktemp("commands") / "library")
+
+
+def test_the_same_is_printed_with_and_without_a_cluster(cluster_url, library, tmp_path, monkeypatch):
+    assert "questions indexed for lm_jelinek_mercer" in run("index", library, *RANKER, "--engine", cluster_url)
+    assert not (library / "index").exists()
+    here = run("search", library, "my card was stolen", *RANKER, "--explain")
+    assert run("search", library, "my card was stolen", *RANKER, "--explain", "--engine", cluster_url) == here
+    monkeypatch.setenv("ASKALIKE_ENGINE", cluster_url)
+    assert run("search", library, "my card was stolen", *RANKER, "--explain") == here
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text(json.dumps({"id": "q", "title": "opening hours"}) + "\n")
+    run("rank", library, "--queries", queries, "-o", tmp_path / "run", *RANKER)
+    with askalike.load(library, "lm_jelinek_mercer", engine=cluster_url) as desk:
+        assert desk.search("opening hours")[0].id == (tmp_path / "run").read_text().split()[2]
+
+
+def test_status_tells_what_is_behind_and_a_drop_removes_everything(cluster_url, tmp_path):
+    path = riverside(tmp_path / "library")
+    engine = ("--engine", cluster_url)
+    assert "run: askalike index" in json.loads(run("cluster", "status", path, *RANKER, *engine, "--json"))[0]["advice"]
+    run("index", path, *RANKER, *engine)
+    [status] = json.loads(run("cluster", "status", path, *RANKER, *engine, "--json"))
+    with Archive.open(path) as archive:
+        assert (status["behind"], status["advice"]) == (0, "")
+        assert status["documents"] >= len(archive.view())
+        archive.upsert([askalike.Question("new", "Is there a samovar?")])
+    assert json.loads(run("cluster", "status", path, *RANKER, *engine, "--json"))[0]["behind"] == 1
+    run("index", path, *RANKER, *engine, "--rebuild")
+    [status] = json.loads(run("cluster", "status", path, *RANKER, *engine, "--json"))
+    assert (status["behind"], len(status["generations"])) == (0, 1)
+    assert status["generations"][0].endswith("-000002")
+    assert run("cluster", "drop", path, *engine, "--yes") == "1 indexes removed\n"
+    assert json.loads(run("cluster", "status", path, *RANKER, *engine, "--json"))[0]["health"] == "absent"
+
+
+@pytest.mark.long
+def test_two_services_share_an_archive_and_its_cluster(cluster_url, tmp_path):
+    path = riverside(tmp_path / "library")
+    services = [Service(path, options=("--engine", cluster_url)) for _ in range(2)]
+    try:
+        first, second = services
+        body = {"title": "Is there a samovar in the reading room?"}
+        assert first.send("PUT", "/v1/library/questions/new", body).status in (200, 201)
+        for service in services:
+            wait_for(lambda service=service: "new" in service.get("/v1/library/similar?title=samovar").body.decode())
+        first.end()
+        assert second.get("/v1/library/similar?title=samovar").json["results"][0]["id"] == "new"
+    finally:
+        for service in services:
+            if service.process.poll() is None:
+                service.end()
+    assert (
+        not any(name.startswith("terms") for name in os.listdir(path / "index")) if (path / "index").exists() else True
+    )

@@ -1,0 +1,102 @@
+"""How a cluster follows an archive: bulk requests that are repeated, interrupted, or sent by two."""
+
+import pytest
+
+from askalike import rankers
+from askalike.errors import EngineError, SearchIndexError
+from askalike.index.cluster.index import ClusterWriter
+from askalike.index.rows import DocAttributes
+from askalike.store import Archive
+from askalike.types import Question
+
+
+@pytest.fixture
+def archive(cluster_url, tmp_path):
+    with Archive.create(tmp_path / "desk") as made:
+        made.upsert(Question(f"q{n}", f"how do I bake bread number {n}") for n in range(300))
+    with Archive.open(tmp_path / "desk", cluster_url) as opened:
+        yield opened
+
+
+def opened_index(ranker, archive):
+    [index] = ranker.indexes(archive.view())
+    return index
+
+
+def found(archive, text="bread", ranker=None):
+    searcher = rankers.open_current(ranker or rankers.create("bm25"), archive.view())
+    return {hit.id for hit in searcher.rank({"q": Question("q", text)}, 500)["q"]}
+
+
+def test_an_interrupted_build_goes_on_after_what_was_acknowledged(archive, monkeypatch):
+    monkeypatch.setattr("askalike.index.cluster.index.BULK_BYTES", 10_000)
+    sent, flush = [], ClusterWriter._flush
+
+    def break_off(self):
+        flush(self)
+        sent.append(self.sent_docid)
+        if len(sent) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ClusterWriter, "_flush", break_off)
+    ranker = rankers.create("bm25")
+    with pytest.raises(KeyboardInterrupt):
+        ranker.build(archive.view())
+    assert opened_index(ranker, archive).change == 0  # nothing is searched before it is whole
+    acknowledged = sent[-1]
+    put = ClusterWriter.put
+    docids = []
+    monkeypatch.setattr(
+        ClusterWriter, "put", lambda self, docid, *rest: (docids.append(docid), put(self, docid, *rest))
+    )
+    assert len(found(archive)) == 300
+    assert min(docids) == acknowledged + 1
+
+
+def test_two_that_follow_at_once_and_one_that_is_late_change_nothing(archive):
+    one, other = rankers.create("bm25"), rankers.create("bm25")
+    found(archive, ranker=one)
+    archive.upsert([Question("q1", "a samovar for tea", rephrasings=("urn", "kettle"))])
+    late = opened_index(other, archive)
+    with late.writer(archive.view().change - 1) as writer:  # an older state, sent after a newer one
+        assert found(archive, "samovar", one) == {"q1"}
+        writer.add(2, [(0, ["bread"])], DocAttributes())
+        writer.commit(archive.view().change - 1)
+    assert found(archive, "samovar", rankers.create("bm25")) == {"q1"}
+    assert found(archive, "kettl", rankers.create("bm25")) == {"q1"}
+    archive.upsert([Question("q1", "a samovar for tea")])
+    assert found(archive, "kettl") == set()
+
+
+def test_an_index_of_another_version_is_refused_and_built_again_beside_it(archive):
+    ranker = rankers.create("bm25")
+    assert len(found(archive, ranker=ranker)) == 300
+    index = opened_index(ranker, archive)
+    generation = index.current_generation()
+    index.write_state(generation, type(index.state)(index.state.fingerprint, format=99, change=index.state.change))
+    with pytest.raises(SearchIndexError, match="index format 99.*--rebuild"):
+        found(archive)
+    again = rankers.create("bm25")
+    rankers.delete_indexes(again, archive.view())
+    assert len(found(archive, ranker=again)) == 300
+    assert opened_index(again, archive).generations() == [f"{generation[:-1]}2"]
+
+
+def test_a_cluster_that_refuses_writes_says_why_and_follows_later(archive, monkeypatch):
+    monkeypatch.setattr("askalike.index.cluster.connection.RETRY_S", 1.0)
+    ranker = rankers.create("bm25")
+    found(archive, ranker=ranker)
+    index = opened_index(ranker, archive)
+    path = f"/{index.current_generation()}/_settings"
+    index.cluster.request("PUT", path, {"index.blocks.read_only_allow_delete": True})  # as at the flood-stage watermark
+    archive.upsert([Question("new", "a samovar")])
+    with pytest.raises(EngineError, match="block"):
+        ranker.build(archive.view())
+    assert len(found_committed(ranker, archive)) == 300
+    index.cluster.request("PUT", path, {"index.blocks.read_only_allow_delete": None})
+    assert found(archive, "samovar", ranker) == {"new"}
+
+
+def found_committed(ranker, archive):
+    searcher = ranker.open(archive.view())
+    return {hit.id for hit in searcher.rank({"q": Question("q", "bread")}, 500)["q"]}
