@@ -7,7 +7,7 @@ from askalike import rankers
 from askalike.config import parse_assignments
 from askalike.errors import InputError, SettingsError
 from askalike.store import Archive
-from askalike.types import Filter, Question
+from askalike.types import Filter, Question, TopDocs
 
 TITLES = ["boil an egg", "boil rice", "boil eggs in a pot", "sticky rice", "which pot", "how hot is tea", "egg timer"]
 QUERIES = {"q": Question("q", "how do I boil an egg"), "r": Question("r", "rice in a pot")}
@@ -45,6 +45,71 @@ def test_min_max_by_hand(archive):
         assert found == pytest.approx({id: 0.25 * shares[0][id] + 0.75 * shares[1][id] for id in pool})
 
 
+def absolute(searcher, query, id, **options):
+    """The absolute score of one document, by what a search session has of it."""
+    prepared = searcher.prepare(rankers.resolve_queries(searcher.view, {"q": Question("q", query)}), **options)
+    docids = np.array([searcher.view.docids([id])[id]])
+    top = TopDocs(docids, searcher.score(prepared, [docids])[0])
+    return searcher.absolute_scores(prepared, [top])[0][0]
+
+
+@pytest.mark.parametrize("name", ["bm25", "lm_jelinek_mercer", "dfr", "static"])
+def test_the_same_text_has_the_absolute_score_1(archive, name):
+    if name == "static":
+        pytest.importorskip("wordllama", reason="needs the extra vectors")
+    searcher = rankers.open_current(rankers.create(name), archive.view())
+    for number, title in enumerate(TITLES):
+        assert absolute(searcher, title, str(number), prefix=False) == pytest.approx(1, abs=1e-3)
+
+
+def test_absolute_scores_of_words_by_hand(archive):
+    searcher = rankers.open_current(rankers.create("lm_jelinek_mercer"), archive.view())
+    total, ttf, df = 20, {"egg": 3, "timer": 1}, {"egg": 3, "timer": 1}  # "eggs" is "egg"
+
+    def score(term, length):
+        return np.log1p(0.3 / length / (0.7 * (ttf.get(term, 0) + 1) / (total + 1)))
+
+    idf = {term: np.log1p((7 - df.get(term, 0) + 0.5) / (df.get(term, 0) + 0.5)) for term in ("egg", "timer", "xyzzy")}
+    own = score("egg", 2) + score("xyzzy", 2)
+    expected = (score("egg", 2) / own + idf["egg"] / (idf["egg"] + idf["xyzzy"])) / 2
+    assert absolute(searcher, "egg xyzzy", "6", prefix=False) == pytest.approx(expected, rel=1e-4)
+    assert absolute(searcher, "egg tim", "6", prefix=True) == pytest.approx(1, abs=1e-3)
+    assert absolute(searcher, "", "6", prefix=False) == 0
+
+
+def test_the_absolute_score_of_a_hybrid_is_a_sum_of_its_parts_own(archive):
+    names = ("bm25", "lm_jelinek_mercer")
+    searchers = [rankers.open_current(rankers.create(name), archive.view()) for name in names]
+    mine = scores(built(f"parts={','.join(names)}"), archive)
+    for query, found in mine.items():
+        title = QUERIES[query].title
+        expected = {id: sum(absolute(part, title, id, prefix=False) for part in searchers) / 2 for id in found}
+        assert found == pytest.approx(expected)
+
+
+def test_a_query_that_is_a_document_has_the_whole_absolute_score(archive):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    searcher = rankers.open_current(built(), archive.view())
+    for number, title in enumerate(TITLES):
+        best = searcher.rank({"q": Question("q", title)}, 1)["q"][0]
+        assert (best.id, best.score) == (str(number), pytest.approx(1, abs=1e-3))
+    assert searcher.rank({"q": Question("q", "egg")}, 1, prefix=True)["q"][0].score < 1
+
+
+def test_words_count_what_is_measured_beside_the_encoder(monkeypatch):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    assert built().weights == pytest.approx((0.6 / 1.6, 1 / 1.6))
+    assert built("parts=lm_jelinek_mercer,bm25,static").weights == pytest.approx((0.3 / 1.6, 0.3 / 1.6, 1 / 1.6))
+    assert built(TWO).weights == (0.5, 0.5)
+    assert built("normalise=min_max").weights == (0.5, 0.5)
+
+
+def test_weights_alone_are_those_of_shares_of_the_pool():
+    assert built(TWO, "weights=1,2").settings.normalise == "min_max"
+    assert built(TWO, "weights=1,2", "normalise=absolute").settings.normalise == "absolute"
+    assert built(TWO).settings.normalise == "absolute"
+
+
 def test_reciprocal_rank_by_hand(archive):
     parts = [scores(rankers.create(name), archive) for name in ("bm25", "tfidf")]
     mine = scores(built(TWO, "normalise=reciprocal_rank", "weights=1,2"), archive)
@@ -60,7 +125,7 @@ def test_one_part_of_all_the_weight_is_that_part(archive):
     assert mine == alone
 
 
-@pytest.mark.parametrize("normalise", ["min_max", "reciprocal_rank", "none"])
+@pytest.mark.parametrize("normalise", ["absolute", "min_max", "reciprocal_rank", "none"])
 @pytest.mark.parametrize("depth", [1, 2, 100])
 def test_scores_move_with_neither_k_nor_candidates(archive, normalise, depth):
     ranker = built(TWO, f"normalise={normalise}", f"depth={depth}")
@@ -71,8 +136,9 @@ def test_scores_move_with_neither_k_nor_candidates(archive, normalise, depth):
     assert all(whole[q][id] == score for q, found in pool.items() for id, score in found.items() if id in whole[q])
 
 
-def test_min_max_scores_do_not_move_with_a_filter(archive):
-    ranker = built(TWO)
+@pytest.mark.parametrize("normalise", ["absolute", "min_max"])
+def test_scores_do_not_move_with_a_filter(archive, normalise):
+    ranker = built(TWO, f"normalise={normalise}")
     whole, even = scores(ranker, archive), scores(ranker, archive, filter=Filter(("even",)))
     assert even == {q: {id: s for id, s in found.items() if int(id) % 2 == 0} for q, found in whole.items()}
 
@@ -119,7 +185,9 @@ def test_wrong_settings_are_one_line(pairs, problem):
 
 
 def test_a_document_that_is_all_there_is_has_the_whole_score(archive):
-    [found] = rankers.open_current(built(TWO), archive.view()).rank({"q": Question("q", "timer")}, 5)["q"]
+    [found] = rankers.open_current(built(TWO, "normalise=min_max"), archive.view()).rank(
+        {"q": Question("q", "timer")}, 5
+    )["q"]
     assert (found.id, found.score) == ("6", 1.0)
 
 

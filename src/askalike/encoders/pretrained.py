@@ -51,6 +51,9 @@ class PretrainedEncoderSettings(config.Settings):
 class PretrainedEncoder:
     """A pre-trained encoder. The score is the cosine."""
 
+    lexical_weight = 0.4
+    """What shared words count in a hybrid, where its cosine counts 1."""
+
     def __init__(self, settings: PretrainedEncoderSettings) -> None:
         self.settings = settings
         self.folder = find_model(settings.model, "model")

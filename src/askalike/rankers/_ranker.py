@@ -93,6 +93,11 @@ class Ranker(ABC):
         return None
 
     @property
+    def lexical_weight(self) -> float | None:
+        """What shared words count beside this ranker in a hybrid, where it counts 1; None if it ranks by words."""
+        return None
+
+    @property
     def learned_labels(self) -> LearnedLabels:
         """The labels that it has learned from, and must not be measured on."""
         return LearnedLabels()
@@ -167,6 +172,10 @@ class Searcher(ABC):
     @abstractmethod
     def explain(self, prepared: Any, row: int, docids: Docids, texts: Texts) -> Explanations:
         """Docid → why that document has its score for the query in place `row`; `texts` holds the documents."""
+
+    def absolute_scores(self, prepared: Any, topdocs: Sequence[TopDocs]) -> list[Scores]:
+        """The scores that some documents have, on a scale that means the same for every query; 1: the same text."""
+        return [top.scores for top in topdocs]
 
     @property
     def has_similarity(self) -> bool:

@@ -50,5 +50,8 @@ class CascadeSearcher(CompositeSearcher):
     def score(self, prepared: list[Any], candidates: Sequence[Docids]) -> list[Scores]:
         return self.parts[1].score(prepared[1], candidates)
 
+    def absolute_scores(self, prepared: list[Any], topdocs: Sequence[TopDocs]) -> list[Scores]:
+        return self.parts[1].absolute_scores(prepared[1], topdocs)
+
     def explain(self, prepared: list[Any], row: int, docids: Docids, texts: Texts) -> Explanations:
         return self.parts[1].explain(prepared[1], row, docids, texts)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 """Docid, phrasing, its text, and what filters look at."""
 BATCH = 2_048
+LEXICAL_WEIGHT = 0.6
+"""What shared words count beside an encoder that does not say, as measured beside packaged vectors."""
 CACHED_TEXTS = 512
 """How many texts are cached with their words, some 25 MB: while somebody types, the same are explained again."""
 
@@ -89,6 +91,10 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
     def learned_labels(self) -> LearnedLabels:
         """The encoder's."""
         return getattr(self.encoder, "learned_labels", LearnedLabels())
+
+    @property
+    def lexical_weight(self) -> float:
+        return getattr(self.encoder, "lexical_weight", LEXICAL_WEIGHT)
 
     @property
     def min_score(self) -> float | None:

@@ -94,5 +94,8 @@ class DistinctSearcher(CompositeSearcher):
     def score(self, prepared: list[Any], candidates: Sequence[Docids]) -> list[Scores]:
         return self.part.score(prepared[0], candidates)
 
+    def absolute_scores(self, prepared: list[Any], topdocs: Sequence[TopDocs]) -> list[Scores]:
+        return self.part.absolute_scores(prepared[0], topdocs)
+
     def explain(self, prepared: list[Any], row: int, docids: Docids, texts: Texts) -> Explanations:
         return self.part.explain(prepared[0], row, docids, texts)

@@ -1,7 +1,8 @@
-"""Adds up the scores of several rankers, made comparable over a pool of documents for each query.
+"""Adds up the scores of several rankers, made comparable.
 
-A query's pool is what each part retrieves from the whole archive, as deep as `depth` says; every part scores all of it.
-Scores are normalised by that pool alone, so that they depend neither on k nor on candidates or filters.
+Absolute scores, of which 1 is the same text, mean the same for every query, and so does their sum. The older ways make
+scores comparable over a query's pool: what each part retrieves from the whole archive, as deep as `depth` says. Neither
+depends on k, on candidates or on filters.
 """
 
 import copy
@@ -12,7 +13,7 @@ from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from askalike import rankers
 from askalike.errors import SettingsError
@@ -28,10 +29,22 @@ RANK_OFFSET = 60
 class HybridSettings(CompositeSettings):
     """How much each part counts, and how their scores are made comparable."""
 
-    weights: Weights | None = Field(None, description="what each part counts; equal unless given")
-    normalise: Literal["min_max", "reciprocal_rank", "none"] = Field(
-        "min_max", description="a part's scores as shares of the pool's range, as 1/(60 + rank), or as they are"
+    weights: Weights | None = Field(
+        None, description="what each part counts; unless given, words count as much as was measured beside the others"
     )
+    normalise: Literal["absolute", "min_max", "reciprocal_rank", "none"] = Field(
+        "absolute",
+        description="a part's absolute scores, or its scores as shares of the pool's range, as 1/(60 + rank), or as "
+        "they are; min_max where weights are given and this is not",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_meaning_of_weights(cls, values: Any) -> Any:
+        """Weights without a `normalise` were chosen when there was nothing but shares of the pool."""
+        if isinstance(values, Mapping) and values.get("weights") is not None:
+            return {"normalise": "min_max", **values}
+        return values
 
 
 class HybridRanker(CompositeRanker):
@@ -44,7 +57,11 @@ class HybridRanker(CompositeRanker):
         super().__init__(parts, settings, name)
         if settings.weights is not None and len(settings.weights) != len(parts):
             raise SettingsError(f"{name}: {len(parts)} parts, but {len(settings.weights)} weights")
-        self.weights = settings.weights or (1 / len(parts),) * len(parts)
+        self.weights = settings.weights or _default_weights(parts, settings.normalise)
+
+    @property
+    def lexical_weight(self) -> float | None:
+        return max((part.lexical_weight for part in self.parts if part.lexical_weight is not None), default=None)
 
     @property
     def grids(self) -> Sequence[Mapping[str, Sequence[Any]]]:
@@ -91,11 +108,6 @@ class Pool:
     normalisers: list[ScoreNormaliser]
     """One for each part."""
 
-    @cached_property
-    def comparable(self) -> list[Scores]:
-        """Part by part the comparable scores of all documents."""
-        return self.normalise(self.docids, self.scores)
-
     def normalise(self, docids: Docids, scores: Sequence[Scores]) -> list[Scores]:
         """Part by part the comparable scores of these documents."""
         return [n.normalise(docids, own) for n, own in zip(self.normalisers, scores, strict=True)]
@@ -112,6 +124,13 @@ class PreparedHybrid:
     def pools(self) -> list[Pool]:
         """The pool of each query."""
         return self._searcher.retrieve_pools(self.parts)
+
+    @cached_property
+    def comparable(self) -> list[list[Scores]]:
+        """Query by query, part by part, the comparable scores of the query's pool."""
+        return self._searcher.make_comparable(
+            self, [pool.docids for pool in self.pools], [p.scores for p in self.pools]
+        )
 
 
 class HybridSearcher(CompositeSearcher):
@@ -145,7 +164,8 @@ class HybridSearcher(CompositeSearcher):
     def retrieve(self, prepared: PreparedHybrid, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         """See Searcher.retrieve. A document that no part retrieves is not retrieved."""
         if allowed is None:
-            return [top_k(pool.docids, self._total(pool.comparable, len(pool.docids)), k) for pool in prepared.pools]
+            pools = zip(prepared.pools, prepared.comparable, strict=True)
+            return [top_k(pool.docids, self._total(scores, len(pool.docids)), k) for pool, scores in pools]
         docids = [_union(tops) for tops in zip(*self._retrieve_parts(prepared.parts, allowed), strict=True)]
         return [top_k(own, scores, k) for own, scores in zip(docids, self.score(prepared, docids), strict=True)]
 
@@ -197,8 +217,20 @@ class HybridSearcher(CompositeSearcher):
 
     def _comparable(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[list[Scores]]:
         """Query by query, part by part, the comparable scores of the query's candidates."""
-        triples = zip(prepared.pools, candidates, self._raw(prepared, candidates), strict=True)
-        return [pool.normalise(docids, scores) for pool, docids, scores in triples]
+        return self.make_comparable(prepared, candidates, self._raw(prepared, candidates))
+
+    def make_comparable(
+        self, prepared: PreparedHybrid, candidates: Sequence[Docids], raw: Sequence[Sequence[Scores]]
+    ) -> list[list[Scores]]:
+        """Query by query, part by part, the scores of the query's candidates on one scale. raw: the parts' own."""
+        if self._method != "absolute":
+            rows = zip(prepared.pools, candidates, raw, strict=True)
+            return [pool.normalise(docids, scores) for pool, docids, scores in rows]
+        of_parts = []
+        for place, (part, own) in enumerate(zip(self.parts, prepared.parts, strict=True)):
+            tops = [TopDocs(docids, scores[place]) for docids, scores in zip(candidates, raw, strict=True)]
+            of_parts.append([np.nan_to_num(scores) for scores in part.absolute_scores(own, tops)])
+        return [list(scores) for scores in zip(*of_parts, strict=True)]
 
     def _raw(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[list[Scores]]:
         """Query by query, part by part, the scores of the query's candidates: those of its pool are known."""
@@ -221,6 +253,16 @@ class HybridSearcher(CompositeSearcher):
         for weight, own in zip(self.weights, scores, strict=True):
             total += weight * own
         return total
+
+
+def _default_weights(parts: Sequence[Ranker], normalise: str) -> tuple[float, ...]:
+    """Weights that add up to 1: equal, but absolute scores of words count what is measured beside the other parts."""
+    beside = [part.lexical_weight for part in parts if part.lexical_weight is not None]
+    if normalise != "absolute" or not beside or len(beside) == len(parts):
+        return (1 / len(parts),) * len(parts)
+    words = min(beside) * len(beside) / (len(parts) - len(beside))
+    weights = [words if part.lexical_weight is None else 1.0 for part in parts]
+    return tuple(weight / sum(weights) for weight in weights)
 
 
 def _score_pools(part: Any, prepared: Any, retrieved: Sequence[TopDocs], pools: Sequence[Docids]) -> list[Scores]:

@@ -288,6 +288,13 @@ class LexicalSearcher(Searcher):
         scores: list[Scores] = self._postings.score(prepared.terms, candidates)
         return scores
 
+    def absolute_scores(self, prepared: PreparedTerms, topdocs: Sequence[TopDocs]) -> list[Scores]:
+        """See Searcher. The mean of two shares: of what the query scores for itself, and of its words, by their idf."""
+        own = self._postings.self_scores(prepared.terms)
+        covered = self._postings.coverage(prepared.terms, [top.docids for top in topdocs])
+        rows = zip(topdocs, own, covered, strict=True)
+        return [(top.scores / (unit or 1.0) + share) / 2 for top, unit, share in rows]
+
     def explain(self, prepared: PreparedTerms, row: int, docids: Docids, texts: Texts) -> Explanations:
         """The words that matched, in which field, and what each added; the contributions add up to the score."""
         nothing = np.empty(0, np.int64)

@@ -16,6 +16,9 @@ from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery
 from askalike.store import View
 from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs
 
+MANY_VOTES = 100.0
+"""A document with so many votes has the absolute score 1."""
+
 
 class VotesRanker(Ranker):
     """The score of a document is ln(1 + its votes), 0 where it has none or fewer. It retrieves nothing by itself."""
@@ -63,6 +66,9 @@ class VotesSearcher(Searcher):
         votes = self.view.votes(docids)
         scores = np.log1p([max(votes.get(docid, 0), 0) for docid in docids.tolist()])
         return [scores[np.searchsorted(docids, own)] for own in candidates]
+
+    def absolute_scores(self, prepared: int, topdocs: Sequence[TopDocs]) -> list[Scores]:
+        return [top.scores / np.log1p(MANY_VOTES) for top in topdocs]
 
     def explain(self, prepared: int, row: int, docids: Docids, texts: Texts) -> Explanations:
         """The number of votes of each document that has any."""

@@ -25,7 +25,7 @@ from askalike.index.cluster.index import (
 )
 from askalike.index.cluster.statistics import TermStatistics
 from askalike.index.lexical.index import PostingsLayout
-from askalike.index.lexical.searcher import QueryTerms, TermContributions
+from askalike.index.lexical.searcher import MIN_INFORMATION, QueryTerms, TermContributions
 from askalike.index.lexical.term_scores import TermScorer
 from askalike.index.rows import Array, DocAttributes
 from askalike.types import AllowedDocs, LaterTopDocs, TopDocs
@@ -147,6 +147,40 @@ class ClusterPostingsSearcher:
                 found |= self._read_scores(prepared, row, search)
             scores.append(np.array([found.get(docid, 0.0) for docid in docids.tolist()]))
         return scores
+
+    def self_scores(self, prepared: PreparedClusterQueries) -> NDArray[np.float64]:
+        """Return what a text of each query's own words would score for it, 0 for a query without words."""
+        self._statistics.look_up(prepared.terms)
+        totals = []
+        for query, completions in zip(prepared.queries, prepared.completions, strict=True):
+            counts = Counter(query.terms)
+            if not counts and not completions:
+                totals.append(0.0)
+                continue
+            weights = np.array([*counts.values(), *([1] * len(completions))], np.float64)
+            length = len(query.terms) + bool(completions)
+            lengths = np.full(len(weights), length, np.int64)
+            each = self._statistics.score(prepared.similarity, [*counts, *completions], weights, lengths) * weights
+            totals.append(each[: len(counts)].sum() + min(each[len(counts) :], default=0.0))
+        return np.array(totals, np.float64)
+
+    def coverage(self, prepared: PreparedClusterQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
+        """Return which share of each query's words its candidates have; see PostingsSearcher.coverage."""
+        self._statistics.look_up(prepared.terms)
+        shares = []
+        for query, completions, docids in zip(prepared.queries, prepared.completions, candidates, strict=True):
+            idf = self._statistics.information([*dict.fromkeys(query.terms), *completions])
+            unfinished = min((idf[term] for term in completions), default=0.0)
+            finished = {term: idf[term] for term in query.terms}
+            best = dict.fromkeys(docids.tolist(), 0.0)
+            for docid, _, terms in self._read_terms(query, docids) if len(docids) else ():
+                present = set(terms)
+                shared = sum(value for term, value in finished.items() if term in present)
+                shared += unfinished if present.intersection(completions) else 0.0
+                best[docid] = max(best[docid], shared)
+            total = max(sum(finished.values()) + unfinished, MIN_INFORMATION)
+            shares.append(np.array([best[docid] / total for docid in docids.tolist()], np.float64))
+        return shares
 
     def contributions(
         self, prepared: PreparedClusterQueries, candidates: Sequence[Array]

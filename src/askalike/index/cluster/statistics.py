@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 
 from askalike.index.cluster.connection import ClusterConnection
 from askalike.index.lexical.builder import round_lengths
-from askalike.index.lexical.term_scores import MAX_REPHRASING_GAIN, OwnTextStatistics, TermScorer, score_bounds
+from askalike.index.lexical.term_scores import (
+    MAX_REPHRASING_GAIN,
+    OwnTextStatistics,
+    TermScorer,
+    score_bounds,
+    term_information,
+)
 from askalike.types import Collection, Floats
 
 
@@ -56,6 +62,12 @@ class TermStatistics:
         df, ttf = counts[places, 0], counts[places, 1]
         scores = similarity.score(tf, rounded, df, ttf, self._lengths.collection)
         return np.minimum(scores, MAX_REPHRASING_GAIN * bounds[places])
+
+    def information(self, terms: Sequence[str]) -> dict[str, float]:
+        """Return the idf of each term, see `term_information`."""
+        assert self._lengths is not None
+        df = np.array([self._known[term][0] for term in terms], np.float64)
+        return dict(zip(terms, term_information(df, self._lengths.collection.documents).tolist(), strict=True))
 
     def _read_term_vectors(self, terms: Sequence[str]) -> Sequence[dict[str, Any]]:
         """Return the statistics of every shard for a document of these terms that exists nowhere."""

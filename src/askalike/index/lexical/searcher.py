@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
 import numpy as np
@@ -14,7 +14,13 @@ from askalike.index.lexical.completions import TermCompleter
 from askalike.index.lexical.maxscore import QueryBatch, TopKHeaps, make_buffers, match_terms, search_queries, sort_heaps
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.spelling import TermSpeller
-from askalike.index.lexical.term_scores import CollectionStatistics, KnownTerms, TermScorer, TermScores
+from askalike.index.lexical.term_scores import (
+    CollectionStatistics,
+    KnownTerms,
+    TermScorer,
+    TermScores,
+    term_information,
+)
 from askalike.index.rows import Array
 from askalike.types import AllowedDocs, TopDocs
 
@@ -28,6 +34,7 @@ QUERIES_PER_THREAD = 32
 MAX_THREADS = int(os.environ.get("NUMBA_NUM_THREADS", 0)) or len(os.sched_getaffinity(0))
 MAX_HEAP_ENTRIES = 1 << 20
 """Hits held at a time for all queries of a batch: 16 MiB."""
+MIN_INFORMATION = 1e-9
 MAX_INTEGER_SCORE = 2.0**28
 """Integer scores of questions' own texts stay below this."""
 
@@ -74,6 +81,34 @@ class _PreparedBatch:
 
     def __len__(self) -> int:
         return len(self.columns.scales)
+
+    def self_scores(self) -> NDArray[np.float64]:
+        """Return what a text of each query's own words would score for it: float64 (queries)."""
+        counts, rows = self.columns.weights, self._query_of_term()
+        lengths = self.sum_terms(counts)[rows]
+        return self.sum_terms(counts * self.scores.score_in_text(self.columns.terms, counts, lengths))
+
+    def term_information(self) -> NDArray[np.float64]:
+        """Return each term's idf, (terms,); completions of a word all have that of the commonest."""
+        known = self.scores.terms
+        idf = term_information(known.df[self.columns.terms], known.statistics.collection.documents)
+        completed, rows = self.columns.is_completion, self._query_of_term()
+        return np.where(completed, self._least_of_completions(idf)[rows], idf)
+
+    def sum_terms(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum over each query's terms, (queries,); an unfinished word has the least of its completions'."""
+        finished = ~self.columns.is_completion
+        sums = np.bincount(self._query_of_term()[finished], values[finished], len(self))
+        return np.asarray(sums + self._least_of_completions(values), np.float64)
+
+    def _least_of_completions(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the least value of each query's completions, (queries,); 0 without any."""
+        least, completed = np.full(len(self), np.inf), self.columns.is_completion
+        np.minimum.at(least, self._query_of_term()[completed], values[completed])
+        return np.where(np.isinf(least), 0.0, least)
+
+    def _query_of_term(self) -> Array:
+        return np.repeat(np.arange(len(self)), np.diff(self.columns.offsets))
 
 
 class PostingsSearcher:
@@ -126,6 +161,27 @@ class PostingsSearcher:
                     np.maximum.at(best, matches.pairs, matches.sum_scores(batch.columns))
             scores += np.split(best, ends[:-1])
         return scores
+
+    def self_scores(self, prepared: PreparedQueries) -> NDArray[np.float64]:
+        """Return what a text of each query's own words would score for it, 0 for a query without words."""
+        return np.concatenate([np.empty(0), *(batch.self_scores() for _, batch in self._iter_batches(prepared))])
+
+    def coverage(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
+        """Return which share of each query's words its candidates have, a word counting as much as it is rare (idf).
+
+        Of a candidate with rephrasings the one that has most counts.
+        """
+        shares: list[NDArray[np.float64]] = []
+        for rows, batch in self._iter_batches(prepared):
+            query, docids, ends = _flatten(candidates[rows])
+            information = batch.term_information()
+            totals, best = batch.sum_terms(information), np.zeros(len(docids))
+            for at in range(len(self.segments)):
+                if matches := self._match(at, batch, query, docids):
+                    shared = replace(matches, scores=information[matches.terms]).sum_scores(batch.columns)
+                    np.maximum.at(best, matches.pairs, shared)
+            shares += np.split(best / np.maximum(totals, MIN_INFORMATION)[query], ends[:-1])
+        return shares
 
     def contributions(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[list[TermContributions]]:
         """Return what each term adds to the score of each query's candidates (docids in any order)."""

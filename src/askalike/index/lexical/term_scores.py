@@ -17,6 +17,11 @@ MAX_REPHRASING_GAIN = 4
 """A term counts in a rephrasing at most this many times the most that it can count in a question's own text."""
 
 
+def term_information(df: Floats, documents: int) -> Floats:
+    """Return what each term tells, by how few documents have it: the idf of BM25 as Lucene computes it."""
+    return np.log1p((documents - df + 0.5) / (df + 0.5))
+
+
 class TermScorer(Hashable, Protocol):
     """What the search needs of a similarity (askalike.similarities has six)."""
 
@@ -143,6 +148,11 @@ class TermScores:
             self.terms.segment_ids[at], self._starts[at], self._entries[at].values, len(segment.code_tf),
             segment.peak_starts, segment.peaks,
         )  # fmt: skip
+
+    def score_in_text(self, numbers: NDArray[np.int64], tf: Floats, length: Floats) -> Floats:
+        """Return the score of each term in a text of that length, in words, that has it tf times."""
+        df, ttf = self.terms.df[numbers], self.terms.ttf[numbers]
+        return self._similarity.score(tf, length, df, ttf, self.terms.statistics.collection)
 
     def score_codes(self, segment: Segment, codes: Array, numbers: Array) -> Floats:
         """Return the score of each term in a document with this code."""

