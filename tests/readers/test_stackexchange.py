@@ -56,7 +56,7 @@ def dump(folder: Path, posts: list[str] = POSTS, links: list[str] = LINKS) -> Pa
 def pack(folder: Path) -> Path:
     target = folder.parent / f"{folder.name}.7z"
     with py7zr.SevenZipFile(target, "w") as archive:
-        archive.writestr(b"never read", "Users.xml")
+        archive.writestr(b"never read", "Badges.xml")
         for file in sorted(folder.iterdir()):
             archive.write(file, file.name)
     return target
@@ -90,6 +90,22 @@ def test_a_site(imported: Importing, site: Path) -> None:
     )  # fmt: skip
     assert list(done.archive.view().links()) == [Link("3", "1", "duplicate", "2020-01-21T21:04:25")]
     assert done.archive.meta["language"] == "en"
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "7z"])
+def test_authors_have_names(imported: Importing, tmp_path: Path, packed: bool) -> None:
+    """Licences ask for the author's name: that of Users.xml, of the post, or the one that Stack Exchange would show."""
+    posts = [
+        QUESTION,
+        row(Id=5, PostTypeId=1, CreationDate="2020-01-01T00:00:00", Title="b", OwnerDisplayName="gone"),
+        row(Id=6, PostTypeId=1, CreationDate="2020-01-01T00:00:00", Title="c", OwnerUserId=8),
+        row(Id=7, PostTypeId=1, CreationDate="2020-01-01T00:00:00", Title="d"),
+    ]
+    folder = dump(tmp_path / "beer.stackexchange.com", posts, [])
+    (folder / "Users.xml").write_text(xml("users", [row(Id=7, DisplayName="Zoë"), row(Id=-1, Reputation=1)]))
+    done = imported("stackexchange", pack(folder) if packed else folder, language=None)
+    authors = {id: question.author for id, question in done.questions.items()}
+    assert authors == {"1": "Zoë", "5": "gone", "6": "user8", "7": None}
 
 
 @pytest.mark.parametrize(

@@ -44,11 +44,14 @@ def test_a_published_key_is_good_from_its_site_alone(closed) -> None:
     assert search(served, everything).status == 200
 
 
-def test_a_published_key_is_for_searching_and_nothing_else(closed) -> None:
+def test_a_published_key_is_for_searching_and_feedback_and_nothing_else(closed) -> None:
     served, _, public = closed
     headers = {"authorization": f"Bearer {public}", "origin": SITE}
     assert served.send("POST", SIMILAR, {"title": "card"}, headers).status == 200
-    refused = served.send("POST", FEEDBACK, {"title": "x", "shown": [], "verdict": "none_of_these"}, headers)
+    feedback = {"title": "x", "shown": [], "verdict": "none_of_these"}
+    assert served.send("POST", FEEDBACK, feedback, headers).status == 204
+    assert served.send("POST", FEEDBACK, feedback, headers | {"origin": OTHER}).status == 401
+    refused = served.send("POST", "/v1/riverside/answer", {"title": "card"}, headers)
     assert (refused.status, SITE in refused.json["detail"]) == (403, True)
     for path in ("duplicates", "gaps", "questions/r001", "links?question=r001"):
         assert search(served, public, SITE, f"/v1/riverside/{path}").status == 403

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from serving import Service, wait_for
 
+from askalike.moderation.gaps import find_gaps
 from askalike.service.routes.widget import load_script
 from askalike.store import Archive, keys
 from askalike.types import Question
@@ -155,6 +156,28 @@ def test_what_the_service_refuses_is_told_on_the_console(browser, site, closed) 
     page.locator("#title").fill("library card")
     wait_for(lambda: page.evaluate("1") and any("askalike: body.k" in text for text in told))
     page.close()
+
+
+def test_what_is_chosen_and_what_is_posted_all_the_same_is_feedback(visit, closed) -> None:
+    served, _ = closed
+    page = visit()
+    page.evaluate("addEventListener('askalike', (e) => e.preventDefault())")
+    page.evaluate("document.querySelector('form').addEventListener('submit', (e) => e.preventDefault())")
+    type_text(page, "my library card is lost").first.click()
+    page.locator("#title").fill("Do you rent out zebras?")
+    page.locator("#title").press("Enter")
+
+    def read_verdicts() -> list[tuple[str, str, str | None]]:
+        with Archive.open(served.archive_path) as archive:
+            return archive._connection.execute("SELECT title, verdict, chosen FROM feedback ORDER BY 1").fetchall()
+
+    wait_for(lambda: len(read_verdicts()) == 2)
+    zebras, card = read_verdicts()
+    assert zebras == ("Do you rent out zebras?", "posted_anyway", None)
+    assert card[:2] == ("my library card is lost", "accept")
+    assert card[2]
+    with Archive.open(served.archive_path) as archive:
+        assert "Do you rent out zebras?" in [gap.title for gap in find_gaps(archive)]
 
 
 def test_the_keyboard_goes_through_it_and_escape_closes_it(visit) -> None:

@@ -1,7 +1,7 @@
 """Reads Stack Exchange data dumps: a site's folder of XML, or its .7z (https://archive.org/details/stackexchange)."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from askalike.text.clean import strip_banner
 from askalike.types import Answer, Link, LinkKind, LocatedRecord, Question, Record
 
 QUESTION_TYPE, ANSWER_TYPE = "1", "2"
-POSTS_FILE, LINKS_FILE = "posts.xml", "postlinks.xml"
+POSTS_FILE, LINKS_FILE, USERS_FILE = "posts.xml", "postlinks.xml", "users.xml"
 PLANTED_POST_IDS = frozenset({"1000000001", "1000000010"})
 """Posts planted in every site's dump since mid-2025 (https://meta.stackexchange.com/q/412018)."""
 LINK_KINDS: dict[str | None, LinkKind] = {"3": "duplicate", "1": "related"}
@@ -30,7 +30,7 @@ Row = dict[str, str]
 
 
 class StackexchangeReader(Settings):
-    """A site's dump: PATH is its folder with Posts.xml and PostLinks.xml, or its .7z."""
+    """A site's dump: PATH is its folder with Posts.xml, PostLinks.xml and, for names, Users.xml; or its .7z."""
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield questions, answers and links in the dump's order. Raises InputError."""
@@ -42,10 +42,10 @@ class StackexchangeReader(Settings):
             prefix = site.partition(".")[0]
             source.facts["language"] = prefix if prefix in LANGUAGES else "en"
         source.expect(files)
-        rows = _RowParser(source, f"https://{site}" if is_known_site else None)
+        rows = _RowParser(source, f"https://{site}" if is_known_site else None, _read_names(source, files))
         has_posts = False
         for file in files:
-            for name, chunks in _open_tables(source, file):
+            for name, chunks in _open_tables(source, file, (POSTS_FILE, LINKS_FILE)):
                 parse = rows.parse_link if name == LINKS_FILE else rows.parse_post
                 has_posts |= name != LINKS_FILE
                 elements = read_elements(source, file, chunks, "row")
@@ -57,9 +57,11 @@ class StackexchangeReader(Settings):
 class _RowParser:
     """Turns rows of a dump into records. Its methods raise KeyError or ValueError for a row that is none."""
 
-    def __init__(self, source: SourceFiles, site_url: str | None) -> None:
+    def __init__(self, source: SourceFiles, site_url: str | None, names: Mapping[str, str]) -> None:
+        """names: of users, by their ids."""
         self._source = source
         self._site_url = site_url
+        self._names = names
 
     def parse_post(self, row: Row) -> Sequence[Record]:
         """Return the question or answer of a row; nothing for a post of another type."""
@@ -98,7 +100,8 @@ class _RowParser:
 
     def _parse_origin(self, row: Row, path: str, created_at: str) -> tuple[str | None, str | None, str, int | None]:
         """Return author, url, licence and votes."""
-        author = row.get("OwnerUserId") or row.get("OwnerDisplayName")
+        user = row.get("OwnerUserId", "")
+        author = self._names.get(user) or row.get("OwnerDisplayName") or (f"user{user}" if user else None)
         license = row.get("ContentLicense") or find_license(created_at)
         return author, self._site_url and f"{self._site_url}/{path}", license, _parse_votes(row)
 
@@ -121,14 +124,25 @@ def _parse_votes(row: Row) -> int | None:
         raise ValueError(f"Score {score!r}: expected a whole number") from None
 
 
-def _open_tables(source: SourceFiles, file: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Yield the tables of posts and links in one file, each as its name and chunks of bytes."""
+def _read_names(source: SourceFiles, files: Sequence[Path]) -> Mapping[str, str]:
+    """Return the names of users by their ids: licences ask for the author's. Empty where the dump has no Users.xml."""
+    names: dict[str, str] = {}
+    for file in files:
+        for _, chunks in _open_tables(source, file, (USERS_FILE,)):
+            rows = (element.attributes for _, element in read_elements(source, file, chunks, "row"))
+            names |= {row["Id"]: name for row in rows if "Id" in row and (name := row.get("DisplayName", "").strip())}
+    return names
+
+
+def _open_tables(source: SourceFiles, file: Path, wanted: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Yield the wanted tables in one file, each as its name and chunks of bytes."""
     if file.suffix.lower() != ".7z":
-        yield file.name.lower(), source.read_bytes(file)
+        if file.name.lower() in wanted or (POSTS_FILE in wanted and file.name.lower() != USERS_FILE):
+            yield file.name.lower(), source.read_bytes(file)
         return
     from askalike.readers._sevenzip import read_pieces
 
-    for name, group in groupby(read_pieces(source, file, (POSTS_FILE, LINKS_FILE)), key=lambda piece: piece[0]):
+    for name, group in groupby(read_pieces(source, file, wanted), key=lambda piece: piece[0]):
         yield name, (chunk for _, chunk in group)
 
 
@@ -137,7 +151,9 @@ def _find_files(path: Path) -> list[Path]:
         raise InputError(f"{path}: not there; expected the folder or the .7z of a site's dump")
     if path.is_file():
         return [path]
-    files = [f for name in (POSTS_FILE, LINKS_FILE) for f in sorted(path.iterdir()) if f.name.lower() == name]
+    files = [
+        f for name in (POSTS_FILE, LINKS_FILE, USERS_FILE) for f in sorted(path.iterdir()) if f.name.lower() == name
+    ]
     if not files or files[0].name.lower() != POSTS_FILE:
         raise InputError(f"{path}: no Posts.xml in it; expected the dump of one site")
     return files
@@ -155,5 +171,5 @@ def _infer_site_of_path(path: Path) -> str:
     if path.is_dir():
         return path.name
     if path.suffix.lower() == ".7z":
-        return re.sub(r"-(Posts|PostLinks)$", "", path.stem, flags=re.IGNORECASE)
+        return re.sub(r"-(Posts|PostLinks|Users)$", "", path.stem, flags=re.IGNORECASE)
     return path.parent.name

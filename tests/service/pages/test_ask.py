@@ -23,11 +23,35 @@ def test_typing_shows_similar_questions_with_their_words_marked(visit) -> None:
     assert {"bike", "stolen"} <= {m.casefold() for m in first.locator("mark").all_inner_texts()}
     assert "Report it to the police" in first.inner_text()
     assert re.search(r"\d+ % likely the same", first.inner_text())
-    assert page.url.endswith(ASK)
+    page.wait_for_url("**" + ASK + "?title=my+bike+was+stol")
     page.locator("#title").fill("xyzzy")
     page.get_by_role("heading", name="Nothing similar was asked before").wait_for()
     page.locator("#title").fill("")
     page.get_by_role("heading", name="Lately asked here").wait_for()
+
+
+def test_going_back_shows_the_query_and_its_hits_again(visit) -> None:
+    page = visit(ASK)
+    page.locator("#title").fill("my bike was stolen")
+    page.locator("#body").fill("from the station")
+    page.wait_for_url("**title=my+bike+was+stolen&body=from+the+station")
+    title = page.locator(".item h3 a").first.inner_text()
+    page.locator(".item h3 a").first.click()
+    page.get_by_role("heading", level=1).wait_for()
+    page.go_back()
+    assert page.get_by_label("Your question").input_value() == "my bike was stolen"
+    assert page.get_by_label("More about it").input_value() == "from the station"
+    assert page.locator(".item h3 a").first.inner_text() == title
+
+
+def test_an_unanswered_hit_answers_nothing(visit, service) -> None:
+    page = visit(f"{ASK}?title=zygohistomorphic+queue")
+    first = page.locator(".item").first
+    assert "No answer yet" in first.inner_text()
+    assert first.get_by_role("button", name="This answers it").count() == 0
+    first.get_by_role("button", name="This is my question").click()
+    page.get_by_text("it is your question, and it has no answer yet").wait_for()
+    wait_for(lambda: ("zygohistomorphic queue", "math", "accept") in [(r[0], *r[2:]) for r in read_feedback(service)])
 
 
 def test_the_body_counts_too(visit) -> None:

@@ -99,6 +99,24 @@ def test_a_key_is_exchanged_for_a_session(closed, locked) -> None:
     assert session not in "".join(closed.lines)
 
 
+def test_archives_of_one_service_have_log_ins_of_their_own(example, tmp_path) -> None:
+    paths = [Path(shutil.copytree(example, tmp_path / name)) for name in ("north", "south")]
+    keys_of = [create_key(path, "read") for path in paths]
+    served = Service(*paths, options=("--option", "require_keys=true"))
+    user = Browser(served)
+    assert b"Log in to" in user.get("/login?next=/a/north").body
+    assert user.post("/login", key=keys_of[1], next="/a/north").status == 401
+    for name, key in zip(("north", "south"), keys_of, strict=True):
+        user.get(f"/login?next=/a/{name}")
+        assert user.post("/login", key=key, next=f"/a/{name}").headers["location"] == f"/a/{name}"
+        home = user.get("/").body
+        assert (b"/a/north" in home, b"/a/south" in home) == (True, name == "south")
+    user.get("/a/north")
+    user.post("/logout", archive="north")
+    assert (user.get("/a/north").status, user.get("/a/south").status) == (303, 200)
+    served.end()
+
+
 def test_a_session_has_the_scope_of_its_key(closed, locked) -> None:
     reader = log_in(closed, create_key(locked, "read"))
     assert b"/a/riverside/queue" not in reader.get(ASK).body

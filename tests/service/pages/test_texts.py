@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from askalike.service.pages.assets import list_static_files
-from askalike.service.pages.display import format_percent, render_body
+from askalike.service.pages.charts import WIDTH, stacked_bars
+from askalike.service.pages.display import format_count, format_percent, render_body
 from askalike.service.pages.marking import extract_words, highlight, highlight_differences
+from askalike.service.pages.quality import VERDICT_LABELS, fill_weeks
 from askalike.service.pages.reasons import matched_words, summarise_explanation
 from askalike.service.pages.rendering import create_environment
 from askalike.types import Contribution, Explanation, Span
@@ -102,6 +104,32 @@ def test_commands_of_formulas_are_no_reasons() -> None:
     explanation = Explanation(3.0, words, spans, {"body": text})
     assert [word.text for word in summarise_explanation(explanation).words] == ["text"]
     assert matched_words(explanation) == {"text"}
+
+
+def test_numbers_agree_with_their_nouns() -> None:
+    assert [format_count(n, "vote") for n in (-1, 0, 1, 1200)] == ["-1 votes", "0 votes", "1 vote", "1,200 votes"]
+
+
+def test_weeks_without_feedback_are_shown() -> None:
+    none = dict.fromkeys(VERDICT_LABELS, 0)
+    one = none | {"accept": 1}
+    assert fill_weeks([("2026-10-26", one), ("2026-11-16", one)]) == [
+        ("2026-10-26", one), ("2026-11-02", none), ("2026-11-09", none), ("2026-11-16", one),
+    ]  # fmt: skip
+    assert fill_weeks([]) == []
+
+
+@pytest.mark.parametrize("weeks", [1, 2, 5, 26])
+def test_labels_of_weeks_stand_below_their_bars_and_inside_the_chart(weeks) -> None:
+    chart = stacked_bars([("16 Nov", {"accept": 2})] * weeks, ["accept"], "by week")
+    bars = [
+        float(x) + float(width) / 2
+        for x, width in re.findall(r'<rect [^>]*x="([\d.]+)" y="[^"]*" width="([\d.]+)"', chart)
+    ]
+    labels = [float(x) for x in re.findall(r'<text x="([\d.]+)" y="\d+" text-anchor="middle"', chart)]
+    assert labels
+    assert all(min(abs(label - bar) for bar in bars) < 1 for label in labels)
+    assert all(24 <= label <= WIDTH - 24 for label in labels)
 
 
 def test_shares_are_never_rounded_to_nothing() -> None:

@@ -22,8 +22,11 @@ from askalike.types import Answer, SearchHit
 router = APIRouter()
 MAX_ITEMS, N_LATEST = 7, 6
 EXCERPT_LENGTH = 220
+MAX_ADDRESS_BODY_LENGTH = 1_000
+"""Longer texts make no address that servers and browsers take."""
 VERDICT_MESSAGES = {
     "accept": "Good. We noted that it answers your question.",
+    "same": "Noted: it is your question, and it has no answer yet.",
     "reject": "Noted: it is not the same.",
     "none_of_these": "Noted: what you look for is not here yet.",
 }
@@ -58,20 +61,29 @@ async def get_ask(site: VisitedArchive, request: Request, title: str = "", body:
 @router.post("/a/{archive}/similar")
 async def post_similar(site: VisitedArchive, request: Request, form: SubmittedForm) -> Response:
     """Show the part of the page below the form, while somebody types. Changes nothing."""
-    context = await _find_similar(site, request, form.value("title"), form.value("body"), prefix=True)
-    return render_page(request, "parts/similar.html", typed=True, **context)
+    title, body = form.value("title"), form.value("body")
+    context = await _find_similar(site, request, title, body, prefix=True)
+    response = render_page(request, "parts/similar.html", typed=True, **context)
+    response.headers["hx-replace-url"] = _query_url(site, title, body)
+    return response
 
 
 @router.post("/a/{archive}/feedback")
 async def post_feedback(site: UserArchive, request: Request, form: SubmittedForm) -> Response:
     """Store feedback on the questions that were shown."""
-    feedback = _parse_feedback(form)
+    message = next((name for name in VERDICT_MESSAGES if form.values(name)), "")
+    feedback = _parse_feedback(form, message)
     await record_feedback(site, feedback)
     if is_htmx(request):
-        message = VERDICT_MESSAGES[feedback.verdict]
-        return render_page(request, "parts/noted.html", message=message, feedback=feedback)
-    query = urlencode({"title": feedback.title, "body": feedback.body, "noted": feedback.verdict})
-    return RedirectResponse(f"{archive_url(site.name)}?{query}", 303)
+        return render_page(request, "parts/noted.html", message=VERDICT_MESSAGES[message], feedback=feedback)
+    return RedirectResponse(_query_url(site, feedback.title, feedback.body, noted=message), 303)
+
+
+def _query_url(site: ServedArchive, title: str, body: str, **others: str) -> str:
+    """Return the address that shows what is similar to a text, so that going back to it does; of long bodies none."""
+    values = {"title": title, "body": body if len(body) <= MAX_ADDRESS_BODY_LENGTH else "", **others}
+    query = urlencode({name: value for name, value in values.items() if value})
+    return archive_url(site.name) + (f"?{query}" if query else "")
 
 
 async def _find_similar(site: ServedArchive, request: Request, title: str, body: str, prefix: bool) -> dict[str, Any]:
@@ -91,8 +103,8 @@ def _to_item(hit: SearchHit, answers: Sequence[Answer]) -> SimilarItem:
     return SimilarItem(hit, words, hit.snippet, extract_snippet(text, (), EXCERPT_LENGTH))
 
 
-def _parse_feedback(form: Form) -> FeedbackRequest:
-    verdict = next((v for v in VERDICT_MESSAGES if form.values(v)), "")
-    chosen = {} if verdict == "none_of_these" else {"chosen": form.value(verdict)}
+def _parse_feedback(form: Form, button: str) -> FeedbackRequest:
+    chosen = {} if button == "none_of_these" else {"chosen": form.value(button)}
     values = {"title": form.value("title"), "body": form.value("body"), "shown": form.values("shown")}
+    verdict = "accept" if button == "same" else button
     return validate_form(FeedbackRequest, values | {"verdict": verdict} | chosen)

@@ -48,17 +48,18 @@ def stacked_bars(columns: Sequence[tuple[str, Mapping[str, int]]], kinds: Sequen
     width = (WIDTH - LEFT - RIGHT) / max(len(columns), 1)
     parts = [_gridline(0, "0"), _gridline(1, str(max_total))]
     step = _label_step([label for label, _ in columns])
+    bar_width = min(width * 0.7, 40)
     for i, (label, counts) in enumerate(columns):
-        below = 0
+        below, center = 0, _x(0) + (i + 0.5) * width
         for k, kind in enumerate(kinds):
             count = counts.get(kind, 0)
             top = _y((below + count) / max_total)
-            size = (_x(0) + i * width + width * 0.15, top, min(width * 0.7, 40), _y(below / max_total) - top)
+            size = (center - bar_width / 2, top, bar_width, _y(below / max_total) - top)
             bar = '<rect class="bar k{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>'
             parts += [Markup(bar.format(k, *size))] if count else []
             below += count
         if i % step == 0:
-            parts.append(_x_label(_x(0) + i * width + min(width, 57) / 2, label))
+            parts.append(_x_label(center, label))
     return _svg(parts, description)
 
 

@@ -1,7 +1,9 @@
 """The start page, and logging in: people exchange a key for a session, whose cookie no script can read."""
 
+import re
 from functools import partial
 from typing import Annotated
+from urllib.parse import unquote
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -12,8 +14,10 @@ from askalike.service.pages.forms import SubmittedForm
 from askalike.service.pages.rendering import render_page
 from askalike.service.requests.auth import enforce_rate_limit
 from askalike.service.requests.context import app_state
+from askalike.service.state.served_archive import ServedArchive
 from askalike.store.keys import begin_session, end_session, verify_key
 
+ARCHIVE_PATH = re.compile(r"/a/([^/?#]+)")
 router = APIRouter()
 
 
@@ -30,18 +34,20 @@ async def get_start(request: Request) -> Response:
 @router.get("/login")
 async def get_login(request: Request, next: Annotated[str, Query(max_length=2_000)] = "/") -> Response:
     """Show the form that asks for a key."""
-    return render_page(request, "login.html", next=to_local_path(next), wrong=False)
+    path = to_local_path(next)
+    return render_page(request, "login.html", next=path, site=_site_of_path(request, path), wrong=False)
 
 
 @router.post("/login")
 async def post_login(request: Request, form: SubmittedForm) -> Response:
-    """Begin a session at each archive that the key is valid for."""
+    """Begin a session at the archive that the person wants to open, else at each that the key is valid for."""
     enforce_rate_limit(request)
     text, next = form.value("key").strip(), to_local_path(form.value("next"))
-    sites = app_state(request).sites.values()
+    wanted = _site_of_path(request, next)
+    sites = [wanted] if wanted else app_state(request).sites.values()
     keys = {site: key for site in sites if (key := verify_key(site.key_archive, text))}
     if not keys:
-        return render_page(request, "login.html", 401, next=next, wrong=True)
+        return render_page(request, "login.html", 401, next=next, site=wanted, wrong=True)
     response, hours = RedirectResponse(next, 303), app_state(request).settings.session_hours
     for site, key in keys.items():
         secret = await site.run_on_archive(partial(begin_session, key=key, hours=hours))
@@ -53,14 +59,22 @@ async def post_login(request: Request, form: SubmittedForm) -> Response:
 
 @router.post("/logout")
 async def post_logout(request: Request, form: SubmittedForm) -> Response:
-    """End this browser's sessions."""
-    response = RedirectResponse("/", 303)
+    """End this browser's session at the archive that the form names, else at all."""
+    response, named = RedirectResponse("/", 303), form.value("archive")
     for site in app_state(request).sites.values():
+        if named and site.name != named:
+            continue
         name = session_cookie_name(request, site)
         if secret := request.cookies.get(name):
             await site.run_on_archive(partial(end_session, secret=secret))
             response.delete_cookie(name, httponly=True, secure=forms.is_https(request))
     return response
+
+
+def _site_of_path(request: Request, path: str) -> ServedArchive | None:
+    """Return the archive that an address of this service belongs to; None for those that belong to none."""
+    match = ARCHIVE_PATH.match(unquote(path))
+    return app_state(request).sites.get(match[1]) if match else None
 
 
 def to_local_path(next: str) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
@@ -20,6 +21,7 @@ router = APIRouter()
 REPLAY_PATH = Path("replay", "replay.json")
 """The report of a replay, below the archive's directory."""
 MAX_WEEKS = 26
+WeeklyVerdicts = tuple[str, dict[str, int]]
 VERDICT_LABELS = {
     "accept": "this answers it",
     "reject": "not the same",
@@ -42,6 +44,7 @@ async def get_quality(site: UserArchive, request: Request) -> Response:
     """Show the report."""
     calibration, stale_reason = await site.run_on_engine(lambda engine: (engine.calibration, engine.stale_reason))
     measured = calibration.quality if calibration else None
+    verdicts = await site.run_on_archive(lambda archive: weekly_verdicts(archive, MAX_WEEKS))
     bars: dict[str, list[ProportionBar]] = {}
     if measured:
         counts, n = measured.found_by_rank, measured.queries
@@ -55,10 +58,25 @@ async def get_quality(site: UserArchive, request: Request) -> Response:
         measured=measured,
         bars=bars,
         replay=await site.run_on_archive(lambda archive: _load_replay(archive, site.model)),
-        weeks=await site.run_on_archive(lambda archive: weekly_verdicts(archive, MAX_WEEKS)),
+        weeks=[(_week_name(monday), counts) for monday, counts in fill_weeks(verdicts)[-MAX_WEEKS:]],
         served=await site.run_on_archive(serving_history),
         verdicts=VERDICT_LABELS,
     )
+
+
+def fill_weeks(weeks: Sequence[WeeklyVerdicts]) -> list[WeeklyVerdicts]:
+    """Return the weeks, by the dates of their Mondays, with those between them in which nobody said anything."""
+    counts = dict(weeks)
+    if not weeks:
+        return []
+    first, last = (date.fromisoformat(monday) for monday in (weeks[0][0], weeks[-1][0]))
+    mondays = [(first + timedelta(days=n)).isoformat() for n in range(0, (last - first).days + 1, 7)]
+    return [(monday, counts.get(monday, dict.fromkeys(VERDICT_LABELS, 0))) for monday in mondays]
+
+
+def _week_name(monday: str) -> str:
+    """Return `16 Nov` for a date."""
+    return f"{date.fromisoformat(monday):%d %b}".removeprefix("0")
 
 
 def _load_replay(archive: Archive, ranker: str) -> ReplaySummary | None:

@@ -83,6 +83,7 @@ def create_environment() -> Environment:
         "prose": display.render_body,
         "percent": display.format_percent,
         "day": display.format_day,
+        "counted": display.format_count,
         "quoted": lambda text: quote(text, safe=""),
     }
     return env

@@ -71,7 +71,8 @@ async def identify_key(request: Request, archive: ArchiveName, credentials: Cred
 async def identify_private_key(caller: Annotated[Caller, Depends(identify_key)]) -> Caller:
     """Return the holder of a key; 403 for a key that the pages of a site publish."""
     if caller.key and caller.key.origin:
-        raise HTTPException(403, f"this key is for pages of {caller.key.origin}: it may search, and nothing else")
+        allowed = "it may search and give feedback, and nothing else"
+        raise HTTPException(403, f"this key is for pages of {caller.key.origin}: {allowed}")
     return caller
 
 
@@ -80,9 +81,9 @@ def _unauthorized(detail: str) -> HTTPException:
 
 
 SearchableArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_key))]
-"""The archive, for callers who may search it, if only from the pages of a site."""
+"""The archive, for callers who may search it and give feedback, if only from the pages of a site."""
 ReadableArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_private_key))]
-"""The archive, for callers who may search it and give feedback."""
+"""The archive, for callers who may search and read it."""
 WritableArchive = Annotated[ServedArchive, Depends(require_scope("write", identify_private_key))]
 """The archive, for callers who may change its records."""
 ModeratedArchive = Annotated[ServedArchive, Depends(require_scope("moderate", identify_private_key))]

@@ -106,7 +106,7 @@ async def post_answer(site: ReadableArchive, query: AnswerRequest) -> AnswerResp
 
 
 @router.post("/feedback", tags=["asking"], status_code=204)
-async def post_feedback(site: ReadableArchive, feedback: FeedbackRequest) -> None:
+async def post_feedback(site: SearchableArchive, feedback: FeedbackRequest) -> None:
     """Store feedback. `accept` and `reject` are on one question, which has to be among those shown."""
     await record_feedback(site, feedback)
 

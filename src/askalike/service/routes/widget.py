@@ -11,7 +11,10 @@ SCRIPT_TYPE = "text/javascript; charset=utf-8"
 MAX_AGE_S = 3_600
 
 SPACED_OPERATOR = re.compile(r"""("[^"\n]*"|`[^`]*`|/\S+/u)| *(=>|[=?:,{}()&|<>]+) *""")
-"""A literal, which stays as it is, or an operator with the spaces around it. Line breaks end statements and stay."""
+"""A literal, which stays as it is, or an operator with the spaces around it."""
+ONE_PARAMETER = re.compile(r"(?<=\W)\((\w+)\)=>")
+NEEDLESS_BREAK = re.compile(r"([{(,])\n|\n(?=\})")
+"""A line break that ends no statement; all others do and stay."""
 
 router = APIRouter(tags=["widget"])
 
@@ -34,8 +37,9 @@ async def get_widget(request: Request) -> Response:
 
 @cache
 def load_script() -> bytes:
-    """Return the script as it is served: without indentation, comments, and spaces around operators."""
+    """Return the script as it is served: without comments, needless white space and brackets."""
     text = (files("askalike.service") / "static" / "widget.js").read_text(encoding="utf-8")
     lines = (line.strip() for line in text.splitlines())
     script = "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))
-    return SPACED_OPERATOR.sub(lambda match: match[1] or match[2], script).encode()
+    script = SPACED_OPERATOR.sub(lambda match: match[1] or match[2], script)
+    return ONE_PARAMETER.sub(r"\1=>", NEEDLESS_BREAK.sub(r"\1", script)).encode()

@@ -1,8 +1,9 @@
 // askalike: similar questions below a field. Settings are data attributes of the script tag:
-// archive, key, input and body (CSS selectors), k, label, count ("{n} similar questions"), theme (light, dark).
+// archive, key, input and body (CSS selectors), k, label, count ("{n} similar questions"), theme (light, dark),
+// feedback (off: what people choose, and what they post all the same, is not sent).
 (() => {
   const script = document.currentScript, set = script.dataset
-  const api = new URL(`v1/${encodeURIComponent(set.archive)}/similar`, script.src)
+  const api = new URL(`v1/${encodeURIComponent(set.archive)}/`, script.src)
   const id = `askalike-${Math.random().toString(36).slice(2)}`
   const label = set.label || "Similar questions"
   const make = (tag, props = {}, ...children) => {
@@ -10,14 +11,14 @@
     node.append(...children)
     return node
   }
-  const attributes = (node, values) => Object.entries(values).forEach(([name, value]) => node.setAttribute(name, value))
+  const attrs = (node, values) => Object.entries(values).forEach(([name, value]) => node.setAttribute(name, value))
 
   const style = new CSSStyleSheet()
   style.replaceSync(`
-.askalike-list{position:absolute;z-index:9999;box-sizing:border-box;margin:.25em 0 0;padding:.25em;list-style:none;
+.askalike-list{position:absolute;z-index:99;box-sizing:border-box;margin:.25em 0 0;padding:.25em;list-style:none;
 background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-align:start}
 .askalike-list[hidden]{display:none}
-.askalike-list li{padding:.5em .6em;border-radius:.3em;cursor:pointer;line-height:1.35;overflow-wrap:anywhere}
+.askalike-list li{padding:.5em;border-radius:.3em;cursor:pointer;line-height:1.35;overflow-wrap:anywhere}
 .askalike-list [aria-selected=true],.askalike-list li:hover{background:color-mix(in srgb,CanvasText 13%,Canvas)}
 .askalike-list small{opacity:.8}
 .askalike-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}`)
@@ -41,31 +42,40 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
     const said = make("div", { className: "askalike-said" })
     let found = [], active = -1, timer, asking
 
-    attributes(list, { role: "listbox", "aria-label": label })
-    attributes(said, { role: "status" })
-    attributes(input, {
+    attrs(list, { role: "listbox", "aria-label": label })
+    attrs(said, { role: "status" })
+    attrs(input, {
       role: "combobox", "aria-autocomplete": "list", "aria-controls": id, "aria-expanded": false, autocomplete: "off",
     })
     if (set.theme) list.style.colorScheme = set.theme
     input.after(list, said)
 
-    const open = (wanted) => {
-      list.hidden = !wanted
-      input.setAttribute("aria-expanded", wanted)
-      if (wanted) {
+    const open = (on) => {
+      list.hidden = !on
+      input.setAttribute("aria-expanded", on)
+      if (on) {
         list.dir = getComputedStyle(input).direction
         list.style.width = `${Math.max(input.offsetWidth, 200)}px`
         list.style.top = `${input.offsetTop + input.offsetHeight}px`
         list.style.left = `${input.offsetLeft}px`
       } else mark(-1)
     }
+    const headers = { "Content-Type": "application/json", ...(set.key && { Authorization: `Bearer ${set.key}` }) }
+    const text = () => input.value.trim()
     const mark = (place) => {
       active = place
       ;[...list.children].forEach((option, n) => option.setAttribute("aria-selected", n === place))
       if (place < 0) input.removeAttribute("aria-activedescendant")
       else input.setAttribute("aria-activedescendant", list.children[place].id)
     }
+    const post = (path, values, options) => fetch(api + path, {
+      method: "POST", credentials: "omit", headers, ...options,
+      body: JSON.stringify({ title: text(), body: body?.value, ...values }),
+    })
+    const say = (verdict, chosen) => text() && set.feedback !== "off" &&
+      post("feedback", { shown: found.map(({ id }) => id), verdict, chosen }, { keepalive: true })
     const choose = (result) => {
+      say("accept", result.id)
       const told = new CustomEvent("askalike", { detail: result, bubbles: true, cancelable: true })
       if (input.dispatchEvent(told) && /^https?:/.test(result.url)) location.assign(result.url)
       open(false)
@@ -89,13 +99,9 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
     const ask = async () => {
       asking?.abort()
       asking = new AbortController()
-      const asked = { title: input.value.trim(), body: body ? body.value : "", k: +set.k || 5, prefix: true }
-      if (asked.title.length < 3) return show([])
+      if (text().length < 3) return show([])
       try {
-        const answer = await fetch(api, {
-          method: "POST", body: JSON.stringify(asked), credentials: "omit", signal: asking.signal,
-          headers: { "Content-Type": "application/json", ...(set.key && { Authorization: `Bearer ${set.key}` }) },
-        })
+        const answer = await post("similar", { k: +set.k || 5, prefix: true }, { signal: asking.signal })
         const got = await answer.json()
         if (!answer.ok) throw got.detail
         show(got.results)
@@ -109,6 +115,7 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
 
     input.addEventListener("input", later)
     body?.addEventListener("input", later)
+    input.form?.addEventListener("submit", () => say("posted_anyway"))
     input.addEventListener("blur", () => open(false))
     list.addEventListener("pointerdown", (event) => event.preventDefault())
     input.addEventListener("keydown", (event) => {
