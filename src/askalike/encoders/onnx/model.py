@@ -52,9 +52,7 @@ class OnnxModel:
         """Return the vectors of texts, (texts, dim). batch: the largest number of texts that are computed together."""
         rows = self._tokenize(texts)
         batches = list(_batches_of_equal_length(rows, batch))
-        with ThreadPoolExecutor(self._threads) as pool:
-            run = pool.map if min(self._threads, len(batches)) > 1 else map
-            encoded = list(run(lambda places: self._encode_batch([rows[n] for n in places]), batches))
+        encoded = self._encode_all([[rows[n] for n in places] for places in batches])
         vectors = np.zeros((len(rows), encoded[0].shape[1] if encoded else self.dim), np.float32)
         for places, values in zip(batches, encoded, strict=True):
             vectors[places] = values
@@ -68,6 +66,12 @@ class OnnxModel:
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         texts = [text.strip().lower() if self._lowercase else text.strip() for text in texts]
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
+
+    def _encode_all(self, batches: Sequence[Sequence[Sequence[int]]]) -> list[Array]:
+        if min(self._threads, len(batches)) <= 1:
+            return list(map(self._encode_batch, batches))
+        with ThreadPoolExecutor(self._threads) as pool:
+            return list(pool.map(self._encode_batch, batches))
 
     def _encode_batch(self, rows: Sequence[Sequence[int]]) -> Array:
         values = self._layers.run(np.array(rows, np.int64))
