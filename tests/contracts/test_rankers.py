@@ -41,7 +41,7 @@ def archive(tmp_path_factory):
         yield archive
 
 
-WITH_SETTINGS = {"pretrained"}  # need a path, and have a test of their own
+WITH_SETTINGS = {"pretrained", "late_interaction"}  # need a path, and have a test of their own
 SEMANTIC = {"static", "cascade", "hybrid"}
 
 

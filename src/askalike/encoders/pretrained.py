@@ -112,11 +112,14 @@ class PretrainedEncoder:
         values[[not text for text in plain]] = 0
         return Vectors((VectorPart(values, "cosine"),))
 
+    def encode_tokens(self, text: str, role: Role) -> NDArray[np.float32]:
+        """Return the last states of a plain text's tokens, of length 1, (tokens, hidden)."""
+        [states] = self.model.encode_tokens([self._prompts[role] + text])
+        return np.asarray(states, np.float32)
+
     def _encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return vectors (texts, dim)."""
-        if self._model is None:
-            self._model = self._load_model()
-        vectors: NDArray[np.float32] = self._model.encode(texts, self.settings.batch)
+        vectors: NDArray[np.float32] = self.model.encode(texts, self.settings.batch)
         return vectors
 
     def text(self, text: Question | Answer) -> str:
@@ -124,8 +127,14 @@ class PretrainedEncoder:
         body = plain_text(text.body, text.markup, code=self.settings.code)
         return body if isinstance(text, Answer) else f"{plain_text(text.title, 'text')} {body}".strip()
 
+    @property
+    def model(self) -> Any:
+        """The model, opened when it is first used. Raises SettingsError without the extra that runs it, InputError."""
+        if self._model is None:
+            self._model = self._load_model()
+        return self._model
+
     def _load_model(self) -> Any:
-        """Open the model for reading. Raises SettingsError without the extra that runs it, InputError."""
         half = self.settings.precision != "32"
         if self.settings.device == "cuda":
             from askalike.nn.transformer import TorchModel

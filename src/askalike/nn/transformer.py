@@ -57,6 +57,12 @@ class TorchModel:
         vectors = self._model.encode(list(texts), **options)
         return np.asarray(vectors.float().cpu(), np.float32).reshape(len(texts), -1)
 
+    def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Return the last states of each text's tokens, of length 1: (tokens, hidden) for each text."""
+        options = {"output_value": "token_embeddings", "show_progress_bar": False}
+        states = [own.float().cpu().numpy() for own in self._model.encode(list(texts), **options)]
+        return [own / np.linalg.norm(own, axis=1, keepdims=True) for own in states]
+
 
 def load_sentence_transformer(folder: Path, device: str | None) -> Any:
     """Load the sentence-transformers model in a folder, without a progress bar.

@@ -25,6 +25,8 @@ VOTE_WEIGHTS = (0.1, 0.2, 0.4, 0.7, 1.0)
 UNTUNED, TUNED, WITH_VOTES = 0, 1, 2
 DISTINCT_LEVELS = 4
 """The number of kinds of candidates of one family, and how much higher the level of each is with distinct hits."""
+LATE_LEVEL = 1_000
+"""How much higher the level of a candidate is with late interaction: above all others."""
 LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings")
 TEXT_SIGNALS = (*LABEL_SIGNALS, "related", "title_body", "question_answer")
 WEAK_SIGNALS = ("same_tag", "same_category")
@@ -139,6 +141,15 @@ def distinct_candidate(candidate: Candidate, trial: Trial) -> Candidate:
     level = max(candidate.level, WITH_VOTES) + DISTINCT_LEVELS
     trials = (Trial("distinct", _composite_settings(trial)),)
     return Candidate(f"distinct ({candidate.name})", level, trials, candidate.lexical_base)
+
+
+def late_interaction_candidate(candidate: Candidate, trial: Trial, encoder: Trial) -> Candidate:
+    """Return a trial of a candidate with its first hits re-ranked by the tokens' vectors of a pre-trained encoder."""
+    parts = (trial,) if trial == encoder else (trial, encoder)
+    trials = (Trial("late_interaction", _composite_settings(*parts)),)
+    return Candidate(
+        f"late_interaction ({candidate.name})", LATE_LEVEL + candidate.level, trials, candidate.lexical_base
+    )
 
 
 def _composite_settings(*parts: Trial) -> RankerSettings:

@@ -16,6 +16,7 @@ from askalike.tuning.candidates import (
     CandidateFamily,
     dense_candidates,
     distinct_candidate,
+    late_interaction_candidate,
     lexical_candidates,
     missing_module,
     votes_candidate,
@@ -106,6 +107,18 @@ class LadderSearch:
                 for candidate in dense_candidates(base, dense, family.name, level, self.has_votes):
                     if candidate.lexical_base or not any(e.trial == candidate.trials[0] for e in self.evaluated_trials):
                         self._try_candidate(candidate)
+
+    def try_late_interaction(self) -> None:
+        """Try what the queries choose so far with its first hits re-ranked, where there is a pre-trained encoder."""
+        if not self.teacher:
+            return
+        needed = len(self.task.dev.qrels) * self.trainer.estimate_comparing_s()
+        for entry in self._choices_over_folds(choose):
+            candidate = late_interaction_candidate(entry.candidate, entry.trial, self.teacher.trial)
+            if needed > self.budget.remaining_s and not self._is_evaluated(candidate):
+                self._skip(candidate.name, _no_time_reason(needed, self.budget.remaining_s))
+            elif not entry.candidate.is_lexical:
+                self._try_candidate(candidate)
 
     def try_distinct(self) -> None:
         """Try what the queries choose so far with distinct hits, if not all known duplicates are held out."""

@@ -32,6 +32,8 @@ MAX_WORDS = 200
 """Words of a text that count for its length: most models cut off the rest."""
 LENGTH_SAMPLE = 500
 """The number of questions that measure the lengths of texts."""
+COMPARED_TITLES = 20
+"""The documents of one query that late interaction compares."""
 REFERENCE_TITLE_WORDS = 10.0
 """The length of the texts that `CandidateFamily.pairs_per_second` refers to."""
 MIN_PAIRS = 500
@@ -148,6 +150,10 @@ class ModelTrainer:
     def estimate_encoding_s(self) -> float:
         """Return the seconds that the teacher takes for all questions."""
         return self._mean_lengths[1] * len(self._view) / self.teacher.words_per_s if self.teacher else 0.0
+
+    def estimate_comparing_s(self) -> float:
+        """Return the seconds that the teacher takes for the titles that late interaction compares with one query."""
+        return COMPARED_TITLES * self._mean_lengths[0] / self.teacher.words_per_s if self.teacher else 0.0
 
     def train(self, family: CandidateFamily, budget: Budget) -> Trial:
         """Train the family's model, unless it is trained already, and return its trial.

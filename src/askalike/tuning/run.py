@@ -82,6 +82,7 @@ def tune_archive(
     on_event(task)
     search.try_lexical()
     search.try_dense()
+    search.try_late_interaction()
     search.try_distinct()
     verdict = reach_verdict(task, evaluator, search.evaluated_trials)
 

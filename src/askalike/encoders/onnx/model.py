@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from askalike.encoders.onnx.architectures import ARCHITECTURES, Transformer
 from askalike.encoders.onnx.exported import find_exported, round_weights
 from askalike.encoders.onnx.graph import BIAS, EMBEDDED, build_graph
-from askalike.encoders.onnx.modules import read_json, read_steps
+from askalike.encoders.onnx.modules import normalise, read_json, read_steps
 from askalike.encoders.onnx.weights import WEIGHT_FILES, map_tensors
 from askalike.errors import InputError
 from askalike.text.subwords import open_tokenizer
@@ -57,6 +57,15 @@ class OnnxModel:
         for places, values in zip(batches, encoded, strict=True):
             vectors[places] = values
         return vectors
+
+    def encode_tokens(self, texts: Sequence[str], batch: int = 32) -> list[Array]:
+        """Return the last states of each text's tokens, of length 1: (tokens, hidden) for each text."""
+        rows = self._tokenize(texts)
+        states: list[Array] = [np.zeros((0, 0), np.float32)] * len(rows)
+        for places in _batches_of_equal_length(rows, batch):
+            for place, own in zip(places, self._layers.run(np.array([rows[n] for n in places], np.int64)), strict=True):
+                states[place] = normalise(own)
+        return states
 
     @cached_property
     def dim(self) -> int:

@@ -1,0 +1,151 @@
+"""Re-ranks the first hits by tokens' own vectors: how near each token of a query comes to its nearest in a title.
+
+Late interaction (Khattab and Zaharia 2020, eq. 3) over the last states of a pre-trained encoder, without training. The
+mean over the query's tokens is added to the score, as by itself it ranks worse than the encoder's one vector a text.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from askalike.errors import SettingsError
+from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
+from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Texts, top_k
+from askalike.store import View
+from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs
+
+CACHED_TEXTS = 2_048
+"""How many titles are cached with their tokens' vectors, some 50 MB: while somebody types, the same are compared."""
+TokenVectors = NDArray[np.float32]
+
+
+class LateInteractionSettings(CompositeSettings):
+    """Which ranker's first documents are compared, by whose vectors, and what that counts."""
+
+    parts: PartNames = Field(
+        ("hybrid", "pretrained"), description="the ranker, and the pre-trained encoder if that is another"
+    )
+    depth: int = Field(20, ge=1, description="how many of the ranker's documents are compared, whatever k is")
+    weight: float = Field(0.3, ge=0, description="what the mean of the tokens' cosines counts beside the score")
+
+
+class LateInteractionRanker(CompositeRanker):
+    """One ranker, with its first documents put into another order."""
+
+    settings_class: ClassVar[type[CompositeSettings]] = LateInteractionSettings
+    settings: LateInteractionSettings
+
+    def __init__(self, parts: Sequence[Ranker], settings: CompositeSettings, name: str = "late_interaction") -> None:
+        super().__init__(parts, settings, name)
+        self.encoder: Any = getattr(parts[-1], "encoder", None)
+        if len(parts) > 2 or not hasattr(self.encoder, "encode_tokens"):
+            listed = ",".join(part.name for part in parts)
+            raise SettingsError(
+                f"{name}: parts={listed}: expected a ranker and a pre-trained encoder, or that one alone"
+            )
+        self._vectors = lru_cache(CACHED_TEXTS)(self._encode)
+
+    def open(self, view: View) -> "LateInteractionSearcher":
+        return LateInteractionSearcher(self, view)
+
+    def similarity(self, query: str, titles: Sequence[str]) -> float:
+        """Return how near the query's tokens come to those of the nearest title, 0 for a text without one."""
+        tokens = self._vectors("query", query)
+        best = [(tokens @ self._vectors("document", title).T).max(1).mean() for title in titles if title]
+        return max(0.0, *map(float, best)) if query and best else 0.0
+
+    def _encode(self, role: Any, text: str) -> TokenVectors:
+        vectors: TokenVectors = self.encoder.encode_tokens(text, role)
+        return vectors
+
+
+class PreparedLateInteraction:
+    """A batch of queries as the first part knows them, and what comparing tokens adds to the scores of their pools."""
+
+    def __init__(self, searcher: "LateInteractionSearcher", queries: Sequence[ResolvedQuery], prepared: Any) -> None:
+        self._searcher, self._queries = searcher, queries
+        self.prepared = prepared
+
+    @cached_property
+    def added(self) -> list[Mapping[int, float]]:
+        """Query by query, docid → what is added to the score; 0 for all other documents."""
+        return self._searcher.compare_pools(self._queries, self.prepared)
+
+
+class LateInteractionSearcher(CompositeSearcher):
+    """See LateInteractionRanker."""
+
+    def __init__(self, ranker: LateInteractionRanker, view: View) -> None:
+        super().__init__(ranker, view)
+        self._ranker = ranker
+        self._first = self.parts[0]
+
+    @property
+    def has_similarity(self) -> bool:
+        return self._first.has_similarity
+
+    def similarities(self, prepared: PreparedLateInteraction, topdocs: Sequence[TopDocs]) -> list[Scores] | None:
+        return self._first.similarities(prepared.prepared, topdocs)
+
+    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedLateInteraction:
+        return PreparedLateInteraction(self, queries, self._first.prepare(queries, prefix))
+
+    def retrieve(self, prepared: PreparedLateInteraction, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
+        tops = self._first.retrieve(prepared.prepared, max(k, self.depth), allowed)
+        pairs = zip(tops, prepared.added, strict=True)
+        return [top_k(top.docids, top.scores + _added(added, top.docids), k) for top, added in pairs]
+
+    def score(self, prepared: PreparedLateInteraction, candidates: Sequence[Docids]) -> list[Scores]:
+        scores = self._first.score(prepared.prepared, candidates)
+        triples = zip(scores, candidates, prepared.added, strict=True)
+        return [own + _added(added, docids) for own, docids, added in triples]
+
+    def explain(self, prepared: PreparedLateInteraction, row: int, docids: Docids, texts: Texts) -> Explanations:
+        """The first part's explanation, and what comparing tokens adds."""
+        explanations = self._first.explain(prepared.prepared, row, docids, texts)
+        return {docid: self._extend(one, prepared.added[row].get(docid, 0.0)) for docid, one in explanations.items()}
+
+    def compare_pools(self, queries: Sequence[ResolvedQuery], prepared: Any) -> list[Mapping[int, float]]:
+        """Return, query by query, docid → what comparing tokens adds, for the first part's first documents."""
+        tops = self._first.retrieve(prepared, self.depth, None)
+        texts = self._texts(np.unique(np.concatenate([top.docids for top in tops]))) if tops else {}
+        weight = self._ranker.settings.weight
+        return [
+            {
+                docid: weight * self._ranker.similarity(self._title(one.query), texts[docid])
+                for docid in top.docids.tolist()
+                if docid in texts
+            }
+            for one, top in zip(queries, tops, strict=True)
+        ]
+
+    def _texts(self, docids: Docids) -> dict[int, list[str]]:
+        """Docid → the title and the rephrasings; of an answer, its text."""
+        if self.view.kind == "answers":
+            ids = self.view.ids(docids)
+            answers = self.view.get_answers(ids.values())
+            return {docid: [self._ranker.encoder.text(answers[id])] for docid, id in ids.items() if id in answers}
+        questions = self.view.questions_by_docid(docids)
+        return {docid: [self._title(q), *q.rephrasings] for docid, q in questions.items()}
+
+    def _title(self, question: Question) -> str:
+        return str(self._ranker.encoder.text(replace(question, body="")))
+
+    def _extend(self, explanation: Explanation, added: float) -> Explanation:
+        if not added:
+            return explanation
+        parts = explanation.parts or {self._first.name: explanation.score}
+        contributions = (*explanation.contributions, Contribution(self.name, (), added))
+        return replace(
+            explanation, score=explanation.score + added, contributions=contributions,
+            parts={**parts, self.name: added},
+        )  # fmt: skip
+
+
+def _added(added: Mapping[int, float], docids: Docids) -> Scores:
+    return np.array([added.get(docid, 0.0) for docid in docids.tolist()])
