@@ -84,6 +84,20 @@ class DateReader:
         return date
 
 
+def parse_optional_date(value: Any) -> str | None:
+    """Return a date in UTC, ISO 8601 or written year first or with its month's name; None where there is none.
+
+    Raises ValueError for what is no date.
+    """
+    text = to_text(value)
+    try:
+        return parse_utc(text) if text else None
+    except ValueError:
+        if date := parse_written_date(text):
+            return date
+        raise
+
+
 def find_order(dates: Iterable[Any]) -> DateOrder | None:
     """Return the order that the dates show which can be read in one way only; None where they show none, or both."""
     shown = {orders[0] for date in dates if len(orders := possible_orders(to_text(date))) == 1}

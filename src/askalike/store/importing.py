@@ -188,8 +188,8 @@ class _ArchiveImport:
             if self._request.prune:
                 prune_source(self._archive, counts)
             elif missing := count_missing(self._archive, counts, "questions"):
-                note = f"questions that {source.name} brought earlier are not in it; --prune removes them"
-                self._files.source.notes[note] = missing
+                brought = f"questions that {source.name or self._files.name} brought earlier are not in these files"
+                self._files.source.notes[f"{brought}; if they are all of it, --prune removes them"] = missing
 
     def _store_facts(self) -> None:
         """Store the reader's facts; those that the archive has already stay as they are."""

@@ -147,17 +147,6 @@ def imported_queries(database: Database, split: str) -> dict[str, Question]:
     }
 
 
-def queries_among_questions(database: Database, split: str) -> frozenset[str]:
-    """Return the ids of those queries of an imported split that are questions of the archive themselves.
-
-    Such a query has its question's id and title, as in the set of Lei et al. Where queries and documents are numbered
-    separately (BEIR), a query with the id of a document is none: that document is a hit like any other. Ids of
-    different sources never meet, so that both are of one source.
-    """
-    sql = "SELECT x.id FROM queries x JOIN questions q ON q.id = x.id AND q.title = x.title WHERE x.split = ?"
-    return frozenset(id for (id,) in database._connection.execute(sql, (split,)))
-
-
 def imported_qrels(database: Database, split: str, kind: DocumentKind) -> Iterator[tuple[str, str, int]]:
     """Yield the query id, document id and relevance of each judgement of an imported split, ordered by the ids."""
     sql = """SELECT query_id, document_id, relevance FROM judgements WHERE split = ? AND of = ?

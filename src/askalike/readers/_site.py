@@ -1,0 +1,94 @@
+"""A site's API, asked politely: one request at a time, again after errors that pass, with responses kept on disk."""
+
+import hashlib
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from askalike.errors import InputError
+from askalike.files import write_atomically
+
+MAX_RESPONSE_BYTES = 1 << 26
+MAX_TRIES = 5
+PASSING_STATUSES = (408, 425, 429, 500, 502, 503, 504)
+MAX_WAIT_SECONDS = 60.0
+
+
+class SiteClient:
+    """Asks one site for JSON. Responses that are asked for with a version are kept, and not asked for again."""
+
+    def __init__(
+        self, address: str, folder: Path, pause: float, timeout: float, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        """folder: where responses are kept. pause: seconds between two requests. timeout: seconds for one."""
+        self.address = address.rstrip("/")
+        self._folder, self._pause, self._timeout, self._sleep = folder, pause, timeout, sleep
+
+    @property
+    def host(self) -> str:
+        """The site's host, with its port if it has one of its own."""
+        return urlsplit(self.address).netloc
+
+    def get(self, path: str, version: str | None = None) -> Any:
+        """Return the JSON at a path of the site, None for what is not there (404).
+
+        version: changes whenever the response may; a response of the same version is read from disk. Raises InputError.
+        """
+        if version is None:
+            return self._fetch(path)
+        name = hashlib.blake2b(f"{self.address}{path}\n{version}".encode(), digest_size=16).hexdigest()
+        stored = self._folder / name[:2] / f"{name}.json"
+        try:
+            return json.loads(stored.read_bytes())
+        except (OSError, ValueError):
+            value = self._fetch(path)
+        if value is not None:
+            stored.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(stored, json.dumps(value, ensure_ascii=False))
+        return value
+
+    def _fetch(self, path: str) -> Any:
+        problem = ""
+        for n in range(MAX_TRIES):
+            wait = self._pause if n == 0 else min(2.0**n, MAX_WAIT_SECONDS)
+            try:
+                self._sleep(wait)
+                return self._fetch_once(path)
+            except urllib.error.HTTPError as error:
+                if error.code == 404:
+                    return None
+                problem = f"answered {error.code} {error.reason}"
+                if error.code not in PASSING_STATUSES:
+                    break
+                with_header = error.headers.get("Retry-After", "")
+                self._sleep(min(float(with_header), MAX_WAIT_SECONDS) if with_header.isdecimal() else 0.0)
+            except (OSError, HTTPException) as error:
+                problem = f"gives no answer ({error})"
+            except ValueError:
+                problem = "answered something that is no JSON"
+                break
+        raise InputError(
+            f"{self.address}{path}: {problem}; what was fetched is kept, so that a repeated import goes on from there"
+        )
+
+    def _fetch_once(self, path: str) -> Any:
+        headers = {"Accept": "application/json", "User-Agent": "askalike"}
+        request = urllib.request.Request(f"{self.address}{path}", headers=headers)
+        with urllib.request.urlopen(request, timeout=self._timeout) as response:
+            content = response.read(MAX_RESPONSE_BYTES + 1)
+        if len(content) > MAX_RESPONSE_BYTES:
+            raise ValueError
+        return json.loads(content)
+
+
+def default_folder(name: str) -> Path:
+    """Return where the responses of sites are kept unless a person says otherwise: in the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "askalike" / name

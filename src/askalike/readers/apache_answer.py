@@ -1,0 +1,152 @@
+"""Reads the questions of a running Apache Answer site by its public API, as everybody may see them."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from askalike.config import Settings
+from askalike.errors import InputError
+from askalike.readers._site import SiteClient, default_folder
+from askalike.readers._source import SourceFiles, parse_rows
+from askalike.readers._values import parse_optional_utc, to_text
+from askalike.text.clean import replace_forbidden
+from askalike.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
+
+API = "/answer/api/v1"
+PAGE_SIZE = 100
+VISIBLE, CLOSED, ACCEPTED = 1, 2, 2
+"""Values of `show`, of a question's `status`, and of an answer's `accepted`."""
+ORIGINAL = re.compile(r"/questions/(\d+)")
+NOT_VERSIONED = ("view_count", "unique_view_count", "collection_count", "follow_count", "operator", "description")
+"""What may change in a list of questions while the question itself is as it was."""
+
+Item = Mapping[str, Any]
+
+
+class ApacheAnswerReader(Settings):
+    """A running Apache Answer site: PATH is its address. It is asked politely, and an interrupted import goes on.
+
+    Only questions that everybody sees are taken. What has not changed since the last import is not asked for again.
+    """
+
+    pause: float = Field(0.2, ge=0, description="seconds between two requests")
+    timeout: float = Field(30.0, gt=0, description="seconds to wait for a response")
+    responses: Path | None = Field(
+        None, description="the folder that keeps the site's responses; else the user's cache"
+    )
+
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield each question with its answers and links, the newest first. Raises InputError."""
+        for path in paths:
+            address = re.sub(r"^(https?):/+", r"\1://", str(path))  # a Path has one slash where an address has two
+            if not re.match(r"https?://[^/]", address):
+                raise InputError(f"{path}: expected the address of a site, e.g. https://answers.example.org")
+            client = SiteClient(address, self.responses or default_folder("apache-answer"), self.pause, self.timeout)
+            source.facts["name"] = client.host
+            yield from parse_rows(_read_questions(client, source), _QuestionParser(client.address, source).parse)
+
+
+class _QuestionParser:
+    """Turns a question's response, with its answers in it, into records."""
+
+    def __init__(self, address: str, source: SourceFiles) -> None:
+        self._address, self._source = address, source
+
+    def parse(self, item: Item) -> list[Record]:
+        """Return a question, its answers, and a link to its original. Raises KeyError or ValueError."""
+        id, title = to_text(item.get("id")), to_text(item.get("title"))
+        if not id or not title:
+            raise KeyError("title" if id else "id")
+        operation = item.get("operation")
+        operation = operation if isinstance(operation, dict) and item.get("status") == CLOSED else {}
+        accepted = to_text(item.get("accepted_answer_id"))
+        question = Question(
+            id,
+            title,
+            to_text(item.get("content")),
+            tags=tuple(to_text(tag.get("slug_name")) for tag in item.get("tags") or [] if isinstance(tag, dict)),
+            created_at=parse_optional_utc(item.get("create_time") or None),
+            closed_at=parse_optional_utc(operation.get("time") or None),
+            author=_author(item),
+            url=f"{self._address}/questions/{id}",
+            votes=_votes(item),
+            accepted_answer_id=accepted if accepted not in ("", "0") else None,
+        )
+        answers = [
+            self._parse_answer(answer, id) for answer in item["answers"] if answer.get("status", VISIBLE) == VISIBLE
+        ]
+        original = ORIGINAL.search(to_text(operation.get("msg")))
+        links = [Link(id, original[1], "duplicate", question.closed_at)] if original and original[1] != id else []
+        return [question, *answers, *links]
+
+    def _parse_answer(self, item: Item, question_id: str) -> Answer:
+        id = to_text(item.get("id"))
+        if not id:
+            raise KeyError("id of an answer")
+        return Answer(
+            id,
+            question_id,
+            to_text(item.get("content")),
+            created_at=parse_optional_utc(item.get("create_time") or None),
+            author=_author(item),
+            url=f"{self._address}/questions/{question_id}/{id}",
+            votes=_votes(item),
+        )
+
+
+def _read_questions(client: SiteClient, source: SourceFiles) -> Iterator[tuple[Place, Item | RejectedRow]]:
+    """Yield what the site says of each visible question, with its answers under `answers`."""
+    seen: set[str] = set()
+    number = 0
+    for listed in _read_pages(client, "/question/page?order=newest"):
+        id, number = to_text(listed.get("id")), number + 1
+        if id in seen:  # a page moves on when somebody asks meanwhile
+            continue
+        seen.add(id)
+        place = Place(client.address, number)
+        if listed.get("show") != VISIBLE:
+            source.note("questions that are not listed left out")
+            continue
+        version = json.dumps({key: value for key, value in listed.items() if key not in NOT_VERSIONED}, sort_keys=True)
+        item = _data(client, f"/question/info?id={id}", version)
+        if not isinstance(item, dict):
+            source.note("questions that were removed meanwhile left out")
+            continue
+        answers = _read_pages(client, f"/answer/page?question_id={id}&order=default", version)
+        yield place, replace_forbidden({**item, "answers": list(answers) if listed.get("answer_count") else []})
+
+
+def _read_pages(client: SiteClient, path: str, version: str | None = None) -> Iterator[Item]:
+    """Yield the items of a list, page by page. Raises InputError where the site answers in another shape."""
+    page = count = 0
+    while page == 0 or page * PAGE_SIZE < count:
+        page += 1
+        data = _data(client, f"{path}&page={page}&page_size={PAGE_SIZE}", version)
+        if not isinstance(data, dict) or not isinstance(data.get("list"), list):
+            raise InputError(
+                f"{client.address}: answers {str(data)[:60]!r}; expected an Apache Answer site that all may read"
+            )
+        count = data["count"] if isinstance(data.get("count"), int) else 0
+        yield from (item for item in data["list"] if isinstance(item, dict))
+        if not data["list"]:
+            return
+
+
+def _data(client: SiteClient, path: str, version: str | None) -> Any:
+    """Return the data in the envelope of a response; None where there is nothing."""
+    envelope = client.get(f"{API}{path}", version)
+    return envelope.get("data") if isinstance(envelope, dict) else None
+
+
+def _author(item: Item) -> str | None:
+    user = item.get("user_info")
+    return to_text(user.get("username")) or None if isinstance(user, dict) else None
+
+
+def _votes(item: Item) -> int | None:
+    votes = item.get("vote_count")
+    return votes if isinstance(votes, int) else None

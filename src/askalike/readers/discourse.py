@@ -1,0 +1,187 @@
+"""Reads topics of a Discourse forum, as its API gives them (`/t/ID.json`), or as a CSV of its data explorer."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from askalike.config import Settings
+from askalike.errors import InputError, SettingsError
+from askalike.readers._dates import parse_optional_date
+from askalike.readers._json import read_json_values
+from askalike.readers._rows import open_table
+from askalike.readers._source import SourceFiles, find_files, parse_rows
+from askalike.readers._values import split_cell, to_text
+from askalike.types import Answer, LocatedRecord, Place, Question, Record, RejectedRow
+
+EXPLORER_COLUMNS = ("topic_id", "post_id", "post_number", "title", "category_id", "cooked")
+"""The columns that a query of the data explorer must have; docs/formats.md has the query."""
+SYSTEM_USER = "system"
+
+Topic = Mapping[str, Any]
+
+
+class DiscourseReader(Settings):
+    """Topics of a Discourse forum: PATHs are files of `/t/ID.json`, or a CSV of the data explorer.
+
+    Only topics of the named categories are taken. Private messages, unlisted topics and hidden posts never are.
+    """
+
+    category: str | None = Field(None, description="the ids of the categories to take, e.g. 4,7; all takes every one")
+    site: str | None = Field(None, description="the forum's address, for links to its topics")
+
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
+        """Yield each topic as a question, its other posts as answers. Raises InputError."""
+        if self.category is None:
+            advice = "name those that everybody may see: --category 4,7 (their ids are in /categories.json), or all"
+            raise SettingsError(f"no category is named; {advice}")
+        files = find_files(paths, "*.json", "*.jsonl", "*.csv", "*.json.gz", "*.csv.gz")
+        source.expect(files)
+        parser = _TopicParser(() if self.category == "all" else split_cell(self.category, ","), self.site, source)
+        for file in files:
+            is_table = ".csv" in file.suffixes
+            topics = _read_explorer(source, file) if is_table else _read_topics(source, file)
+            yield from parse_rows(topics, parser.parse, shown=lambda topic: {**topic, "post_stream": "…"})
+
+
+class _TopicParser:
+    """Turns topics in the shape of `/t/ID.json` into records."""
+
+    def __init__(self, categories: Sequence[str], site: str | None, source: SourceFiles) -> None:
+        self._categories = frozenset(categories)
+        self._site = site.rstrip("/") if site else None
+        self._source = source
+
+    def parse(self, topic: Topic) -> Sequence[Record]:
+        """Return the question in a topic's first post and its answers; nothing for a topic that is left out."""
+        if reason := self._find_reason_to_leave_out(topic):
+            self._source.note(reason)
+            return ()
+        id, title = to_text(topic.get("id")), to_text(topic.get("title"))
+        posts = [post for post in _posts(topic) if self._is_shown(post)]
+        first = next((post for post in posts if post.get("post_number") in (1, "1")), None)
+        if not id or not title or first is None:
+            raise KeyError("id" if not id else "title" if not title else "first post in it")
+        fetched, all_posts = len(_posts(topic)), _object(topic.get("post_stream")).get("stream")
+        self._source.note(
+            "topics of which not all posts were fetched", isinstance(all_posts, list) and len(all_posts) > fetched
+        )
+        answers = [self._parse_answer(post, id) for post in posts if post is not first]
+        question = Question(
+            id,
+            title,
+            to_text(first.get("cooked")),
+            "html",
+            tuple(
+                to_text(_object(tag).get("name")) if isinstance(tag, dict) else to_text(tag)
+                for tag in _list(topic, "tags")
+            ),
+            to_text(topic.get("category_id")) or None,
+            created_at=parse_optional_date(topic.get("created_at") or first.get("created_at")),
+            closed_at=parse_optional_date(topic.get("last_posted_at"))
+            if topic.get("closed") in (True, "true")
+            else None,
+            author=to_text(first.get("username")) or None,
+            url=f"{self._site}/t/{id}" if self._site else None,
+            votes=_likes(first),
+            accepted_answer_id=_accepted(topic, posts),
+        )
+        return [question, *answers]
+
+    def _find_reason_to_leave_out(self, topic: Topic) -> str | None:
+        if self._categories and to_text(topic.get("category_id")) not in self._categories:
+            return "topics of other categories left out"
+        if to_text(topic.get("archetype") or "regular") != "regular":
+            return "private messages and banners left out"
+        return "unlisted topics left out" if topic.get("visible") in (False, "false") else None
+
+    def _is_shown(self, post: Mapping[str, Any]) -> bool:
+        """Return whether a post was written by a person and is to be seen; others are counted."""
+        hidden = post.get("hidden") in (True, "true") or bool(post.get("deleted_at"))
+        small_action = post.get("post_type", 1) not in (1, "1") or post.get("username") == SYSTEM_USER
+        self._source.note("hidden posts, and posts of the system, left out", hidden or small_action)
+        return not (hidden or small_action)
+
+    def _parse_answer(self, post: Mapping[str, Any], topic_id: str) -> Answer:
+        id, number = to_text(post.get("id")), to_text(post.get("post_number"))
+        if not id:
+            raise KeyError("id of a post")
+        return Answer(
+            id,
+            topic_id,
+            to_text(post.get("cooked")),
+            "html",
+            created_at=parse_optional_date(post.get("created_at")),
+            author=to_text(post.get("username")) or None,
+            url=f"{self._site}/t/{topic_id}/{number}" if self._site else None,
+            votes=_likes(post),
+        )
+
+
+def _read_topics(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Topic]]:
+    """Yield the topics in files of the API. Raises InputError for a list of topics, which has no texts."""
+    for place, value in read_json_values(source, file):
+        topic = _object(value)
+        if "topic_list" in topic:
+            raise InputError(
+                f"{place}: is a list of topics without their posts; fetch /t/ID.json of each, see docs/formats.md"
+            )
+        if "post_stream" not in topic:
+            raise InputError(f"{place}: has no post_stream; expected topics as /t/ID.json gives them")
+        yield place, topic
+
+
+def _read_explorer(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Topic | RejectedRow]]:
+    """Yield the topics in a CSV of posts, of which those of one topic follow each other. Raises InputError."""
+    table = open_table(source, file)
+    if missing := [name for name in EXPLORER_COLUMNS if name not in (table.header or ())]:
+        known = ", ".join(table.header or ())
+        raise InputError(f"{file}: no column {', '.join(missing)}; there are: {known}. docs/formats.md has the query")
+    topic: dict[str, Any] = {}
+    topic_place = Place(str(file))
+    for place, row in table.rows:
+        if isinstance(row, RejectedRow):
+            yield place, row
+            continue
+        if topic and row["topic_id"] != topic["id"]:
+            yield topic_place, topic
+            topic = {}
+        if not topic:
+            shared = {**row, "id": row["topic_id"], "tags": list(split_cell(row.get("tags"), ",|")), "created_at": None}
+            topic, topic_place = {**shared, "post_stream": {"posts": []}}, place
+        topic["post_stream"]["posts"].append(
+            {**row, "id": row["post_id"], "accepted_answer": row.get("accepted_answer") == "true"}
+        )
+    if topic:
+        yield topic_place, topic
+
+
+def _posts(topic: Topic) -> list[Mapping[str, Any]]:
+    return [post for post in _list(_object(topic.get("post_stream")), "posts") if isinstance(post, dict)]
+
+
+def _accepted(topic: Topic, posts: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return the id of the post that is marked as the solution, or that the topic names by its number."""
+    number = to_text(_object(topic.get("accepted_answer")).get("post_number"))
+    for post in posts:
+        if post.get("accepted_answer") is True or (number and to_text(post.get("post_number")) == number):
+            return to_text(post.get("id"))
+    return None
+
+
+def _likes(post: Mapping[str, Any]) -> int | None:
+    """Return how many like a post; None where that was not fetched."""
+    actions = [action for action in _list(post, "actions_summary") if isinstance(action, dict)]
+    likes = [action.get("count", 0) for action in actions if action.get("id") == 2]
+    value = likes[0] if likes else post.get("like_count", 0 if "actions_summary" in post else None)
+    return int(value) if to_text(value).isdecimal() else None
+
+
+def _list(value: Mapping[str, Any], name: str) -> list[Any]:
+    found = value.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
