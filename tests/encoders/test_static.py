@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from askalike import encoders
+from askalike.encoders import _word_table
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoder
 from askalike.errors import InputError, SettingsError
 from askalike.text.features.pieces import TOKENIZER_FILE
@@ -117,8 +118,21 @@ def test_the_words_add_up_to_the_text(static):
     text = static.text(Question("q", "How long, please,", "<p>do I boil &amp; cook it?</p>", "html"))
     whole = static.encode([Question("q", text)], "query").parts[0].values[0]
     words = static.words(text)
-    np.testing.assert_allclose(np.sum([w.vector for w in words], axis=0), whole, rtol=1e-4, atol=1e-5)
-    assert [text[w.start : w.end] for w in words] == text.split()
+    np.testing.assert_allclose(words.vectors.sum(axis=0), whole, rtol=1e-4, atol=1e-5)
+    assert words.words == text.split()
+
+
+def test_word_table_gives_what_it_computes_whatever_it_has_forgotten(monkeypatch):
+    monkeypatch.setattr(_word_table, "MAX_WORDS", 5)
+    table = _word_table.WordTable(lambda keys: np.array([[len(a), len(b)] for a, b in keys], np.float32), 2)
+    for keys in (
+        [("", "a"), ("a", "bb")],
+        [],
+        [("", "ccc"), ("", "a"), ("", "ccc")],
+        [("d" * n, "") for n in range(9)],
+    ):
+        expected = np.array([[len(a), len(b)] for a, b in keys], np.float32).reshape(-1, 2)
+        np.testing.assert_array_equal(table.look_up(keys), expected)
 
 
 def test_only_the_beginning_of_a_text_counts(static):

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from askalike import config
 from askalike.encoders import MODEL_FILE, Role, read_model_file
+from askalike.encoders._word_table import WordKey, WordTable
 from askalike.encoders.recipes import Tables
 from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
@@ -41,12 +42,12 @@ class StaticEncoderSettings(PieceSettings):
     """How a text is cleaned before lookup, and how many rows there are of each kind."""
 
 
-class WordVector(NamedTuple):
-    """The position of a word in a text, and the weighted sum of its rows."""
+class TextWords(NamedTuple):
+    """The words of a text, n stretches between white space."""
 
-    start: int
-    end: int
-    vector: NDArray[np.float32]
+    words: Sequence[str]
+    vectors: NDArray[np.float32]
+    """(n, dim): what each adds to the text's vector."""
 
 
 class StaticEncoder:
@@ -76,6 +77,7 @@ class StaticEncoder:
         self.pieces = PieceFeatures(settings, bpe)
         self.vectors = np.ascontiguousarray(vectors, np.float32)
         self.weights = np.ascontiguousarray(weights, np.float32)
+        self._word_table = WordTable(self._sum_words, self.vectors.shape[1])
         described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
         self.fingerprint = hashlib.sha256(described.encode()).hexdigest()
 
@@ -134,18 +136,17 @@ class StaticEncoder:
         """Return the plain text that is looked up: the beginning of title and body; "" without a word."""
         return self.pieces.extract_text(text)
 
-    def words(self, text: str) -> list[WordVector]:
+    def words(self, text: str) -> TextWords:
         """Return a plain text's words with what each adds to its vector; a pair of words counts for its second word."""
-        pieces = text.split()
-        pairs = [f"{before} {piece}".strip() for before, piece in zip(["", *pieces], pieces, strict=False)]
-        rows, offsets = self.pieces.lookup([*pairs, "", *pieces[:-1]])
+        words = text.split()
+        before = ["", *words] if self.settings.bigrams else [""] * len(words)
+        return TextWords(words, self._word_table.look_up(list(zip(before, words, strict=False))))
+
+    def _sum_words(self, keys: Sequence[WordKey]) -> NDArray[np.float32]:
+        pairs = [f"{before} {word}".strip() for before, word in keys]
+        rows, offsets = self.pieces.lookup([*pairs, *(before for before, _ in keys)])
         sums = sum_weighted_rows(rows, offsets, self.vectors, self.weights)
-        words, end = [], 0
-        for piece, both, before in zip(pieces, sums, sums[len(pieces) :], strict=False):
-            start = text.index(piece, end)
-            end = start + len(piece)
-            words.append(WordVector(start, end, both - before))
-        return words
+        return sums[: len(keys)] - sums[len(keys) :]
 
 
 def _load_tensors(path: Path) -> dict[str, NDArray[Any]]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from askalike.text.clean import LINK_TOKEN, readable_text
 from askalike.text.snippet import extract_snippet
-from askalike.text.words import any_word_pattern
+from askalike.text.words import find_words
 from askalike.types import Explanation, Question
 
 SNIPPET_LENGTH = 160
@@ -21,7 +21,7 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
     if not text and "body" in explanation.text:
         text = readable_text(question.body, question.markup)
     words = {explanation.text[span.field][span.start : span.end] for span in explanation.spans}
-    return extract_snippet(text, [m.span() for m in any_word_pattern(words).finditer(text)], SNIPPET_LENGTH)
+    return extract_snippet(text, find_words(text, words), SNIPPET_LENGTH)
 
 
 def name_links(explanation: Explanation) -> Explanation:

@@ -8,8 +8,10 @@ without each word.
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from dataclasses import replace
+from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ MAX_WORDS = 24
 """How many words of a text are left out, one at a time."""
 MAX_SPANS = 5
 """How many words or windows of a document are marked."""
+CACHED_FORMS = 1 << 14
 WORD = re.compile(r"\w[\w'’-]*")
 
 ScoreFunction = Callable[[Sequence[Question], Sequence[Question]], Floats]
@@ -37,10 +40,10 @@ class AdditiveEncoder(Protocol):
     """An encoder whose vector of a text is the sum of its words' vectors."""
 
     def text(self, text: Question | Answer) -> str:
-        """The plain text of a question or an answer that is encoded."""
+        """The plain text of a question or an answer that is encoded: words with one space between them."""
 
-    def words(self, text: str) -> Sequence[Any]:
-        """The words of a plain text, with the start, end and vector of each."""
+    def words(self, text: str) -> tuple[Sequence[str], NDArray[np.float32]]:
+        """The n words of a plain text between white space, and what each adds to its vector: (n, dim)."""
 
 
 @runtime_checkable
@@ -58,43 +61,57 @@ class Word(NamedTuple):
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
 class EncodedWords:
-    """The words of a text's fields with their vectors."""
+    """The words of a text's fields with their vectors. texts: (field, plain text)."""
 
-    words: Sequence[Word]
-    vectors: NDArray[np.float32]
-    """(words, dim): what each word adds to the text's vector."""
-    norms: NDArray[np.float32]
-    """(words,): the lengths of these vectors."""
-    casefolded: NDArray[np.object_]
+    def __init__(self, encoder: AdditiveEncoder, texts: Sequence[tuple[str, str]]) -> None:
+        encoded = [encoder.words(text) for _, text in texts]
+        self._texts = texts
+        self._words = [words for words, _ in encoded]
+        self.vectors = np.concatenate([vectors for _, vectors in encoded]) if encoded else np.empty((0, 0), np.float32)
+        """(words, dim): what each word adds to the text's vector."""
+        self._norms = np.linalg.norm(self.vectors, axis=1)
+        self._casefolded = np.array([form.casefold() for form in self.forms], np.object_)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def forms(self) -> list[str]:
+        """The words without the punctuation around them."""
+        return [_strip_punctuation(word)[0] for words in self._words for word in words]
+
+    def word(self, n: int) -> Word:
+        """The n-th of all words, without the punctuation around it."""
+        place, n = next(
+            (place, n - before)
+            for place, before in reversed([*enumerate(accumulate(map(len, self._words[:-1]), initial=0))])
+            if n >= before
+        )
+        field, words = self._texts[place][0], self._words[place]
+        form, skipped = _strip_punctuation(words[n])
+        start = len(" ".join([*words[:n], ""])) + skipped
+        return Word(form, Span(field, start, start + len(form)))
 
     def find_nearest(self, query_words: "EncodedWords") -> list[Word | None]:
         """For each word of the query the most similar word, the same word first; None where none is similar enough."""
-        norms = np.outer(query_words.norms, self.norms)
+        norms = np.outer(query_words._norms, self._norms)
         similarities = query_words.vectors @ self.vectors.T / np.where(norms > 0, norms, 1)
-        similarities += 2.0 * (query_words.casefolded[:, None] == self.casefolded)
+        similarities += 2.0 * (query_words._casefolded[:, None] == self._casefolded)
         rows = zip(similarities.argmax(axis=1).tolist(), similarities, strict=True)
-        return [self.words[n] if row[n] >= MIN_WORD_SIMILARITY else None for n, row in rows]
+        return [self.word(n) if row[n] >= MIN_WORD_SIMILARITY else None for n, row in rows]
+
+
+@lru_cache(CACHED_FORMS)
+def _strip_punctuation(word: str) -> tuple[str, int]:
+    """The word from its first letter or digit to its last, and the number of characters before it."""
+    start = next((i for i, c in enumerate(word) if c.isalnum()), 0)
+    end = len(word) - next((i for i, c in enumerate(reversed(word)) if c.isalnum()), 0)
+    return word[start:end], start
 
 
 WordReader = Callable[..., EncodedWords]
-
-
-def read_words(encoder: AdditiveEncoder, texts: tuple[tuple[str, str], ...]) -> EncodedWords:
-    """The words of (field, plain text), without the punctuation around them."""
-    words, vectors = [], []
-    for field, text in texts:
-        for word in encoder.words(text):
-            surface, start, end = text[word.start : word.end], word.start, word.end
-            if not surface.isalnum():
-                start += next((i for i, c in enumerate(surface) if c.isalnum()), 0)
-                end -= next((i for i, c in enumerate(reversed(surface)) if c.isalnum()), 0)
-            words.append(Word(text[start:end], Span(field, start, end)))
-            vectors.append(word.vector)
-    rows = np.array(vectors, np.float32)
-    norms = np.linalg.norm(rows, axis=1) if words else np.empty(0, np.float32)
-    return EncodedWords(words, rows, norms, np.array([word.text.casefold() for word in words], np.object_))
+"""Returns the words of (encoder, texts), as EncodedWords does."""
 
 
 def explain_by_vectors(
@@ -110,7 +127,7 @@ def explain_by_vectors(
     texts = {field: encoder.text(text) for field, text in fields.items()}
     query_words = word_reader(encoder, (("query", encoder.text(query)),))
     words = word_reader(encoder, tuple(texts.items()))
-    if not score or not query_words.words or not words.words:
+    if not score or not len(query_words) or not len(words):
         return Explanation(score, whole, (), texts)
     added = (query_words.vectors @ words.vectors.sum(axis=0)).astype(np.float64)
     if abs(added.sum()) < MIN_SUM:
@@ -118,11 +135,11 @@ def explain_by_vectors(
     shares, nearest = added * (score / added.sum()), words.find_nearest(query_words)
     rows = [
         Contribution(
-            _pair_label(word.text, other.text if other else word.text),
+            _pair_label(form, other.text if other else form),
             (other.span.field,) if other else (),
             float(share),
         )
-        for word, other, share in zip(query_words.words, nearest, shares, strict=True)
+        for form, other, share in zip(query_words.forms, nearest, shares, strict=True)
     ]
     spans = dict.fromkeys(other.span for other in nearest if other)
     return Explanation(score, _by_score(rows), tuple(spans), texts)

@@ -19,7 +19,7 @@ from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.labels.learned import LearnedLabels
-from askalike.rankers._explanations import explain_by_vectors, read_words
+from askalike.rankers._explanations import EncodedWords, explain_by_vectors
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store import TrainingView, View
@@ -34,8 +34,8 @@ EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 BATCH = 2_048
 LEXICAL_WEIGHT = 0.6
 """What shared words count beside an encoder that does not say, as measured beside packaged vectors."""
-CACHED_TEXTS = 512
-"""How many texts are cached with their words, some 25 MB: while somebody types, the same are explained again."""
+CACHED_TEXTS = 128
+"""How many texts are cached with their words, at most 17 MB: while somebody types, the same are explained again."""
 
 
 class DenseSettings(Settings):
@@ -53,7 +53,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
 
     def __init__(self, encoder: Encoder, settings: DenseSettings | None = None, name: str = "dense") -> None:
         self.name, self.encoder, self.settings = name, encoder, settings or DenseSettings()
-        self.read_words = lru_cache(CACHED_TEXTS)(read_words)
+        self.read_words = lru_cache(CACHED_TEXTS)(EncodedWords)
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:

@@ -14,6 +14,7 @@ _CJK: Final = (
     "\u30fc-\u30ff\u3105-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97c"
     "\uac00-\ud7a3\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
+_LETTERS: Final = re.compile(r"\w+")
 _NOT_PUNCTUATION: Final = r"\w\s\x00-\x1f\x7f-\x9f\ud800-\udfff"
 
 
@@ -55,6 +56,25 @@ def any_word_pattern(forms: Iterable[str]) -> re.Pattern[str]:
     """Return the pattern of any of these words as a whole, in any case; in scripts without white space, anywhere."""
     longest_first = sorted(filter(None, forms), key=len, reverse=True)
     return re.compile("|".join(map(_whole_word, longest_first)) or "(?!)", re.IGNORECASE)
+
+
+def find_words(text: str, forms: Iterable[str]) -> list[tuple[int, int]]:
+    """Return the spans of these words in a text, as `any_word_pattern` finds them, without a pattern of their own."""
+    forms = set(forms)
+    whole = {form.lower() for form in forms if _LETTERS.fullmatch(form) and not cjk_pattern().search(form)}
+    spans = [m.span() for m in _LETTERS.finditer(text) if m[0].lower() in whole]
+    if others := {form for form in forms if form.lower() not in whole}:
+        spans += [m.span() for m in any_word_pattern(others).finditer(text)]
+    return _drop_overlaps(spans)
+
+
+def _drop_overlaps(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans by their starts; of those that overlap the first, and of those the longest."""
+    apart: list[tuple[int, int]] = []
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not apart or start >= apart[-1][1]:
+            apart.append((start, end))
+    return apart
 
 
 def _whole_word(form: str) -> str:
