@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy import sparse
 
 from askalike.errors import SearchIndexError
 from askalike.index.vectors import index as index_module
+from askalike.index.vectors import merging
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
@@ -248,3 +250,36 @@ def test_a_large_build_is_cut_into_segments(tmp_path, monkeypatch):
     batch = VectorQueries(Vectors((VectorPart(np.ones((1, 8), np.float32)),)), [(-1, -1)])
     assert len(index.searcher.search(batch, 1_000)[0].docids) == 300
     assert len(index.segments) < 10
+
+
+def test_merging_holds_a_few_rows_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(index_module, "BYTES_PER_SEGMENT", 100_000)
+    monkeypatch.setattr(merging, "CHUNK_ROWS", 100)
+    index = VectorIndex.open(tmp_path, VectorLayout("x"))
+    values = np.random.default_rng(0).standard_normal((5_000, 128)).astype(np.float32)
+    with index.writer() as writer:
+        for start in range(0, 5_000, 100):
+            docids = np.arange(start, start + 100)
+            writer.add(docids, 0 * docids, Vectors((VectorPart(values[docids]),)))
+        tracemalloc.start()
+        writer.commit(1)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    (segment,) = index.segments
+    stored = sum(array.nbytes for array in segment.live.parts[0].arrays().values())
+    assert peak < stored / 2
+    together = VectorIndex.open(tmp_path / "together", VectorLayout("x"))
+    monkeypatch.undo()
+    with together.writer() as writer:
+        writer.add(np.arange(5_000), np.zeros(5_000), Vectors((VectorPart(values),)))
+        writer.commit(1)
+    for name, array in together.segments[0].live.parts[0].arrays().items():
+        np.testing.assert_array_equal(segment.live.parts[0].arrays()[name], array)
+
+
+def test_what_a_killed_build_left_is_removed_before_the_next(tmp_path):
+    index = VectorIndex.open(tmp_path, VectorLayout("x"))
+    (tmp_path / "0-1-1").mkdir()
+    (tmp_path / "0-1-1" / "0.rows.npy").write_bytes(b"\0" * 100)
+    with index.writer():
+        assert [path.name for path in tmp_path.iterdir()] == ["lock"]

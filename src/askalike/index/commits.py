@@ -135,6 +135,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
             with open(self.path / "lock", "w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self.refresh()
+                self._remove_unreferenced()  # what a build that was killed has left
                 try:
                     yield
                 finally:

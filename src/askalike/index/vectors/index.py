@@ -16,13 +16,14 @@ from askalike.errors import SearchIndexError
 from askalike.index.commits import CommittedIndex, IndexWriter
 from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.graph import build_graphs
+from askalike.index.vectors.merging import merge_segments
 from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, Storage, StoredPart, nonzero_rows
 from askalike.index.vectors.searcher import VectorSearcher
 from askalike.index.vectors.segment import VectorSegment, write_segment
 from askalike.types import Vectors
 
 BYTES_PER_SEGMENT = 1 << 29
-"""A build holds at most this many bytes of vectors in memory."""
+"""A build holds at most this many bytes of vectors in memory, and once more while it writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,9 @@ class VectorWriter(IndexWriter[VectorSegment]):
         return self._write(batches) if batches else ()
 
     def _write_merged(self, segments: Sequence[VectorSegment]) -> Sequence[str]:
-        pairs = [(s, np.flatnonzero(s.live_mask)) for s in segments]
-        return self._write([(s.docids[n], s.phrasings[n], tuple(p.take(n) for p in s.parts)) for s, n in pairs])
+        name = self._new_name()
+        merge_segments(self._index.path / name, segments, self._schemas)
+        return [name]
 
     def _finish(self, segment: VectorSegment) -> None:
         build_graphs(segment.folder, segment.schemas, segment.parts, self._layout.exact_up_to)

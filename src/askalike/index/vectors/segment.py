@@ -83,7 +83,17 @@ def write_segment(
     arrays = {"numbers": docids, "phrasings": phrasings}
     arrays |= {f"{at}.{name}": array for at, part in enumerate(parts) for name, array in part.arrays().items()}
     for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+        np.save(array_path(folder, name), array, allow_pickle=False)
+    write_schemas(folder, schemas)
+
+
+def array_path(folder: Path, name: str) -> Path:
+    """Return the file of an array: `numbers` (the docids), `phrasings`, or an array of a part, as in `0.rows`."""
+    return folder / f"{name}.npy"
+
+
+def write_schemas(folder: Path, schemas: Sequence[PartSchema]) -> None:
+    """Write what the parts of a segment are."""
     (folder / SCHEMA_FILE).write_text(json.dumps([asdict(schema) for schema in schemas]), encoding="utf-8")
 
 
