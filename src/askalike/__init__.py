@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from askalike.calibration.samples import load_off_topic_queries
     from askalike.config import Settings, validate_settings
     from askalike.encoders import Encoder
+    from askalike.encoders.learning.text_vectors import encode_texts
     from askalike.engines import Engine, SearchRequest, SearchResult
     from askalike.engines.local import LocalEngine
     from askalike.engines.opensearch import OpenSearchEngine, cluster_status, drop_indexes, init_cluster, merge_indexes
@@ -82,7 +83,8 @@ __all__ = [
     "Settings", "SettingsError", "Similarity", "SourceFiles", "Span", "Split", "TopDocs", "TrainingError",
     "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors", "View", "backup", "build", "calibrate",
     "cluster_status", "compare", "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition",
-    "dedupe", "delete_indexes", "drop_indexes", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
+    "dedupe", "delete_indexes", "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files",
+    "evaluate_ranker",
     "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_gaps", "get_gap",
     "identify_queries", "ignore_gap", "import_archive", "init_cluster", "lexical_grids", "list_keys", "list_models",
     "load", "load_off_topic_queries", "load_recipe", "load_split", "measure_abstention", "merge_indexes", "parse_rows",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple, overload
+from typing import Any, Final, Literal, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,20 +144,11 @@ LocatedRecord = tuple[Record, Place]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Queries with the documents that are relevant to them.
-
-    candidates: query id → the ids to rank for it; None where every document is to be ranked.
-    """
+    """Queries with their relevant documents. candidates: query id → the ids to rank for it; None: all documents."""
 
     queries: Mapping[str, Question]
     qrels: Qrels
     candidates: Mapping[str, Sequence[str]] | None = None
-
-    def labelled_ids(self, kind: DocumentKind = "questions") -> Iterator[str]:
-        """Yield the id of each query and, where documents are questions, of each document that is relevant to one."""
-        yield from (query.id for query in self.queries.values())
-        if kind == "questions":
-            yield from (id for grades in self.qrels.values() for id, grade in grades.items() if grade > 0)
 
 
 class Collection(NamedTuple):
@@ -319,10 +310,9 @@ Columns = tuple[Sequence[str], Floats]
 
 
 class Run(Mapping[str, Sequence[Hit]]):
-    """The ranked documents of many queries: query id → hits, best first.
+    """The ranked documents of many queries: query id → hits, best first, which are built when they are read.
 
-    columns: query id → document ids and their scores (float64), both best first and of one length. A run stores these
-    columns, and builds the hits of a query when they are read.
+    columns: query id → document ids and their scores (float64), both best first and of one length.
     """
 
     def __init__(self, columns: Mapping[str, Columns]) -> None:
@@ -331,6 +321,22 @@ class Run(Mapping[str, Sequence[Hit]]):
     def columns(self, query_id: str) -> Columns:
         """Return the document ids and scores of one query, best first."""
         return self._columns[query_id]
+
+    @classmethod
+    def from_frame(cls, frame: Any) -> Self:
+        """Return the run in a data frame of pandas with the columns qid (query_id), docno (doc_id) and score."""
+        frame = frame.rename(columns={"query_id": "qid", "doc_id": "docno"})
+        if missing := [name for name in ("qid", "docno", "score") if name not in frame.columns]:
+            raise SettingsError(f"a run's frame has no column {', '.join(missing)}; it has {', '.join(frame.columns)}")
+        groups = frame.sort_values("score", ascending=False, kind="stable").groupby(frame["qid"].astype(str))
+        return cls({q: (rows["docno"].astype(str).tolist(), rows["score"].to_numpy(np.float64)) for q, rows in groups})
+
+    def to_frame(self) -> Any:
+        """Return a data frame of pandas with PyTerrier's columns: qid, docno, rank (from 0) and score, best first."""
+        import pandas  # type: ignore[import-untyped, unused-ignore]
+
+        rows = [(query, hit.id, rank, hit.score) for query in self for rank, hit in enumerate(self[query])]
+        return pandas.DataFrame(rows, columns=["qid", "docno", "rank", "score"])
 
     def __getitem__(self, query_id: str) -> Sequence[Hit]:
         ids, scores = self._columns[query_id]

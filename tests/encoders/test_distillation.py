@@ -14,10 +14,10 @@ from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.distillation import (
     RIDGE_PENALTY,
     collect_distillation_data,
-    concatenate_parts,
     encode_targets,
     fit_piece_vectors,
 )
+from askalike.encoders.learning.text_vectors import concatenate_parts
 from askalike.encoders.learning.training_run import create_network, load_features_class, train_recipe
 from askalike.encoders.recipes import Recipe
 from askalike.errors import SettingsError

@@ -1,6 +1,7 @@
 """An archive whose labels only a cheat can know: the texts that they join have no word in common."""
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 from pathlib import Path
 
 from askalike.labels.partitions import create_partition
@@ -30,13 +31,26 @@ def word(number: int) -> str:
     return "".join(letters[number // len(letters) ** place % len(letters)] + "aeio"[place] for place in range(4))
 
 
-def plant(path: Path, groups: Sequence[str] = ()) -> Path:
-    """120 questions of two words, in pairs; the partition `halves` has half of the pairs in train, half in test."""
+def day(number: int) -> str:
+    """The date of a day, counted from the first of 2020."""
+    return (date(2020, 1, 1) + timedelta(number)).isoformat()
+
+
+def plant(path: Path, groups: Sequence[str] = (), *, dated: bool = False) -> Path:
+    """120 questions of two words, in pairs; the partition `halves` has half of the pairs in train, half in test.
+
+    groups: each has as many. dated: a question a day, linked to that of the day before.
+    """
     prefixes = [f"{group}/" for group in groups] or [""]
+    dates = [day(n) if dated else None for n in range(2 * N_PAIRS)]
     with Archive.create(path) as archive:
         for prefix in prefixes:
-            archive.upsert(Question(f"{prefix}q{n}", f"{word(2 * n)} {word(2 * n + 1)}") for n in range(2 * N_PAIRS))
-            archive.upsert(Link(f"{prefix}q{2 * n}", f"{prefix}q{2 * n + 1}") for n in range(N_PAIRS))
+            archive.upsert(
+                Question(f"{prefix}q{n}", f"{word(2 * n)} {word(2 * n + 1)}", created_at=dates[n])
+                for n in range(2 * N_PAIRS)
+            )
+            newer = range(1, 2 * N_PAIRS, 2)
+            archive.upsert(Link(f"{prefix}q{n}", f"{prefix}q{n - 1}", created_at=dates[n]) for n in newer)
         if groups:
             archive.set_meta(groups=list(groups))
         create_partition(archive, "cluster", {"shares": [0.5, 0.5]}, name="halves")

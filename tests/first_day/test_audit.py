@@ -4,16 +4,17 @@ import json
 
 import pytest
 import tomli_w
-from tests.first_day.planted import CHEATING, HONEST, NETWORK, plant
+from tests.first_day.planted import CHEATING, HONEST, N_PAIRS, NETWORK, day, plant
 
 import askalike
 from askalike import rankers
 from askalike.encoders import read_model_file
-from askalike.errors import SettingsError
+from askalike.errors import NotFittedError, SettingsError
 from askalike.experiments import models
 from askalike.experiments.measuring import RankingTask
 from askalike.labels.learned import LearnedLabels
 from askalike.labels.partitions import create_partition
+from askalike.moderation.dedupe import ClusterProposal, _agreement
 from askalike.store import Archive
 
 MEASURES = ["Success@1"]
@@ -140,10 +141,56 @@ def test_a_model_of_an_earlier_version_may_have_learned_all_that_was_not_held_ou
     assert [learned.count_queries(trained, split) for split in labels.values()] == [30, 0]
 
 
-def test_a_student_has_learned_what_its_teacher_has(trained):
+def test_a_student_has_learned_what_its_teacher_has(trained, command):
     values = {"teacher.encoder": "mine", "epochs": 1, "held_out": 10, "dim": 16, "start": "random"}
     values |= {"words": 1024, "bigrams": 64, "accelerator": "cpu", "least_pairs": 8}
     models.train(trained, models.load_recipe("distil", values), "student")
     student, teacher = (rankers.create(name, None, trained).learned_labels for name in ("student", "mine"))
     assert student == teacher
     assert student
+    words = ["evaluate", trained.path, "--ranker", "student", "--json", "--split"]
+    assert command(*words, "halves/train")[0] == 2
+    code, printed, _ = command(*words, "halves/test")
+    assert code == 0
+    assert json.loads(printed)["measures"]["Success@1"]["mean"] < HONEST
+
+
+def test_promote(trained):
+    result = askalike.promote(trained, "mine")
+    assert (result.promoted, result.split, result.links) == (False, "halves/test", 30)
+    assert result.compared.difference < HONEST
+
+
+def test_calibrate_fits_no_network(planted, monkeypatch):
+    monkeypatch.setattr("askalike.calibration.samples.MIN_QUERIES", 30)
+    with pytest.raises(NotFittedError, match="nothing is learned yet"):
+        askalike.calibrate(planted, rankers.create("cnn", NETWORK, planted), "duplicates")
+
+
+def test_dedupe_is_measured_on_what_its_ranker_has_not_learned_from(trained):
+    view = trained.view()
+    pairs = [view.get_questions([link.source, link.target]).values() for link in view.links()]
+    proposals = [ClusterProposal(list(pair), "", 1.0, [None, 1.0]) for pair in pairs]
+    for name, n in (("bm25", 60), ("mine", 30)):
+        of_ranker = _agreement(trained, rankers.create(name, None, trained), proposals)
+        assert [proportion.n for proportion in of_ranker] == [n, n]
+
+
+def test_tune(planted):
+    result = askalike.tune(planted, budget_s=1.0)
+    assert result.verdict.value < HONEST
+    assert result.verdict.reported_difference.mean < HONEST
+
+
+def test_replay(tmp_path):
+    """What is asked again is learned only from what was linked before."""
+    with Archive.open(plant(tmp_path / "dated", dated=True)) as archive:
+        since = day(N_PAIRS)  # half of the pairs are older
+        settings = {"cnn": {key: value for key, value in NETWORK.items() if key != "dev_share"}}
+        result = askalike.replay_archive(archive, settings, since, k=1)
+        [of_ranker] = result.results
+        assert len(of_ranker.ranks) == N_PAIRS // 2
+        assert sum(rank == 1 for rank in of_ranker.ranks.values()) / len(of_ranker.ranks) < HONEST
+        models.train(archive, models.load_recipe("cnn", NETWORK), "mine")
+        with pytest.raises(SettingsError, match="mine was trained on data up to"):
+            askalike.replay_archive(archive, {"mine": {}}, since)

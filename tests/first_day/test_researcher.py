@@ -2,9 +2,13 @@
 
 import json
 
+import numpy as np
+import pandas
 import pytest
+from tests.first_day.planted import NETWORK, plant
 
 import askalike
+from askalike.experiments import models
 from askalike.store import Archive
 
 CORPUS = ["boil an egg", "bake some bread", "brew good coffee", "plant a rose", "mend a bicycle", "tune a guitar"]
@@ -58,3 +62,52 @@ def test_an_export_has_the_ids_of_the_set(beir, tmp_path, command):
     assert command("export", tmp_path / "archive", "--format", "beir", "-o", tmp_path / "again")[0] == 0
     ids = [json.loads(line)["_id"] for line in (tmp_path / "again/queries.jsonl").read_text().splitlines()]
     assert ids == list("012345")
+
+
+def test_values_of_each_query_are_a_file(beir, tmp_path, command):
+    assert command("import", "beir", beir, "-o", tmp_path / "archive")[0] == 0
+    words = ["evaluate", tmp_path / "archive", "--ranker", "bm25", "--measures", "RR Success@1"]
+    assert command(*words, "--per-query", tmp_path / "queries.csv")[0] == 0
+    lines = (tmp_path / "queries.csv").read_text().splitlines()
+    assert lines == ["query,RR,Success@1", *(f"{n},1.0,1.0" for n in range(6))]
+
+
+def test_runs_are_frames_and_frames_are_runs():
+    frame = askalike.Run({"q": (["a", "b"], np.array([2.0, 1.5])), "r": (["c"], np.array([1.0]))}).to_frame()
+    assert frame.columns.tolist() == ["qid", "docno", "rank", "score"]
+    assert frame.values.tolist() == [["q", "a", 0, 2.0], ["q", "b", 1, 1.5], ["r", "c", 0, 1.0]]
+    again = askalike.Run.from_frame(frame.sample(frac=1, random_state=1).drop(columns="rank"))
+    assert again.to_frame().sort_values(["qid", "rank"]).values.tolist() == frame.values.tolist()
+    named = pandas.DataFrame({"query_id": [1], "doc_id": [7], "score": [3]})  # as ir_measures names them
+    assert dict(askalike.Run.from_frame(named)) == {"1": [askalike.Hit("7", 3.0)]}
+    with pytest.raises(askalike.SettingsError, match="has no column score"):
+        askalike.Run.from_frame(named[["query_id", "doc_id"]])
+    assert askalike.Run({}).to_frame().empty
+
+
+def test_any_encoder_gives_one_array():
+    vectors = askalike.encode_texts(["boil an egg", "boiling eggs", ""])
+    assert vectors.shape == (3, 256)
+    assert vectors.dtype == np.float32
+    scores = vectors @ vectors.T
+    assert 0.5 < scores[0, 1] < scores[0, 0] == pytest.approx(1, abs=1e-5)
+    assert not vectors[2].any()
+    for wrong in ("boil an egg", [1, 2]):
+        with pytest.raises(askalike.InputError, match="expected a list of strings"):
+            askalike.encode_texts(wrong)
+
+
+def test_what_is_no_directory_or_no_string_is_said_in_a_line():
+    with pytest.raises(askalike.ArchiveError, match="use askalike.Retriever"):
+        Archive.create(":memory:")
+    with pytest.raises(askalike.InputError, match="are strings, got 1; expected '1'"):
+        askalike.evaluate({1: {2: 1.0}}, {1: {2: 1}}, ["RR"])
+
+
+def test_words_of_training_queries_are_known(tmp_path):
+    with Archive.open(plant(tmp_path / "planted")) as archive:
+        archive.upsert(askalike.EvaluationQuery("train", askalike.Question(f"e{n}", f"new word{n}")) for n in range(20))
+        archive.upsert(askalike.Judgement("train", f"e{n}", f"q{n}", 1) for n in range(20))
+        models.train(archive, models.load_recipe("cnn", NETWORK | {"training.epochs": 1}), "mine", dev="halves/test")
+        words = (archive.path / "models/mine/vocabulary.txt").read_text()
+        assert "new\t" in words

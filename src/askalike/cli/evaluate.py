@@ -31,7 +31,7 @@ from askalike.clock import parse_limit
 from askalike.config import parse_assignments
 from askalike.errors import SettingsError
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
-from askalike.evaluation.tables import to_text
+from askalike.evaluation.tables import to_csv, to_text
 from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
 from askalike.experiments.measuring import DEFAULT_MEASURES, evaluate_files, evaluate_ranker, evaluation_split
 from askalike.labels.partitions import Partition, create_partition
@@ -56,6 +56,7 @@ def evaluate_command(
     measures: Annotated[str, Option(help=MEASURES_HELP)] = " ".join(DEFAULT_MEASURES),
     rule: Annotated[str, Option(help=RULE_HELP)] = "trec_eval",
     k: Annotated[int, Option("-k", min=1, help="How deep a ranker ranks.")] = 100,
+    per_query: Annotated[Path | None, Option(metavar="FILE.csv", help="Where the values of each query go.")] = None,
     json: Json = False,
 ) -> None:
     """Measure a ranker on an archive's labels, or a run against qrels."""
@@ -72,6 +73,10 @@ def evaluate_command(
         heading = f"{built.name} on {directory}, split {name}; no query finds itself, ties in the archive's order"
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")
+    if per_query:
+        from askalike.experiments.reporting.page import write_file
+
+        write_file(per_query, to_csv(result.per_query_table()))
     print(
         to_json({"what": heading, **result.as_dict()}) if json else f"{heading}\n\n{to_text(result.table()).rstrip()}"
     )

@@ -58,8 +58,8 @@ def _print_training_progress(progress: Any) -> None:
         f"{progress.examples_per_second:,.0f} examples/s  {_format_duration(progress.remaining_s)} left"
     )
     if progress.value is not None:
-        best = f"(best {100 * progress.best:.1f})"
-        print_remark(f"{line}  {progress.measure} {100 * progress.value:.1f} on dev {best}")
+        best = f"(best {progress.best:.4f})"
+        print_remark(f"{line}  {progress.measure} {progress.value:.4f} on dev {best}")
     elif start:
         print(f"{line}  batch {progress.batch}/{progress.batches}", end="", file=sys.stderr, flush=True)
 
@@ -86,7 +86,7 @@ def models_command(
         print(to_json([asdict(model) for model in trained]))
         return
     for model in trained:
-        value = f"{model.measure} {100 * model.value:.1f} on dev" if model.value is not None else ""
+        value = f"{model.measure} {model.value:.4f} on dev" if model.value is not None else ""
         print(f"{model.name:<20}  {model.kind:<12}  {value:<24}  {model.size_bytes / 1e6:.1f} MB".rstrip())
     if not trained:
         print("no model; train one with: askalike train")

@@ -129,6 +129,10 @@ def _validate_columns(query: str, run: AnyRun) -> IdsAndScores:
 
 
 def _validate_grades(query: str, grades: Mapping[str, int]) -> dict[str, int]:
+    if wrong := next((id for id in (query, *grades) if not isinstance(id, str)), None):
+        raise InputError(
+            f"judgements: the ids of queries and documents are strings, got {wrong!r}; expected {str(wrong)!r}"
+        )
     try:
         return {document: operator.index(grade) for document, grade in grades.items()}
     except TypeError:

@@ -1,7 +1,7 @@
 """The outcome of an evaluation: values per query, means with intervals, the rule, and macro averages of groups."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,12 @@ class Evaluation:
             if canonical_name(name) == canonical:
                 return values
         raise SettingsError(f"measure {measure!r} was not evaluated; there are: {', '.join(self.values)}")
+
+    def per_query_table(self) -> ResultTable:
+        """Return the value of each measure for each query, a row a query, in the order of their ids."""
+        queries = next(iter(self.values.values()))
+        rows = [(query, *(repr(of_query[query]) for of_query in self.values.values())) for query in queries]
+        return ResultTable("Values of each query", ("query", *self.values), rows)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything except the values per query, for JSON."""
@@ -95,6 +101,11 @@ class MacroEvaluation:
         """Measure → 95 % bootstrap interval of the macro average; queries are drawn within their group."""
         drawn = {m: [_bootstrap_group_means(e, m) for e in self.groups.values()] for m in self.means}
         return {m: percentile_interval(np.mean(means, axis=0)) for m, means in drawn.items()}
+
+    def per_query_table(self) -> ResultTable:
+        """Return the value of each measure for each query, group by group."""
+        tables = [evaluation.per_query_table() for evaluation in self.groups.values()]
+        return replace(tables[0], rows=[row for table in tables for row in table.rows])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the macro average and each group's measures, for JSON."""

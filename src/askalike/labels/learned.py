@@ -1,7 +1,7 @@
 """Whose labels a model has learned from: it must not be measured on these."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -9,6 +9,7 @@ from typing import Any, Self
 from askalike.errors import SettingsError
 from askalike.labels.splits import document_kind, labelled_splits, load_split
 from askalike.store import Archive, Clusters
+from askalike.store.labels import labelled_ids
 from askalike.types import Answer, Split, TrainingPair
 
 LEARNED_FILE = "learned.json"
@@ -43,10 +44,10 @@ class LearnedLabels:
         duplicates = {id for p in pairs if p.signal in LABEL_SIGNALS for id in (p.query.id, p.positive.id)}
         answers = {pair.query.id for pair in pairs if isinstance(pair.positive, Answer)}
         if dev_ranks_answers:
-            answers.update(dev.labelled_ids("answers"))
+            answers.update(labelled_ids(dev, "answers"))
         else:
             labelled = [id for id, query in dev.queries.items() if set(dev.qrels.get(id, ())) - {query.id}]
-            duplicates.update(Split({id: dev.queries[id] for id in labelled}, dev.qrels).labelled_ids())
+            duplicates.update(labelled_ids(Split({id: dev.queries[id] for id in labelled}, dev.qrels)))
         return cls(frozenset(duplicates), frozenset(answers))
 
     @classmethod
@@ -70,16 +71,19 @@ class LearnedLabels:
         """Return of how many queries of a split the labels were learned: theirs, or others of their cluster."""
         if not self:
             return 0
+        is_learned = self.cluster_test(archive, rank_answers)
+        texts = {id: [query.id] for id, query in labels.queries.items()}
+        for id, grades in labels.qrels.items() if not rank_answers else ():
+            texts.get(id, []).extend(document for document, grade in grades.items() if grade > 0)
+        return sum(any(map(is_learned, ids)) for ids in texts.values())
+
+    def cluster_test(self, archive: Archive, rank_answers: bool = False) -> Callable[[str], bool]:
+        """Return a function that tells of a text whether a label of its cluster was learned."""
         clusters = Clusters.read(archive, sorted(self.all_but or ()))
         learned = {clusters.cluster_of(id) for id in (self.answers if rank_answers else self.duplicates)}
-
-        def knows(query: str) -> bool:
-            grades = {} if rank_answers else labels.qrels.get(query, {})
-            ids = [labels.queries[query].id, *(id for id, grade in grades.items() if grade > 0)]
-            names = set(map(clusters.cluster_of, ids))
-            return not names.isdisjoint(learned) or (self.all_but is not None and not names <= clusters.held_out)
-
-        return sum(map(knows, labels.queries))
+        if self.all_but is None:
+            return lambda id: clusters.cluster_of(id) in learned
+        return lambda id: clusters.cluster_of(id) in learned or not clusters.is_held_out(id)
 
     def unlearned_splits(self, archive: Archive) -> list[str]:
         """Return the names of the splits that are a test of the model, those called test first."""

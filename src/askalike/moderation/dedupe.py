@@ -43,6 +43,7 @@ class DedupeReport:
     duplicate_rate: the estimated share of questions whose first hit asks the same.
     pair_precision: of the proposed pairs with both questions in labelled clusters, those in the same one.
     link_recall: of the archive's duplicate links, those within a proposed cluster.
+    Clusters that the ranker has learned from do not count for these two.
     """
 
     threshold: float
@@ -72,7 +73,7 @@ def dedupe(
     pairs, duplicate_rate = find_neighbours(archive, ranker, calibration, progress)
     proposals = [propose_cluster(archive, pairs, members) for members in cluster_pairs(pairs, min_probability)]
     _write_csv(path, proposals)
-    return DedupeReport(min_probability, duplicate_rate, proposals, *_agreement(archive, proposals))
+    return DedupeReport(min_probability, duplicate_rate, proposals, *_agreement(archive, ranker, proposals))
 
 
 def _unwrap_distinct(archive: Archive, ranker: Ranker) -> tuple[Ranker, Calibration | None]:
@@ -139,12 +140,15 @@ def _csv_rows(proposal: ClusterProposal) -> Iterator[Sequence[str]]:
         yield original.id, question.id, question.title, role, cell, f"{proposal.strength:.4f}", reason
 
 
-def _agreement(archive: Archive, proposals: Sequence[ClusterProposal]) -> tuple[BinomialProportion, BinomialProportion]:
-    """Return `pair_precision` and `link_recall` of a DedupeReport."""
-    clusters = Clusters.read(archive)
+def _agreement(
+    archive: Archive, ranker: Ranker, proposals: Sequence[ClusterProposal]
+) -> tuple[BinomialProportion, BinomialProportion]:
+    """Return `pair_precision` and `link_recall` of a DedupeReport, by clusters that the ranker has not learned from."""
+    clusters, is_learned = Clusters.read(archive), ranker.learned_labels.cluster_test(archive)
     pairs = {pair for proposal in proposals for pair in combinations(sorted(q.id for q in proposal.members), 2)}
-    labelled = [(a, b) for a, b in pairs if a in clusters.name_by_text and b in clusters.name_by_text]
+    unlearned = {id for id in clusters.name_by_text if not is_learned(id)}
+    labelled = [pair for pair in pairs if unlearned.issuperset(pair)]
     n_same = sum(clusters.cluster_of(a) == clusters.cluster_of(b) for a, b in labelled)
-    links = [pair_key(link.source, link.target) for link in archive.view().links()]
+    links = [pair_key(link.source, link.target) for link in archive.view().links() if link.source in unlearned]
     n_within = sum(link in pairs for link in links)
     return BinomialProportion(n_same, len(labelled)), BinomialProportion(n_within, len(links))

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from askalike.errors import ArchiveError
 from askalike.store.database import DATABASE_FILE, connect, storage_errors
-from askalike.store.labels import split_exists
+from askalike.store.labels import labelled_ids, split_exists
 from askalike.store.view import CommittedView, TrainingView, View
 from askalike.store.writer import ArchiveWriter
 from askalike.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question, Split
@@ -37,6 +37,8 @@ class Archive:
     @classmethod
     def create(cls, path: str | Path) -> Self:
         """Create an archive, or open the existing one. Raises ArchiveError where `path` holds something else."""
+        if str(path) == ":memory:":
+            raise ArchiveError("an archive is a directory; to search texts in memory use askalike.Retriever(texts)")
         path = Path(path)
         if path.exists() and not path.is_dir():
             raise ArchiveError(f"{path}: is a file; expected a directory, or a new name, for the archive")
@@ -93,7 +95,7 @@ class Archive:
         names = tuple(dict.fromkeys(each for each in held_out if isinstance(each, str)))
         self._require_splits(names)
         splits = [each for each in held_out if isinstance(each, Split)] + ([dev] if dev else [])
-        ids = frozenset(id for split in splits for id in split.labelled_ids(kind))
+        ids = frozenset(id for split in splits for id in labelled_ids(split, kind))
         excluded = frozenset(excluded_ids)
         columns = self._connection, self.path, kind, before, group, names, ids, excluded, dev
         return TrainingView(*columns, engine=self.engine)

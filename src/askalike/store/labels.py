@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from askalike.clock import now
 from askalike.store.database import Database, WritableDatabase, execute, fetch_int, write_transaction
-from askalike.types import DocumentKind, Question
+from askalike.types import DocumentKind, Question, Split
 
 ANSWERS_SPLIT = "answers"
 """The split whose queries are the archive's own questions, and whose documents are its answers."""
@@ -102,6 +102,13 @@ class Clusters:
     def is_held_out(self, *text_ids: str) -> bool:
         """Return whether the cluster of any of these texts is held out."""
         return any(self.cluster_of(text) in self.held_out for text in text_ids)
+
+
+def labelled_ids(split: Split, kind: DocumentKind = "questions") -> Iterator[str]:
+    """Yield the id of each query of a split and, where documents are questions, of each that is relevant to one."""
+    yield from (query.id for query in split.queries.values())
+    if kind == "questions":
+        yield from (id for grades in split.qrels.values() for id, grade in grades.items() if grade > 0)
 
 
 def connected_components(edges: Iterable[tuple[str, str]]) -> dict[str, str]:

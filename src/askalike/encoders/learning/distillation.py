@@ -12,11 +12,12 @@ from askalike import encoders
 from askalike.encoders import Encoder
 from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.pair_data import TrainingData
+from askalike.encoders.learning.text_vectors import concatenate_parts
 from askalike.errors import SettingsError
 from askalike.store import TrainingView, View, labels
 from askalike.text.features import RaggedArray, Text
 from askalike.training.settings import TeacherSettings
-from askalike.types import LogCallback, Question, Split, TrainingPair, VectorPart, Vectors
+from askalike.types import LogCallback, Question, Split, TrainingPair
 
 CHUNK_SIZE = 1_024
 DOCUMENTS_PER_QUERY = 10
@@ -78,14 +79,6 @@ def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: L
     return _reduce_dimension(vectors, max_dim, log)
 
 
-def concatenate_parts(vectors: Vectors) -> Array | scipy.sparse.csr_array:
-    """Join all parts into one, whose dot products are the scores. Raises SettingsError for Euclidean parts."""
-    parts = [_scale_part(part) for part in vectors.parts]
-    if any(map(scipy.sparse.issparse, parts)):
-        return scipy.sparse.hstack(parts, format="csr")
-    return np.concatenate(parts, 1)
-
-
 def fit_piece_vectors(rows: RaggedArray, targets: Array, size: int, initial_vectors: Array | None = None) -> Array:
     """Return the ridge regression of targets (texts, dim) on the pieces of each text: (size, dim).
 
@@ -118,18 +111,6 @@ def _build_nearest_split(encoder: Encoder, queries: Sequence[Question], pool: Se
     nearest = np.asarray((query_vectors @ pool_vectors.T).argmax(1)).ravel()
     qrels = {q.id: {pool[n].id: 1} for q, n in zip(queries, nearest.tolist(), strict=True)}
     return Split({q.id: q for q in queries}, qrels)
-
-
-def _scale_part(part: VectorPart) -> Array | scipy.sparse.csr_array:
-    if part.metric == "euclidean" or part.weight < 0:
-        raise SettingsError("teacher: expected vectors compared by cosine or dot product, with weights above 0")
-    values = part.values
-    if part.metric == "cosine":
-        squares = values.multiply(values) if scipy.sparse.issparse(values) else values * values
-        lengths = np.sqrt(np.asarray(squares.sum(1), np.float32)).reshape(-1, 1)
-        inverse = np.where(lengths > 0, 1 / np.maximum(lengths, 1e-12), 0).astype(np.float32)
-        values = values.multiply(inverse).tocsr() if scipy.sparse.issparse(values) else values * inverse
-    return values * np.float32(np.sqrt(part.weight))
 
 
 def _reduce_dimension(vectors: Array | scipy.sparse.csr_array, max_dim: int, log: LogCallback) -> Array:

@@ -1,10 +1,12 @@
 """A model's card: what it is, what it learned from, how good it was on dev, and the licence of its data."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from askalike.encoders.recipes import Recipe
 from askalike.labels.learned import LearnedLabels
+from askalike.packages import find_model
 from askalike.store import Archive, View, count_questions_by
 
 if TYPE_CHECKING:  # it needs torch, which models that learn from texts alone do without
@@ -30,14 +32,15 @@ def render_card(
         f"A `{recipe.name}` network, trained by askalike on the archive {_archive_name(view)!r}. "
         f"All its settings are in `model.toml`; it has {trained['parameters']:,} parameters.",
         f"## Data\n\n- {data}, at change {view.change}{held_out}.\n{_describe_licence(view)}"
-        + (f"\n- {coverage[0].upper()}{coverage[1:]}." if coverage else ""),
+        + (f"\n- {coverage[0].upper()}{coverage[1:]}." if coverage else "")
+        + _describe_base(getattr(recipe.network, "base", "")),
         "## Measures",
         f"{trained['measure']} on {trained['dev_queries']} dev queries over {trained['dev_documents']} documents. The "
         f"best epoch, {trained['best_epoch']}, was chosen by them: they are no test. "
         f"{_describe_test(name, view, learned)}",
         f"| epoch | loss | {trained['measure']} | examples a second |\n|---|---|---|---|",
     ]
-    rows = (f"| {e.number} | {e.loss:.4f} | {100 * e.value:.1f} | {e.examples_per_second:,.0f} |\n" for e in epochs)
+    rows = (f"| {e.number} | {e.loss:.4f} | {e.value:.4f} | {e.examples_per_second:,.0f} |\n" for e in epochs)
     return "\n\n".join(parts) + "\n" + "".join(rows)
 
 
@@ -68,6 +71,17 @@ def _describe_licence(view: View) -> str:
     licences = ", ".join(f"{name} ({n} questions)" for name, n in count_questions_by(view, "license", 5).items())
     licences = licences or view.meta.get("license") or "none is stated"
     return f"- Licence of the archive's texts: {licences}. The model is made from them."
+
+
+def _describe_base(base: str) -> str:
+    """Return the pre-trained model that a network began as, with the licence that its own card states."""
+    if not base:
+        return ""
+    card = find_model(base, "network.base") / CARD_FILE
+    text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
+    stated = re.search(r"^license: *[\"']?([^\"'\n]+)", text, re.MULTILINE)
+    licence = f"its card states the licence {stated[1].strip()}" if stated else "its files state no licence"
+    return f"\n- It began as the pre-trained model {base!r}; {licence}."
 
 
 def _describe_training_data(recipe: Recipe, pairs: int) -> str:

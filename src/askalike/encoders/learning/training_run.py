@@ -34,7 +34,7 @@ from askalike.training.examples import Examples, Indices, TrainingTexts, collect
 from askalike.training.negatives import draw_negatives, mine_negatives, select_negatives
 from askalike.training.settings import NegativesSettings
 from askalike.training.trainer import TrainingJob, TrainingProgressCallback, find_best_epoch, train, uses_cuda
-from askalike.types import LogCallback, Question, Run
+from askalike.types import Answer, LogCallback, Question, Run
 
 PARTIAL_PREFIX = ".training"
 ANSWERS_PER_CHUNK = 1_000
@@ -133,9 +133,13 @@ class TrainingRun:
         return epochs
 
     def _iterate_vocabulary_texts(self) -> Iterator[Text]:
-        """Yield the view's questions, and the positives of pairs that are not questions."""
-        yield from (question for _, question in self.view.questions())
-        yield from (pair.positive for pair in self.data.pairs if not isinstance(pair.positive, Question))
+        """Yield the view's questions, and the texts of pairs that are none of them, such as queries of a set."""
+        ids = set()
+        for _, question in self.view.questions():
+            ids.add(question.id)
+            yield question
+        others = {(text.id, text.body): text for pair in self.data.pairs for text in (pair.query, pair.positive)}
+        yield from (text for text in others.values() if isinstance(text, Answer) or text.id not in ids)
 
     def _build_examples(self, network: Network) -> Examples:
         settings = self.recipe.negatives

@@ -1,0 +1,58 @@
+"""Plain strings in, one array out, by any encoder: for notebooks, and for whoever needs no archive."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from askalike import encoders
+from askalike.encoders import Encoder, Role
+from askalike.errors import InputError, SettingsError
+from askalike.types import Question, VectorPart, Vectors
+
+
+def encode_texts(
+    texts: Sequence[str],
+    encoder: str | Path | Encoder = "static",
+    role: Role = "document",
+    settings: Mapping[str, Any] | None = None,
+) -> NDArray[np.float32]:
+    """Return the vectors of n texts, float32 (n, dim), whose dot products are the encoder's scores.
+
+    encoder: a registered one, the folder of a trained model (`DIR/models/NAME`), or the object. role: queries and
+    documents have different vectors by some encoders. A text without a word gets zeros. Raises SettingsError for an
+    encoder that is unknown or whose vectors are compared by Euclidean distance, InputError for what is no text.
+    """
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise InputError("encode_texts: expected a list of strings, as in encode_texts(['how do I reset my password'])")
+    if not isinstance(encoder, str | Path):
+        found = encoder
+    elif Path(encoder).is_dir():
+        found = encoders.open_encoder(Path(encoder), settings)
+    else:
+        found = encoders.build(str(encoder), settings)
+    joined = concatenate_parts(found.encode([Question(str(n), text) for n, text in enumerate(texts)], role))
+    return joined if isinstance(joined, np.ndarray) else np.asarray(joined.toarray(), np.float32)
+
+
+def concatenate_parts(vectors: Vectors) -> NDArray[np.float32] | scipy.sparse.csr_array:
+    """Join all parts into one, whose dot products are the scores. Raises SettingsError for Euclidean parts."""
+    parts = [_scale_part(part) for part in vectors.parts]
+    if any(map(scipy.sparse.issparse, parts)):
+        return scipy.sparse.hstack(parts, format="csr")
+    return np.concatenate(parts, 1)
+
+
+def _scale_part(part: VectorPart) -> NDArray[np.float32] | scipy.sparse.csr_array:
+    if part.metric == "euclidean" or part.weight < 0:
+        raise SettingsError("expected vectors compared by cosine or dot product, with weights above 0")
+    values = part.values
+    if part.metric == "cosine":
+        squares = values.multiply(values) if scipy.sparse.issparse(values) else values * values
+        lengths = np.sqrt(np.asarray(squares.sum(1), np.float32)).reshape(-1, 1)
+        inverse = np.where(lengths > 0, 1 / np.maximum(lengths, 1e-12), 0).astype(np.float32)
+        values = values.multiply(inverse).tocsr() if scipy.sparse.issparse(values) else values * inverse
+    return values * np.float32(np.sqrt(part.weight))
