@@ -39,6 +39,10 @@ EngineUrl = Annotated[
     str | None,
     Option("--engine", metavar="URL", envvar="ASKALIKE_ENGINE", help="The OpenSearch cluster that holds the indexes."),
 ]
+RayCluster = Annotated[
+    str | None,
+    Option("--cluster", metavar="ADDRESS", help="Work on a Ray cluster: auto for this machine's cores, or HOST:PORT."),
+]
 Json = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 Body = Annotated[str, Option(help="The question's body.")]
 Tags = Annotated[

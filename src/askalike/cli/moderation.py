@@ -6,7 +6,17 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from askalike.cli._options import Assignments, Body, Directory, EngineUrl, Fields, Json, RankerName, build_ranker
+from askalike.cli._options import (
+    Assignments,
+    Body,
+    Directory,
+    EngineUrl,
+    Fields,
+    Json,
+    RankerName,
+    RayCluster,
+    build_ranker,
+)
 from askalike.cli._output import format_proportion, to_json
 from askalike.cli._progress import progress_bar
 from askalike.cli._results import NO_RESULT_MESSAGE
@@ -28,6 +38,7 @@ def dedupe_command(
     fields: Fields = None,
     engine: EngineUrl = None,
     min_probability: Annotated[float, Option(help="How probable it has to be that a pair asks the same.")] = 0.5,
+    cluster: RayCluster = None,
 ) -> None:
     """Propose clusters of questions that ask the same, each with an original and why it is that.
 
@@ -35,7 +46,7 @@ def dedupe_command(
     """
     with Archive.open(directory, engine) as archive, progress_bar("looking for duplicates") as report:
         built = build_ranker(archive, ranker, settings, fields)
-        result = dedupe(archive, built, output, min_probability=min_probability, progress=report)
+        result = dedupe(archive, built, output, min_probability=min_probability, progress=report, cluster=cluster)
     clusters = f"{len(result.proposals):,} clusters of {sum(len(p.members) for p in result.proposals):,} questions"
     print(f"of {result.duplicate_rate:.1%} of the questions the first hit is estimated to ask the same")
     print(f"{clusters} at a probability of {result.threshold}: {output}")

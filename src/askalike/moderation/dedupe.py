@@ -54,13 +54,20 @@ class DedupeReport:
 
 
 def dedupe(
-    archive: Archive, ranker: Ranker, path: Path, *, min_probability: float = 0.5, progress: Progress | None = None
+    archive: Archive,
+    ranker: Ranker,
+    path: Path,
+    *,
+    min_probability: float = 0.5,
+    progress: Progress | None = None,
+    cluster: str | None = None,
 ) -> DedupeReport:
     """Find the clusters and write them to a CSV file, one row for each question.
 
     The neighbours of all questions are kept with the archive's indexes: an interrupted call is resumed, and another
     threshold needs no search, as long as archive and calibration are the same. Probabilities hold for all questions, of
-    which most have no duplicate: see `find_neighbours`. Raises SettingsError for a probability outside (0, 1]
+    which most have no duplicate: see `find_neighbours`. cluster: the Ray cluster that searches; None: this process.
+    Raises SettingsError for a probability outside (0, 1]
     and where there is no calibration that holds; InputError where the file cannot be written.
     """
     ranker, calibration = _unwrap_distinct(archive, ranker)
@@ -70,7 +77,7 @@ def dedupe(
     if not 0 < min_probability <= 1:
         raise SettingsError(f"--min-probability {min_probability}: expected a probability above 0 and at most 1")
     _require_writable(path)
-    pairs, duplicate_rate = find_neighbours(archive, ranker, calibration, progress)
+    pairs, duplicate_rate = find_neighbours(archive, ranker, calibration, progress, cluster)
     proposals = [propose_cluster(archive, pairs, members) for members in cluster_pairs(pairs, min_probability)]
     _write_csv(path, proposals)
     return DedupeReport(min_probability, duplicate_rate, proposals, *_agreement(archive, ranker, proposals))

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,7 +18,8 @@ from askalike.errors import ArchiveError
 from askalike.files import write_atomically
 from askalike.iteration import chunks
 from askalike.moderation.pairs import MIN_PROBABILITY, PairProbabilities, combine_links, link_hits
-from askalike.rankers import Ranker, open_current
+from askalike.pieces import map_pieces
+from askalike.rankers import Ranker, Searcher, create, open_current
 from askalike.store import Archive, View
 from askalike.types import Progress, Question
 
@@ -27,7 +29,11 @@ BATCH_SIZE = 1_024
 
 
 def find_neighbours(
-    archive: Archive, ranker: Ranker, calibration: Calibration, progress: Progress | None = None
+    archive: Archive,
+    ranker: Ranker,
+    calibration: Calibration,
+    progress: Progress | None = None,
+    cluster: str | None = None,
 ) -> tuple[PairProbabilities, float]:
     """Return the pairs of questions where one finds the other, and the share of questions that have a duplicate.
 
@@ -36,7 +42,8 @@ def find_neighbours(
 
     They are saved below the archive's `index/`, one JSON line for each batch of questions: a call goes on after the
     last whole line of the one before, as long as archive, ranker and curves are the same. Memory grows with the pairs,
-    not with the texts. Raises ArchiveError where the file cannot be written.
+    not with the texts. cluster: the Ray cluster that searches, with the same results; None: this process does.
+    Raises ArchiveError where the file cannot be written.
     """
     view = archive.view()
     path = archive.path / "index" / f"neighbours-{ranker.name}.jsonl"
@@ -45,13 +52,19 @@ def find_neighbours(
     lines = _read_finished_lines(path, header)
     searcher = open_current(ranker, view)
     path.parent.mkdir(exist_ok=True)
-    extractor, n = HitFeatureExtractor(view.language), len(view)
+    n = len(view)
     try:
         write_atomically(path, "".join(json.dumps(line) + "\n" for line in (header, *lines)))
         with open(path, "a", encoding="utf-8") as file:
             batches = _read_batches(view, lines[-1][0] if lines else 0, calibration.has_bodies)
-            for batch, session in _prefetch(lambda batch: retrieve_hits(searcher, batch.queries), batches):
-                lines.append([batch.last_docid, *_find_links(calibration, extractor, load_hits(session))])
+            if cluster is None:
+                found = _search_here(searcher, calibration, batches)
+            else:
+                ranker_values = ranker.name, dict(ranker.values)
+                work = partial(_search_batch, archive.path, archive.engine, ranker_values, calibration)
+                found = map_pieces(work, batches, cluster)
+            for line in found:
+                lines.append(line)
                 file.write(json.dumps(lines[-1]) + "\n")
                 file.flush()
                 if progress:
@@ -103,6 +116,22 @@ def _prefetch(function: Callable[[A], B], items: Iterable[A]) -> Iterator[tuple[
             current = following
         if current:
             yield current[0], current[1].result()
+
+
+def _search_here(searcher: Searcher, calibration: Calibration, batches: Iterable[_Batch]) -> Iterator[list[Any]]:
+    """Yield the line of each batch."""
+    extractor = HitFeatureExtractor(searcher.view.language)
+    for batch, session in _prefetch(lambda batch: retrieve_hits(searcher, batch.queries), batches):
+        yield [batch.last_docid, *_find_links(calibration, extractor, load_hits(session))]
+
+
+def _search_batch(
+    path: Path, engine: str | None, ranker: tuple[str, dict[str, Any]], calibration: Calibration, batch: _Batch
+) -> list[Any]:
+    """Return the line of one batch, in a worker that opens the archive and its index as they were committed."""
+    with Archive.open(path, engine) as archive:
+        searcher = create(*ranker, archive).open(archive.view())
+        return next(_search_here(searcher, calibration, [batch]))
 
 
 def _find_links(

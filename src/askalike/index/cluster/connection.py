@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from threading import local
+from threading import Lock, local
 from typing import Any, Self, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from askalike.errors import EngineError, SettingsError
+from askalike.iteration import chunks
 
 DEFAULT_PORT = 9200
 RETRY_S, FIRST_WAIT_S, LONGEST_WAIT_S = 30.0, 0.05, 2.0
@@ -65,18 +66,19 @@ class ClusterAddress:
 
 
 class PendingSearch:
-    """A search that is sent with the others that wait in this thread, as soon as one of them is needed."""
+    """A search that is sent with the others of its queue, as soon as one of them is needed."""
 
-    def __init__(self, flush: Callable[[], None]) -> None:
-        self._flush = flush
+    def __init__(self, queue: "SearchQueue", index: str, body: Mapping[str, Any]) -> None:
+        self._queue, self.index, self.body = queue, index, body
         self.answer: Mapping[str, Any] | None = None
 
     @property
     def result(self) -> Mapping[str, Any]:
         """The cluster's answer."""
         if self.answer is None:
-            self._flush()
-        assert self.answer is not None
+            self._queue.send()
+        if self.answer is None:
+            raise EngineError("the cluster did not answer this search; repeat it")
         return self.answer
 
     @property
@@ -84,6 +86,27 @@ class PendingSearch:
         """The hits, best first."""
         hits: Sequence[Mapping[str, Any]] = self.result.get("hits", {}).get("hits", ())
         return hits
+
+
+class SearchQueue:
+    """The searches of one thread that were not sent yet. Another thread may need their answers."""
+
+    def __init__(self, send: Callable[[Sequence[PendingSearch]], None]) -> None:
+        self._send, self._lock = send, Lock()
+        self._searches: list[PendingSearch] = []
+
+    def add(self, index: str, body: Mapping[str, Any]) -> PendingSearch:
+        """Return a search that waits for the next `send`."""
+        with self._lock:
+            self._searches.append(PendingSearch(self, index, body))
+            return self._searches[-1]
+
+    def send(self) -> None:
+        """Send what waits, and store the answers."""
+        with self._lock:
+            searches, self._searches = self._searches, []
+            for some in chunks(searches, SEARCHES_PER_REQUEST):
+                self._send(some)
 
 
 class ClusterConnection:
@@ -107,7 +130,7 @@ class ClusterConnection:
             retry_on_timeout=True,
             http_compress=False,
         )
-        self._waiting = local()
+        self._local = local()
         self.version = self._read_version()
 
     def request(self, method: str, path: str, body: Any = None, missing: Any = None, **params: Any) -> Any:
@@ -116,9 +139,12 @@ class ClusterConnection:
 
     def search_later(self, index: str, body: Mapping[str, Any]) -> PendingSearch:
         """Return a search that travels with those of this thread that wait as well."""
-        waiting = self._waiting.__dict__.setdefault("searches", [])
-        waiting.append((index, body, pending := PendingSearch(self._send_waiting)))
-        return pending
+        queue = getattr(self._local, "queue", None)
+        if queue is None:
+            queue = self._local.queue = SearchQueue(
+                lambda searches: self._repeat(partial(self._send_searches, searches))
+            )
+        return queue.add(index, body)
 
     def bulk(self, index: str, lines: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
         """Write documents: (action, document) pairs, None for a deletion.
@@ -141,23 +167,16 @@ class ClusterConnection:
         if remaining:
             self._repeat(send)
 
-    def _send_waiting(self) -> None:
-        searches, self._waiting.searches = self._waiting.searches, []
-        for start in range(0, len(searches), SEARCHES_PER_REQUEST):
-            self._repeat(partial(self._send_searches, searches[start : start + SEARCHES_PER_REQUEST]))
-
-    def _send_searches(self, searches: Sequence[tuple[str, Mapping[str, Any], PendingSearch]]) -> None:
-        body = _json_lines(
-            line for index, search, _ in searches for line in ({"index": index, **SEARCH_HEADER}, search)
-        )
+    def _send_searches(self, searches: Sequence[PendingSearch]) -> None:
+        body = _json_lines(line for one in searches for line in ({"index": one.index, **SEARCH_HEADER}, one.body))
         answers = self._send("POST", "/_msearch", body, None, {"filter_path": ANSWER_PARTS})["responses"]
         for answer in answers:
             if "error" in answer:
                 raise _Unavailable(answer["status"], _reason(answer["error"]))
             if answer["_shards"].get("failed"):
                 raise _Unavailable(503, "some shards did not answer")
-        for (_, _, pending), answer in zip(searches, answers, strict=True):
-            pending.answer = answer
+        for search, answer in zip(searches, answers, strict=True):
+            search.answer = answer
 
     def _send(self, method: str, path: str, body: Any, missing: Any, params: Mapping[str, Any]) -> Any:
         try:

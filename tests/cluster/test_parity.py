@@ -1,0 +1,82 @@
+"""Real archives in three shards: the lists and the scores are those of the local indexes."""
+
+import random
+
+import pytest
+
+from askalike import rankers
+from askalike.index.cluster.connection import connect
+from askalike.readers import import_archive
+from askalike.store import Archive
+from askalike.types import Filter, Question
+
+pytestmark = pytest.mark.long
+
+SIX = ("tfidf", "bm25", "ib", "dfr", "lm_dirichlet", "lm_jelinek_mercer")
+QUERIES = 200
+ARCHIVES = {
+    "cs": ("stackexchange", "stackexchange/cs.stackexchange.com", {}),
+    "stackfaq": ("table", "stackfaq/stackExchange-FAQ.json", {"records": "root.qapair"}),
+    "askubuntu-titles": ("beir", "askubuntu-titles", {}),
+}
+CASES = [
+    *(("cs", name, fields) for name in (*SIX, "hybrid") for fields in ("title", "title,body")),
+    *(("stackfaq", name, "title,body") for name in (*SIX, "hybrid")),
+    *(("askubuntu-titles", name, "title") for name in (*SIX, "hybrid")),
+]
+
+
+@pytest.fixture(scope="module")
+def archives(shared_data, tmp_path_factory):
+    """Opens an archive with a cluster, or without."""
+    folder = tmp_path_factory.mktemp("parity")
+
+    def opened(name, engine=None):
+        if not (folder / name).exists():
+            reader, path, options = ARCHIVES[name]
+            import_archive(reader, [shared_data / path], folder / name, options=options)
+        return Archive.open(folder / name, engine)
+
+    return opened
+
+
+@pytest.fixture(scope="module")
+def three_shards(cluster_url):
+    """The address of a cluster whose new indexes have three shards each."""
+    template = {"index_patterns": ["askalike-*"], "template": {"settings": {"index.number_of_shards": 3}}}
+    connect(cluster_url).request("PUT", "/_index_template/three_shards", {**template, "priority": 200})
+    yield cluster_url
+    connect(cluster_url).request("DELETE", "/_index_template/three_shards")
+
+
+@pytest.mark.parametrize(("name", "ranker", "fields"), CASES)
+def test_the_same_hits_with_the_same_scores(archives, three_shards, name, ranker, fields):
+    if ranker == "hybrid":
+        pytest.importorskip("wordllama", reason="needs the extra vectors")
+    with archives(name) as here, archives(name, three_shards) as there:
+        view = here.view()
+        ids = [id for _, id, _ in view.titles()]
+        drawn = random.Random(1).sample(ids, min(QUERIES, len(ids)))
+        queries = dict(list(view.get_questions(drawn).items()))
+        if name != "stackfaq":  # as if they were typed: each finds itself, and what equals it
+            queries = {f"typed {id}": Question(f"typed {id}", q.title) for id, q in queries.items()}
+        local, remote = (
+            rankers.open_current(rankers.create(ranker, {"fields": fields}), archive.view())
+            for archive in (here, there)
+        )
+        expected, run = local.rank(queries, 10), remote.rank(queries, 10)
+        differing = [q for q in queries if [h.id for h in run[q]] != [h.id for h in expected[q]]]
+        assert all(_differ_by_rounding(run[q], expected[q]) for q in differing)
+        assert len(differing) <= len(queries) // 100
+        for query in queries:
+            for hit, other in zip(run[query], expected[query], strict=True):
+                assert hit.score == pytest.approx(other.score, rel=1e-5, abs=1e-6)
+        newest = Filter(after="2015-01-01")
+        some = dict(list(queries.items())[:20])
+        filtered, wanted = (s.rank(some, 10, filter=newest) for s in (remote, local))
+        assert {q: [h.id for h in filtered[q]] for q in some} == {q: [h.id for h in wanted[q]] for q in some}
+
+
+def _differ_by_rounding(hits, expected) -> bool:
+    """Whether two lists differ only in the order, or at the end, of hits whose scores agree to 1e-6."""
+    return all(one.score == pytest.approx(two.score, rel=1e-6) for one, two in zip(hits, expected, strict=True))

@@ -1,0 +1,41 @@
+"""The files for operators are what their tools read, and name what askalike has."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from askalike.cli import app, register
+from askalike.engines.opensearch import MAX_CLAUSES
+from askalike.index.cluster.connection import ClusterAddress
+
+yaml = pytest.importorskip("yaml", reason="needs PyYAML")
+FOLDER = Path(__file__).parents[2] / "docs" / "operators"
+
+
+def test_the_compose_file_starts_three_nodes_and_two_desks():
+    services = yaml.safe_load((FOLDER / "docker-compose.yml").read_text())["services"]
+    nodes = {name: service for name, service in services.items() if name.startswith("opensearch")}
+    assert {service["environment"]["node.name"] for service in nodes.values()} == nodes.keys()
+    assert all(service["environment"]["cluster.name"] == "askalike" for service in nodes.values())
+    for node in nodes.values():
+        assert set(node["environment"]["discovery.seed_hosts"].split(",")) == nodes.keys()
+    desks = [service for name, service in services.items() if name.startswith("desk")]
+    assert len({tuple(desk["ports"]) for desk in desks}) == len(desks) == 2
+    for desk in desks:
+        address = ClusterAddress.parse(desk["environment"]["ASKALIKE_ENGINE"].replace("${OPENSEARCH_PASSWORD}", "x"))
+        assert {host for host, _ in address.hosts} == nodes.keys()
+
+
+def test_the_command_of_a_desk_has_the_options_that_serve_takes():
+    command = yaml.safe_load((FOLDER / "docker-compose.yml").read_text())["services"]["desk-1"]["command"]
+    register(app)
+    helped = CliRunner().invoke(app, [command[1], "--help"], env={"COLUMNS": "200"}).output
+    assert all(word in helped for word in command if word.startswith("--"))
+
+
+def test_the_helm_values_are_a_cluster_of_three():
+    values = yaml.safe_load((FOLDER / "opensearch-values.yaml").read_text())
+    settings = yaml.safe_load(values["config"]["opensearch.yml"])
+    assert (values["replicas"], values["clusterName"]) == (3, settings["cluster.name"])
+    assert settings["indices.query.bool.max_clause_count"] == MAX_CLAUSES
