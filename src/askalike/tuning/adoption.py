@@ -13,6 +13,7 @@ from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
 from askalike.errors import ArchiveError, SettingsError
 from askalike.files import compute_sha256, folder_errors, replace_folder
 from askalike.hub import fetch_model
+from askalike.labels.learned import LearnedLabels
 from askalike.packages import find_model
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, serve_ranker
@@ -67,6 +68,7 @@ def _copy_model(archive: Archive, model: str, name: str, download: bool) -> Arch
         digests = {path.relative_to(place).as_posix(): compute_sha256(path) for path in _files(place)}
         encoder = ArchiveEncoder(name, model, revision, digests)
         described = {"source": model} | ({"revision": revision} if revision else {})
+        LearnedLabels().write(new)
         (new / MODEL_FILE).write_text(
             tomli_w.dumps({"encoder": "pretrained", "pretrained": described}), encoding="utf-8"
         )

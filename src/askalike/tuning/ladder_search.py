@@ -112,7 +112,7 @@ class LadderSearch:
         """Try what the queries choose so far with its first hits re-ranked, where there is a pre-trained encoder."""
         if not self.teacher:
             return
-        needed = len(self.task.dev.qrels) * self.trainer.estimate_comparing_s()
+        needed = self.trainer.estimate_comparing_s(len(self.task.dev.qrels))
         for entry in self._choices_over_folds(choose):
             candidate = late_interaction_candidate(entry.candidate, entry.trial, self.teacher.trial)
             if needed > self.budget.remaining_s and not self._is_evaluated(candidate):

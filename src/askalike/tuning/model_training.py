@@ -151,9 +151,10 @@ class ModelTrainer:
         """Return the seconds that the teacher takes for all questions."""
         return self._mean_lengths[1] * len(self._view) / self.teacher.words_per_s if self.teacher else 0.0
 
-    def estimate_comparing_s(self) -> float:
-        """Return the seconds that the teacher takes for the titles that late interaction compares with one query."""
-        return COMPARED_TITLES * self._mean_lengths[0] / self.teacher.words_per_s if self.teacher else 0.0
+    def estimate_comparing_s(self, n_queries: int) -> float:
+        """Return the seconds that the teacher takes for the titles that late interaction compares with the queries."""
+        titles = min(COMPARED_TITLES * n_queries, len(self._view)) + n_queries
+        return titles * self._mean_lengths[0] / self.teacher.words_per_s if self.teacher else 0.0
 
     def train(self, family: CandidateFamily, budget: Budget) -> Trial:
         """Train the family's model, unless it is trained already, and return its trial.

@@ -1,5 +1,6 @@
 """Builds the index of a newly deployed ranker in a process of its own, while the old one's index is kept up to date."""
 
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -13,6 +14,8 @@ from askalike.store import Archive, get_served_ranker
 RETRY_S = 60
 """The wait after an index could not be built."""
 BUSY_RETRY_S = 0.1
+NICENESS = 10
+"""How far the builder stands back for those who search meanwhile: encoding an archive takes all processors."""
 
 
 class IndexBuilder:
@@ -41,6 +44,7 @@ class IndexBuilder:
 
 def run(settings: ServiceSettings) -> None:
     """Build the index of each archive's deployed ranker; wait where the indexer holds an index that both use."""
+    os.nice(NICENESS)
     for path in settings.archive_paths().values():
         with Archive.open(path, settings.engine) as archive:
             ranker, view = resolve_ranker(settings, path, get_served_ranker(archive)), archive.view()
