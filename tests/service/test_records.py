@@ -47,6 +47,16 @@ def test_a_question_comes_back_as_it_was_put(service: Service) -> None:
     assert (stored["language"], stored["answers"], stored["links"]) == ("en", [], [])
 
 
+def test_a_question_that_was_imported_keeps_its_source_when_it_is_put(service: Service) -> None:
+    imported = service.get(f"{QUESTIONS}/r001").json
+    assert imported["imported_from"] == "riverside"
+    service.send("PUT", f"{QUESTIONS}/r001", {"title": imported["title"], "body": "Put."})
+    changed = service.get(f"{QUESTIONS}/r001").json
+    assert (changed["body"], changed["imported_from"]) == ("Put.", "riverside")
+    put(service, "e3")
+    assert service.get(f"{QUESTIONS}/e3").json["imported_from"] is None
+
+
 @pytest.mark.parametrize(
     "id", ["a/b", "ä ö", "x?y#1", "../../etc/passwd", "'; DROP TABLE questions; --", "{{7*7}}", "."]
 )

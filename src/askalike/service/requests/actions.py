@@ -25,11 +25,15 @@ DecisionOrUndo = ProposalDecision | Literal["undo"]
 
 @dataclass(frozen=True, slots=True)
 class QuestionDetails:
-    """A question with its answers, the accepted one first, and the links that it is an end of."""
+    """A question with its answers, the accepted one first, and the links that it is an end of.
+
+    source: the name of the source that brought it; None for one that was written in the archive itself.
+    """
 
     question: Question
     answers: Sequence[Answer]
     links: Sequence[Link]
+    source: str | None
 
 
 def load_question(archive: Archive, id: str) -> QuestionDetails:
@@ -37,7 +41,8 @@ def load_question(archive: Archive, id: str) -> QuestionDetails:
     view = archive.view()
     if (question := view.get_questions([id]).get(id)) is None:
         raise MissingRecordError(f"no question {id!r}")
-    return QuestionDetails(question, view.get_answers_to([id])[id], get_links(archive, id))
+    answers, source = view.get_answers_to([id])[id], view.sources([id]).get(id)
+    return QuestionDetails(question, answers, get_links(archive, id), source)
 
 
 async def search_similar(site: ServedArchive, request: Request, query: SimilarRequest) -> tuple[str, SearchHits]:

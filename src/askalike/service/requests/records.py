@@ -108,8 +108,12 @@ class RecordBatch(RequestModel, Generic[RecordT]):
 
 
 class StoredQuestion(QuestionRecord):
-    """A question as it is stored, with its answers, the accepted one first, and the links that it is an end of."""
+    """A question as it is stored, with its answers, the accepted one first, and the links that it is an end of.
 
+    imported_from: the name of the source that brought it; null for one that was put over HTTP or written on the pages.
+    """
+
+    imported_from: str | None
     answers: list[AnswerRecord]
     links: list[LinkFields]
 

@@ -49,6 +49,7 @@ async def get_question(site: ReadableArchive, id: QuestionId) -> records.StoredQ
     return records.StoredQuestion.model_construct(
         None,
         **asdict(stored.question),
+        imported_from=stored.source,
         answers=[AnswerRecord.from_answer(answer) for answer in stored.answers],
         links=[LinkFields.model_construct(None, **asdict(link)) for link in stored.links],
     )
