@@ -19,6 +19,16 @@ from askalike.evaluation.measures import canonical_name
         ("AP(rel=2)@10", "AP(rel=2)@10"),
         ("AP(rel=2, judged_only=True)", "AP(rel=2,judged_only=True)"),
         ("iprec@0.5", "IPrec@0.5"),
+        ("map", "AP"),
+        ("recip_rank", "RR"),
+        ("ndcg_cut_10", "nDCG@10"),
+        ("ndcg_cut.10", "nDCG@10"),
+        ("map_cut_10", "AP@10"),
+        ("P_5", "P@5"),
+        ("P.5", "P@5"),
+        ("recall_100", "R@100"),
+        ("success_1", "Success@1"),
+        ("iprec_at_recall_0.50", "IPrec@0.5"),
     ],
 )
 def test_spellings(spelling: str, name: str) -> None:
@@ -32,7 +42,9 @@ def test_an_unknown_measure_is_told_with_those_there_are(name: str) -> None:
         canonical_name(name)
 
 
-@pytest.mark.parametrize("name", ["P", "Success", "P@0", "P@1.5", "AP(depth=3)", "AP(rel=", "Bpref@3", "AvgRec@5"])
+@pytest.mark.parametrize(
+    "name", ["P", "Success", "P@0", "P@1.5", "P.0", "P_1.5", "AP(depth=3)", "AP(rel=", "Bpref@3", "AvgRec@5"]
+)
 def test_a_wrong_or_missing_cut_off_is_told(name: str) -> None:
     with pytest.raises(SettingsError, match="cut-off"):
         canonical_name(name)

@@ -25,6 +25,11 @@ MEASURES = (
 )  # fmt: skip
 ALIASES = {"MAP": "AP", "MRR": "RR", "Accuracy": "Success", "Acc": "Success", "Precision": "P", "Recall": "R"}
 
+TREC_EVAL_NAMES = {
+    "map_cut": "AP", "ndcg_cut": "nDCG", "p": "P", "recall": "R", "success": "Success", "iprec_at_recall": "IPrec"
+}  # fmt: skip
+"""What trec_eval writes before a cut-off, as in `ndcg_cut_10`, or `ndcg_cut.10` on its command line → the measure."""
+
 SEMEVAL_DEPTH = 10
 RANKS = np.arange(1, SEMEVAL_DEPTH + 1)
 
@@ -33,6 +38,8 @@ RelevantCounts = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 _SPELLINGS = {name.lower(): name for name in MEASURES} | {alias.lower(): name for alias, name in ALIASES.items()}
+_SPELLINGS["recip_rank"] = "RR"
+_TREC_EVAL_NAME = re.compile(rf"({'|'.join(TREC_EVAL_NAMES)})[_.]([0-9.]+)")
 _NAME = re.compile(r"(\w+)(?:\((.*)\))?(?:@([0-9.]+))?")
 _PROVIDERS: Sequence[ir_measures.Provider] = (ir_measures.pytrec_eval, ir_measures.judged, ir_measures.msmarco)
 
@@ -58,6 +65,8 @@ def parse_measure(name: str) -> ir_measures.Measure:
 
     Raises what `canonical_name` raises. ir_measures' own parser needs a part of `ast` that Python 3.14 no longer has.
     """
+    if trec_eval := _TREC_EVAL_NAME.fullmatch(name.strip().lower()):
+        return parse_measure(f"{TREC_EVAL_NAMES[trec_eval[1]]}@{trec_eval[2]}")
     match = _NAME.fullmatch(name.strip())
     base = _SPELLINGS.get(match[1].lower()) if match else None
     if match is None or base is None:
