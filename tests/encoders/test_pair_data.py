@@ -1,10 +1,13 @@
-"""What a recipe learns from: judged negatives."""
+"""What a recipe learns from: pairs as they are drawn, and judged negatives."""
 
-from askalike.encoders.learning.pair_data import read_irrelevant_judgements
+from collections import Counter
+
+from askalike.encoders.learning.pair_data import collect_training_data, read_irrelevant_judgements
+from askalike.encoders.recipes import DataSettings
 from askalike.store.archive import Archive
 from askalike.store.feedback import is_held_out
 from askalike.store.query_log import LoggedQuery, insert_feedback
-from askalike.types import EvaluationQuery, Judgement, Question
+from askalike.types import EvaluationQuery, Judgement, Link, Question, Split
 
 
 def test_rejected_hits_are_negatives_of_the_query(tmp_path):
@@ -22,3 +25,20 @@ def test_rejected_hits_are_negatives_of_the_query(tmp_path):
         view = archive.view()
         assert read_irrelevant_judgements(view, 2) == {"train\nx": [ids[0]], ids[1]: [ids[0]], "asked-1": ids[1:3]}
         assert read_irrelevant_judgements(view, 0) == {}
+
+
+def test_pairs_are_drawn_by_query_and_by_cluster(tmp_path):
+    with Archive.create(tmp_path / "cluster") as archive:
+        archive.upsert(Question(f"q{n}", f"text {n}") for n in range(12))
+        archive.upsert(Link(f"q{n}", f"q{m}") for n in range(10) for m in range(n))  # each with all before it
+        dev = Split({"q11": Question("q11", "text 11")}, {"q11": {"q10": 1}})
+        view = archive.training_view((), dev=dev)
+
+        def draw(**settings):
+            data = collect_training_data(view, DataSettings(**settings), 10, 1)
+            return Counter(pair.query.id for pair in data.pairs)
+
+        assert draw(of_cluster=0) == {f"q{n}": n for n in range(1, 10)}
+        assert draw(of_cluster=0, of_query=2) == {"q1": 1} | {f"q{n}": 2 for n in range(2, 10)}
+        assert draw(of_cluster=5).total() == draw(of_cluster=5, of_query=1).total() == 5
+        assert max(draw(of_cluster=5, of_query=1).values()) == 1

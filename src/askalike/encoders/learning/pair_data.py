@@ -1,7 +1,7 @@
 """Training data from labels: an archive's pairs, its dev queries, and the documents that these rank."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,9 @@ class TrainingData(NamedTuple):
 
 def collect_training_data(view: TrainingView, settings: DataSettings, limit: int, seed: int) -> TrainingData:
     """Return the pairs of a view's signals with dev queries, its own or some set aside, and `limit` documents."""
-    pairs = _cap_pairs_per_cluster(training_pairs(view, settings.signals, seed), settings.of_cluster, seed)
+    every = training_pairs(view, settings.signals, seed)
+    of_query = _draw_pairs(every, settings.of_query, seed, lambda pair: pair.query.id)
+    pairs = _draw_pairs(of_query, settings.of_cluster, seed, lambda pair: pair.cluster)
     if view.dev is not None:
         are_answers = view.kind == "answers"
         documents = _dev_documents(view, view.dev, {}, are_answers, limit, seed)
@@ -53,14 +55,16 @@ def read_irrelevant_judgements(view: View, limit: int) -> dict[str, list[str]]:
     return irrelevant
 
 
-def _cap_pairs_per_cluster(pairs: Iterable[TrainingPair], limit: int, seed: int) -> Pairs:
-    """Return at most `limit` pairs of each cluster and signal, drawn with the seed, in their order."""
+def _draw_pairs(pairs: Iterable[TrainingPair], limit: int, seed: int, group: Callable[[TrainingPair], str]) -> Pairs:
+    """Return at most `limit` pairs of each group and signal, drawn with the seed, in their order; all where it is 0."""
     all_pairs = list(pairs)
-    by_cluster: dict[tuple[str, str], list[int]] = defaultdict(list)
+    if not limit:
+        return all_pairs
+    members: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, pair in enumerate(all_pairs):
-        by_cluster[pair.cluster, pair.signal].append(number)
+        members[group(pair), pair.signal].append(number)
     random = np.random.default_rng(seed)
-    drawn = [n if len(n) <= limit else random.permutation(n)[:limit].tolist() for n in by_cluster.values()]
+    drawn = [n if len(n) <= limit else random.permutation(n)[:limit].tolist() for n in members.values()]
     return [all_pairs[number] for number in sorted(number for numbers in drawn for number in numbers)]
 
 

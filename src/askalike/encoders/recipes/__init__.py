@@ -55,8 +55,8 @@ class DataSettings(Settings):
     """Which pairs a network is trained on."""
 
     signals: tuple[str, ...] = SIGNALS
-    of_cluster: int = 50
-    """How many pairs of one duplicate cluster are drawn at most, so that a huge cluster does not dominate."""
+    of_cluster: int = Field(50, ge=0, description="at most so many pairs of one duplicate cluster; 0: all")
+    of_query: int = Field(0, ge=0, description="at most so many pairs of one query, drawn before the cluster's; 0: all")
     dev_share: float = 0.1
     """The share of the clusters that is held out as dev queries where no dev split is named."""
     dev_queries: int = 1000
