@@ -48,7 +48,7 @@ class Retriever:
         """Return what `search` returns for each of the texts, in their order. They are searched for together."""
         if not self._finalizer.alive:
             raise ArchiveError("this Retriever is closed; make a new one")
-        return self._engine.search_batch([SearchRequest(text, k=k) for text in texts])
+        return self._engine.search_batch([SearchRequest(text, k=k, min_similarity=0.0) for text in texts])
 
     def __len__(self) -> int:
         return len(self._engine.archive.view())

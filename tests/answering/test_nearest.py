@@ -69,12 +69,10 @@ def test_an_archive_without_answers_is_refused_in_a_line(tmp_path):
             desk.answer("How?", mode)
 
 
-def test_auto_needs_a_calibration(path):
-    with (
-        LocalEngine.open(path, RANKER) as desk,
-        pytest.raises(SettingsError, match="not calibrated.*run: askalike calibrate"),
-    ):
-        desk.answer("boil an egg", "auto")
+def test_auto_without_a_calibration_is_the_stored_answer_or_silence(path):
+    with LocalEngine.open(path, RANKER) as desk:
+        assert desk.answer("How long do I boil an egg?", "auto").sources[0].question.id == "egg"
+        assert desk.answer("Which vaccinations do I need for Tanzania?", "auto").abstained
     with LocalEngine.open(path, RANKER) as desk, pytest.raises(SettingsError, match="sure=7: expected a probability"):
         desk.answer("boil an egg", "auto", sure=7)
     with (
@@ -127,7 +125,6 @@ def test_the_command_gives_json(path):
     ("words", "line"),
     [
         (("???",), "no word in it to search for"),
-        (("egg", "--mode", "auto"), "is not calibrated"),
         (("egg", "--mode", "generate"), "no model of this archive writes answers"),
     ],
 )

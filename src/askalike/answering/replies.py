@@ -52,11 +52,10 @@ def answer_question(
         raise SettingsError(f"mode {mode!r}: expected nearest, generate or auto")
     if not 0 <= sure <= 1:
         raise SettingsError(f"sure={sure}: expected a probability from 0 to 1")
-    if mode == "auto" and min_probability is None and engine.calibration is None:
-        min_probability = 0.0  # the search refuses it, and says that there are no probabilities
     hits = engine.search(question.title, QUESTIONS_PER_ANSWER * k, body=question.body, min_probability=min_probability)
     stored = nearest_reply(view, hits, k)
-    if mode == "auto" and hits and (stored.abstained or (stored.sources[0].probability or 0) < sure):
+    known = [source.probability for source in stored.sources[:1] if source.probability is not None]
+    if mode == "auto" and engine.calibration and hits and (stored.abstained or known[0] < sure):
         return replace(_write_reply(engine.archive, question, k, model), matches=stored.matches)
     return stored
 

@@ -79,6 +79,9 @@ def search_command(
     min_probability: Annotated[
         float | None, Option(help="Only hits that ask the same with this probability; needs a calibration.")
     ] = None,
+    min_similarity: Annotated[
+        float | None, Option(help="Without a calibration: only hits with this absolute score; 0 shows all.")
+    ] = None,
     explain: Annotated[bool, Option("--explain", help="Say which words matched and how much each counted.")] = False,
     json: Json = False,
 ) -> None:
@@ -89,7 +92,10 @@ def search_command(
         LocalEngine(archive, build_ranker(archive, ranker, settings)) as opened,
     ):
         started = time.perf_counter()
-        matches = opened.search(text, k, body=body, filter=filter, prefix=prefix, min_probability=min_probability)
+        matches = opened.search(
+            text, k, body=body, filter=filter, prefix=prefix, min_probability=min_probability,
+            min_similarity=min_similarity,
+        )  # fmt: skip
         took_ms = (time.perf_counter() - started) * 1000
         explained = matches if explain else ()
         precedents = {m.id: opened.find_precedents(text, m.question, 1, body=body) for m in explained}

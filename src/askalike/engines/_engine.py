@@ -21,13 +21,15 @@ class SearchRequest:
     """Whether the last word may be unfinished."""
     min_probability: float | None = None
     """The probability below which nothing is shown; None: the calibration's threshold."""
+    min_similarity: float | None = None
+    """Without a calibration: the absolute score below which nothing is shown; None: the archive's threshold."""
     explain: bool = True
     """Whether each hit says why it was found."""
 
     @property
     def options(self) -> Hashable:
         """Everything but the texts: requests with equal options can be searched for together."""
-        return self.k, self.filter, self.prefix, self.min_probability, self.explain
+        return self.k, self.filter, self.prefix, self.min_probability, self.min_similarity, self.explain
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from askalike.answering.replies import DEFAULT_SURE, answer_question
 from askalike.answering.reply import AnswerMode, Reply
 from askalike.calibration.calibration import Calibration
 from askalike.calibration.calibrator import Calibrator
+from askalike.calibration.silence import SilenceThreshold, is_too_short
 from askalike.engines._display import extract_shown_snippet, name_links
 from askalike.engines._engine import SearchRequest, SearchResult
 from askalike.engines._precedents import Precedent, find_precedents
@@ -31,6 +32,7 @@ class LocalEngine:
         self.archive, self.ranker = archive, ranker
         self._view = archive.view() if view is None else view
         self._calibrator = Calibrator.open(archive, ranker)
+        self._silence = SilenceThreshold(archive, ranker)
 
     @classmethod
     def open(cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
@@ -64,17 +66,20 @@ class LocalEngine:
 
     def search(
         self, title: str, k: int = 5, *, body: str = "", filter: Filter | None = None, prefix: bool = False,
-        min_probability: float | None = None, explain: bool = True,
+        min_probability: float | None = None, min_similarity: float | None = None, explain: bool = True,
     ) -> SearchResult:  # fmt: skip
         """The k questions most similar to the one typed, best first; none where nothing is similar.
 
         Once `askalike calibrate` was run each hit has its probability, and none is below the calibration's threshold,
-        or below `min_probability`. prefix: the last word may be unfinished. explain: each hit says why it was found,
-        and shows the passage of its body that matched.
+        or below `min_probability`. Without a calibration none is below the absolute score that nearly all everyday
+        questions stay below on this archive, or below `min_similarity`; 0 shows all. prefix: the last word may be
+        unfinished. explain: each hit says why it was found, and shows the passage of its body that matched.
         Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or where there are
         no probabilities.
         """
-        return self.search_batch([SearchRequest(title, body, k, filter, prefix, min_probability, explain)])[0]
+        return self.search_batch(
+            [SearchRequest(title, body, k, filter, prefix, min_probability, min_similarity, explain)]
+        )[0]
 
     def search_batch(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """The result of each request, all from one state of the archive. See `search` for what a request may ask."""
@@ -83,7 +88,7 @@ class LocalEngine:
 
     def find_similar(self, question: Question, k: int = 5) -> SearchResult:
         """The k questions most similar to one of the archive, itself left out; otherwise as `search`."""
-        return self._search([(question, SearchRequest(question.title, question.body, k))])[0]
+        return self._search([(question, SearchRequest(question.title, question.body, k, min_similarity=0.0))])[0]
 
     def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
         """Id → why that question would be found for this one, for those of `ids` that are there."""
@@ -98,9 +103,9 @@ class LocalEngine:
 
         nearest: the stored answers of the most similar questions. generate: text that a model of the archive writes
         (`model`: which one, where there are several), with the stored answers nearest to it. auto: nearest where the
-        best has a probability of `sure`, generate where it is less, no answer where it is below the threshold.
-        Raises ArchiveError where there are no answers; SettingsError for what is not known or, with auto, where there
-        is no calibration.
+        best has a probability of `sure`, generate where it is less, no answer where it is below the threshold. Without
+        a calibration auto is nearest, and silent below the archive's similarity threshold.
+        Raises ArchiveError where there are no answers; SettingsError for what is not known.
         """
         question = Question(TYPED_QUERY_ID, title, body)
         return answer_question(self, question, mode, k, min_probability=min_probability, sure=sure, model=model)
@@ -123,6 +128,10 @@ class LocalEngine:
         questions = {question.id: question for question, _ in queries}
         depth = self._calibrator.retrieval_depth(request.k)
         session = searcher.search(questions, depth, filter=request.filter, prefix=request.prefix)
+        if calibrator is None and request.min_similarity is None:
+            threshold = self._silence.similarity(searcher)
+        elif calibrator is None:
+            threshold = request.min_similarity or 0.0
         rows = [_hits(session, row, request, calibrator, threshold) for row in range(len(queries))]
         took_ms = (time.perf_counter() - started) * 1000
         return [SearchResult(hits, took_ms) for hits in rows]
@@ -131,17 +140,25 @@ class LocalEngine:
 def _hits(
     session: SearchSession, row: int, request: SearchRequest, calibrator: Calibrator | None, threshold: float
 ) -> list[SearchHit]:
-    """The hits of one query that are shown, from the session in which it was searched for."""
+    """The hits of one query that are shown, from the session in which it was searched for.
+
+    threshold: of the probability; of the absolute score where there is no calibrator.
+    """
     top, texts = session.topdocs[row], session.texts
     present = np.array([docid in texts for docid in top.docids.tolist()], np.bool_)
     docids, scores = top.docids[present].tolist()[: request.k], top.scores[present]
     questions = [texts[docid] for docid in docids]
     probabilities: list[float | None] = [None] * len(questions)
-    if calibrator:
+    if calibrator is None:
+        certain = session.absolute_scores[row][present][: request.k]
+        if request.min_similarity is None and is_too_short(f"{request.title}{request.body}"):
+            return []
+    else:
         similarities = None if session.similarities is None else session.similarities[row][present]
         query = session.queries[row].query
-        probabilities = calibrator.estimate(query, scores, questions, similarities).tolist()
-    shown = [n for n, p in enumerate(probabilities) if p is None or p >= threshold]
+        certain = calibrator.estimate(query, scores, questions, similarities)
+        probabilities = certain.tolist()
+    shown = np.flatnonzero(certain >= threshold).tolist()
     reasons = session.explain(row, [docids[n] for n in shown]) if request.explain else {}
     hits = []
     for n in shown:

@@ -1,7 +1,7 @@
 """Proposes likely duplicates of an archive for people to decide on, a few questions at a time."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from askalike.calibration.calibration import Calibration, settings_json
 from askalike.calibration.calibrator import Calibrator
 from askalike.calibration.curves import Floats, estimate_prevalence
 from askalike.calibration.samples import rank_with_features
+from askalike.calibration.silence import SilenceThreshold
 from askalike.clock import now
 from askalike.moderation.dedupe import original_sort_key
 from askalike.moderation.pairs import MIN_PROBABILITY, NeighbourLink, combine_links, link_hits, pair_key
@@ -34,13 +35,15 @@ class Proposer:
     """Scans an archive's questions with a ranker whose index follows it: the new ones first, then the backlog.
 
     Where the ranker is calibrated, pairs are proposed with the probabilities that `dedupe` gives them, from
-    MIN_PROBABILITY on. Where it is not, each question's first hit is proposed with its score.
+    MIN_PROBABILITY on. Where it is not, each question's first hit is proposed with its absolute score, which means the
+    same for every pair, if that is above what everyday questions reach.
     """
 
     def __init__(self, archive: Archive, ranker: Ranker) -> None:
         self._archive = archive
         self._ranker = ranker
         self._view = archive.view()
+        self._silence = SilenceThreshold(archive, ranker)
         self._scan: ProposalScan | None = None
         self._calibration: Calibration | None = None
         self._checked_change = -1
@@ -113,9 +116,7 @@ class Proposer:
 
     def _find_pairs(self, questions: Iterable[Question], scan: ProposalScan) -> Iterator[CandidatePair]:
         if self._calibration is None or scan.duplicate_rate is None:
-            for id, hit_ids, features in self._rank_with_features(questions):
-                if hit_ids:
-                    yield self._make_pair(id, hit_ids[0], None, float(features[0, 0]))
+            yield from self._find_similar_pairs({question.id: question for question in questions})
             return
         links = self._find_links(self._calibration, questions)
         hits = self._view.get_questions({link.hit_id for link in links})
@@ -127,6 +128,14 @@ class Proposer:
             probability = pairs[pair_key(link.question_id, link.hit_id)]
             if probability >= MIN_PROBABILITY:
                 yield self._make_pair(link.question_id, link.hit_id, probability, link.score)
+
+    def _find_similar_pairs(self, questions: Mapping[str, Question]) -> Iterator[CandidatePair]:
+        """Yield each question with its first hit, where nothing is calibrated, if they are similar."""
+        searcher = self._ranker.open(self._view)
+        session, least = searcher.search(questions, 1), self._silence.similarity(searcher)
+        for id, scores in zip(questions, session.absolute_scores, strict=True):
+            if (hits := session.run[id]) and scores[0] >= least:
+                yield self._make_pair(id, hits[0].id, None, float(scores[0]))
 
     def _find_links(self, calibration: Calibration, questions: Iterable[Question]) -> list[NeighbourLink]:
         """Return the questions' links of at least MIN_PROBABILITY."""

@@ -257,6 +257,11 @@ class SearchSession:
         """How similar each query and its documents are; see `Searcher.similarities`."""
         return self._searcher.similarities(self._prepared, self.topdocs)
 
+    @cached_property
+    def absolute_scores(self) -> Sequence[Scores]:
+        """The absolute score of each document that was retrieved; see `Searcher.absolute_scores`."""
+        return self._searcher.absolute_scores(self._prepared, self.topdocs)
+
     def explain(self, row: int, docids: Sequence[int]) -> Mapping[int, Explanation]:
         """Docid → why that document has its score for the query in place `row`."""
         if self._searcher.view.kind == "answers":

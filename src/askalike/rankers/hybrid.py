@@ -58,6 +58,13 @@ class HybridRanker(CompositeRanker):
         if settings.weights is not None and len(settings.weights) != len(parts):
             raise SettingsError(f"{name}: {len(parts)} parts, but {len(settings.weights)} weights")
         self.weights = settings.weights or _default_weights(parts, settings.normalise)
+        about_query = [part for part in parts if part.name not in rankers.PART_ONLY]
+        weights = iter(_default_weights(about_query, "absolute"))
+        own = self.weights if settings.normalise == "absolute" else None
+        self.similarity_weights = tuple(
+            0.0 if part not in about_query else own[place] if own else next(weights) for place, part in enumerate(parts)
+        )
+        """What each part counts in the absolute score: nothing where it says nothing about the query."""
 
     @property
     def lexical_weight(self) -> float | None:
@@ -139,7 +146,7 @@ class HybridSearcher(CompositeSearcher):
     def __init__(self, ranker: HybridRanker, view: View) -> None:
         super().__init__(ranker, view)
         self.weights: Sequence[float] = ranker.weights
-        self._method = ranker.settings.normalise
+        self._method, self._similarity_weights = ranker.settings.normalise, ranker.similarity_weights
 
     def rank_with_weights(
         self,
@@ -180,6 +187,17 @@ class HybridSearcher(CompositeSearcher):
             return None
         rows = self._raw(prepared, [top.docids for top in topdocs])
         return [np.mean([np.nan_to_num(scores[place]) for place in which], axis=0) for scores in rows]
+
+    def absolute_scores(self, prepared: PreparedHybrid, topdocs: Sequence[TopDocs]) -> list[Scores]:
+        """See Searcher.absolute_scores: the weighted mean of the parts' own, however the ranker adds up scores."""
+        docids = [top.docids for top in topdocs]
+        rows = self._make_absolute(prepared, docids, self._raw(prepared, docids))
+        total = sum(self._similarity_weights) or 1.0
+        weights = [weight / total for weight in self._similarity_weights]
+        return [
+            np.sum([w * own for w, own in zip(weights, scores, strict=True)], axis=0, dtype=np.float64)
+            for scores in rows
+        ]
 
     def explain(self, prepared: PreparedHybrid, row: int, docids: Docids, texts: Texts) -> Explanations:
         """The words of every part, each part's as much as the part adds to the score."""
@@ -223,9 +241,14 @@ class HybridSearcher(CompositeSearcher):
         self, prepared: PreparedHybrid, candidates: Sequence[Docids], raw: Sequence[Sequence[Scores]]
     ) -> list[list[Scores]]:
         """Query by query, part by part, the scores of the query's candidates on one scale. raw: the parts' own."""
-        if self._method != "absolute":
-            rows = zip(prepared.pools, candidates, raw, strict=True)
-            return [pool.normalise(docids, scores) for pool, docids, scores in rows]
+        if self._method == "absolute":
+            return self._make_absolute(prepared, candidates, raw)
+        rows = zip(prepared.pools, candidates, raw, strict=True)
+        return [pool.normalise(docids, scores) for pool, docids, scores in rows]
+
+    def _make_absolute(
+        self, prepared: PreparedHybrid, candidates: Sequence[Docids], raw: Sequence[Sequence[Scores]]
+    ) -> list[list[Scores]]:
         of_parts = []
         for place, (part, own) in enumerate(zip(self.parts, prepared.parts, strict=True)):
             tops = [TopDocs(docids, scores[place]) for docids, scores in zip(candidates, raw, strict=True)]

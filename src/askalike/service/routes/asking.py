@@ -114,8 +114,6 @@ async def post_feedback(site: SearchableArchive, feedback: FeedbackRequest) -> N
 def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQuery]:
     """Return the reply and what is logged of the question. Raises HTTPException (409) for a mode it cannot do."""
     name = engine.archive.path.name
-    if query.mode == "auto" and engine.calibration is None:
-        raise HTTPException(409, f"mode: auto needs probabilities; {engine.ranker.name} is not calibrated on {name}")
     if query.mode != "nearest" and len(writer_folders(engine.archive.path)) != 1:
         raise HTTPException(409, f"mode: {name} has no model that writes answers, or several")
     if engine.archive.view().has_answers:

@@ -1,0 +1,73 @@
+"""Silence without labels: right first hits that stay, and unseen off-topic questions that get nothing.
+
+python experiments/silence.py ENCODER[,KEY=VALUE …] OFF_TOPIC.tsv ARCHIVE:SPLIT[:FIELDS] …
+
+OFF_TOPIC.tsv has a language and a question in each line, none of them packaged. Typed: the first half of each title.
+"""
+
+import csv
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from askalike import rankers
+from askalike.calibration.silence import find_threshold
+from askalike.config import parse_assignments
+from askalike.labels.splits import load_split
+from askalike.rankers import Searcher
+from askalike.store import Archive
+from askalike.types import Question
+
+
+def main(encoder: str, off_topic: str, *archives: str) -> None:
+    """Print a line for each archive."""
+    rows = list(csv.reader(Path(off_topic).read_text(encoding="utf-8").splitlines(), delimiter="\t"))
+    for place in archives:
+        path, split, *fields = place.split(":")
+        with Archive.open(Path(path)) as archive:
+            name, *values = encoder.split(",")
+            own = {f"{name}.{key}": value for key, value in parse_assignments(values).items()}
+            shared: dict[str, Any] = {"fields": fields[0]} if fields else {}
+            parts = {"parts": ["lm_jelinek_mercer", name], "rephrasings": split != "rephrasings"}
+            ranker = rankers.create("hybrid", {**parts, **shared, **own}, archive)
+            searcher = rankers.open_current(ranker, archive.view())
+            labels, threshold = load_split(archive, split), find_threshold(searcher)
+            halves = {id: Question(id, q.title[: max(3, len(q.title) // 2)]) for id, q in labels.queries.items()}
+            whole = right_scores(searcher, dict(labels.queries), labels.qrels)
+            typed = right_scores(searcher, halves, labels.qrels, prefix=True)
+            native = {archive.view().language, *archive.view().languages}
+            silent = {
+                kind: np.array(
+                    first_scores(searcher, [text for lang, text in rows if (lang in native) == own_language])
+                )
+                for kind, own_language in (("its languages", True), ("others", False))
+            }
+            shares = ", ".join(f"{kind} {share(scores < threshold)}" for kind, scores in silent.items())
+            kept = f"right first hits {share(whole >= threshold)}, typed halves {share(typed >= threshold)}"
+            print(f"{place}: threshold {threshold:.3f}; off topic and silent: {shares}; {kept}", flush=True)
+
+
+def share(mask: Any) -> str:
+    """A share in per cent, and of how many."""
+    return f"{100 * np.mean(mask):.1f} % of {len(mask)}" if len(mask) else "none"
+
+
+def first_scores(searcher: Searcher, texts: list[str]) -> list[float]:
+    """The absolute score of each text's first hit, 0 without one."""
+    session = searcher.search({f"off {n}": Question(f"off {n}", text) for n, text in enumerate(texts)}, 1)
+    return [scores[0] if len(scores) else 0.0 for scores in session.absolute_scores]
+
+
+def right_scores(searcher: Searcher, queries: dict[str, Question], qrels: Any, prefix: bool = False) -> Any:
+    """The absolute scores of those first hits that are right."""
+    session = searcher.search(queries, 1, prefix=prefix)
+    pairs = zip(queries, session.absolute_scores, strict=True)
+    run = session.run
+    right = [scores[0] for id, scores in pairs if len(run[id]) and qrels.get(id, {}).get(run[id][0].id, 0) > 0]
+    return np.array(right)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

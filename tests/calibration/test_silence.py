@@ -1,0 +1,83 @@
+"""Silence without labels: what has nothing to do with the archive finds nothing, what has finds it."""
+
+import json
+
+import pytest
+
+from askalike import rankers
+from askalike.calibration.silence import find_threshold, off_topic_questions
+from askalike.engines.local import LocalEngine
+from askalike.store import Archive
+from askalike.types import Question
+from calibration.riverside import riverside
+
+OFF_TOPIC = (
+    "Can you freeze cooked lasagne?",
+    "What do hedgehogs eat?",
+    "How do I sew on a button?",
+    "Who was the first man on the moon?",
+    "Why do onions make you cry?",
+    "Können Pferde im Stehen schlafen?",
+    "Quel bus va au zoo ?",
+    "¿Qué comen los erizos?",
+    "Какая высота у Эйфелевой башни?",
+    "asdf qwer zxcv",
+    "a",
+)
+ON_TOPIC = ("somebody took my bike", "lost my libary card", "how long may I keep a book", "is it quiet anywhere")
+
+
+@pytest.fixture(scope="module", params=["lm_jelinek_mercer", "hybrid"])
+def engine(request, tmp_path_factory):
+    if request.param == "hybrid":
+        pytest.importorskip("wordllama", reason="needs the extra vectors")
+    path = riverside(tmp_path_factory.mktemp("silence") / "archive")
+    with LocalEngine.open(path, request.param) as engine:
+        yield engine
+
+
+def test_everyday_questions_nonsense_and_other_languages_get_nothing(engine):
+    shown = [text for text in OFF_TOPIC if engine.search(text)]
+    assert len(shown) <= 1, shown
+
+
+def test_what_the_archive_knows_is_shown(engine):
+    assert all(engine.search(text) for text in ON_TOPIC)
+
+
+def test_everything_is_shown_on_demand(engine):
+    assert engine.search("What do hedgehogs eat?", min_similarity=0)
+    assert not engine.search(ON_TOPIC[0], min_similarity=1.01)
+
+
+def test_the_threshold_is_saved_and_found_again_when_the_archive_has_changed(tmp_path):
+    path = riverside(tmp_path / "archive")
+    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+        engine.search(ON_TOPIC[0])
+    [saved] = path.glob("calibration/*.silence.json")
+    values = json.loads(saved.read_text(encoding="utf-8"))
+    saved.write_text(json.dumps({**values, "similarity": 2.0}), encoding="utf-8")
+    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+        assert not engine.search(ON_TOPIC[0])
+        engine.archive.upsert(Question(f"new {n}", f"Where is room {n}?") for n in range(30))
+    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+        assert engine.search(ON_TOPIC[0])
+    saved.write_text("{", encoding="utf-8")
+    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+        assert engine.search(ON_TOPIC[0])
+
+
+def test_an_archive_about_everything_is_not_silent(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        texts = [text for texts in off_topic_questions(archive.view()).values() for text in texts]
+        archive.upsert(Question(f"{n}", text) for n, text in enumerate(texts))
+        searcher = rankers.open_current(rankers.create("lm_jelinek_mercer"), archive.view())
+        assert find_threshold(searcher) < 0.9
+
+
+def test_a_thousand_questions_in_five_languages_are_packaged(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        by_topic = off_topic_questions(archive.view())
+    questions = [question for questions in by_topic.values() for question in questions]
+    assert len(set(questions)) == len(questions) == 1_000
+    assert len(by_topic) == 20
