@@ -81,6 +81,20 @@ def test_an_unfinished_word_is_corrected_only_if_nothing_completes_it(archive):
     assert run["q"][0].id == "printer"
 
 
+def test_encoders_read_what_an_unfinished_word_may_become(archive):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    searcher = searcher_of(archive, "hybrid")
+
+    def finished(title):
+        [query] = searcher.resolve({"q": Question("q", title, language="en")}, True)
+        return query.finished and query.finished.title
+
+    assert finished("renew my libr") == "renew my library"
+    assert [finished(title) for title in ("renew my library", "renew my libr?", "renew my xylo", "")] == [None] * 4
+    [alone] = searcher_of(archive, "lm_jelinek_mercer").resolve({"q": Question("q", "renew my libr")}, True)
+    assert alone.finished is None
+
+
 def test_explanations_show_what_was_typed(archive):
     for ranker in ("lm_jelinek_mercer", "hybrid"):
         if ranker == "hybrid":

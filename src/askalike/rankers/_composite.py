@@ -126,8 +126,11 @@ class CompositeSearcher(Searcher):
         self.depth = ranker.settings.depth
 
     def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
+        """See Searcher.correct. Unfinished words are finished for the parts that read whole words."""
         for part in self.parts:
             queries = part.correct(queries, prefix)
+        for part in self.parts if prefix else ():
+            queries = part.finish(queries)
         return queries
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:

@@ -37,13 +37,15 @@ Candidates = Mapping[str, Sequence[str]]
 class ResolvedQuery:
     """A query, the docid of a question that it must not find (−1: none), and the one phrasing of it (−1: all).
 
-    corrections: misspelt word as it was typed → the word that stands for it in the query.
+    corrections: misspelt or unfinished word as it was typed → the word that is read instead. finished: the query with
+    its unfinished word as one that it may become, for rankers that read whole words; None where it is as it is.
     """
 
     query: Question
     excluded_docid: int = -1
     excluded_phrasing: int = -1
     corrections: Mapping[str, str] = field(default_factory=dict)
+    finished: Question | None = None
 
 
 def resolve_queries(view: View, queries: Mapping[str, Question]) -> list[ResolvedQuery]:
@@ -155,6 +157,10 @@ class Searcher(ABC):
 
     def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
         """The queries with words that the archive does not know as it spells them; here as they are."""
+        return queries
+
+    def finish(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
+        """The queries with what their unfinished words may become; here as they are."""
         return queries
 
     @abstractmethod

@@ -5,8 +5,10 @@ from a question that holds such a term, since terms are stems and encoders want 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from askalike.index.lexical.edits import edit_distance
@@ -49,7 +51,7 @@ class SpellingCorrector:
 
     def __init__(self, view: View, postings: PostingsSearcher, analyzer: Analyzer) -> None:
         self._view, self._postings, self._analyzer = view, postings, analyzer
-        self._corrections: dict[tuple[str, str | None, bool], str | None] = {}
+        self._words: dict[tuple[str, str, str | None], str | None] = {}
 
     def correct(
         self, queries: Sequence[ResolvedQuery], languages: Sequence[str | None], prefix: bool
@@ -67,6 +69,34 @@ class SpellingCorrector:
             else:
                 corrected.append(self._replace_words(one, text, misspelt, language))
         return corrected
+
+    def finish(self, queries: Sequence[ResolvedQuery], languages: Sequence[str | None]) -> list[ResolvedQuery]:
+        """Return the queries with their last words, where unknown, as the commonest words that begin so."""
+        return [self._finish_title(one, language) for one, language in zip(queries, languages, strict=True)]
+
+    def _finish_title(self, one: ResolvedQuery, language: str | None) -> ResolvedQuery:
+        text = self._analyzer.plain_text(one.query.title, "text")
+        *_, (term, start, end) = ("", 0, 0), *self._analyzer.analyze_with_spans(text, language)
+        typed = text[start:end]
+        if end < len(text) or not typed.isalpha() or not self._postings.speller.unknown([term]):
+            return one
+        typed_lower = typed.lower()
+        find = partial(self._find_completion, typed_lower, language)
+        if word := self._remember(("finish", typed_lower, language), find):
+            finished = replace(one.query, title=text[:start] + word)
+            return replace(one, finished=finished, corrections={**one.corrections, typed: word})
+        return one
+
+    def _find_completion(self, typed: str, language: str | None) -> str | None:
+        """Return a word that begins as typed, of the term that most questions have."""
+        for term in self._postings.complete(typed)[:1]:
+            for texts in self._read_texts(term):
+                words: list[str] = [word for text in texts for word in WORD.findall(text.lower())]
+                likely = Counter(word for word in words if word.startswith(typed)).most_common()
+                for word, _ in likely:
+                    if self._analyzer.analyze(word, language) == [term]:
+                        return word
+        return None
 
     def _long_words(self, text: str, language: str | None, prefix: bool) -> Iterator[_Word]:
         for term, start, end in self._analyzer.analyze_with_spans(text, language):
@@ -90,13 +120,18 @@ class SpellingCorrector:
         return replace(one, query=replace(one.query, title=text), corrections=corrections)
 
     def _look_up(self, typed: str, word: _Word, language: str | None) -> str | None:
-        key = typed, language, word.is_unfinished
-        if key not in self._corrections:
-            if len(self._corrections) >= MAX_REMEMBERED_WORDS:
-                self._corrections.clear()
+        def find() -> str | None:
             beginning = self._find_beginning(typed) if word.is_unfinished else None
-            self._corrections[key] = beginning or self._find_word(typed, word.term, language)
-        return self._corrections[key]
+            return beginning or self._find_word(typed, word.term, language)
+
+        return self._remember(("begin" if word.is_unfinished else "correct", typed, language), find)
+
+    def _remember(self, key: tuple[str, str, str | None], find: Callable[[], str | None]) -> str | None:
+        if key not in self._words:
+            if len(self._words) >= MAX_REMEMBERED_WORDS:
+                self._words.clear()
+            self._words[key] = find()
+        return self._words[key]
 
     def _find_beginning(self, typed: str) -> str | None:
         """Return the beginning of a known term that an unfinished word may stand for."""
@@ -116,14 +151,18 @@ class SpellingCorrector:
 
     def _find_form(self, term: str, typed: str, max_edits: int, language: str | None) -> str | None:
         """Return the word that is most like the one typed, among those with this term in a few questions."""
-        questions = self._view.questions_by_docid(self._postings.speller.docids(term, MAX_QUESTIONS)).values()
-        titles = [title for question in questions for title in (question.title, *question.rephrasings)]
-        for texts in (titles, [question.body for question in questions]):
+        for texts in self._read_texts(term):
             edits = {form: edit_distance(form, typed) for form in self._forms(term, texts, language)}
             best = min(edits, key=edits.__getitem__, default="")
             if best and edits[best] <= max_edits:
                 return best
         return None
+
+    def _read_texts(self, term: str) -> Iterator[Sequence[str]]:
+        """Yield the titles and rephrasings of a few questions with a term, then their bodies."""
+        questions = self._view.questions_by_docid(self._postings.speller.docids(term, MAX_QUESTIONS)).values()
+        yield [title for question in questions for title in (question.title, *question.rephrasings)]
+        yield [question.body for question in questions]
 
     def _forms(self, term: str, texts: Iterable[str], language: str | None) -> Iterator[str]:
         """Yield the words of some texts that have this term."""

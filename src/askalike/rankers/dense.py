@@ -192,7 +192,7 @@ class DenseSearcher(Searcher):
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Prepared:
         """What is encoded of each query, and the vectors; None for no query."""
-        texts = [self._ranker.select_fields(one.query) for one in queries]
+        texts = [self._ranker.select_fields(one.finished or one.query) for one in queries]
         if not texts:
             return texts, None
         excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]

@@ -272,6 +272,13 @@ class LexicalSearcher(Searcher):
         languages = [self._query_language(one.query) for one in queries]
         return self._ranker.corrector(self.view, self._postings).correct(queries, languages, prefix)
 
+    def finish(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
+        """See Searcher.finish: by the commonest word of the archive that begins so."""
+        if self.view.kind != "questions" or not isinstance(self._postings, PostingsSearcher):
+            return queries
+        languages = [self._query_language(one.query) for one in queries]
+        return self._ranker.corrector(self.view, self._postings).finish(queries, languages)
+
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTerms:
         languages = [self._query_language(one.query) for one in queries]
         extract = self._extractor.query_terms
