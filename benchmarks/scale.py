@@ -1,0 +1,100 @@
+"""What archives of so many titles take: memory and time to build an index, disk, and time to search, by ranker.
+
+    python benchmarks/scale.py --sizes 10000 100000 1000000 --rankers lm_jelinek_mercer hybrid
+
+Sizes that take longer than ten minutes go one by one: archives are kept in bench-data/ and made once.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+import _synthetic
+import numpy as np
+
+DATA = Path(__file__).parents[1] / "bench-data"
+QUERIES = 300
+
+
+def make_archive(size: int) -> Path:
+    """The archive of that many made titles."""
+    path = DATA / f"titles-{size}"
+    if not path.exists():
+        import askalike
+
+        with askalike.Archive.create(path) as archive:
+            texts = (" ".join(map(_synthetic.spelled, title)) for title, _ in _synthetic.texts(size))
+            questions = (askalike.Question(str(n), text) for n, text in enumerate(texts))
+            while batch := list(islice(questions, 50_000)):
+                archive.upsert(batch)
+    return path
+
+
+def index(path: Path, ranker: str) -> dict[str, float]:
+    """Build the ranker's index afresh; what it took."""
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "askalike", "index", str(path), "--ranker", ranker, "--rebuild"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"failed: {' '.join(command)}")
+    return {"build_s": time.perf_counter() - started, "build_peak_mb": usage.ru_maxrss / 1024}
+
+
+def search(path: Path, ranker: str) -> dict[str, float]:
+    """Half-typed titles one after the other in this process, 7 hits, explained."""
+    import askalike
+
+    titles = (" ".join(map(_synthetic.spelled, title)) for title, _ in _synthetic.texts(QUERIES + 20, seed=1))
+    queries = [title[: max(3, len(title) // 2)] for title in titles]
+    started = time.perf_counter()
+    with askalike.load(path, ranker) as engine:
+        engine.search(queries[0], 7, prefix=True)
+        opened = time.perf_counter() - started
+        for query in queries[1:20]:
+            engine.search(query, 7, prefix=True)
+        waits, busy = [], time.process_time()
+        for query in queries[20:]:
+            begun = time.perf_counter()
+            engine.search(query, 7, prefix=True)
+            waits.append((time.perf_counter() - begun) * 1000)
+        busy = (time.process_time() - busy) / QUERIES * 1000
+    p50, p95 = np.percentile(waits, [50, 95]).tolist()
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) / 1e6
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "open_s": opened, "p50_ms": p50, "p95_ms": p95, "processor_ms": busy, "search_peak_mb": peak, "disk_mb": size,
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--rankers", nargs="+", default=["lm_jelinek_mercer", "hybrid"])
+    parser.add_argument("--search", metavar="DIR", type=Path, help="only search this archive, and print JSON")
+    parser.add_argument("--output", type=Path, default=DATA / "scale.json", help="the JSON, to which rows are added")
+    options = parser.parse_args()
+    if options.search:
+        print(json.dumps(search(options.search, options.rankers[0])))
+        return
+    rows = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else []
+    for size in options.sizes:
+        path = make_archive(size)
+        for ranker in options.rankers:
+            row = {"questions": size, "ranker": ranker, **index(path, ranker)}
+            command = [sys.executable, __file__, "--search", str(path), "--rankers", ranker]
+            row |= json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            rows = [r for r in rows if (r["questions"], r["ranker"]) != (size, ranker)] + [row]
+            print(*(f"{key} {value:.1f}" if isinstance(value, float) else value for key, value in row.items()))
+            options.output.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    DATA.mkdir(exist_ok=True)
+    main()

@@ -1,0 +1,60 @@
+"""How long the command line takes to start: processor time, medians, compiled and right after an installation."""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "riverside.csv"
+QUESTION = "my card is lost"
+
+
+def processor_time(arguments: Sequence[str], environment: dict[str, str]) -> float:
+    """The seconds of processor time of one `askalike` command."""
+    command = [sys.executable, "-m", "askalike", *arguments]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(runs: int, folder: Path) -> dict[str, float]:
+    """Command → seconds. The first search finds neither machine code nor an index."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "code")}
+    archive, first = str(folder / "archive"), []
+    processor_time(["import", "table", str(EXAMPLE), "-o", archive], environment)
+    for n in range(min(runs, 3)):
+        fresh = {**environment, "NUMBA_CACHE_DIR": str(folder / f"fresh-{n}")}
+        first.append(processor_time(["search", archive, QUESTION], fresh))
+        processor_time(["index", archive, "--rebuild"], environment)
+    commands = {"--version": ["--version"], "--help": ["--help"], "search": ["search", archive, QUESTION]}
+    processor_time(commands["search"], environment)
+    seconds = {
+        name: statistics.median(processor_time(arguments, environment) for _ in range(runs))
+        for name, arguments in commands.items()
+    }
+    return {**seconds, "first search": statistics.median(first)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=ROOT / "bench-data" / "start.json", help="where the JSON goes")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = measure(options.runs, Path(folder))
+    for name, value in seconds.items():
+        print(f"{name:14}{value:8.2f} s")
+    options.output.parent.mkdir(exist_ok=True)
+    options.output.write_text(json.dumps({"runs": options.runs, "processor_s": seconds}, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
