@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askalike.compiled import CACHE_VARIABLE, CompiledFunction, Matrix, compiled, elementwise, inner
+from askalike.compiled import CACHE_VARIABLE, CompiledFunction, Matrix, compiled, elementwise, inner, packed
 
 
 class Row(NamedTuple):
@@ -97,3 +97,12 @@ def test_whether_code_is_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert not one.is_cached
     one(ROW, TABLE, False, np.empty(2))
     assert one.is_cached
+
+
+def test_packed_tuple_is_the_same_argument() -> None:
+    ours, again = np.empty(2), np.empty(2)
+    row = packed(ROW)
+    assert isinstance(row, Row)
+    assert row.values is ROW.values
+    assert weigh(row, TABLE, False, ours) == weigh(ROW, TABLE, False, again)
+    assert ours.tolist() == again.tolist()

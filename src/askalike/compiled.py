@@ -15,7 +15,7 @@ import threading
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, update_wrapper
+from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 ReturnT = TypeVar("ReturnT")
+TupleT = TypeVar("TupleT", bound=tuple[Any, ...])
 P = ParamSpec("P")
 ScalarT = TypeVar("ScalarT", bound=np.generic)
 Matrix = Annotated[NDArray[ScalarT], 2]
@@ -189,6 +190,21 @@ def _parameter_type(hint: Any) -> Any:
     return ArrayType(np.dtype(get_args(get_args(array)[1])[0]), *dimensions)
 
 
+def packed(value: TupleT) -> TupleT:
+    """Return the same NamedTuple with the addresses of its arrays looked up, for one that is passed again and again."""
+    kind = _parameter_type(type(value))
+    numbers: list[Any] = []
+    _flatten(kind[1], value, numbers)
+    copy = _packed_class(type(value))(*value)
+    copy.numbers = numbers
+    return cast(TupleT, copy)
+
+
+@cache
+def _packed_class(base: type[Any]) -> type[Any]:
+    return type(base.__name__, (base,), {"numbers": ()})
+
+
 def _flatten(kinds: Sequence[Any], values: Sequence[Any], out: list[Any]) -> None:
     """Append numbers, and of each array its address and lengths. Raises TypeError for an array of another type."""
     for kind, value in zip(kinds, values, strict=True):
@@ -199,7 +215,10 @@ def _flatten(kinds: Sequence[Any], values: Sequence[Any], out: list[Any]) -> Non
             out.append(value.__array_interface__["data"][0])
             out += value.shape
         elif isinstance(kind, tuple):
-            _flatten(kind[1], value, out)
+            if numbers := getattr(value, "numbers", None):
+                out += numbers
+            else:
+                _flatten(kind[1], value, out)
         else:
             out.append(value)
 

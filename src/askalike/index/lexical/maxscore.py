@@ -9,12 +9,13 @@ Scores are integers here (a fixed-point scale per query, chosen by the caller). 
 addition, and skipping changes nothing: the result is exactly that of scoring every document.
 """
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled, inner
+from askalike.compiled import Matrix, compiled, inner, packed
 from askalike.index.rows import Array
 
 WINDOW = 65_536  # documents: a block, whose sums (256 KiB) fit into the second-level cache
@@ -27,6 +28,9 @@ ZERO, ONE = np.int64(0), np.int64(1)  # a literal argument would be compiled as 
 EXTRA_SEEDS = 6  # documents scored first, beyond k, for a first estimate of the k-th best score
 MAX_SEED_POSTINGS = 4_096
 MAX_SEED_LISTS = 20
+USUAL_TERMS = 64  # room for so many terms, so that few queries need more memory than the one before
+MAX_KEPT_SCORES = 1 << 21  # scores of terms for which a thread keeps its working memory: 8 MiB
+_kept = threading.local()
 
 
 class PostingArrays(NamedTuple):
@@ -104,17 +108,30 @@ class Buffers(NamedTuple):
     """(4 · (k + EXTRA_SEEDS)): the documents that are scored first."""
 
 
-def make_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
-    """Return working memory for the k best of queries of at most so many terms, in segments of so many codes."""
+def borrow_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
+    """Return this thread's working memory for the k best of queries of at most so many terms, and so many codes."""
+    kept: Buffers | None = getattr(_kept, "buffers", None)
+    max_terms = max(max_terms, USUAL_TERMS)
+    enough = kept and len(kept.terms.ids) >= max_terms and len(kept.terms.scores) >= max_terms * max_codes
+    if kept and enough and len(kept.seed_sums) >= 4 * (k + EXTRA_SEEDS):
+        return kept
+    made = _make_buffers(max_terms, max_codes, k)
+    if len(made.terms.scores) <= MAX_KEPT_SCORES:
+        _kept.buffers = made
+    return made
+
+
+def _make_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
     ids, starts, max_scores = (np.empty(max_terms, np.int64) for _ in range(3))
     by_code, is_completion = (np.empty(max_terms, np.bool_) for _ in range(2))
     terms = SegmentTerms(ids, starts, by_code, max_scores, is_completion, np.empty(max_terms * max_codes, np.int32))
     seeds = 4 * (k + EXTRA_SEEDS)
-    return Buffers(
+    buffers = Buffers(
         np.zeros(WINDOW, np.int32), np.zeros(WINDOW, np.int32),
         np.empty(WINDOW + 1, np.int32), np.empty(WINDOW + 1, np.int32),
         terms, np.empty((4, max_terms + 1), np.int64), np.empty(seeds, np.int32), np.empty(seeds, np.int64),
     )  # fmt: skip
+    return packed(buffers)
 
 
 class TopKHeap(NamedTuple):

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.lexical.completions import TermCompleter
-from askalike.index.lexical.maxscore import QueryBatch, TopKHeaps, make_buffers, match_terms, search_queries, sort_heaps
+from askalike.index.lexical.maxscore import (
+    QueryBatch,
+    TopKHeaps,
+    borrow_buffers,
+    match_terms,
+    search_queries,
+    sort_heaps,
+)
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.spelling import TermSpeller
 from askalike.index.lexical.term_scores import (
@@ -223,7 +230,7 @@ class PostingsSearcher:
 
         def search_share(share: slice) -> None:
             share_columns, share_heaps = columns.select(share), TopKHeaps(*(column[share] for column in heaps))
-            buffers = make_buffers(columns.max_terms, max(table.code_count for table in tables), k)
+            buffers = borrow_buffers(columns.max_terms, max(table.code_count for table in tables), k)
             for live, table, mask in zip(self.segments, tables, allowed_masks, strict=True):
                 search_queries(live.postings, table, share_columns, share_heaps, mask, live.has_rephrasings, buffers)
             sort_heaps(share_heaps)

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled
+from askalike.compiled import Matrix, compiled, packed
 from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import find_prefix_range, term_at
@@ -115,7 +115,7 @@ class LiveSegment(LiveRows):
     @cached_property
     def postings(self) -> PostingArrays:
         """The arrays that the search reads."""
-        return PostingArrays(*(getattr(self.segment, name) for name in PostingArrays._fields))
+        return packed(PostingArrays(*(getattr(self.segment, name) for name in PostingArrays._fields)))
 
     @cached_property
     def term_signatures(self) -> tuple[Array, Array]:
