@@ -111,3 +111,22 @@ def test_words_of_training_queries_are_known(tmp_path):
         models.train(archive, models.load_recipe("cnn", NETWORK | {"training.epochs": 1}), "mine", dev="halves/test")
         words = (archive.path / "models/mine/vocabulary.txt").read_text()
         assert "new\t" in words
+
+
+def test_every_split_is_a_task_for_other_libraries(tmp_path, command):
+    with Archive.open(plant(tmp_path / "planted")) as archive:
+        archive.upsert([askalike.Question("q0", "first", "<p>see <code>x</code></p>", "html")])
+        labels = askalike.load_split(archive, "halves/test")
+    out = tmp_path / "out"
+    code, _, said = command("export", tmp_path / "planted", "--format", "retrieval", "-o", out)
+    assert code == 0, said
+    corpus = [json.loads(line) for line in (out / "corpus.jsonl").read_text().splitlines()]
+    assert corpus[0] == {"_id": "q0", "title": "first", "text": "see x"}
+    assert {file.name for file in (out / "qrels").iterdir()} == {
+        "duplicates.tsv",
+        "halves-train.tsv",
+        "halves-test.tsv",
+    }
+    assert askalike.read_qrels(out / "qrels/halves-test.tsv") == labels.qrels
+    queries = dict(map(dict.values, map(json.loads, (out / "queries.jsonl").read_text().splitlines())))
+    assert {id: queries[id] for id in labels.queries} == {id: query.title for id, query in labels.queries.items()}

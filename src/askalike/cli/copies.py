@@ -16,7 +16,7 @@ from askalike.store.backup import BackupManifest, backup, restore
 
 def export_command(
     directory: Directory,
-    format: Annotated[str, Option(metavar="beir|csv|spreadsheet", help="What to write; see below.")],
+    format: Annotated[str, Option(metavar="beir|csv|spreadsheet|retrieval", help="What to write; see below.")],
     out: Annotated[Path, Option("-o", "--out", metavar="OUT", help="A new folder.")],
     force: Annotated[bool, Option("--force", help="Replace an earlier export there.")] = False,
 ) -> None:
@@ -24,6 +24,7 @@ def export_command(
 
     `beir` and `csv` are exact and can be imported again. Cells of `csv` may begin with `=`, `+`, `-` or `@`, which a
     spreadsheet runs as formulas: to open the tables in one, take `spreadsheet`, which puts an apostrophe before them.
+    `retrieval` has every split as queries and qrels, texts without markup, for the evaluators of other libraries.
     """
     with Archive.open(directory) as archive, progress_tracker() as track:
         rows = export_archive(archive, format, out, force=force, track=track)

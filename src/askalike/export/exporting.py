@@ -7,6 +7,7 @@ from pathlib import Path
 from askalike.errors import ArchiveError, SettingsError
 from askalike.export.beir import write_beir
 from askalike.export.csv_tables import write_csv, write_spreadsheets
+from askalike.export.retrieval import write_retrieval
 from askalike.files import folder_errors, replace_folder
 from askalike.iteration import ProgressTracker, skip_tracking
 from askalike.store import Archive, storage_errors
@@ -19,6 +20,7 @@ EXPORT_FORMATS: Mapping[str, Callable[[Archive, Path, ProgressTracker], Mapping[
     "beir": write_beir,
     "csv": write_csv,
     "spreadsheet": write_spreadsheets,
+    "retrieval": write_retrieval,
 }
 """Format → a function that writes its files into an existing folder and returns the number of rows of each file."""
 
