@@ -173,10 +173,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What every hit satisfies: it has all of the tags, and was created in [after, before).
-
-    Raises SettingsError for an empty tag, what is no date, and dates with nothing between them.
-    """
+    """What every hit satisfies: it has all the tags, and was created in [after, before). Raises SettingsError."""
 
     tags: tuple[str, ...] = ()
     after: str | None = None
@@ -236,6 +233,7 @@ class SearchHit:
     """A similar question as it is shown to a person.
 
     snippet: the passage of its body that matches. probability: that it asks the same; None without a calibration.
+    likeness: without one, its score from 0 to 1 on a scale that is the same for every query; None where it is known.
     """
 
     question: Question
@@ -243,6 +241,7 @@ class SearchHit:
     snippet: str
     probability: float | None = None
     explanation: Explanation | None = None
+    likeness: float | None = None
 
     @property
     def id(self) -> str:

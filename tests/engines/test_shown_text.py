@@ -26,6 +26,15 @@ def test_a_snippet_keeps_code_words_and_links(desk, settings) -> None:
     assert "link" in [c.word for c in hit.explanation.contributions]
 
 
+@pytest.mark.parametrize("ranker", ["lm_jelinek_mercer", "bm25", "tfidf"])
+def test_how_alike_hits_are_means_the_same_for_every_query(desk, ranker) -> None:
+    with load(desk, ranker) as engine:
+        [same, *_] = engine.search("How do I boil rice?", 1, min_similarity=0)
+        [other, *_] = engine.search("How do people elsewhere measure zebras when they sleep?", 1, min_similarity=0)
+    assert same.likeness == pytest.approx(1, abs=0.2)
+    assert 0 <= other.likeness < same.likeness / 2
+
+
 @pytest.mark.parametrize(
     ("text", "formulas"),
     [

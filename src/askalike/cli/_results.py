@@ -10,6 +10,8 @@ from askalike.engines import Precedent
 from askalike.text.snippet import extract_snippet
 from askalike.types import Explanation, SearchHit
 
+BAR_LENGTH = 5
+"""Signs of the bar that shows how alike two questions are, the same for every query and ranker."""
 MATCH_STYLE = "bold yellow"
 MIN_SHOWN_SCORE = 0.005
 """Words that add less to a score are not shown."""
@@ -35,6 +37,7 @@ def _match_as_json(match: SearchHit) -> dict[str, Any]:
         "score": match.score,
         "probability": match.probability,
         "calibrated": match.probability is not None,
+        "likeness": match.likeness,
         "parts": dict(reason.parts),
         "matched": [{"word": c.word, "fields": list(c.fields), "score": c.score} for c in reason.contributions],
     }
@@ -71,7 +74,7 @@ def match_lines(
 ) -> Iterator[Text]:
     """Yield two lines or three of each match. explain: the words that matched, and its `precedents`, by id, follow."""
     for rank, match in enumerate(matches, 1):
-        yield _title_line(rank, _highlight_title(match), match.score, match.probability)
+        yield _title_line(rank, _highlight_title(match), match.score, match.probability, match.likeness)
         yield _about_line(match.id, " ".join(match.question.tags), match.question.url)
         if match.snippet:
             yield Text(f"    {match.snippet}")
@@ -97,9 +100,12 @@ def reply_lines(reply: Reply) -> Iterator[Text]:
         yield _about_line(source.answer.id, source.answer.author, source.license, source.url)
 
 
-def _title_line(rank: int, title: Text, score: float, probability: float | None) -> Text:
-    """Return the title with `83% (12.31)`, or `12.31 (uncalibrated)` where the probability is not known."""
+def _title_line(rank: int, title: Text, score: float, probability: float | None, likeness: float | None = None) -> Text:
+    """Return the title with `83% (12.31)`, or a bar and `12.31 (uncalibrated)` where the probability is not known."""
     shown = f"{score:.2f} (uncalibrated)" if probability is None else f"{probability:.0%} ({score:.2f})"
+    if likeness is not None:
+        full = round(likeness * BAR_LENGTH)
+        shown = f"{'▰' * full}{'▱' * (BAR_LENGTH - full)} {shown}"
     return Text.assemble(f"{rank:2}. ", title, "  ", (shown, "dim"))
 
 

@@ -149,8 +149,10 @@ def _hits(
     docids, scores = top.docids[present].tolist()[: request.k], top.scores[present]
     questions = [texts[docid] for docid in docids]
     probabilities: list[float | None] = [None] * len(questions)
+    likeness = probabilities
     if calibrator is None:
         certain = session.absolute_scores[row][present][: request.k]
+        likeness = np.clip(certain, 0.0, 1.0).tolist()
         if request.min_similarity is None and is_too_short(f"{request.title}{request.body}"):
             return []
     else:
@@ -164,5 +166,5 @@ def _hits(
     for n in shown:
         reason = name_links(reasons[docids[n]]) if docids[n] in reasons else None
         snippet = extract_shown_snippet(questions[n], reason) if reason else ""
-        hits.append(SearchHit(questions[n], float(scores[n]), snippet, probabilities[n], reason))
+        hits.append(SearchHit(questions[n], float(scores[n]), snippet, probabilities[n], reason, likeness[n]))
     return hits

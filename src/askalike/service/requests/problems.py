@@ -31,7 +31,7 @@ CLIENT_ERRORS: dict[type[Exception], int] = {
     MissingRecordError: 404,
     GapNotFoundError: 404,
     AlreadyDecidedError: 409,
-    UnknownTagError: 422,
+    UnknownTagError: 404,
 }
 """The errors that a client causes and is told of, and their statuses."""
 

@@ -14,7 +14,7 @@ from askalike.store import MissingRecordError
 from askalike.store.editing import MAX_RECORDS, put_records
 from askalike.text.clean import replace_forbidden
 from askalike.types import Answer, Link, Question
-from askalike.values import parse_language
+from askalike.values import ISO_639_1, parse_language
 
 Text = Annotated[str, Field(max_length=MAX_BODY_LENGTH), AfterValidator(replace_forbidden)]
 ShortText = Annotated[str, Field(max_length=MAX_TITLE_LENGTH), AfterValidator(replace_forbidden)]
@@ -23,6 +23,10 @@ DATE_SCHEMA = WithJsonSchema(DATE_TYPE | {"description": "ISO 8601; in UTC witho
 Date = Annotated[str, Field(max_length=40), AfterValidator(parse_utc), DATE_SCHEMA]
 """A date with an offset or without one; stored without, in UTC."""
 WebAddress = Annotated[str, Field(max_length=2_000, pattern="^https?://[^\\s\\u0000-\\u0020\\u007f-\\u00a0]+$")]
+LANGUAGE_PATTERN = f"^({'|'.join(sorted(ISO_639_1))}|[a-z]{{3}})$"
+Language = Annotated[
+    str, Field(pattern="^[a-z]{2,3}$", json_schema_extra={"pattern": LANGUAGE_PATTERN}), AfterValidator(parse_language)
+]
 Votes = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 
@@ -34,7 +38,7 @@ class QuestionFields(RequestModel):
     markup: Literal["text", "html"] = "text"
     tags: Annotated[tuple[ShortText, ...], Field(max_length=50)] = ()
     category: ShortText | None = None
-    language: Annotated[str, Field(pattern="^[a-z]{2,3}$"), AfterValidator(parse_language)] | None = None
+    language: Language | None = None
     created_at: Date | None = None
     closed_at: Date | None = None
     author: ShortText | None = None

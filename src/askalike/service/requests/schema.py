@@ -20,7 +20,7 @@ Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_
 Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, description="the question, as far as it is typed")]
 Body = Annotated[str, Field(max_length=MAX_BODY_LENGTH, description="more of the question, as plain text")]
 ResultCount = Annotated[int, Field(ge=1, le=MAX_RESULTS, description="how many are wanted")]
-Tag = Annotated[str, AfterValidator(parse_tag)]
+Tag = Annotated[str, Field(json_schema_extra={"pattern": r"\S"}), AfterValidator(parse_tag)]
 BeforeDate = Annotated[
     Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(parse_limit)] | None,
     Field(description="only questions asked before this ISO date, in UTC"),
@@ -93,6 +93,9 @@ class SimilarQuestion(BaseModel):
     probability: float | None
     calibrated: bool
     confidence: str = Field(description='for people: "87 %", or "uncalibrated"')
+    likeness: float | None = Field(
+        description="where it is not calibrated: the score from 0 to 1, on a scale that is the same for every query"
+    )
     words: list[str] = Field(description="the words of the question that were found in it")
     matched: list[MatchedWord] | None = Field(description="more on these words, where it was asked for")
 
@@ -111,6 +114,7 @@ class SimilarQuestion(BaseModel):
             probability=hit.probability,
             calibrated=hit.probability is not None,
             confidence=format_confidence(hit.probability),
+            likeness=hit.likeness,
             words=list(dict.fromkeys(c.word for c in contributions)),
             matched=matched if explain else None,
         )

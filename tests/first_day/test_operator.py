@@ -1,0 +1,206 @@
+"""The operator's first day: two sources in one archive, a messy file, an error message, off-topic questions, the pages.
+
+Each test names the points of the report that it holds. What needs real data skips where that is absent.
+"""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from askalike.store import Archive
+from askalike.store.candidate_pairs import CandidatePair, add_proposals
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+WORDS = ("-r", "lm_jelinek_mercer")
+POST = (
+    '<row Id="{id}" PostTypeId="1" CreationDate="2020-01-0{id}T00:00:00" Title="{title}" Body="{body}" OwnerUserId="4" '
+    'Score="1" Tags="&lt;{tag}&gt;" />'
+)
+ERROR = "ValueError: invalid literal for int() with base 10: 'seven'"
+TRACE = f"&lt;p&gt;It stops with&lt;/p&gt;&lt;pre&gt;&lt;code&gt;{ERROR}&lt;/code&gt;&lt;/pre&gt;"
+
+
+def write_site(folder: Path, tag: str, questions: list[tuple[str, str]]) -> Path:
+    """A dump whose ids are 1, 2, 3."""
+    folder.mkdir()
+    rows = [POST.format(id=n, title=title, body=body, tag=tag) for n, (title, body) in enumerate(questions, 1)]
+    (folder / "Posts.xml").write_text(f"<posts>{''.join(rows)}</posts>", encoding="utf-8")
+    links = '<row Id="1" CreationDate="2020-01-03T00:00:00" PostId="2" RelatedPostId="1" LinkTypeId="3" />'
+    (folder / "PostLinks.xml").write_text(f"<postlinks>{links}</postlinks>", encoding="utf-8")
+    (folder / "Users.xml").write_text('<users><row Id="4" DisplayName="Zoë Ng" /></users>', encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("dumps")
+    beer = [("Why does beer foam?", ""), ("What makes beer foam so much?", ""), ("How long does a keg last?", "")]
+    python = [
+        ("Why does int() fail on words?", TRACE),
+        ("Reading numbers from a file fails", ""),
+        (r"Is sorting $O(n \log n)$?", "&lt;p&gt;It calls &lt;code&gt;sorted&lt;/code&gt; for $$\\sum_i i$$&lt;/p&gt;"),
+    ]
+    return write_site(folder / "beer.stackexchange.com", "foam", beer), write_site(
+        folder / "python.example", "py", python
+    )
+
+
+@pytest.fixture
+def mixed(command, dumps, tmp_path) -> Path:
+    """An archive of both sites."""
+    for dump in dumps:
+        code, _, err = command("import", "stackexchange", dump, "-o", tmp_path / "mix")
+        assert code == 0, err
+    return tmp_path / "mix"
+
+
+def titles_of(out: str) -> list[str]:
+    return [result["title"] for result in json.loads(out)["results"]]
+
+
+def test_1_a_second_source_takes_nothing_away(command, mixed, dumps) -> None:
+    with Archive.open(mixed) as archive:
+        questions = [question for _, question in archive.view().questions()]
+        links = list(archive.view().links())
+    assert len(questions) == len({question.id for question in questions}) == 6
+    by_id = {question.id: question for question in questions}
+    assert len(links) == 2
+    for link in links:  # both ends of a link are of one site
+        assert by_id[link.source].tags == by_id[link.target].tags
+    assert command("import", "stackexchange", dumps[0], "-o", mixed)[0] == 0
+    with Archive.open(mixed) as archive:
+        assert {q.id: q.title for _, q in archive.view().questions()} == {q.id: q.title for q in questions}
+
+
+def test_2_a_messy_file_loses_no_row(command, tmp_path) -> None:
+    with open(tmp_path / "faq.csv", "w", encoding="cp1252", newline="") as file:
+        rows = csv.writer(file, delimiter=";")
+        rows.writerow(["Frage", "Antwort", "Datum"])
+        rows.writerow(["Wo ist die Küche?", "Im Flur; links.\nDann rechts.", "12.03.2023"])
+        rows.writerow(['Was heißt "WLAN"?', "Drahtloses Netz.", "gestern"])
+        rows.writerow(["Wann ist geschlossen?", "An Silvester.", "31.12.2022"])
+    columns = ("--question", "Frage", "--answer", "Antwort", "--created-at", "Datum")
+    words = ("import", "table", tmp_path / "faq.csv", "-o", tmp_path / "faq", *columns, "--language", "de")
+    code, _, err = command(*words)
+    assert (code, "--encoding cp1252" in err) == (2, True)
+    code, _, err = command(*words, "--encoding", "cp1252")
+    assert code == 0, err
+    with Archive.open(tmp_path / "faq") as archive:
+        kitchen, network, closed = [question for _, question in archive.view().questions()]
+        assert (kitchen.title, kitchen.created_at) == ("Wo ist die Küche?", "2023-03-12T00:00:00")
+        assert closed.created_at == "2022-12-31T00:00:00"
+        assert (network.title, network.created_at) == ('Was heißt "WLAN"?', None)
+    words = ("import", "table", tmp_path / "faq.csv", "-o", tmp_path / "other", "--encoding", "cp1252", *columns)
+    wrong = command(*words, "--category", "topik")
+    assert (wrong[0], (tmp_path / "other").exists()) == (2, False)
+    assert "topik" in wrong[2]
+
+
+def test_4_a_pasted_error_message_finds_the_question_that_quotes_it(command, mixed) -> None:
+    code, out, _ = command("search", mixed, ERROR, "--json", "-k", 1, *WORDS)
+    assert (code, titles_of(out)) == (0, ["Why does int() fail on words?"])
+    [result] = json.loads(out)["results"]
+    assert ERROR in result["snippet"]
+
+
+def test_13_a_person_reads_what_a_calibration_is_worth(command, tmp_path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "riverside.csv"
+    (tmp_path / "off.jsonl").write_text(
+        "".join(
+            json.dumps({"id": n, "title": t}) + "\n" for n, t in enumerate(["best pizza in Rome", "a prime number"])
+        )
+    )
+    assert command("import", "table", example, "-o", tmp_path / "riverside")[0] == 0
+    code, out, _ = command("calibrate", tmp_path / "riverside", "--off-topic", tmp_path / "off.jsonl", *WORDS)
+    verdict, off_topic, *rest = out.splitlines()
+    assert (code, verdict.startswith("at "), "of 10 first hits are right" in verdict) == (0, True, True)
+    assert off_topic.endswith("of 2 off-topic questions get nothing")
+    assert len(rest) < 6
+    code, out, _ = command("search", tmp_path / "riverside", "best pizza in Rome", *WORDS)
+    assert (code, out) == (0, "nothing similar yet\n")
+
+
+def test_13_a_bar_says_how_alike_hits_are_where_nothing_is_calibrated(command, mixed) -> None:
+    code, out, _ = command("search", mixed, "Why does beer foam?", "-k", 2, *WORDS)
+    first, *_ = (line for line in out.splitlines() if "uncalibrated" in line)
+    assert (code, "▰▰▰▰" in first) == (0, True)
+
+
+def test_what_makes_no_sense_is_refused(command, mixed) -> None:
+    for words in (("--before", "soon"), ("--after", "2022", "--before", "2021"), ("--tag", "nowhere")):
+        code, out, err = command("search", mixed, "foam", *words)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+@pytest.fixture
+def page(mixed, monkeypatch):
+    """A browser before a service of both sites, with a pair to decide on."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "service"))
+    pytest.importorskip("uvicorn", reason="needs askalike[service]")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if not CHROMIUM:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    from serving import Service
+
+    with Archive.open(mixed) as archive:
+        ids = {question.title: question.id for _, question in archive.view().questions()}
+        pair = ids["How long does a keg last?"], ids["Why does beer foam?"]
+        add_proposals(archive, [CandidatePair(*pair, 0.9, 1.0, "lm_jelinek_mercer")])
+    service = Service(mixed, options=("--option", "propose=0"))
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = chromium.new_page(base_url=service.url.geturl(), viewport={"width": 390, "height": 800})
+        problems: list[str] = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
+        yield page
+        chromium.close()
+    service.end()
+    assert problems == []
+
+
+def test_8_10_12_the_pages(page) -> None:
+    page.goto("/a/mix")
+    page.locator("#title").fill("Is sorting fast?")
+    first = page.locator(".item").first
+    first.locator("h3 .katex").wait_for()  # 8: formulas are rendered, code words stay
+    assert "It calls sorted for" in first.locator(".snippet").inner_text()
+    assert first.get_by_role("button", name="This answers it").count() == 0  # 12
+    page.wait_for_url("**?title=Is+sorting+fast%3F")
+    first.locator("h3 a").click()
+    assert "by Zoë Ng" in page.locator(".question .facts").inner_text()
+    assert "1 vote" in page.locator(".question .facts").inner_text().split("\n")
+    page.go_back()
+    assert page.get_by_label("Your question").input_value() == "Is sorting fast?"
+    page.locator("#title").fill("Why does beer foam?")
+    page.locator(".item a", has_text="Why does beer foam?").click()
+    same = page.get_by_role("region", name="Asked the same")  # 10: only what asks the same
+    assert "A duplicate of this" in same.inner_text()
+    assert same.locator(".item").count() == 1
+    page.goto("/a/mix/queue")
+    page.get_by_role("heading", name="Do these ask the same?").wait_for()
+    page.get_by_role("button", name="They do not").click()
+    page.get_by_text("You rejected:").wait_for()
+    page.goto("/a/mix/gaps")
+    page.get_by_text("No gaps").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.long
+def test_1_the_open_dumps_of_two_sites_are_both_there(command, shared_data, tmp_path) -> None:
+    sites = [shared_data / "stackexchange" / f"{site}.stackexchange.com" for site in ("beer", "ai")]
+    for site in sites:
+        code, _, err = command("import", "stackexchange", site, "-o", tmp_path / "mix")
+        assert code == 0, err
+    with Archive.open(tmp_path / "mix") as archive:
+        assert (len(archive.view()), len(archive.view("answers"))) == (591 + 421, 1398 + 749)
+    assert command("check", tmp_path / "mix")[0] == 0
+    for query, word in (
+        ("How do I get rid of the foam in a glass of beer", "beer"),
+        ("What is a neural network", "network"),
+    ):
+        _, out, _ = command("search", tmp_path / "mix", query, "--json", "-k", 3, *WORDS)
+        assert any(word in title.lower() for title in titles_of(out))
