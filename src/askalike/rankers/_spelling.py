@@ -16,6 +16,7 @@ from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.rankers._ranker import ResolvedQuery
 from askalike.store import View
 from askalike.text.analyzer import Analyzer
+from askalike.text.stop_words import stop_words
 
 WORD = re.compile(r"\w+")
 MIN_LETTERS = 4
@@ -100,9 +101,10 @@ class SpellingCorrector:
 
     def _long_words(self, text: str, language: str | None, prefix: bool) -> Iterator[_Word]:
         for term, start, end in self._analyzer.analyze_with_spans(text, language):
-            if end - start >= MIN_LETTERS and text[start:end].isalpha():
+            typed = text[start:end].lower()
+            if len(typed) >= MIN_LETTERS and typed.isalpha() and typed not in stop_words(language or "en"):
                 is_unfinished = prefix and end == len(text)
-                if not is_unfinished or not self._postings.complete(text[start:end].lower()):
+                if not is_unfinished or not self._postings.complete(typed):
                     yield _Word(term, start, end, is_unfinished)
 
     def _replace_words(
