@@ -1,8 +1,11 @@
 """Fixtures that every test may use."""
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -15,6 +18,8 @@ from askalike.calibration.calibrate import calibrate
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
 from shared_cluster import shared_cluster
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 settings.register_profile("without deadlines", deadline=None)  # a busy machine fails no test
 settings.load_profile("without deadlines")
@@ -59,3 +64,15 @@ def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> str:
         return shared_cluster(folder, os.getppid() if in_worker else os.getpid())
     except NoClusterError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium."""
+    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if not CHROMIUM:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with driver.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()

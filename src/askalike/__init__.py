@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from askalike.store.query_log import delete_older_than as purge_query_log
     from askalike.text.analyzer import Analyzer, AnalyzerSettings
     from askalike.training.loss import Loss as Loss
+    from askalike.tuning.adoption import adopt_encoder
     from askalike.tuning.promotion import promote
     from askalike.tuning.run import TuningResult
     from askalike.tuning.run import tune_archive as tune
@@ -77,19 +78,19 @@ __version__ = "0.1.0"
 __all__ = [
     "Analyzer", "AnalyzerSettings", "Answer", "Archive", "ArchiveError", "AskalikeError", "CalibrationReport",
     "Collection", "Contribution", "Encoder", "Engine", "Evaluation", "EvaluationQuery", "ExperimentResult",
-    "Explanation", "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine", "LocatedRecord", "NotFittedError",
-    "OpenSearchEngine", "Place", "Progress", "Qrels", "Question", "Ranker", "Reader", "Record", "RejectedRow", "Reply",
-    "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher", "ServiceSettings",
-    "Settings", "SettingsError", "Similarity", "SourceFiles", "Span", "Split", "TopDocs", "TrainingError",
-    "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors", "View", "backup", "build", "calibrate",
-    "cluster_status", "compare", "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition",
-    "dedupe", "delete_indexes", "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files",
-    "evaluate_ranker",
+    "Explanation", "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine", "LocatedRecord",
+    "NotFittedError", "OpenSearchEngine", "Place", "Progress", "Qrels", "Question", "Ranker", "Reader", "Record",
+    "RejectedRow", "Reply", "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult",
+    "Searcher", "ServiceSettings", "Settings", "SettingsError", "Similarity", "SourceFiles", "Span", "Split",
+    "TopDocs", "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors", "View",
+    "adopt_encoder", "backup", "build", "calibrate", "cluster_status", "compare", "compare_runs",
+    "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",
+    "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
     "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_gaps", "get_gap",
     "identify_queries", "ignore_gap", "import_archive", "init_cluster", "lexical_grids", "list_keys", "list_models",
-    "load", "load_off_topic_queries", "load_recipe", "load_split", "measure_abstention", "merge_indexes", "parse_rows",
-    "promote", "purge_query_log", "read_candidates", "read_qrels", "read_queries", "read_run", "reject",
-    "replay_archive", "restore", "restore_gap", "revoke_key", "run_checks", "serve", "splits_to_hold_out",
+    "load", "load_off_topic_queries", "load_recipe", "load_split", "measure_abstention", "merge_indexes",
+    "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels", "read_queries", "read_run",
+    "reject", "replay_archive", "restore", "restore_gap", "revoke_key", "run_checks", "serve", "splits_to_hold_out",
     "suggest_tags", "train", "training_pairs", "tune", "tune_ranker", "validate_settings", "withdraw_ranker",
     "write_run",
 ]

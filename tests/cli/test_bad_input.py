@@ -60,7 +60,7 @@ def with_parent(packed: bytes) -> bytes:
 TABLES = {
     "wrong encoding": (
         HEAD.encode() + b"1,caf\xe9?,x,\n",
-        "line 2: byte 29 (0xe9) is not UTF-8; save the file as UTF-8",
+        "line 2: byte 29 (0xe9) is not UTF-8; say what it is, e.g. --encoding cp1252, or convert the file: iconv -f",
     ),
     "missing column": (b"id,answer\n1,x\n", "no column is known to hold the question; there are: id, answer. Name it"),
     "unclosed quote": (
@@ -69,7 +69,6 @@ TABLES = {
     ),
     "no row": (HEAD.encode(), "no question in it"),
     "no byte": (b"", "is empty; expected a header and rows"),
-    "only bad dates": (HEAD.encode() + b"1,How?,x,soon\n", "date 'soon': expected a date such as 2014-01-21T20:26:05"),
 }
 
 
@@ -81,13 +80,9 @@ def test_tables(run: Run, tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [("1,Quite another?,x,", "question id '1' occurs twice"), ("9,How?,x,2024-13-45", "date '2024-13-45': expected")],
-)
-def test_rows_under_strict_and_without(run: Run, tmp_path: Path, row: str, reason: str) -> None:
-    faq = tmp_path / "faq.csv"
-    faq.write_text(f"{HEAD}{GOOD}{row}\n")
+def test_rows_under_strict_and_without(run: Run, tmp_path: Path) -> None:
+    faq, reason = tmp_path / "faq.csv", "question id '1' occurs twice"
+    faq.write_text(f"{HEAD}{GOOD}1,Quite another?,x,\n")
     refused(run("import", "table", faq, "-o", tmp_path / "strict", "--strict"), f"{faq}, line 4: {reason}", "--strict")
     code, out, err = run("import", "table", faq, "-o", tmp_path / "out", "--json", "--repeated-ids", "reject")
     assert (code, json.loads(out)["questions"], json.loads(out)["rejected"]) == (0, 2, 1)
@@ -136,8 +131,8 @@ def test_packed_dumps(run: Run, tmp_path: Path) -> None:
     refused(run("import", "stackexchange", site, "-o", out), "cannot be opened as .7z")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["site.7z"]
     site.write_bytes(good)
-    assert (
-        run("import", "stackexchange", site, "-o", out)[1] == "1 questions, 0 answers, 0 duplicate links, 0 rejected\n"
+    assert run("import", "stackexchange", site, "-o", out)[1].endswith(
+        "1 questions, 0 answers, 0 duplicate links, 0 rejected\n"
     )
 
 

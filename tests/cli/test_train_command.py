@@ -49,7 +49,7 @@ def test_from_the_archive_to_answers_by_the_models_name(desk, tmp_path):
     assert lines[0] == "637 training pairs, 16 dev queries over 244 documents"
     assert [line.split("  ")[0] for line in lines[2:]] == ["epoch 1/3", "epoch 2/3", "epoch 3/3"]
     assert all(" examples/s  " in line and " left  Success@10 " in line for line in lines[2:])
-    found = askalike("search", desk, "somebody took my bike", "--ranker", "mine", "-k", "2")
+    found = askalike("search", desk, "somebody took my bike", "--ranker", "mine", "-k", "2", "--min-similarity", "0")
     assert found.stdout.startswith(" 1. ")
     ranked = askalike("rank", desk, "--ranker", "mine", "--queries", "split:duplicates", "-o", tmp_path / "x.run")
     assert ranked.stdout.startswith("39 queries ranked by mine")

@@ -70,7 +70,8 @@ def archive(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("archive")
     (folder / "questions.txt").write_text(QUESTIONS)
     code, out, err = run("import", "lines", folder / "questions.txt", "-o", folder / "archive")
-    assert (code, out) == (0, "3 questions, 0 answers, 0 duplicate links, 0 rejected\n"), err
+    assert code == 0, err
+    assert out.endswith("3 questions, 0 answers, 0 duplicate links, 0 rejected\n")
     return folder / "archive"
 
 
@@ -85,7 +86,9 @@ def test_its_rankers_search(run, archive, ranker):
 def test_its_settings_are_checked(run, archive):
     code, _, err = run("search", archive, "lost card", "--ranker", "jaccard", "--set", "letters=2")
     assert (code, err) == (2, "askalike: jaccard: letters is not a setting (known: min_letters)\n")
-    code, out, _ = run("search", archive, "do I", "--ranker", "jaccard", "--set", "min_letters=1")
+    code, out, _ = run(
+        "search", archive, "do I", "--ranker", "jaccard", "--set", "min_letters=1", "--min-similarity", "0"
+    )
     assert code == 0
     assert "renew" in out.splitlines()[0]
 

@@ -34,7 +34,7 @@ tune = { c = [1, -1], lambda = ["df", "xx"] }
 """
 
 ERRORS = (
-    "titel is not a setting (known: title, archive, split",
+    "titel is not a setting (known: title, archive, engine, split",
     "split: ARCHIVE: no split 'tset' with judged questions; there are: rephrasings",
     "k='100': Input should be a valid integer",
     "measures[1]='Sucess@5': no measure is called 'Sucess@5'",

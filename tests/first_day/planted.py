@@ -26,9 +26,10 @@ HONEST, CHEATING = 0.2, 0.8
 
 
 def word(number: int) -> str:
-    """A word of its own for each number."""
+    """A word of its own for each number; those of neighbouring numbers have no letters in common but by chance."""
     letters = "bcdfghjklmnprstvwz"
-    return "".join(letters[number // len(letters) ** place % len(letters)] + "aeio"[place] for place in range(4))
+    mixed = number * 38_653 % len(letters) ** 4
+    return "".join(letters[mixed // len(letters) ** place % len(letters)] + "aeio"[place] for place in range(4))
 
 
 def day(number: int) -> str:

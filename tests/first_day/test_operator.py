@@ -5,7 +5,6 @@ Each test names the points of the report that it holds. What needs real data ski
 
 import csv
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ import pytest
 from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WORDS = ("-r", "lm_jelinek_mercer")
 POST = (
     '<row Id="{id}" PostTypeId="1" CreationDate="2020-01-0{id}T00:00:00" Title="{title}" Body="{body}" OwnerUserId="4" '
@@ -136,13 +134,10 @@ def test_what_makes_no_sense_is_refused(command, mixed) -> None:
 
 
 @pytest.fixture
-def page(mixed, monkeypatch):
+def page(mixed, monkeypatch, browser):
     """A browser before a service of both sites, with a pair to decide on."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "service"))
     pytest.importorskip("uvicorn", reason="needs askalike[service]")
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if not CHROMIUM:
-        pytest.skip("needs Chromium: apt-get install chromium")
     from serving import Service
 
     with Archive.open(mixed) as archive:
@@ -150,14 +145,12 @@ def page(mixed, monkeypatch):
         pair = ids["How long does a keg last?"], ids["Why does beer foam?"]
         add_proposals(archive, [CandidatePair(*pair, 0.9, 1.0, "lm_jelinek_mercer")])
     service = Service(mixed, options=("--option", "propose=0"))
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = chromium.new_page(base_url=service.url.geturl(), viewport={"width": 390, "height": 800})
-        problems: list[str] = []
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
-        yield page
-        chromium.close()
+    page = browser.new_page(base_url=service.url.geturl(), viewport={"width": 390, "height": 800})
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
+    yield page
+    page.close()
     service.end()
     assert problems == []
 

@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 from serving import Service
@@ -14,7 +13,6 @@ from askalike.service import REQUIRED_MODULES
 
 collect_ignore_glob = ["test_*.py"] if any(find_spec(name) is None for name in REQUIRED_MODULES) else []
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 
 
@@ -54,15 +52,3 @@ def serve() -> Iterator[Callable[..., Service]]:
     for service in started:
         if service.process.poll() is None:
             service.end()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Headless Chromium."""
-    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if not CHROMIUM:
-        pytest.skip("needs Chromium: apt-get install chromium")
-    with driver.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()

@@ -20,7 +20,7 @@ def test_formulas_are_rendered_from_the_package(visit) -> None:
 
 
 def test_pages_without_a_formula_do_not_load_katex(visit) -> None:
-    page = visit("/a/riverside/questions/r013")
+    page = visit(ASK)
     page.wait_for_load_state("networkidle")
     assert page.locator("script[src*=katex], link[href*=katex]").count() == 0
     assert page.evaluate("typeof katex") == "undefined"

@@ -215,6 +215,8 @@ class PostingsSearcher:
     def _iter_batches(self, prepared: PreparedQueries) -> Iterator[tuple[slice, _PreparedBatch]]:
         if prepared.searcher is not self:
             raise ValueError("these queries were prepared by another searcher; prepare them again")
+        if not prepared.queries:
+            return
         if prepared.batch is not None:
             yield slice(0, len(prepared.queries)), prepared.batch
             return
