@@ -22,6 +22,6 @@ FORMS = (
 
 
 @pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("forms", FORMS, ids=str)
+@pytest.mark.parametrize("forms", FORMS, ids=lambda forms: " ".join(sorted(forms)))
 def test_finds_what_the_pattern_finds(text: str, forms: set[str]) -> None:
     assert find_words(text, forms) == [match.span() for match in any_word_pattern(forms).finditer(text)]
