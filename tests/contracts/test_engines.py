@@ -73,9 +73,11 @@ def open_engine(request, library):
 def test_hits_scores_and_reasons_are_those_of_the_local_engine(cluster_url, library, name):
     if name in SEMANTIC:
         pytest.importorskip("wordllama", reason="needs the extra vectors")
+    # In a cluster, encoders read an unfinished word as it stands; docs/scale.md says so.
+    requests = [request for request in REQUESTS if not (request.prefix and name in SEMANTIC)]
     with OpenSearchEngine.open(library, name, engine=cluster_url) as engine, LocalEngine.open(library, name) as local:
         for request, result, expected in zip(
-            REQUESTS, engine.search_batch(REQUESTS), local.search_batch(REQUESTS), strict=True
+            requests, engine.search_batch(requests), local.search_batch(requests), strict=True
         ):
             assert [hit.id for hit in result] == [hit.id for hit in expected], request
             for hit, other in zip(result, expected, strict=True):

@@ -25,7 +25,7 @@ def test_discourse_is_answered_in_its_own_shape(service: Service, path: str) -> 
     assert first["url"] == "https://desk.example/q/r013"
     assert topic["title"].startswith("I have lost my library card")
     assert (topic["posts_count"], topic["archetype"], topic["closed"]) == (2, "regular", False)
-    assert len(response["similar_topics"]) == len(response["topics"]) == 5
+    assert [each["id"] for each in response["similar_topics"]] == [each["id"] for each in response["topics"]]
 
 
 def test_discourse_gets_no_topics_for_unknown_words_and_an_error_without_a_title(service: Service) -> None:

@@ -106,6 +106,7 @@ def test_a_new_calibration_is_used(serve, archive) -> None:
     wait_for(lambda: (served.get(SIMILAR).json["results"] or [{}])[0].get("probability"))
 
 
+@pytest.mark.long
 def test_words_serve_while_an_encoder_reads_the_archive(serve, archive, tmp_path) -> None:
     for package in ("onnxruntime", "onnx", "sentence_transformers"):
         pytest.importorskip(package)
