@@ -16,6 +16,7 @@ from random_examples import examples
 
 WORDS = ["egg", "eggs", "boil", "boiling", "water", "salt", "café", "茶水", "how", "?!"]
 DATES = [None, "2020-01-01", "2021-01-01", "2022-01-01"]
+PERIODS = [(after, before) for after in DATES for before in DATES if not (after and before) or after < before]
 SETTINGS = [
     {},
     {"fields": "title", "lengths": "exact"},
@@ -45,7 +46,7 @@ asked = st.dictionaries(
     st.builds(Question, st.just("q"), texts, texts),
 )
 filters = st.none() | st.builds(
-    Filter, st.sampled_from([(), ("x",), ("x", "y")]), st.sampled_from(DATES), st.sampled_from(DATES)
+    lambda tags, period: Filter(tags, *period), st.sampled_from([(), ("x",), ("x", "y")]), st.sampled_from(PERIODS)
 )
 moderate = examples(25)
 
