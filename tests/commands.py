@@ -27,6 +27,12 @@ def askalike(*words: object, cwd: Path | str = ".") -> Finished:
     return Finished(command, code, output.getvalue(), errors.getvalue())
 
 
+def run_command(*words: object) -> tuple[int, str, str]:
+    """Run a command line as `askalike` does: its exit code, standard output and standard error."""
+    done = askalike(*words)
+    return done.returncode, done.stdout, done.stderr
+
+
 def askalike_process(*words: object, cwd: Path | str = ".", program: str = MAIN) -> Finished:
     """Run a command line to its end in a process of its own, by a program that may prepare it."""
     command = [sys.executable, "-c", program, *map(str, words)]

@@ -1,13 +1,11 @@
 """What the tests of a first day share: the command line within this process, and an archive with planted labels."""
 
-import sys
-
 import pytest
 import torch
 from tests.first_day.planted import plant
 
-from askalike.cli import main
 from askalike.store import Archive
+from commands import run_command
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -19,17 +17,9 @@ def one_thread():
 
 
 @pytest.fixture
-def command(monkeypatch, capsys):
-    """Run a command line; return its exit code, what it printed, and what it said on stderr."""
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return stop.value.code or 0, printed.out, printed.err
-
-    return run
+def command():
+    """See commands.run_command."""
+    return run_command
 
 
 @pytest.fixture(scope="package")
