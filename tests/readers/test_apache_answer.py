@@ -86,7 +86,9 @@ def test_questions_answers_and_originals(imported: Importing, site: Site, tmp_pa
     operation = {"type": "a duplicate", "msg": f"{site.address}/questions/1/lost-card", "time": 1700000900}
     site.put_questions(
         question("1", "I lost my card", answer_count=2, accepted_answer_id="12", user_info={"username": "ada"}),
-        question("2", "My card is lost", status=2, operation=operation, accepted_answer_id="0"),
+        question(
+            "2", "My card is lost", url_title="my-card-is-lost", status=2, operation=operation, accepted_answer_id="0"
+        ),
         question("3", "Not listed", show=2),
         question("4", "Removed meanwhile"),
         question("5", "Closed as spam", status=2, operation={"type": "spam", "msg": "", "time": 1700000900}),
@@ -104,8 +106,9 @@ def test_questions_answers_and_originals(imported: Importing, site: Site, tmp_pa
     assert (one.title, one.body, one.tags, one.votes, one.author, one.created_at) == (
         "I lost my card", "Body of 1", ("cards",), 2, "ada", "2023-11-14T22:13:20",
     )  # fmt: skip
-    assert (one.url, two.closed_at, five.closed_at) == (
-        f"{site.address}/questions/1", "2023-11-14T22:28:20", "2023-11-14T22:28:20",
+    assert (one.url, two.url) == (f"{site.address}/questions/1", f"{site.address}/questions/2/my-card-is-lost")
+    assert (two.closed_at, five.closed_at) == (
+        "2023-11-14T22:28:20", "2023-11-14T22:28:20",
     )  # fmt: skip
     found = done.archive.view().get_answers_to(["1"])["1"]
     assert [(a.id, a.body, a.accepted, a.votes) for a in found] == [

@@ -28,6 +28,7 @@ FILES = {
     "moderation": "dedupe gaps suggest-tags",
     "copies": "export backup restore",
     "service": "serve keys feedback purge",
+    "assistants": "mcp",
     "cluster": "cluster",
 }
 """The files of this folder, each with its commands: `split` is the function, or the group, `split_command`."""

@@ -72,7 +72,7 @@ class _QuestionParser:
             created_at=parse_optional_utc(item.get("create_time") or None),
             closed_at=parse_optional_utc(operation.get("time") or None),
             author=_author(item),
-            url=f"{self._address}/questions/{id}",
+            url="/".join(filter(None, (self._address, "questions", id, to_text(item.get("url_title"))))),
             votes=_votes(item),
             accepted_answer_id=accepted if accepted not in ("", "0") else None,
         )

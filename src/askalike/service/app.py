@@ -6,7 +6,7 @@ from contextlib import ExitStack, asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 from askalike.service import pages
-from askalike.service.dropins import apache_answer, discourse
+from askalike.service.dropins import apache_answer, apache_answer_ask_page, discourse
 from askalike.service.middleware.limits import BodyLimitMiddleware
 from askalike.service.middleware.origins import ArchiveCORSMiddleware, LoopbackOnlyMiddleware
 from askalike.service.middleware.tracing import TracingMiddleware
@@ -44,8 +44,8 @@ def create_app(settings: ServiceSettings, rate_limiter: RateLimiter) -> FastAPI:
     )
     app.state.service = state
     archive_router = APIRouter()
-    routers = (asking.router, discourse.router, apache_answer.router, *records.ROUTERS, moderation.router)
-    for router in routers:
+    dropins = (discourse.router, apache_answer.router, apache_answer_ask_page.router)
+    for router in (asking.router, *dropins, *records.ROUTERS, moderation.router):
         archive_router.include_router(router)
     app.include_router(archive_router, prefix="/v1/{archive}")  # first, as routes are tried in order
     for router in (monitoring.router, widget.router, pages.create_router()):

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, field_validator
 
+from askalike.addresses import is_loopback
 from askalike.config import Settings
 from askalike.errors import SettingsError
 from askalike.store.keys import ORIGIN_PATTERN
@@ -64,11 +64,3 @@ class ServiceSettings(Settings):
             name = duplicates[0]
             raise SettingsError(f"two archives are called {name!r}: the folder's name is the address; rename one")
         return dict(items)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address or a host name is this machine's own."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from fastapi import APIRouter, Request, Response
 
+from askalike.addresses import safe_url
 from askalike.engines.local import LocalEngine
 from askalike.service.pages.auth import VisitedArchive
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import render_page
 from askalike.service.requests.actions import QuestionDetails, load_question
-from askalike.service.requests.schema import safe_url
 from askalike.text.clean import plain_text
 from askalike.types import Explanation, Question
 

@@ -1,11 +1,11 @@
 """The shapes of requests and responses that more than one route or page uses."""
 
 from typing import Annotated, Self
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
+from askalike.addresses import safe_url
 from askalike.clock import parse_limit
 from askalike.store.query_log import FeedbackVerdict
 from askalike.text.clean import replace_forbidden
@@ -142,11 +142,3 @@ class Problem(BaseModel):
 def format_confidence(probability: float | None) -> str:
     """Return a probability as people read it, such as "87%"."""
     return "uncalibrated" if probability is None else f"{probability:.0%}"
-
-
-def safe_url(url: str | None) -> str | None:
-    """Return an address that a page may link to: one of the web, and None for any other."""
-    try:
-        return url if url and urlsplit(url).scheme in ("http", "https") else None
-    except ValueError:
-        return None

@@ -6,13 +6,14 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, Field
 
+from askalike.addresses import safe_url
 from askalike.answering.reply import AnswerMode, AnswerSource, Reply
 from askalike.answering.writers import writer_folders
 from askalike.engines.local import LocalEngine
 from askalike.service.requests.actions import record_feedback, search_similar
 from askalike.service.requests.auth import ReadableArchive, SearchableArchive
 from askalike.service.requests.records import AnswerRecord
-from askalike.service.requests.schema import FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest, safe_url
+from askalike.service.requests.schema import FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
 from askalike.store.query_log import LoggedQuery, log_query
 
 MAX_LOGGED_HITS = 5
