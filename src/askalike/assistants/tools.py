@@ -1,7 +1,7 @@
 """What an assistant can do with an archive: search it, fetch a question, and ask for similar questions.
 
-`search` and `fetch` have the shapes that ChatGPT expects of a source (OpenAI's guide "Building MCP servers for ChatGPT and API
-integrations", 2026).
+`search` and `fetch` have the shapes that ChatGPT expects of a source, as in OpenAI's guide "Building MCP servers for
+ChatGPT and API integrations" (2026).
 """
 
 from threading import Lock
@@ -91,13 +91,15 @@ class ArchiveTools:
         self._lock = Lock()
 
     def search(self, query: QuestionTitle) -> SearchOutput:
-        """Search the archive of questions and answers. Returns questions similar to the query, best first, for fetch."""
+        """Search the questions that people asked before. Returns those most similar to the query, best first."""
         with self._lock:
             hits = self._engine.search(query, SEARCH_RESULTS, explain=False)
         found = [FoundQuestion(id=hit.id, title=hit.title, url=safe_url(hit.question.url) or "") for hit in hits]
         return SearchOutput(results=found)
 
-    def fetch(self, id: Annotated[str, Field(description="the id of a question, as search gives it")]) -> FetchedQuestion:
+    def fetch(
+        self, id: Annotated[str, Field(description="the id of a question, as search gives it")]
+    ) -> FetchedQuestion:
         """Fetch one question of the archive with all its answers, by its id."""
         with self._lock:
             view = self._engine.archive.view()
@@ -127,10 +129,9 @@ class ArchiveTools:
 
 def _to_document(question: Question, answers: list[Answer]) -> FetchedQuestion:
     parts = [question.title, readable_text(question.body, question.markup)]
-    parts += [
-        f"{'Accepted answer' if answer.accepted else 'Answer'} {answer.id}:\n{readable_text(answer.body, answer.markup)}"
-        for answer in answers
-    ]
+    for answer in answers:
+        kind = "Accepted answer" if answer.accepted else "Answer"
+        parts.append(f"{kind} {answer.id}:\n{readable_text(answer.body, answer.markup)}")
     metadata = {
         "tags": list(question.tags),
         "created_at": question.created_at,

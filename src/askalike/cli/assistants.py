@@ -17,7 +17,9 @@ def mcp_command(
     http: Annotated[bool, Option("--http", help="Listen over HTTP instead of standard input and output.")] = False,
     host: Annotated[str, Option(help="With --http: the address to listen at.")] = "127.0.0.1",
     port: Annotated[int, Option(help="With --http: the port; 0 takes one that is free.")] = 8081,
-    require_keys: Annotated[bool, Option("--require-keys", help="With --http: a key is needed on loopback too.")] = False,
+    require_keys: Annotated[
+        bool, Option("--require-keys", help="With --http: a key is needed on loopback too.")
+    ] = False,
 ) -> None:
     """Give assistants read-only tools over the Model Context Protocol: search, fetch, similar_questions."""
     from askalike.assistants import require_extra
