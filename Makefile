@@ -2,6 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long lint docs bench clean
 .NOTPARALLEL:
+unexport PYTHONDONTWRITEBYTECODE # tests start many processes: each would compile the whole package anew
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet

@@ -15,16 +15,20 @@ MAIN = "import sys; from askalike.cli import main; sys.argv[0] = 'askalike'; mai
 Finished = subprocess.CompletedProcess[str]
 
 
-def askalike(*words: object, cwd: Path | str = ".") -> Finished:
-    """Run a command line to its end in this process; returns its exit code and what it printed."""
+def askalike(*words: object, cwd: Path | str = ".", merged: bool = False) -> Finished:
+    """Run a command line to its end in this process; returns its exit code and what it printed.
+
+    merged: standard error is part of the standard output, as on a terminal.
+    """
     command = ["askalike", *map(str, words)]
-    output, errors = io.StringIO(), io.StringIO()
+    output = io.StringIO()
+    errors = output if merged else io.StringIO()
     with chdir(cwd), patch.object(sys, "argv", command), redirect_stdout(output), redirect_stderr(errors):
         try:
             main()
         except SystemExit as end:
             code = int(end.code or 0)
-    return Finished(command, code, output.getvalue(), errors.getvalue())
+    return Finished(command, code, output.getvalue(), "" if merged else errors.getvalue())
 
 
 def run_command(*words: object) -> tuple[int, str, str]:

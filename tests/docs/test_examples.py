@@ -2,7 +2,8 @@
 
 The blocks of one page run one after the other in one new folder that holds a copy of examples/. In a console block
 lines with `$ ` are commands (`> ` continues one), the others what they print; a python block is a program of its own,
-and a text block that follows it is what it prints. Every command must succeed, or exit as `<!-- run, exit 2 -->` says.
+and a text block that follows it is what it prints. Programs and plain `askalike` commands run within this process,
+which starts nothing anew; the shell runs the rest. Every command must succeed, or exit as `<!-- run, exit 2 -->` says.
 With `same output` all that is shown must be printed, in that order; white space and seconds may differ, and `…`
 stands for anything. Port 8470 is replaced by one that is free, and what a page leaves running with its number in a
 `.pid` file is ended. A block marked `with vectors` (they decide about the default ranker) or `with neural` is run only
@@ -11,6 +12,7 @@ where that extra is installed.
 
 import contextlib
 import importlib.util
+import io
 import os
 import re
 import shlex
@@ -26,6 +28,7 @@ from pathlib import Path
 import pytest
 
 import askalike
+import commands
 
 EXTRAS = {"with vectors": "wordllama", "with neural": "lightning_fabric"}
 PORT = "8470"
@@ -41,9 +44,10 @@ BLOCK = re.compile(
 
 @dataclass
 class Step:
-    """A command, what the page shows of its output, its exit code, and whether the output must be the same."""
+    """A command line or a program, what the page shows of its output, its exit code, and whether both must be equal."""
 
-    command: str
+    text: str
+    is_program: bool
     shown: str
     exit_code: int
     same: bool
@@ -55,25 +59,22 @@ def steps(page: Path) -> Iterator[Step]:
         if any(mark in marks for mark in MISSING):
             continue
         code = int(found[1]) if (found := re.search(r"exit (\d+)", marks)) else 0
-        commands = _console(block["text"]) if block["kind"] == "console" else [_program(block)]
-        for command, shown in commands:
-            yield Step(command, shown, code, "same output" in marks)
+        is_program = block["kind"] == "python"
+        texts = [(block["text"], block["output"] or "")] if is_program else _console(block["text"])
+        for text, shown in texts:
+            yield Step(text, is_program, shown, code, "same output" in marks)
 
 
 def _console(text: str) -> list[tuple[str, str]]:
-    commands: list[tuple[str, str]] = []
+    console: list[tuple[str, str]] = []
     for line in text.splitlines(keepends=True):
         if line.startswith("$ "):
-            commands.append((line[2:], ""))
+            console.append((line[2:], ""))
         else:
-            command, shown = commands.pop()
+            command, shown = console.pop()
             continues = line.startswith("> ") and not shown
-            commands.append((command + line[2:], shown) if continues else (command, shown + line))
-    return commands
-
-
-def _program(block: re.Match[str]) -> tuple[str, str]:
-    return f"{shlex.quote(sys.executable)} -c {shlex.quote(block['text'])}", block["output"] or ""
+            console.append((command + line[2:], shown) if continues else (command, shown + line))
+    return console
 
 
 def expected(shown: str) -> re.Pattern[str]:
@@ -109,20 +110,37 @@ def place(tmp_path: Path) -> Iterator[Path]:
         if next(steps(page), None)
     ],
 )
-def test_examples_run_and_print_what_is_shown(page: Path, place: Path) -> None:
-    package = Path(askalike.__file__).parents[1]
-    env = os.environ | {"PATH": f"{place / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(package), "COLUMNS": "100"}
+def test_examples_run_and_print_what_is_shown(page: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{place / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(Path(askalike.__file__).parents[1]))
+    monkeypatch.setenv("COLUMNS", "100")
     port = str(free_port())
     for step in steps(page):
-        command = step.command.replace(PORT, port)
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=place, env=env, text=True, timeout=300,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        assert done.returncode == step.exit_code, f"$ {command}\n{done.stdout}"
+        text = step.text.replace(PORT, port)
+        code, printed = _run_program(text, place) if step.is_program else _run_command(text, place)
+        assert code == step.exit_code, f"$ {text}\n{printed}"
         if step.same:
-            shown, printed = expected(step.shown.replace(PORT, port)), " ".join(done.stdout.split())
-            assert shown.search(printed), f"$ {command}\n{done.stdout}"
+            shown = expected(step.shown.replace(PORT, port))
+            assert shown.search(" ".join(printed.split())), f"$ {text}\n{printed}"
+
+
+def _run_program(text: str, place: Path) -> tuple[int, str]:
+    output = io.StringIO()
+    with contextlib.chdir(place), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        exec(compile(text, "<page>", "exec"), {"__name__": "__main__"})
+    return 0, output.getvalue()
+
+
+def _run_command(command: str, place: Path) -> tuple[int, str]:
+    words = shlex.split(command)
+    if words[0] == "askalike" and not re.search(r"[|&;<>$*\n]", command.strip()):
+        done = commands.askalike(*words[1:], cwd=place, merged=True)
+        return done.returncode, done.stdout
+    shell = subprocess.run(
+        ["bash", "-c", command], cwd=place, text=True, timeout=300,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    return shell.returncode, shell.stdout
 
 
 def test_a_page_is_run() -> None:
