@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from askalike import rankers
-from askalike.calibration.silence import find_threshold
+from askalike.calibration.silence import Thresholds, choose_threshold, find_thresholds
 from askalike.config import parse_assignments
 from askalike.labels.splits import load_split
 from askalike.rankers import Searcher
@@ -33,20 +33,19 @@ def main(encoder: str, off_topic: str, *archives: str) -> None:
             parts = {"parts": ["lm_jelinek_mercer", name], "rephrasings": split != "rephrasings"}
             ranker = rankers.create("hybrid", {**parts, **shared, **own}, archive)
             searcher = rankers.open_current(ranker, archive.view())
-            labels, threshold = load_split(archive, split), find_threshold(searcher)
+            labels, thresholds = load_split(archive, split), find_thresholds(searcher)
             halves = {id: Question(id, q.title[: max(3, len(q.title) // 2)]) for id, q in labels.queries.items()}
-            whole = right_scores(searcher, dict(labels.queries), labels.qrels)
-            typed = right_scores(searcher, halves, labels.qrels, prefix=True)
+            whole = right_shown(searcher, thresholds, dict(labels.queries), labels.qrels)
+            typed = right_shown(searcher, thresholds, halves, labels.qrels, prefix=True)
             native = {archive.view().language, *archive.view().languages}
             silent = {
-                kind: np.array(
-                    first_scores(searcher, [text for lang, text in rows if (lang in native) == own_language])
-                )
+                kind: ~shown(searcher, thresholds, [text for lang, text in rows if (lang in native) == own_language])
                 for kind, own_language in (("its languages", True), ("others", False))
             }
-            shares = ", ".join(f"{kind} {share(scores < threshold)}" for kind, scores in silent.items())
-            kept = f"right first hits {share(whole >= threshold)}, typed halves {share(typed >= threshold)}"
-            print(f"{place}: threshold {threshold:.3f}; off topic and silent: {shares}; {kept}", flush=True)
+            shares = ", ".join(f"{kind} {share(mask)}" for kind, mask in silent.items())
+            stay = f"right first hits {share(whole)}, typed halves {share(typed)}"
+            found = ", ".join(f"{language or 'all'} {value:.3f}" for language, value in thresholds.items())
+            print(f"{place}: thresholds {found}; off topic and silent: {shares}; stay: {stay}", flush=True)
 
 
 def share(mask: Any) -> str:
@@ -54,19 +53,24 @@ def share(mask: Any) -> str:
     return f"{100 * np.mean(mask):.1f} % of {len(mask)}" if len(mask) else "none"
 
 
-def first_scores(searcher: Searcher, texts: list[str]) -> list[float]:
-    """The absolute score of each text's first hit, 0 without one."""
+def shown(searcher: Searcher, thresholds: Thresholds, texts: list[str]) -> Any:
+    """Whether each text gets a hit."""
     session = searcher.search({f"off {n}": Question(f"off {n}", text) for n, text in enumerate(texts)}, 1)
-    return [scores[0] if len(scores) else 0.0 for scores in session.absolute_scores]
+    firsts = [scores[0] if len(scores) else 0.0 for scores in session.absolute_scores]
+    pairs = zip(firsts, texts, strict=True)
+    return np.array([score >= choose_threshold(thresholds, text) for score, text in pairs], np.bool_)
 
 
-def right_scores(searcher: Searcher, queries: dict[str, Question], qrels: Any, prefix: bool = False) -> Any:
-    """The absolute scores of those first hits that are right."""
+def right_shown(
+    searcher: Searcher, thresholds: Thresholds, queries: dict[str, Question], qrels: Any, prefix: bool = False
+) -> Any:
+    """Whether those first hits are shown that are right."""
     session = searcher.search(queries, 1, prefix=prefix)
-    pairs = zip(queries, session.absolute_scores, strict=True)
-    run = session.run
-    right = [scores[0] for id, scores in pairs if len(run[id]) and qrels.get(id, {}).get(run[id][0].id, 0) > 0]
-    return np.array(right)
+    run, stay = session.run, []
+    for (id, query), scores in zip(queries.items(), session.absolute_scores, strict=True):
+        if run[id] and qrels.get(id, {}).get(run[id][0].id, 0) > 0:
+            stay.append(scores[0] >= choose_threshold(thresholds, f"{query.title} {query.body}"))
+    return np.array(stay, np.bool_)
 
 
 if __name__ == "__main__":

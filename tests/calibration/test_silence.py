@@ -5,7 +5,8 @@ import json
 import pytest
 
 from askalike import rankers
-from askalike.calibration.silence import find_threshold, off_topic_questions
+from askalike.calibration.silence import choose_threshold, find_thresholds, off_topic_questions
+from askalike.cli.search import index_command
 from askalike.engines.local import LocalEngine
 from askalike.store import Archive
 from askalike.types import Question
@@ -56,7 +57,7 @@ def test_the_threshold_is_saved_and_found_again_when_the_archive_has_changed(tmp
         engine.search(ON_TOPIC[0])
     [saved] = path.glob("calibration/*.silence.json")
     values = json.loads(saved.read_text(encoding="utf-8"))
-    saved.write_text(json.dumps({**values, "similarity": 2.0}), encoding="utf-8")
+    saved.write_text(json.dumps({**values, "thresholds": {"": 2.0}}), encoding="utf-8")
     with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
         assert not engine.search(ON_TOPIC[0])
         engine.archive.upsert(Question(f"new {n}", f"Where is room {n}?") for n in range(30))
@@ -67,17 +68,36 @@ def test_the_threshold_is_saved_and_found_again_when_the_archive_has_changed(tmp
         assert engine.search(ON_TOPIC[0])
 
 
+def test_indexing_finds_the_thresholds_and_the_search_does_not(tmp_path, monkeypatch):
+    path = riverside(tmp_path / "archive")
+    index_command(path, "lm_jelinek_mercer")
+    assert len(list(path.glob("calibration/*.silence.json"))) == 1
+    monkeypatch.setattr("askalike.calibration.silence.find_thresholds", None)
+    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+        assert engine.search(ON_TOPIC[0])
+
+
+def test_each_language_of_an_archive_has_its_threshold(tmp_path):
+    path = riverside(tmp_path / "archive")
+    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+        thresholds = find_thresholds(engine.searcher())
+    assert thresholds.keys() == {"", "de", "en"}
+    assert choose_threshold(thresholds, "Wie lange darf ich ein Buch behalten?") == thresholds["de"]
+    assert choose_threshold(thresholds, "How long may I keep a book?") == thresholds["en"]
+    assert choose_threshold(thresholds, "1234") == thresholds[""]
+
+
 def test_an_archive_about_everything_is_not_silent(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
-        texts = [text for texts in off_topic_questions(archive.view()).values() for text in texts]
+        texts = [text for texts in off_topic_questions(archive.view()).values() for _, text in texts]
         archive.upsert(Question(f"{n}", text) for n, text in enumerate(texts))
         searcher = rankers.open_current(rankers.create("lm_jelinek_mercer"), archive.view())
-        assert find_threshold(searcher) < 0.9
+        assert max(find_thresholds(searcher).values()) < 0.9
 
 
 def test_a_thousand_questions_in_five_languages_are_packaged(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         by_topic = off_topic_questions(archive.view())
-    questions = [question for questions in by_topic.values() for question in questions]
+    questions = [question for questions in by_topic.values() for _, question in questions]
     assert len(set(questions)) == len(questions) == 1_000
     assert len(by_topic) == 20

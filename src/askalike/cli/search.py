@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from askalike import rankers
 from askalike.answering.replies import DEFAULT_SURE
+from askalike.calibration.silence import prepare_silence
 from askalike.cli._options import (
     Assignments,
     Before,
@@ -57,6 +58,7 @@ def index_command(
         if rebuild:
             rankers.delete_indexes(chosen_ranker, archive.view())
         rankers.open_current(chosen_ranker, archive.view(), report)
+        prepare_silence(archive, chosen_ranker)
         took_s, n = time.perf_counter() - started, len(archive.view())
     print(f"{n} questions indexed for {chosen_ranker.name} in {took_s:.1f} s")
 

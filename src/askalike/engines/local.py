@@ -124,17 +124,22 @@ class LocalEngine:
         if request.filter:
             self._view.require_tags(request.filter.tags)
         calibrator = self._calibrator if self._calibrator.calibration else None
-        threshold = self._calibrator.min_probability(request.min_probability)
+        min_probability = self._calibrator.min_probability(request.min_probability)
         questions = {question.id: question for question, _ in queries}
         depth = self._calibrator.retrieval_depth(request.k)
         session = searcher.search(questions, depth, filter=request.filter, prefix=request.prefix)
-        if calibrator is None and request.min_similarity is None:
-            threshold = self._silence.similarity(searcher)
-        elif calibrator is None:
-            threshold = request.min_similarity or 0.0
-        rows = [_hits(session, row, request, calibrator, threshold) for row in range(len(queries))]
+        rows = []
+        for row, (question, own) in enumerate(queries):
+            threshold = min_probability if calibrator else self._min_similarity(searcher, question, own)
+            rows.append(_hits(session, row, request, calibrator, threshold))
         took_ms = (time.perf_counter() - started) * 1000
         return [SearchResult(hits, took_ms) for hits in rows]
+
+    def _min_similarity(self, searcher: Searcher, question: Question, request: SearchRequest) -> float:
+        """The absolute score below which no hit is shown: what was asked for, else the archive's threshold."""
+        if request.min_similarity is not None:
+            return request.min_similarity
+        return self._silence.similarity(searcher, f"{question.title} {question.body}")
 
 
 def _hits(

@@ -132,9 +132,10 @@ class Proposer:
     def _find_similar_pairs(self, questions: Mapping[str, Question]) -> Iterator[CandidatePair]:
         """Yield each question with its first hit, where nothing is calibrated, if they are similar."""
         searcher = self._ranker.open(self._view)
-        session, least = searcher.search(questions, 1), self._silence.similarity(searcher)
-        for id, scores in zip(questions, session.absolute_scores, strict=True):
-            if (hits := session.run[id]) and scores[0] >= least:
+        session = searcher.search(questions, 1)
+        for (id, question), scores in zip(questions.items(), session.absolute_scores, strict=True):
+            threshold = self._silence.similarity(searcher, question.title)
+            if (hits := session.run[id]) and scores[0] >= threshold:
                 yield self._make_pair(id, hits[0].id, None, float(scores[0]))
 
     def _find_links(self, calibration: Calibration, questions: Iterable[Question]) -> list[NeighbourLink]:

@@ -5,6 +5,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from askalike.calibration.silence import prepare_silence
 from askalike.errors import IndexBusyError
 from askalike.service.processes.child import begin_child, start_child
 from askalike.service.settings import ServiceSettings
@@ -54,3 +55,4 @@ def run(settings: ServiceSettings) -> None:
                     break
                 except IndexBusyError:
                     time.sleep(BUSY_RETRY_S)
+            prepare_silence(archive, ranker)

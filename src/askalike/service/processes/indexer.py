@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from askalike.calibration.calibration import calibration_version
+from askalike.calibration.silence import prepare_silence
 from askalike.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
 from askalike.service.processes.builder import IndexBuilder
@@ -67,6 +68,7 @@ class Indexer:
             return
         try:
             self._ranker.build(self._view)
+            prepare_silence(self._archive, self._ranker)
             self._indexed_change, self._next_commit_at = change, time.monotonic() + BATCH_WINDOW_S
         except IndexBusyError as busy:
             if not busy.searchable:

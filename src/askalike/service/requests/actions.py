@@ -89,4 +89,5 @@ def _search(engine: LocalEngine, query: SimilarRequest) -> SearchHits:
         filter=Filter(tuple(query.tags), None, query.before),
         prefix=query.prefix,
         min_probability=query.min_probability,
+        min_similarity=query.min_similarity,
     )

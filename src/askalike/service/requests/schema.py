@@ -28,6 +28,10 @@ BeforeDate = Annotated[
 MinProbability = Annotated[
     float | None, Field(ge=0, le=1, description="only what is as probable; refused where nothing is calibrated")
 ]
+MinSimilarity = Annotated[
+    float | None,
+    Field(ge=0, le=1, description="where nothing is calibrated: only what has this likeness; 0 shows all"),
+]
 
 FEEDBACK_SCHEMA: JsonDict = {
     "if": {"properties": {"verdict": {"enum": ["accept", "reject"]}}},
@@ -52,6 +56,7 @@ class SimilarRequest(RequestModel):
     tags: Annotated[list[Tag], Field(max_length=50, description="only questions that have all of these")] = []
     before: BeforeDate = None
     min_probability: MinProbability = None
+    min_similarity: MinSimilarity = None
     explain: bool = Field(False, description="say where each word matched and how much it counted")
     prefix: bool = Field(False, description="the last word may be unfinished")
 
