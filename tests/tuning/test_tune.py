@@ -16,14 +16,16 @@ from askalike.errors import SettingsError
 from askalike.experiments.trials import Trial
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
-from askalike.tuning import ladder_search, model_training, run
+from askalike.tuning import ladder_search, model_training, proxies, run
 from askalike.tuning.candidates import DEFAULT_RANKER, LADDER, CandidateFamily
 from askalike.tuning.state import TuningState
 
 
 @pytest.fixture
 def only_lexical(monkeypatch):
+    """No other family is tried, and words alone serve at the start."""
     monkeypatch.setattr(ladder_search, "LADDER", ())
+    monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
 
 
 def lines(path):
@@ -35,7 +37,7 @@ def test_a_lexical_ranker_serves_where_nothing_beats_it(tmp_path, only_lexical):
         events = []
         outcome = run.tune_archive(archive, on_event=events.append)
         assert get_served_ranker(archive).ranker == outcome.verdict.served_trial.trial.ranker
-        assert outcome.verdict.chosen.candidate.is_lexical
+        assert outcome.verdict.served_trial.candidate.is_lexical
         assert "serving it" in outcome.verdict.sentence
         assert len(events) == 1 + len(outcome.candidate_results)
         assert get_served_ranker(archive).reason == outcome.verdict.sentence
@@ -104,15 +106,55 @@ def test_what_there_is_no_time_for_is_skipped_and_tried_later(tmp_path, monkeypa
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_better_ranker_goes_into_service_whatever_the_seed(tmp_path, monkeypatch, seed):
     pytest.importorskip("wordllama")
+    monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
     monkeypatch.setattr(ladder_search, "LADDER", (LADDER[0],))
     with Archive.open(labelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive, seed=seed)
         now = get_served_ranker(archive)
     verdict = outcome.verdict
-    assert verdict.difference_to_lexical.better, verdict.sentence
+    assert verdict.gain.better, verdict.sentence
     assert now.ranker in ("static", "hybrid")
-    assert f"{100 * verdict.difference_to_lexical.mean:+.1f} points [" in now.reason
+    assert f"{100 * verdict.gain.mean:+.1f} points [" in now.reason
     assert rankers.create(None, {}, tmp_path / "a").name == now.ranker
+
+
+def test_18_5_it_never_ends_below_where_it_began(tmp_path, monkeypatch):
+    """Words are all that is tried, and are worse than the default: by labels, by few of them, and by a proxy."""
+    pytest.importorskip("wordllama")
+    monkeypatch.setattr(ladder_search, "LADDER", ())
+    few = {"labels": labelled(tmp_path / "labels"), "proxy": unlabelled(tmp_path / "proxy")}
+    for path in few.values():
+        with Archive.open(path) as archive:
+            outcome = run.tune_archive(archive)
+            assert outcome.verdict.served_trial is outcome.verdict.incumbent
+            assert get_served_ranker(archive).ranker == "hybrid"
+
+
+def test_18_5_a_model_that_lost_is_removed_and_not_trained_again(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    values = {"epochs": 1, "dim": 16, "start": "random", "words": 1024, "accelerator": "cpu", "least_pairs": 8}
+    family = CandidateFamily("words", "static", False, (), ("question_answer",), 1e6, values)
+    monkeypatch.setattr(ladder_search, "LADDER", (family,))
+    monkeypatch.setattr(model_training, "MIN_PAIRS", 1)
+    monkeypatch.setattr(proxies, "MAX_QUERIES", proxies.MIN_QUERIES)  # the other questions train
+    with Archive.open(unlabelled(tmp_path / "a")) as archive:
+        first = run.tune_archive(archive)
+        tried = [result.candidate.name for result in first.candidate_results]
+        assert ("words" in tried, rankers.trained_model_names(archive.path)) == (True, ())
+        again = run.tune_archive(archive)
+        assert [skipped.reason for skipped in again.skipped] == ["an earlier run trained it and did not choose it"]
+
+
+def test_18_5_a_spent_budget_stops_the_search_between_two_trials(tmp_path, monkeypatch):
+    monkeypatch.setattr(ladder_search, "LADDER", (LADDER[0],))
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        outcome = run.tune_archive(archive, budget_s=1e-6)
+        assert outcome.calibration_result is None
+        assert "no time is left" in outcome.uncalibrated_reason
+    assert len(outcome.candidate_results) <= 2
+    assert len([line for line in lines(tmp_path / "a") if line["name"].startswith("[")]) <= 4
+    assert len(outcome.skipped) >= 7
+    assert all("no time" in skipped.reason or "not installed" in skipped.reason for skipped in outcome.skipped)
 
 
 def test_families_without_their_requirements_are_named(tmp_path, monkeypatch):

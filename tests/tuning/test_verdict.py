@@ -15,20 +15,22 @@ LEXICAL = EvaluatedTrial(Candidate("lm_jelinek_mercer", UNTUNED, ()), Trial("lm_
 HYBRID = EvaluatedTrial(Candidate("hybrid (lm_jelinek_mercer + distil)", TUNED + 3, ()), Trial("hybrid"), {}, {})
 BETTER = PairedDifference(0.079, 0.052, 0.104, 0.0001, 1118)
 VERDICT = TuningVerdict(
-    TuningTask("duplicates", EMPTY, EMPTY),
-    "nDCG@10",
-    HYBRID,
-    LEXICAL,
-    "lm_jelinek_mercer",
-    0.513,
-    BETTER,
-    BETTER,
-    None,
-    (),
+    task=TuningTask("duplicates", EMPTY, EMPTY),
+    measure="nDCG@10",
+    chosen=HYBRID,
+    incumbent=LEXICAL,
+    best_lexical_name="lm_jelinek_mercer",
+    value=0.513,
+    gain=BETTER,
+    reported_gain=BETTER,
+    reported_difference=BETTER,
+    difference_to_lexical=BETTER,
+    difference_to_encoder=None,
+    fold_choices=(),
 )
 
 
-def test_what_beats_the_lexical_rankers_serves():
+def test_what_beats_the_incumbent_serves():
     assert VERDICT.served_trial is HYBRID
     assert VERDICT.sentence == (
         "hybrid (lm_jelinek_mercer + distil): Success@5 51.3 %, +7.9 points [5.2, 10.4] over lm_jelinek_mercer, "
@@ -39,21 +41,25 @@ def test_what_beats_the_lexical_rankers_serves():
 @pytest.mark.parametrize(
     "measured", [PairedDifference(0.079, -0.01, 0.16, 0.08, 100), PairedDifference(-0.1, -0.2, -0.05, 0.001, 100)]
 )
-def test_a_choice_that_does_not_beat_the_lexical_rankers_does_not_serve(measured):
-    verdict = replace(VERDICT, difference_to_lexical=measured)
+def test_a_choice_that_does_not_beat_the_incumbent_does_not_serve(measured):
+    verdict = replace(VERDICT, gain=measured)
     assert verdict.served_trial is LEXICAL
-    assert verdict.sentence.endswith("that does not beat the lexical rankers; serving lm_jelinek_mercer")
+    assert verdict.sentence.endswith("that is no gain; lm_jelinek_mercer goes on")
 
 
-def test_a_lexical_choice_serves():
+def test_an_incumbent_that_nothing_beats_goes_on():
     verdict = replace(VERDICT, chosen=LEXICAL)
     assert verdict.served_trial is LEXICAL
-    assert verdict.sentence.endswith("no candidate beats the lexical rankers on the queries that choose; serving it")
+    assert verdict.sentence.endswith("no candidate beats it on the queries that choose; serving it")
 
 
-def test_noise_and_proxies_are_named():
-    few = replace(VERDICT, difference_to_lexical=replace(BETTER, n=17))
-    assert few.sentence.endswith("(within noise)")
+def test_few_labels_change_nothing():
+    few = replace(VERDICT, gain=replace(BETTER, n=17))
+    assert few.served_trial is LEXICAL
+    assert few.sentence.endswith("fewer than 30 queries decide nothing; lm_jelinek_mercer goes on (within noise)")
+
+
+def test_proxies_are_named():
     assert replace(VERDICT, task=TuningTask("x", EMPTY, EMPTY, is_proxy=True)).sentence.endswith(
         "nobody has labelled anything)"
     )

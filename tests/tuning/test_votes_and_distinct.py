@@ -16,6 +16,7 @@ CROWD = 11
 @pytest.fixture(autouse=True)
 def only_lexical(monkeypatch):
     monkeypatch.setattr(ladder_search, "LADDER", ())
+    monkeypatch.setattr(rankers, "default_name", lambda: "lm_jelinek_mercer")
 
 
 def voted(path, votes):

@@ -62,7 +62,8 @@ def format_outcome(outcome: TuningResult, directory: Path) -> str:
     """Return the verdict, the difference to the encoder alone, the folds' choices, and the calibration's quality."""
     verdict, report = outcome.verdict, outcome.calibration_result
     calibration = _format_calibration(report) if report else f"not calibrated: {outcome.uncalibrated_reason}"
-    lines = ["", verdict.sentence]
+    over_words = format_difference(verdict.difference_to_lexical, f" over {verdict.best_lexical_name}")
+    lines = ["", verdict.sentence, f"the best lexical ranker, {verdict.measure}: {over_words}"]
     if verdict.difference_to_encoder:
         d = verdict.difference_to_encoder
         lines.append(f"over the pre-trained encoder alone, {verdict.measure}: {format_difference(d)}, n = {d.n:,}")

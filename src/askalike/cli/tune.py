@@ -45,11 +45,11 @@ def tune_command(
 ) -> None:
     """Find the ranker that suits an archive best, prove it, put it into service, and calibrate it.
 
-    Tries, from the simplest on and as long as the budget lasts: six similarities, each tuned; packaged vectors;
-    encoders trained on the archive's own pairs, or taught by a pre-trained one; that one itself; each alone and with
-    words, with votes where there are any, with distinct hits where duplicates are known. Serves the simplest that no
-    other beats significantly, and never one that does not beat words. The same command goes on where it was
-    interrupted.
+    Tries what serves now; then, from the simplest on and as long as the budget lasts: six similarities, each tuned;
+    packaged vectors; encoders trained on the archive's own pairs, or taught by a pre-trained one; that one itself; each
+    alone and with words, with votes where there are any, with distinct hits where duplicates are known. Serves the
+    simplest that no other beats significantly, and only one that beats what serves now. The same command goes on where
+    it was interrupted.
     """
     fixed = parse_settings(settings, fields)
     if only:

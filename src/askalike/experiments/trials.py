@@ -98,13 +98,18 @@ class TrialEvaluator:
     def __exit__(self, *_: object) -> None:
         self.remove_indexes()
 
-    def evaluate_trials(self, trials: Iterable[Trial], part: str = "dev") -> Iterator[TrialValues]:
+    def evaluate_trials(
+        self, trials: Iterable[Trial], part: str = "dev", *, is_over: Callable[[], bool] = lambda: False
+    ) -> Iterator[TrialValues]:
         """Yield the values of each trial on a part, in the order of the trials.
 
-        Consecutive hybrids that differ in their weights alone are ranked together.
+        Consecutive hybrids that differ in their weights alone are ranked together. is_over: whether to stop, asked
+        before what takes time.
         """
         for _, group in groupby(trials, _key_without_weights):
             batch = list(group)
+            if any(self.memory.trial_values(t, part) is None for t in batch) and is_over():
+                return
             self._evaluate_batch([t for t in batch if self.memory.trial_values(t, part) is None], part)
             for trial in batch:
                 yield self.memory.trial_values(trial, part) or {}
@@ -128,6 +133,11 @@ class TrialEvaluator:
         ranker = rankers.create(trial.ranker, {**self.fixed, **trial.settings}, self.task.archive)
         self._prepare(ranker)
         return ranker
+
+    def require_unlearned(self, trial: Trial) -> None:
+        """Raise SettingsError where a trial's ranker has learned from labels of any part."""
+        for labels in self.parts.values():
+            self.task.require_unlearned(self.create_ranker(trial), labels)
 
     def keep_index(self, ranker: Ranker) -> None:
         """Let the indexes of a ranker stay where they are."""

@@ -16,13 +16,15 @@ DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""
 PRETRAINED_RANKER = "pretrained"
 """The ranker of a pre-trained encoder by itself."""
-HYBRID_WEIGHTS = ((4.0, 1.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0))
-"""The weights of the lexical and the dense part of a hybrid."""
+ABSOLUTE_WEIGHTS = ((0.2, 0.8), (0.3, 0.7), (0.4, 0.6), (0.5, 0.5), (0.7, 0.3))
+"""The weights of the lexical and the dense part of a hybrid of absolute scores."""
+POOL_WEIGHTS = ((4.0, 1.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0))
+"""The same where votes are a third part, and scores are shares of the pool."""
 VOTES_RANKER = "votes"
 VOTE_WEIGHTS = (0.1, 0.2, 0.4, 0.7, 1.0)
 """The weights of votes, relative to the sum of the other parts' weights."""
 
-UNTUNED, TUNED, WITH_VOTES = 0, 1, 2
+INCUMBENT, UNTUNED, TUNED, WITH_VOTES = -1, 0, 1, 2
 DISTINCT_LEVELS = 4
 """The number of kinds of candidates of one family, and how much higher the level of each is with distinct hits."""
 LATE_LEVEL = 1_000
@@ -91,6 +93,13 @@ def missing_module(family: CandidateFamily) -> str | None:
     return next((name for name in family.required_modules if importlib.util.find_spec(name) is None), None)
 
 
+def incumbent_candidate(trial: Trial) -> Candidate:
+    """Return what serves before anything is tried. The default ranker alone is its own candidate of the ladder."""
+    if trial == Trial(DEFAULT_RANKER):
+        return Candidate(DEFAULT_RANKER, UNTUNED, (trial,))
+    return Candidate(f"{trial.ranker}, serving now", INCUMBENT, (trial,))
+
+
 def lexical_candidates(archive: Archive, fixed: RankerSettings) -> Iterator[Candidate]:
     """Yield the default ranker untuned, then each similarity tuned, one setting at a time away from its defaults.
 
@@ -115,10 +124,10 @@ def dense_candidates(base: Trial, dense: Trial, name: str, level: int, has_votes
     """Yield a dense ranker alone, in a hybrid with the lexical base under several weights, and both with votes."""
     both = f"{base.ranker} + {name}"
     yield Candidate(name, level, (dense,))
-    yield Candidate(f"hybrid ({both})", level + 1, tuple(hybrid_trials((base, dense), HYBRID_WEIGHTS)), base)
+    yield Candidate(f"hybrid ({both})", level + 1, tuple(absolute_hybrids((base, dense))), base)
     if has_votes:
         yield votes_candidate(name, level + 2, (dense,), ((1.0,),))
-        yield votes_candidate(both, level + 3, (base, dense), HYBRID_WEIGHTS, base)
+        yield votes_candidate(both, level + 3, (base, dense), POOL_WEIGHTS, base)
 
 
 def votes_candidate(
@@ -126,12 +135,18 @@ def votes_candidate(
 ) -> Candidate:
     """Return a hybrid of rankers and the documents' votes, under each choice of weights and each weight of votes."""
     weights = [(*choice, round(votes * sum(choice), 3)) for choice, votes in product(weight_choices, VOTE_WEIGHTS)]
-    trials = tuple(hybrid_trials((*parts, Trial(VOTES_RANKER)), weights))
+    trials = tuple(pool_hybrids((*parts, Trial(VOTES_RANKER)), weights))
     return Candidate(f"hybrid ({name} + {VOTES_RANKER})", level, trials, base)
 
 
-def hybrid_trials(parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]]) -> Iterator[Trial]:
-    """Yield a hybrid of the parts under each choice of weights."""
+def absolute_hybrids(parts: Sequence[Trial]) -> Iterator[Trial]:
+    """Yield a hybrid of words and vectors, of absolute scores as the default ranker's, under each choice of weights."""
+    for weights in ABSOLUTE_WEIGHTS:
+        yield Trial("hybrid", {**_composite_settings(*parts), "weights": list(weights), "normalise": "absolute"})
+
+
+def pool_hybrids(parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]]) -> Iterator[Trial]:
+    """Yield a hybrid of the parts, whose scores are shares of the pool, under each choice of weights."""
     for weights in weight_choices:
         yield Trial("hybrid", {**_composite_settings(*parts), "weights": list(weights)})
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from askalike.errors import TrainingError
+from askalike.errors import SettingsError, TrainingError
 from askalike.experiments.grid_search import nested_folds
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.tuning.candidates import (
@@ -16,6 +16,7 @@ from askalike.tuning.candidates import (
     CandidateFamily,
     dense_candidates,
     distinct_candidate,
+    incumbent_candidate,
     late_interaction_candidate,
     lexical_candidates,
     missing_module,
@@ -73,16 +74,24 @@ class LadderSearch:
         self.skipped: list[Skipped] = []
         self._ranking_s = 0.0
 
+    def try_incumbent(self, trial: Trial) -> None:
+        """Try what serves before the search, whatever the budget: everything else is compared with it."""
+        self._try_candidate(incumbent_candidate(trial), is_optional=False)
+
     def try_lexical(self) -> None:
         """Try the lexical rankers, untuned and tuned, as long as their share of the budget lasts; then with votes."""
         reserved = self.budget.remaining_s - LEXICAL_BUDGET_SHARE * self.budget.limit_s
-        for candidate in lexical_candidates(self.archive, self.evaluator.fixed):
-            is_optional = bool(self.evaluated_trials) and not self._is_evaluated(candidate)
-            if is_optional and not self._ranking_s:
-                self._ranking_s = self.evaluator.time_ranking(self.evaluated_trials[0].trial)
+        untuned, *tuned = lexical_candidates(self.archive, self.evaluator.fixed)
+        if untuned.trials[0] != self.evaluated_trials[0].trial:
+            self._try_candidate(untuned, is_optional=False)
+        for candidate in tuned:
+            is_evaluated = self._is_evaluated(candidate)
+            if not is_evaluated and not self._ranking_s:
+                self._ranking_s = self.evaluator.time_ranking(untuned.trials[0])
             needed = len(candidate.trials) * self._ranking_s
-            if is_optional and self.budget.remaining_s - needed < reserved:
-                self._skip(candidate.name, _no_time_reason(needed, self.budget.remaining_s - reserved))
+            if not is_evaluated and self.budget.remaining_s - needed < reserved:
+                left = self.budget.remaining_s - reserved
+                self._skip(candidate.name, _no_time_reason(needed, left, " of the lexical rankers' share"))
             else:
                 self._try_candidate(candidate)
         for base in self._lexical_bases() if self.has_votes else ():
@@ -100,7 +109,8 @@ class LadderSearch:
                 continue
             try:
                 dense = self.trainer.train(family, self.budget) if family.recipe else self._untrained_trial(family)
-            except (OutOfTimeError, TrainingError) as error:
+                self.evaluator.require_unlearned(dense)
+            except (OutOfTimeError, TrainingError, SettingsError) as error:
                 self._skip(family.name, str(error))
                 continue
             for base in self._lexical_bases():
@@ -126,16 +136,25 @@ class LadderSearch:
         for entry in self._choices_over_folds(choose) if clusters.visible_names else ():
             self._try_candidate(distinct_candidate(entry.candidate, entry.trial))
 
-    def _try_candidate(self, candidate: Candidate) -> None:
+    def _try_candidate(self, candidate: Candidate, is_optional: bool = True) -> None:
+        """Measure the candidate's trials until the budget is spent; what was not measured is skipped."""
         started, measure = time.monotonic(), self.evaluator.measures[0]
-        pairs = zip(candidate.trials, self.evaluator.evaluate_trials(candidate.trials), strict=True)
+        is_over = self._is_over if is_optional else lambda: False
+        pairs = zip(candidate.trials, self.evaluator.evaluate_trials(candidate.trials, is_over=is_over), strict=False)
         entries = [EvaluatedTrial.from_values(candidate, trial, measure, values) for trial, values in pairs]
+        if len(entries) < len(candidate.trials):
+            self._skip(candidate.name, f"no time: {len(entries)} of {len(candidate.trials)} settings were tried")
+        if not entries:
+            return
         self.evaluated_trials += entries
         queries = sorted(entries[0].values)
         best = max(entries, key=lambda entry: entry.mean(queries))
         means, seconds = (best.mean(queries), best.reported_mean), time.monotonic() - started
         self.candidate_results.append(CandidateResult(candidate, best.trial, *means, len(queries), seconds))
         self._notify(self.candidate_results[-1])
+
+    def _is_over(self) -> bool:
+        return self.budget.remaining_s < 0
 
     def _skip(self, name: str, reason: str) -> None:
         self.skipped.append(Skipped(name, reason))
@@ -181,5 +200,6 @@ class LadderSearch:
         return [entry for n, entry in enumerate(choices) if entry not in choices[:n]]
 
 
-def _no_time_reason(needed_s: float, remaining_s: float) -> str:
-    return f"no time: it takes about {format_duration(needed_s)}, and {format_duration(max(remaining_s, 0.0))} are left"
+def _no_time_reason(needed_s: float, remaining_s: float, of_what: str = "") -> str:
+    needed, remaining = format_duration(needed_s), format_duration(max(remaining_s, 0.0))
+    return f"no time: it takes about {needed}, and {remaining}{of_what} are left"

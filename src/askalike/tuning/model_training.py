@@ -3,7 +3,7 @@
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
@@ -110,6 +110,7 @@ class ModelTrainer:
     def __init__(self, archive: Archive, task: TuningTask, state: TuningState, teacher: Teacher | None, log: Log):
         self.archive, self.task, self.state, self.teacher, self.log = archive, task, state, teacher, log
         self.label_trained_models: set[str] = set()
+        self._trained_models: set[str] = set()
         self._pair_counts: dict[str, int] = {}
         self._view = archive.training_view(task.held_out_splits, excluded_ids=task.excluded_ids)
 
@@ -126,7 +127,11 @@ class ModelTrainer:
 
     def untrainable_reason(self, family: CandidateFamily) -> str | None:
         """Return why the family cannot be trained on this archive; None where it can."""
-        if self.is_trained(family) or family.needs_teacher:
+        if self.is_trained(family):
+            return None
+        if self.state.has_lost(self.model_name(family)):
+            return "an earlier run trained it and did not choose it"
+        if family.needs_teacher:
             return None
         if (n := sum(self._count_pairs(family).values())) < MIN_PAIRS:
             return f"{n} pairs to learn from, {MIN_PAIRS} are needed"
@@ -178,9 +183,16 @@ class ModelTrainer:
                 )  # fmt: skip
             finally:
                 self.state.record_time(f"train {family.name}", time.monotonic() - started)
+        self._trained_models.add(self.model_name(family))
         if set(LABEL_SIGNALS) & self._count_pairs(family).keys():
             self.label_trained_models.add(self.model_name(family))
         return Trial(self.model_name(family))
+
+    def remove_losers(self, used_names: Collection[str]) -> None:
+        """Remove the models of this search that are not used: they can be large."""
+        for name in self._trained_models - set(used_names):
+            self.state.record_loss(name)
+            models.remove_model(self.archive, name)
 
     def _recipe(self, family: CandidateFamily) -> Recipe:
         values: dict[str, Any] = {"signals": tuple(self._count_pairs(family))}

@@ -6,14 +6,15 @@ from typing import Any
 
 from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport, calibrate
-from askalike.errors import AskalikeError
+from askalike.errors import AskalikeError, SettingsError
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.packages import find_model
-from askalike.rankers import Ranker, open_current
+from askalike.rankers import Ranker, active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
 from askalike.store.archive_encoder import get_archive_encoder
+from askalike.store.deployments import serving_history
 from askalike.tuning.candidates import DEFAULT_RANKER, LADDER, PRETRAINED_RANKER
 from askalike.tuning.ladder_search import CandidateResult, EventListener, LadderSearch, Skipped
 from askalike.tuning.model_training import ModelTrainer, Teacher
@@ -22,8 +23,10 @@ from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import TuningTask, make_task
 from askalike.tuning.verdict import TuningVerdict, reach_verdict
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 """The version of the search; the state of a run of another version does not count."""
+RESERVED_SHARE = 0.2
+"""The share of the budget that is left to the verdict, the index and the calibration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,10 @@ def tune_archive(
         prepare=share_encoder,
     )
     trainer = ModelTrainer(archive, task, state, teacher, log)
-    search = LadderSearch(task, evaluator, trainer, Budget(budget_s), on_event)
+    budget = Budget(budget_s, RESERVED_SHARE)
+    search = LadderSearch(task, evaluator, trainer, budget, on_event)
     on_event(task)
+    search.try_incumbent(_incumbent_trial(archive, evaluator))
     search.try_lexical()
     search.try_dense()
     search.try_late_interaction()
@@ -96,8 +101,15 @@ def tune_archive(
     evaluator.remove_indexes()
     if get_served_ranker(archive) is None or not is_served(archive, ranker):
         serve_ranker(archive, served.ranker, settings, verdict.sentence)
+    past = (Trial(row.ranker, row.settings) for row in serving_history(archive))
+    trainer.remove_losers({name for trial in past for name in (trial.ranker, *trial.part_names)})
     is_label_trained = not trainer.label_trained_models.isdisjoint((served.ranker, *served.part_names))
-    calibration_result, reason = _calibrate(archive, ranker, task, is_label_trained)
+    open_current(ranker, archive.view())
+    calibration_result, reason = (
+        (None, "no time is left; run: askalike calibrate")
+        if budget.is_spent
+        else _calibrate(archive, ranker, task, is_label_trained)
+    )
     if teacher and not {family.name for family in LADDER if family.needs_teacher} & {s.name for s in search.skipped}:
         teacher.clear_memory()
     return TuningResult(verdict, search.candidate_results, search.skipped, calibration_result, reason, state.spent_s)
@@ -112,14 +124,24 @@ def _encoder_trial(archive: Archive, encoder: str) -> Trial | None:
     return Trial(own.name) if own else None
 
 
+def _incumbent_trial(archive: Archive, evaluator: TrialEvaluator) -> Trial:
+    """Return what serves, else the default ranker: also where what serves has learned from labels that are tried by."""
+    name, settings = active_ranker(archive)
+    trial = Trial(name, {key: value for key, value in settings.items() if key not in evaluator.fixed})
+    try:
+        evaluator.require_unlearned(trial)
+    except SettingsError:
+        return Trial(default_name())
+    return trial
+
+
 def _calibrate(
     archive: Archive, ranker: Ranker, task: TuningTask, is_label_trained: bool
 ) -> tuple[CalibrationReport | None, str | None]:
-    """Build and calibrate the ranker that serves. Return the report, or None and why it cannot be calibrated.
+    """Calibrate the ranker that serves. Return the report, or None and why it cannot be calibrated.
 
     A ranker with a part that has learned from labels is calibrated on the test part alone.
     """
-    open_current(ranker, archive.view())
     if task.held_out_calibration_split is None or task.full_calibration_split is None:
         return None, "nobody has labelled what asks the same"
     split_name = task.held_out_calibration_split if is_label_trained else task.full_calibration_split

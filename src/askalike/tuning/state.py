@@ -32,16 +32,23 @@ def format_duration(seconds: float) -> str:
 
 
 class Budget:
-    """A limit in seconds, from now on."""
+    """A limit in seconds, from now on. `reserved_share` of it is for what follows the search."""
 
-    def __init__(self, limit_s: float) -> None:
+    def __init__(self, limit_s: float, reserved_share: float = 0.0) -> None:
         self.limit_s = limit_s
-        self._ends = time.monotonic() + limit_s
+        started = time.monotonic()
+        self._ends = started + limit_s
+        self._search_ends = started + limit_s * (1 - reserved_share)
 
     @property
     def remaining_s(self) -> float:
-        """The seconds that are left; below 0 if more were taken."""
-        return self._ends - time.monotonic()
+        """The seconds that are left to the search; below 0 if more were taken."""
+        return self._search_ends - time.monotonic()
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing is left, not even of what was reserved."""
+        return time.monotonic() >= self._ends
 
 
 class TuningState(TrialMemory):
@@ -82,6 +89,14 @@ class TuningState(TrialMemory):
         """Add the seconds of something else than a trial to `spent_s`."""
         self._append(activity, None, seconds)
 
+    def record_loss(self, model: str) -> None:
+        """Remember that a trained model was not chosen, and is removed."""
+        self._append(_loss_key(model), None)
+
+    def has_lost(self, model: str) -> bool:
+        """Return whether a trained model was not chosen by an earlier run."""
+        return _loss_key(model) in self._records
+
     def _append(self, name: str, value: Any, seconds: float = 0.0) -> None:
         line = json.dumps({"name": name, "found": value, "seconds": round(seconds, 3)})
         try:
@@ -103,3 +118,7 @@ class TuningState(TrialMemory):
 
     def _write_error(self, error: OSError) -> ArchiveError:
         return ArchiveError(f"{self.folder}: {error.strerror}; tune keeps its state there")
+
+
+def _loss_key(model: str) -> str:
+    return f"lost {model}"

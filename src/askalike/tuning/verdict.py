@@ -69,20 +69,20 @@ def paired_difference(first: QueryValues, second: QueryValues) -> PairedDifferen
 
 
 def choose(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> EvaluatedTrial:
-    """Return the best trial of the simplest level that beats the lexical choice significantly and is not beaten itself.
+    """Return the best trial of the simplest level that beats the incumbent significantly and is not beaten itself.
 
-    A hybrid competes only if its lexical base is the lexical choice of these queries. Ties go to what was tried first.
-    Where a pre-trained encoder beats the lexical choice, a simpler trial has to be as good on average as what that
-    encoder brings, alone or in a hybrid: on few queries, not to be beaten significantly says little. Where nothing
-    beats the lexical choice, it is the choice.
+    The incumbent was tried first; where nothing beats it, it is the choice. A hybrid competes only if its lexical base
+    is the lexical choice of these queries. Ties go to what was tried first. Where a pre-trained encoder beats the
+    incumbent, a simpler trial has to be as good on average as what that encoder brings, alone or in a hybrid: on few
+    queries, not to be beaten significantly says little.
     """
-    lexical = choose_lexical(trials, queries)
-    others = [e for e in trials if not e.candidate.is_lexical and e.candidate.lexical_base in (None, lexical.trial)]
-    baseline = _value_matrix([lexical], queries)[:, 0]
+    incumbent, lexical = trials[0], choose_lexical(trials, queries)
+    others = [e for e in trials[1:] if e.candidate.lexical_base in (None, lexical.trial)]
+    baseline = _value_matrix([incumbent], queries)[:, 0]
     levels = _group_by_level(others)
     better = [level for level in levels if beats_significantly(_value_matrix(level, queries), baseline)]
     if not better:
-        return lexical
+        return incumbent
     simplest = _simplest_unbeaten(better, queries)
     encoder = next((e for level in better for e in level if e.candidate.name == PRETRAINED_RANKER), None)
     if encoder is None:
@@ -143,18 +143,20 @@ def _value_matrix(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> F
 class TuningVerdict:
     """What was chosen by one measure, and its worth, measured once on queries that did not choose it.
 
-    lexical_fallback: what is served where nothing beats the best lexical ranker, best_lexical_name. value,
-    reported_difference: the chosen trial's mean of LEADING_MEASURE and its difference to the best lexical ranker.
-    difference_to_lexical, difference_to_encoder: by the measure that chooses, to the best lexical ranker, which
-    decides, and to the encoder alone, if there is one. fold_choices: what the other folds of each fold chose.
+    incumbent: what served before, and goes on where the choice is not significantly better. value: the chosen trial's
+    mean of LEADING_MEASURE. gain: by the measure that chooses, to the incumbent, which decides. reported_gain: the same
+    by LEADING_MEASURE. difference_to_lexical, reported_difference: to the best lexical ranker, best_lexical_name.
+    difference_to_encoder: to the encoder alone, if there is one. fold_choices: what the other folds of each fold chose.
     """
 
     task: TuningTask
     measure: str
     chosen: EvaluatedTrial
-    lexical_fallback: EvaluatedTrial
+    incumbent: EvaluatedTrial
     best_lexical_name: str
     value: float
+    gain: PairedDifference
+    reported_gain: PairedDifference
     reported_difference: PairedDifference
     difference_to_lexical: PairedDifference
     difference_to_encoder: PairedDifference | None
@@ -162,31 +164,34 @@ class TuningVerdict:
 
     @property
     def served_trial(self) -> EvaluatedTrial:
-        """The chosen one where it is significantly better than the best lexical one, else the lexical fallback."""
-        is_better = not self.chosen.candidate.is_lexical and self.difference_to_lexical.better
-        return self.chosen if is_better else self.lexical_fallback
+        """The chosen one where it is significantly better than the incumbent, on enough queries, else the incumbent."""
+        return self.chosen if self.gain.better and not self._has_few_queries else self.incumbent
 
     @property
     def sentence(self) -> str:
         """The verdict in one sentence."""
-        name, n = self.chosen.candidate.name, self.difference_to_lexical.n
+        name, incumbent, n = self.chosen.candidate.name, self.incumbent.candidate.name, self.gain.n
         text = f"{name}: {LEADING_MEASURE} {100 * self.value:.1f} %"
-        if self.chosen.candidate.is_lexical:
-            reason = "no candidate beats the lexical rankers on the queries that choose"
+        if self.chosen is self.incumbent:
+            reason = "no candidate beats it on the queries that choose"
             return f"{text}, n = {n:,}: {reason}; serving it{self._caveat}"
-        text += f", {format_difference(self.reported_difference, f' over {self.best_lexical_name}')}"
+        text += f", {format_difference(self.reported_gain, f' over {incumbent}')}"
         if self.measure != LEADING_MEASURE:
-            text += f"; {self.measure} {format_difference(self.difference_to_lexical)}"
-        if self.difference_to_lexical.better:
+            text += f"; {self.measure} {format_difference(self.gain)}"
+        if self.served_trial is self.chosen:
             return f"{text}, n = {n:,}; serving it{self._caveat}"
-        fallback = self.lexical_fallback.candidate.name
-        return f"{text}, n = {n:,}: that does not beat the lexical rankers; serving {fallback}{self._caveat}"
+        reason = f"fewer than {MIN_MEANINGFUL} queries decide nothing" if self._has_few_queries else "that is no gain"
+        return f"{text}, n = {n:,}: {reason}; {incumbent} goes on{self._caveat}"
+
+    @property
+    def _has_few_queries(self) -> bool:
+        return self.gain.n < MIN_MEANINGFUL
 
     @property
     def _caveat(self) -> str:
         if self.task.is_proxy:
             return " (a proxy: nobody has labelled anything)"
-        return " (within noise)" if self.difference_to_lexical.n < MIN_MEANINGFUL else ""
+        return " (within noise)" if self._has_few_queries else ""
 
     def as_dict(self) -> Mapping[str, Any]:
         """Return everything but the values of single queries, for JSON."""
@@ -196,6 +201,8 @@ class TuningVerdict:
             "measure": self.measure,
             "chosen": self.chosen.candidate.name,
             "value": self.value,
+            "incumbent": self.incumbent.candidate.name,
+            "over_incumbent": asdict(self.gain),
             "lexical": self.best_lexical_name,
             "shown": {"measure": LEADING_MEASURE, **asdict(self.reported_difference)},
             "over_lexical": asdict(self.difference_to_lexical),
@@ -209,12 +216,13 @@ class TuningVerdict:
 
 def reach_verdict(task: TuningTask, evaluator: TrialEvaluator, trials: Sequence[EvaluatedTrial]) -> TuningVerdict:
     """Choose on dev, and measure the choice on test or, where there is none, in nested folds."""
-    queries = sorted(trials[0].values)
+    queries, incumbent = sorted(trials[0].values), trials[0]
     chosen, lexical = choose(trials, queries), best_lexical(trials, queries)
     encoder = next((e for e in trials if e.candidate.name == PRETRAINED_RANKER), None)
     fold_choices: Sequence[str] = ()
+    before = incumbent
     if task.test is not None:
-        ours, baseline = _evaluate_on_test(evaluator, chosen), _evaluate_on_test(evaluator, lexical)
+        ours, before, baseline = (_evaluate_on_test(evaluator, entry) for entry in (chosen, incumbent, lexical))
         alone = _evaluate_on_test(evaluator, encoder) if encoder else None
     else:
         folds = list(nested_folds(queries, task.dev.qrels, seed=task.seed))
@@ -226,9 +234,11 @@ def reach_verdict(task: TuningTask, evaluator: TrialEvaluator, trials: Sequence[
         task=task,
         measure=evaluator.measures[0],
         chosen=chosen,
-        lexical_fallback=choose_lexical(trials, queries),
+        incumbent=incumbent,
         best_lexical_name=lexical.trial.ranker,
         value=ours.reported_mean,
+        gain=paired_difference(ours.values, before.values),
+        reported_gain=paired_difference(ours.reported_values, before.reported_values),
         reported_difference=paired_difference(ours.reported_values, baseline.reported_values),
         difference_to_lexical=paired_difference(ours.values, baseline.values),
         difference_to_encoder=paired_difference(ours.values, alone.values) if alone else None,

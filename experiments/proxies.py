@@ -1,0 +1,87 @@
+"""Does a task made of an archive's own texts choose the ranker that labels choose? A table over archives and proxies.
+
+python experiments/proxies.py ARCHIVE:SPLIT …
+
+The default ranker is the incumbent, as in `askalike tune`. For labels and for each proxy: which ranker takes its place,
+and what labels say of that one, in points of nDCG@10 against the incumbent. Last, for each proxy: how often its verdict
+on a single ranker (better, worse, no difference) is that of the labels. Splits are looked at: take those that choose.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from askalike.errors import ArchiveError
+from askalike.experiments.measuring import RankingTask
+from askalike.experiments.trials import Trial, TrialEvaluator
+from askalike.labels.splits import load_split
+from askalike.rankers import active_ranker
+from askalike.store.archive import Archive
+from askalike.tuning.proxies import make_proxies
+from askalike.tuning.verdict import PairedDifference, paired_difference
+from askalike.types import Split
+
+MEASURE = "nDCG@10"
+WORDS, VECTORS = "lm_jelinek_mercer", "static"
+PARTS = {"parts": [WORDS, VECTORS]}
+MAX_LABELLED = 1_000
+Differences = Mapping[str, PairedDifference]
+
+
+def main(*places: str) -> None:
+    """Print what labels and proxies choose on each archive, and how often they agree."""
+    agreements: dict[str, list[bool]] = {}
+    for place in places:
+        path, split = place.split(":")
+        with Archive.open(path) as archive:
+            labels = load_split(archive, split)
+            truth = compare_rankers(archive, labels)
+            print(f"{place}: n = {len(labels.qrels)}, labels choose {format_choice(truth, truth)}", flush=True)
+            print("    " + ", ".join(f"{name} {100 * d.mean:+.1f}{mark(d)}" for name, d in truth.items()))
+            for proxy in make_proxies(archive):
+                differences = compare_rankers(archive, proxy.dev, proxy.fixed)
+                print(f"  {proxy.name}: {format_choice(differences, truth)}", flush=True)
+                print("    " + ", ".join(f"{name} {100 * d.mean:+.1f}{mark(d)}" for name, d in differences.items()))
+                agreements.setdefault(proxy.name, []).extend(mark(differences[n]) == mark(truth[n]) for n in truth)
+    for name, agreed in agreements.items():
+        print(f"{name}: {sum(agreed)} of {len(agreed)} verdicts are those of labels")
+
+
+def candidates() -> Mapping[str, Trial]:
+    """Rankers by a short name."""
+    fused = {
+        f"{method} {words}:{vectors}": Trial("hybrid", {**PARTS, "weights": [words, vectors], "normalise": method})
+        for method in ("absolute", "min_max")
+        for words, vectors in ((4.0, 1.0), (1.0, 1.0), (1.0, 4.0))
+    }
+    return {"words": Trial(WORDS), "bm25": Trial("bm25"), "vectors": Trial(VECTORS), **fused}
+
+
+def compare_rankers(archive: Archive, labels: Split, fixed: Mapping[str, Any] | None = None) -> Differences:
+    """Ranker → what it is worth on at most MAX_LABELLED queries, less what the default ranker is."""
+    ids = sorted(labels.qrels)[:MAX_LABELLED]
+    split = Split({id: labels.queries[id] for id in ids}, {id: labels.qrels[id] for id in ids}, labels.candidates)
+    evaluator = TrialEvaluator(RankingTask(archive), {"dev": split}, (MEASURE,), fixed=fixed)
+    incumbent, *others = evaluator.evaluate_trials([Trial(*active_ranker(None)), *candidates().values()])
+    return {n: paired_difference(own[MEASURE], incumbent[MEASURE]) for n, own in zip(candidates(), others, strict=True)}
+
+
+def mark(difference: PairedDifference) -> str:
+    """A star for significantly better, a minus for significantly worse."""
+    return "*" if difference.better else "-" if difference.p < 0.05 else ""
+
+
+def format_choice(differences: Differences, truth: Differences) -> str:
+    """The best of those that are significantly better, and what labels say of it."""
+    better = {name: d.mean for name, d in differences.items() if d.better}
+    if not better:
+        return "the incumbent"
+    name = max(better, key=lambda name: better[name])
+    return f"{name} ({100 * truth[name].mean:+.1f} [{100 * truth[name].low:+.1f}, {100 * truth[name].high:+.1f}])"
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except ArchiveError as error:
+        sys.exit(str(error))

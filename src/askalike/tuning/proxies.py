@@ -1,0 +1,132 @@
+"""Proxies: tasks made of an archive's own texts and links, which choose a ranker where nobody has labelled anything."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from askalike.store import Archive, sample_questions, shuffle_names
+from askalike.text.clean import plain_text
+from askalike.text.sentences import split_sentences
+from askalike.types import Qrels, Question, Split
+
+MAX_SAMPLED = 5_000
+"""The number of questions that queries may be made of."""
+MAX_QUERIES = 1_000
+MIN_QUERIES = 40
+ANSWER_WORDS = 25
+"""A query made of an answer has so many of its first words."""
+MIN_WORDS = 4
+"""A shorter text makes no query."""
+KEPT_TITLE_SHARE = 0.6
+"""The share of a title's words that a query made of it keeps."""
+Pairs = Iterator[tuple[str, Question]]
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A way to make queries: pairs of the id of the relevant question and the query.
+
+    fixed: settings that every ranker has while it is tried by these queries.
+    """
+
+    name: str
+    make: Callable[[Archive, Sequence[Question], int], Pairs]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyQueries:
+    """The queries of a proxy: half of them choose, half measure. fixed: see Proxy."""
+
+    name: str
+    dev: Split
+    test: Split
+    fixed: Mapping[str, Any]
+
+
+def make_proxies(archive: Archive, seed: int = 0) -> Iterator[ProxyQueries]:
+    """Yield the queries of each proxy that the archive has enough texts for, in the order of PROXIES."""
+    questions = list(sample_questions(archive.view(), MAX_SAMPLED, seed))
+    for proxy in PROXIES:
+        queries: dict[str, Question] = {}
+        relevant: dict[str, dict[str, int]] = defaultdict(dict)
+        for id, query in proxy.make(archive, questions, seed):
+            queries[query.id] = query
+            relevant[query.id][id] = 1
+        drawn = shuffle_names(queries, seed)[:MAX_QUERIES]
+        if len(drawn) >= MIN_QUERIES:
+            half = len(drawn) // 2
+            dev, test = (_make_split(ids, queries, relevant) for ids in (drawn[:half], drawn[half:]))
+            yield ProxyQueries(proxy.name, dev, test, proxy.fixed)
+
+
+def _queries_from_related_links(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
+    """Yield each question that is linked to another one as related, with that one's id."""
+    links = list(archive.view().links("related"))
+    linking = archive.view().get_questions({link.source for link in links})
+    for link in links:
+        if link.source in linking:
+            yield link.target, linking[link.source]
+
+
+def _queries_from_answers(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
+    """Yield the id of a question with the first words of its first answer, unless those come twice."""
+    answers = archive.view().get_answers_to(q.id for q in questions)
+    firsts = [(id, of_question[0]) for id, of_question in answers.items() if of_question]
+    texts = {id: " ".join(plain_text(a.body, a.markup).split()[:ANSWER_WORDS]) for id, a in firsts}
+    counts = Counter(texts.values())
+    for question in questions:
+        text = texts.get(question.id, "")
+        if counts[text] == 1 and len(text.split()) >= MIN_WORDS:
+            yield question.id, _make_query(question, text)
+
+
+def _queries_from_titles(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
+    """Yield the title of each question that has a body, as a body: where bodies alone count, titles are not read."""
+    for question in questions:
+        if question.title.strip() and question.body.strip():
+            yield question.id, Question(_query_id(question), "", question.title, language=question.language)
+
+
+def _queries_from_first_sentences(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
+    """Yield the first sentence of each body, if it is not the title."""
+    for question in questions:
+        sentences = split_sentences(plain_text(question.body, question.markup))
+        text = sentences[0] if sentences else ""
+        if len(text.split()) >= MIN_WORDS and text.strip() != question.title.strip():
+            yield question.id, _make_query(question, text)
+
+
+def _queries_from_shortened_titles(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
+    """Yield each title of four words or more without some of them."""
+    random = np.random.default_rng(seed)
+    for question in questions:
+        words = question.title.split()
+        if len(words) >= MIN_WORDS:
+            positions = np.sort(random.permutation(len(words))[: max(2, round(KEPT_TITLE_SHARE * len(words)))])
+            yield question.id, _make_query(question, " ".join(words[n] for n in positions))
+
+
+PROXIES = (
+    Proxy("a question → one that it is linked to as related", _queries_from_related_links),
+    Proxy("an answer's first words → its question", _queries_from_answers),
+    Proxy("a title → its body", _queries_from_titles, {"fields": "body"}),
+    Proxy("a body's first sentence → its title", _queries_from_first_sentences, {"fields": "title"}),
+    Proxy("a title without some of its words → its question", _queries_from_shortened_titles),
+)
+
+
+def _make_query(question: Question, text: str) -> Question:
+    return Question(_query_id(question), text, language=question.language)
+
+
+def _query_id(question: Question) -> str:
+    """Return an id of a query's own: a query never finds the question with its own id."""
+    return f"{question.id} proxy"
+
+
+def _make_split(ids: Sequence[str], queries: Mapping[str, Question], relevant: Qrels) -> Split:
+    return Split({id: queries[id] for id in ids}, {id: relevant[id] for id in ids})
