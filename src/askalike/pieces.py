@@ -4,6 +4,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from askalike.errors import SettingsError
@@ -18,48 +19,91 @@ PIECES_PER_CORE = 2
 """How many pieces wait or are worked on, as each is held in memory."""
 
 
-def map_pieces(function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT], cluster: str) -> Iterator[ResultT]:
-    """Yield the function's result for each piece, in their order, worked out on a Ray cluster.
+@contextmanager
+def map_pieces(
+    function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT], cluster: str | None
+) -> Iterator[Iterator[ResultT]]:
+    """The function's result for each piece, in their order, worked out on a Ray cluster until the context ends.
 
-    cluster: `auto`, or the address of a running cluster. A piece whose worker is lost is done again by another one.
-    Raises SettingsError where Ray is not installed, or no cluster answers.
+    cluster: None for this process; `auto`, or the address of a running cluster. A piece whose worker is lost is done
+    again by another one. Raises SettingsError where Ray is not installed, or no cluster answers.
     """
-    ray = _connect(cluster)
-    try:
-        work, shared = ray.remote(max_retries=MAX_RETRIES)(_apply), ray.put(function)
-        limit = PIECES_PER_CORE * max(1, int(ray.cluster_resources().get("CPU", 1)))
-        waiting: deque[Any] = deque()
-        for piece in pieces:
-            waiting.append(work.remote(shared, piece))
-            if len(waiting) >= limit:
-                yield ray.get(waiting.popleft())
-        while waiting:
+    if cluster is None:
+        yield map(function, pieces)
+        return
+    with _connect(cluster) as ray:
+        yield _map_on_ray(ray, function, pieces)
+
+
+def _map_on_ray(ray: Any, function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT]) -> Iterator[ResultT]:
+    work, shared = ray.remote(max_retries=MAX_RETRIES)(_apply), ray.put(function)
+    limit = PIECES_PER_CORE * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    waiting: deque[Any] = deque()
+    for piece in pieces:
+        waiting.append(work.remote(shared, piece))
+        if len(waiting) >= limit:
             yield ray.get(waiting.popleft())
-    finally:
-        ray.shutdown()
+    while waiting:
+        yield ray.get(waiting.popleft())
 
 
 def _apply(function: Callable[[PieceT], ResultT], piece: PieceT) -> ResultT:
     return function(piece)
 
 
-def _connect(cluster: str) -> Any:
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reports to its makers otherwise
-    if cluster == LOCAL:  # it listens at the machine's own address otherwise, whatever node_ip_address says
-        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+@contextmanager
+def _connect(cluster: str) -> Iterator[Any]:
+    """Ray, connected to a cluster until the context ends; a cluster of this machine ends with it."""
     try:
         import ray
     except ImportError:
         raise SettingsError("--cluster needs the extra: pip install 'askalike[ray]'") from None
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    with _environment(RAY_USAGE_STATS_ENABLED="0"):  # Ray reports to its makers otherwise
+        try:
+            if cluster == LOCAL:
+                with _loopback_alone():
+                    ray.init(_node_ip_address="127.0.0.1", num_cpus=os.cpu_count(), include_dashboard=False, **options)
+            else:
+                ray.init(address=cluster, **options)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+            raise SettingsError(
+                f"--cluster {cluster}: no Ray cluster there ({reason}); expected auto, or HOST:PORT"
+            ) from None
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def _loopback_alone() -> Iterator[None]:
+    """Have the nodes that Ray starts meanwhile listen at 127.0.0.1.
+
+    Ray replaces that address by the machine's own where clusters of several machines are possible. It reads that from
+    the environment as it is imported, which may have been long ago; the processes that it starts read it again.
+    """
+    from ray._private import ray_constants
+
+    before, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
     try:
-        if cluster == LOCAL:
-            ray.init(_node_ip_address="127.0.0.1", num_cpus=os.cpu_count(), include_dashboard=False, **options)
-        else:
-            ray.init(address=cluster, **options)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
-        raise SettingsError(
-            f"--cluster {cluster}: no Ray cluster there ({reason}); expected auto, or HOST:PORT"
-        ) from None
-    return ray
+        with _environment(RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0"):
+            yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+@contextmanager
+def _environment(**variables: str) -> Iterator[None]:
+    """Set variables of the environment until the context ends."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,5 +1,6 @@
 """Real archives in three shards: the lists and the scores are those of the local indexes."""
 
+import os
 import random
 
 import pytest
@@ -29,24 +30,25 @@ CASES = [
 @pytest.fixture(scope="module")
 def archives(shared_data, tmp_path_factory):
     """Opens an archive with a cluster, or without."""
-    folder = tmp_path_factory.mktemp("parity")
+    folder, worker = tmp_path_factory.mktemp("parity"), os.environ.get("PYTEST_XDIST_WORKER", "main")
 
     def opened(name, engine=None):
-        if not (folder / name).exists():
+        archive = folder / f"three-shards-{worker}-{name}"
+        if not archive.exists():
             reader, path, options = ARCHIVES[name]
-            import_archive(reader, [shared_data / path], folder / name, options=options)
-        return Archive.open(folder / name, engine)
+            import_archive(reader, [shared_data / path], archive, options=options)
+        return Archive.open(archive, engine)
 
     return opened
 
 
 @pytest.fixture(scope="module")
 def three_shards(cluster_url):
-    """The address of a cluster whose new indexes have three shards each."""
-    template = {"index_patterns": ["askalike-*"], "template": {"settings": {"index.number_of_shards": 3}}}
-    connect(cluster_url).request("PUT", "/_index_template/three_shards", {**template, "priority": 200})
-    yield cluster_url
-    connect(cluster_url).request("DELETE", "/_index_template/three_shards")
+    """The address of a cluster where the indexes of these archives have three shards each."""
+    settings = {"index.number_of_shards": 3}
+    template = {"index_patterns": ["askalike-three-shards-*"], "template": {"settings": settings}, "priority": 200}
+    connect(cluster_url).request("PUT", "/_index_template/three_shards", template)  # as other workers of this run do
+    return cluster_url
 
 
 @pytest.mark.parametrize(("name", "ranker", "fields"), CASES)

@@ -18,7 +18,7 @@ from calibration.riverside import DEFAULT_RANKER
 def test_without_ray_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(SettingsError, match=r"askalike\[ray\]"):
-        next(map_pieces(abs, [1], "auto"))
+        map_pieces(abs, [1], "auto").__enter__()
 
 
 @pytest.mark.long
@@ -32,11 +32,14 @@ def test_a_killed_worker_loses_only_its_piece(tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return number * number
 
-    results = map_pieces(square, range(20), "auto")
-    assert next(results) == 0
-    assert {node["NodeManagerAddress"] for node in ray.nodes()} == {"127.0.0.1"}
-    assert [0, *results] == [n * n for n in range(20)]
+    with map_pieces(square, range(20), "auto") as results:
+        assert next(results) == 0
+        assert {node["NodeManagerAddress"] for node in ray.nodes()} == {"127.0.0.1"}
+        assert [0, *results] == [n * n for n in range(20)]
     assert marker.exists()
+    with map_pieces(square, range(1_000), "auto") as abandoned:
+        next(abandoned)
+    assert not ray.is_initialized()
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -58,17 +59,18 @@ def find_neighbours(
         with open(path, "a", encoding="utf-8") as file:
             batches = _read_batches(view, lines[-1][0] if lines else 0, calibration.has_bodies)
             if cluster is None:
-                found = _search_here(searcher, calibration, batches)
+                work: AbstractContextManager[Iterator[Any]] = nullcontext(_search_here(searcher, calibration, batches))
             else:
                 ranker_values = ranker.name, dict(ranker.values)
-                work = partial(_search_batch, archive.path, archive.engine, ranker_values, calibration)
-                found = map_pieces(work, batches, cluster)
-            for line in found:
-                lines.append(line)
-                file.write(json.dumps(lines[-1]) + "\n")
-                file.flush()
-                if progress:
-                    progress(min(len(lines) * BATCH_SIZE, n), n)
+                search = partial(_search_batch, archive.path, archive.engine, ranker_values, calibration)
+                work = map_pieces(search, batches, cluster)
+            with work as found:
+                for line in found:
+                    lines.append(line)
+                    file.write(json.dumps(lines[-1]) + "\n")
+                    file.flush()
+                    if progress:
+                        progress(min(len(lines) * BATCH_SIZE, n), n)
     except OSError as error:
         raise ArchiveError(f"{path}: {error.strerror}; expected a place that can be written to") from None
     first_probabilities = np.array([p for _, _, first in lines for p in first], np.float64)
