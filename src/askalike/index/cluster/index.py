@@ -17,7 +17,7 @@ from askalike.index.cluster.connection import ClusterConnection
 from askalike.index.rows import Array, DocAttributes
 from askalike.types import AllowedDocs
 
-FORMAT = 1
+FORMAT = 2
 STATE_ID = "state"
 GENERATION = re.compile(r"-(\d{6})")
 MAX_WINDOW = 100_000

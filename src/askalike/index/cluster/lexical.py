@@ -1,11 +1,11 @@
 """The inverted index in a cluster: terms that are analysed here, scored there by the similarity of the index.
 
 A question's own terms and those of its rephrasings are in two fields, so that the statistics count each question once.
-The cluster's scores of rephrasings, which would go by another field's statistics, only propose; they are scored here.
+The cluster's scores are float32: hits that they cannot tell apart are scored here, in the integers of a local index.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,20 +23,21 @@ from askalike.index.cluster.index import (
     filter_clauses,
     split_docids,
 )
+from askalike.index.cluster.rephrasings import SIMILARITY, table_clause
 from askalike.index.cluster.statistics import TermStatistics
 from askalike.index.lexical.index import PostingsLayout
 from askalike.index.lexical.searcher import MIN_INFORMATION, QueryTerms, TermContributions
-from askalike.index.lexical.term_scores import TermScorer
+from askalike.index.lexical.term_scores import TermScorer, round_to_integers
 from askalike.index.rows import Array, DocAttributes
 from askalike.types import AllowedDocs, LaterTopDocs, TopDocs
 
 MAX_TOKEN = 30_000
 MAX_COMPLETIONS = 50
+MORE_TEXTS = 10
 REPHRASINGS_PER_HIT, MORE_REPHRASINGS = 4, 100
-"""How many rephrasings are fetched first, as several may belong to one question."""
-QUESTIONS_PER_HIT = 2
-"""They are of so many questions for each one wanted, as the cluster does not know their exact scores."""
-DECIMALS = 9
+"""How many texts are fetched first beside the k wanted, and how many rephrasings, as several may be of one question."""
+NEARLY_EQUAL = 1 - 2e-6
+"""Scores that the cluster computes differ from the exact ones by less."""
 SMALLEST_SCORE = 1e-30
 OWN, REPHRASING = "terms", "rephrasing"
 
@@ -59,9 +60,10 @@ class ClusterPostingsIndex(ClusterIndex["ClusterPostingsSearcher", "ClusterPosti
         tokenizer = {"type": "whitespace", "max_token_length": MAX_TOKEN}
         analysis = {"tokenizer": {"terms": tokenizer}, "analyzer": {"terms": {"type": "custom", "tokenizer": "terms"}}}
         field = {"type": "text", "analyzer": "terms", "similarity": "ranker", "index_options": "freqs"}
-        settings = {"analysis": analysis, "index.similarity": {"ranker": self._similarity}}
+        similarities = {"ranker": self._similarity, "rephrasings": SIMILARITY}
+        settings = {"analysis": analysis, "index.similarity": similarities}
         words = {"vocabulary": {"type": "keyword"}, "length": {"type": "integer"}}
-        return settings, {OWN: field, REPHRASING: field, **words}
+        return settings, {OWN: field, REPHRASING: {**field, "similarity": "rephrasings"}, **words}
 
     def make_searcher(self) -> "ClusterPostingsSearcher":
         return ClusterPostingsSearcher(self.cluster, self.name, self.state.phrasings)
@@ -104,7 +106,7 @@ class ClusterPostingsSearcher:
         """phrasings: of how many texts a question has most."""
         self._cluster, self._index, self._phrasings = cluster, index, phrasings
         self._fields = (OWN, REPHRASING) if phrasings > 1 else (OWN,)
-        self._statistics = TermStatistics(cluster, index, OWN)
+        self._statistics = TermStatistics(cluster, index, OWN, REPHRASING)
 
     def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> PreparedClusterQueries:
         """Look up the completions of unfinished words."""
@@ -118,19 +120,25 @@ class ClusterPostingsSearcher:
         """Return the k best questions of each query, each by its best phrasing."""
         if k < 1:
             return [TopDocs(np.empty(0, np.int64), np.empty(0)) for _ in prepared.queries]
-        filters, sizes = filter_clauses(allowed), {OWN: k, REPHRASING: REPHRASINGS_PER_HIT * k + MORE_REPHRASINGS}
+        filters = filter_clauses(allowed)
+        sizes = {OWN: k + MORE_TEXTS, REPHRASING: REPHRASINGS_PER_HIT * k + MORE_REPHRASINGS}
         pending = [self._search_fields(prepared, row, sizes, filters) for row in range(len(prepared.queries))]
 
         def fetch_more(row: int) -> TopDocs:
-            """Fetch more rephrasings until they are of more questions than are wanted."""
-            searches, size = pending[row], sizes[REPHRASING]
-            while (hits := searches[REPHRASING].hits if REPHRASING in searches else ()) and len(hits) == size:
-                if len({hit["sort"][1] for hit in hits}) > QUESTIONS_PER_HIT * k or size >= MAX_WINDOW:
-                    break
-                size = min(4 * size, MAX_WINDOW)
-                more = self._search_fields(prepared, row, {OWN: k, REPHRASING: size}, filters)
-                searches = {**searches, REPHRASING: more[REPHRASING]}
-            return _top_docs(self._read_scores(prepared, row, searches), k)
+            """Fetch more texts until none that is left can be among the k best."""
+            searches, fetched = pending[row], sizes
+            while True:
+                found = _best_scores(searches)
+                worst = sorted(found.values(), reverse=True)[:k][-1] if len(found) >= k else 0.0
+                more = {
+                    field: min(4 * fetched[field], MAX_WINDOW)
+                    for field, search in searches.items()
+                    if fetched[field] == len(search.hits) < MAX_WINDOW and _may_go_on(search.hits, worst)
+                }
+                if not more:
+                    return self._order_hits(prepared, row, found, k)
+                searches = searches | self._search_fields(prepared, row, more, filters)
+                fetched = fetched | more
 
         return LaterTopDocs(len(pending), lambda: [fetch_more(row) for row in range(len(pending))])
 
@@ -142,10 +150,10 @@ class ClusterPostingsSearcher:
         ]
         scores = []
         for row, (docids, searches) in enumerate(zip(candidates, pending, strict=True)):
-            found: dict[int, float] = {}
-            for search in searches:
-                found |= self._read_scores(prepared, row, search)
-            scores.append(np.array([found.get(docid, 0.0) for docid in docids.tolist()]))
+            found = {docid: score for search in searches for docid, score in _best_scores(search).items()}
+            top = self._order_hits(prepared, row, found, len(found))
+            exact = dict(zip(top.docids.tolist(), top.scores.tolist(), strict=True))
+            scores.append(np.array([exact.get(docid, 0.0) for docid in docids.tolist()]))
         return scores
 
     def self_scores(self, prepared: PreparedClusterQueries) -> NDArray[np.float64]:
@@ -192,7 +200,7 @@ class ClusterPostingsSearcher:
             texts = self._read_terms(prepared.queries[row], docids) if len(docids) else []
             scored = self._score_texts(prepared, row, [terms for _, _, terms in texts])
             for (docid, phrasing, _), scores in zip(texts, scored, strict=True):
-                if (total := _sum_scores(scores)) > best[docid][0]:
+                if (total := sum(score for _, score in scores)) > best[docid][0]:
                     best[docid] = total, TermContributions(phrasing, scores)
             rows.append([best[int(docid)][1] for docid in docids])
         return rows
@@ -227,41 +235,56 @@ class ClusterPostingsSearcher:
         self, prepared: PreparedClusterQueries, row: int, sizes: Mapping[str, int], filters: Sequence[Mapping[str, Any]]
     ) -> dict[str, PendingSearch]:
         """Return a search for own texts, and one for rephrasings where there are any."""
-        query, completions = prepared.queries[row], prepared.completions[row]
+        query = prepared.queries[row]
+        excluded = exclusion_clauses(query.excluded_docid, query.excluded_phrasing)
+        order = {"sort": [{"_score": "desc"}, {"docid": "asc"}], "track_total_hits": False, "_source": False}
         searches = {}
-        for field in self._fields:
-            clauses = _term_clauses(field, Counter(query.terms), completions)
+        for field, size in sizes.items():
+            clauses = self._term_clauses(prepared, row, field) if field in self._fields else []
             if not clauses:
                 continue
-            excluded = exclusion_clauses(query.excluded_docid, query.excluded_phrasing)
             found = {"should": clauses, "minimum_should_match": 1, "filter": filters, "must_not": excluded}
-            order = {"sort": [{"_score": "desc"}, {"docid": "asc"}], "track_total_hits": False}
-            body = {
-                "query": {"bool": found},
-                "size": min(sizes[field], MAX_WINDOW),
-                "min_score": SMALLEST_SCORE,
-                **order,
-            }
-            source = [field] if self._phrasings > 1 else False
-            searches[field] = self._cluster.search_later(self._index, {**body, "_source": source})
+            body = {"query": {"bool": found}, "size": min(size, MAX_WINDOW), "min_score": SMALLEST_SCORE, **order}
+            searches[field] = self._cluster.search_later(self._index, body)
         return searches
 
-    def _read_scores(
-        self, prepared: PreparedClusterQueries, row: int, searches: Mapping[str, PendingSearch]
-    ) -> dict[int, float]:
-        """Return docid → the score of its best phrasing.
+    def _term_clauses(self, prepared: PreparedClusterQueries, row: int, field: str) -> list[Mapping[str, Any]]:
+        """Return the clauses whose scores add up; of an unfinished word's completions the best one counts."""
 
-        Where questions have rephrasings all texts are scored here, so that equal ones tie.
-        """
-        hits = [hit for search in searches.values() for hit in search.hits]
-        scores, docids = [hit["sort"][0] for hit in hits], [hit["sort"][1] for hit in hits]
-        if self._phrasings > 1:
-            texts = [next(iter(hit["_source"].values())).split(" ") for hit in hits]
-            scores = [_sum_scores(scores) for scores in self._score_texts(prepared, row, texts)]
-        best: dict[int, float] = {}
-        for docid, score in zip(docids, scores, strict=True):
-            best[docid] = max(score, best.get(docid, 0.0))
-        return best
+        def make(term: str, count: int = 1) -> Mapping[str, Any]:
+            if field == OWN:
+                return {"term": {field: {"value": term, "boost": count}}}
+            lengths, scores = self._statistics.rephrasing_table(prepared.similarity, term)
+            return table_clause(field, term, lengths, count * scores)
+
+        if field == REPHRASING:
+            self._statistics.look_up(prepared.terms)
+        completions = [make(term) for term in prepared.completions[row]]
+        clauses = [make(term, count) for term, count in Counter(prepared.queries[row].terms).items()]
+        return [*clauses, {"dis_max": {"queries": completions}}] if completions else clauses
+
+    def _order_hits(self, prepared: PreparedClusterQueries, row: int, found: Mapping[int, float], k: int) -> TopDocs:
+        """Return the k best of docid → score. What is nearly equal is scored again, exactly."""
+        docids = np.array(list(found), np.int64)
+        scores = np.array([found[docid] for docid in docids.tolist()], np.float64)
+        order = np.lexsort((docids, -scores))
+        docids, scores = docids[order], scores[order]
+        uncertain = _nearly_equal(scores, k)
+        if uncertain.any():
+            scores[uncertain] = self._score_exactly(prepared, row, docids[uncertain])
+            order = np.lexsort((docids, -scores))
+            docids, scores = docids[order], scores[order]
+        return TopDocs(docids[:k], scores[:k])
+
+    def _score_exactly(self, prepared: PreparedClusterQueries, row: int, docids: Array) -> NDArray[np.float64]:
+        """Return the score of each docid as a local index computes it."""
+        best = dict.fromkeys(docids.tolist(), 0.0)
+        texts = self._read_terms(prepared.queries[row], docids)
+        for (docid, _, _), scores in zip(
+            texts, self._score_texts(prepared, row, [terms for _, _, terms in texts]), strict=True
+        ):
+            best[docid] = max(best[docid], sum(score for _, score in scores))
+        return np.array(list(best.values()), np.float64)
 
     def _read_terms(self, query: QueryTerms, docids: Array) -> list[tuple[int, int, list[str]]]:
         """Return (docid, phrasing, terms) of every phrasing of these docids that the query may find."""
@@ -289,17 +312,13 @@ class ClusterPostingsSearcher:
             return [[] for _ in texts]
         places, terms, tf, lengths = zip(*matches, strict=True)
         scores = self._statistics.score(prepared.similarity, terms, np.array(tf, np.float64), np.array(lengths))
+        scale = self._statistics.scale(prepared.similarity, {**dict.fromkeys(completions, 1), **weights})
+        weighted = scores * np.array([weights.get(term, 1) for term in terms], np.float64)
+        rounded = round_to_integers(weighted, scale) / scale
         rows: list[dict[str, float]] = [{} for _ in texts]
-        for place, term, score in zip(places, terms, scores.tolist(), strict=True):
-            rows[place][term] = score * weights.get(term, 1)
+        for place, term, score in zip(places, terms, rounded.tolist(), strict=True):
+            rows[place][term] = score
         return [_drop_lesser_completions(scores, weights) for scores in rows]
-
-
-def _term_clauses(field: str, counts: Mapping[str, int], completions: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return the clauses whose scores add up; of an unfinished word's completions the best one counts."""
-    make: Callable[..., Mapping[str, Any]] = lambda term, n=1: {"term": {field: {"value": term, "boost": n}}}  # noqa: E731
-    clauses = [make(term, n) for term, n in counts.items()]
-    return [*clauses, {"dis_max": {"queries": [make(term) for term in completions]}}] if completions else clauses
 
 
 def _drop_lesser_completions(scores: Mapping[str, float], weights: Mapping[str, int]) -> list[tuple[str, float]]:
@@ -309,12 +328,29 @@ def _drop_lesser_completions(scores: Mapping[str, float], weights: Mapping[str, 
     return [(term, scores[term]) for term in weights if term in scores] + best
 
 
-def _sum_scores(scores: Sequence[tuple[str, float]]) -> float:
-    """Return the sum, rounded so that it does not depend on the order of the terms."""
-    return round(sum(score for _, score in scores), DECIMALS)
+def _best_scores(searches: Mapping[str, PendingSearch]) -> dict[int, float]:
+    """Return docid → the cluster's score of its best phrasing."""
+    best: dict[int, float] = {}
+    for search in searches.values():
+        for hit in search.hits:
+            score, docid = hit["sort"]
+            best[docid] = max(score, best.get(docid, 0.0))
+    return best
 
 
-def _top_docs(scores: Mapping[int, float], k: int) -> TopDocs:
-    docids, values = np.array(list(scores), np.int64), np.array(list(scores.values()), np.float64)
-    order = np.lexsort((docids, -values))[:k]
-    return TopDocs(docids[order], values[order])
+def _may_go_on(hits: Sequence[Mapping[str, Any]], worst: float) -> bool:
+    """Whether what comes after these hits may be better than the worst that is wanted. Equal scores are by docid."""
+    last: float = hits[-1]["sort"][0]
+    return last > worst * NEARLY_EQUAL and last != worst
+
+
+def _nearly_equal(scores: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
+    """Return which of some descending scores are in a group, begun by one of the first k, of nearly equal ones.
+
+    A group of the same score needs no second look: its texts have the same terms as often.
+    """
+    uncertain = np.zeros(len(scores), np.bool_)
+    ends = [*np.flatnonzero(scores[1:] < scores[:-1] * NEARLY_EQUAL) + 1, len(scores)]
+    for start, end in zip([0, *ends], ends, strict=False):
+        uncertain[start:end] = start < min(k, end) and scores[start] != scores[end - 1]
+    return uncertain

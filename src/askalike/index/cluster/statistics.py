@@ -1,17 +1,19 @@
 """The statistics that a cluster scores terms by, for what is scored here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.cluster.connection import ClusterConnection
+from askalike.index.cluster.rephrasings import BASE, MAX_FREQUENCY
 from askalike.index.lexical.builder import round_lengths
 from askalike.index.lexical.term_scores import (
     MAX_REPHRASING_GAIN,
     OwnTextStatistics,
     TermScorer,
+    integer_scale,
     score_bounds,
     term_information,
 )
@@ -24,10 +26,13 @@ class TermStatistics:
     They are Lucene's, as `dfs_query_then_fetch` uses them.
     """
 
-    def __init__(self, cluster: ClusterConnection, index: str, field: str) -> None:
-        self._cluster, self._index, self._field = cluster, index, field
+    def __init__(self, cluster: ClusterConnection, index: str, field: str, rephrasing_field: str) -> None:
+        self._cluster, self._index, self._field, self._rephrasing_field = cluster, index, field, rephrasing_field
         self._known: dict[str, tuple[int, int]] = {}
+        self._max_frequencies: dict[str, int] = {}
+        self._tables: dict[tuple[TermScorer, str], Floats] = {}
         self._lengths: OwnTextStatistics | None = None
+        self._rephrasing_lengths: Sequence[int] = ()
         self._routings: Sequence[str] | None = None
 
     def look_up(self, terms: Iterable[str]) -> None:
@@ -37,7 +42,12 @@ class TermStatistics:
             return
         totals = dict.fromkeys(new, (0, 0))
         documents = total = 0
+        self._max_frequencies |= dict.fromkeys(new, 1)
         for document in self._read_term_vectors(new):
+            rephrasings = document.get("term_vectors", {}).get(self._rephrasing_field, {"terms": {}})
+            for term, counts in rephrasings["terms"].items():
+                most = counts.get("ttf", 0) - counts.get("doc_freq", 0) + 1
+                self._max_frequencies[term] = max(most, self._max_frequencies.get(term, 1))
             vectors = document.get("term_vectors", {}).get(self._field)
             if vectors is None:
                 continue
@@ -50,7 +60,9 @@ class TermStatistics:
         self._known |= totals
         if self._lengths is None:
             collection = Collection(max(documents, 1), float(total or max(documents, 1)))
-            self._lengths = OwnTextStatistics(1, collection, self._read_max_length())
+            own, rephrasings = self._read_max_lengths()
+            self._lengths = OwnTextStatistics(1, collection, own)
+            self._rephrasing_lengths = np.unique(round_lengths(np.arange(1, min(rephrasings, BASE - 1) + 1))).tolist()
 
     def score(self, similarity: TermScorer, terms: Sequence[str], tf: Floats, lengths: NDArray[np.int64]) -> Floats:
         """Return the score of each term in a text of that length, as a local index computes it: float64 (n)."""
@@ -63,6 +75,23 @@ class TermStatistics:
         scores = similarity.score(tf, rounded, df, ttf, self._lengths.collection)
         return np.minimum(scores, MAX_REPHRASING_GAIN * bounds[places])
 
+    def scale(self, similarity: TermScorer, weights: Mapping[str, float]) -> Floats:
+        """Return how many integers make a score of 1, as in a local index: (1,). weights: of the query's terms."""
+        assert self._lengths is not None
+        counts = np.array([self._known[term] for term in weights], np.float64).reshape(-1, 2)
+        bounds = score_bounds(similarity, counts[:, 0], counts[:, 1], self._lengths)
+        return integer_scale(np.array([np.sum(np.array(list(weights.values())) * bounds)]))
+
+    def rephrasing_table(self, similarity: TermScorer, term: str) -> tuple[Sequence[int], Floats]:
+        """Return rephrasings' lengths, and what a term scores in one of each: (frequencies from 1 on, lengths)."""
+        lengths = self._rephrasing_lengths or (1,)
+        if (similarity, term) not in self._tables:
+            most = min(self._max_frequencies[term], MAX_FREQUENCY, max(lengths))
+            tf, length = (grid.ravel() for grid in np.meshgrid(np.arange(1.0, most + 1), lengths, indexing="ij"))
+            scores = self.score(similarity, [term] * len(tf), tf, length.astype(np.int64))
+            self._tables[similarity, term] = scores.reshape(most, len(lengths))
+        return lengths, self._tables[similarity, term]
+
     def information(self, terms: Sequence[str]) -> dict[str, float]:
         """Return the idf of each term, see `term_information`."""
         assert self._lengths is not None
@@ -71,7 +100,8 @@ class TermStatistics:
 
     def _read_term_vectors(self, terms: Sequence[str]) -> Sequence[dict[str, Any]]:
         """Return the statistics of every shard for a document of these terms that exists nowhere."""
-        document = {"doc": {self._field: " ".join(terms) or "x"}, "fields": [self._field]}
+        fields = [self._field, self._rephrasing_field]
+        document = {"doc": dict.fromkeys(fields, " ".join(terms) or "x"), "fields": fields}
         options = {"term_statistics": True, "field_statistics": True, "positions": False, "offsets": False}
         if self._routings is None:
             self._routings = self._find_routings()
@@ -90,7 +120,12 @@ class TermStatistics:
             number += 1
         return list(routings.values())
 
-    def _read_max_length(self) -> int:
-        body = {"size": 0, "query": {"term": {"phrasing": 0}}, "aggs": {"longest": {"max": {"field": "length"}}}}
-        longest = self._cluster.search_later(self._index, body).result["aggregations"]["longest"]["value"]
-        return int(longest or 0)
+    def _read_max_lengths(self) -> tuple[int, int]:
+        """Return the lengths of the longest own text and of the longest rephrasing."""
+        own = {"term": {"phrasing": 0}}
+        filters = {"own": own, "rephrasings": {"bool": {"must_not": [own]}}}
+        longest = {"longest": {"max": {"field": "length"}}}
+        body = {"size": 0, "aggs": {"texts": {"filters": {"filters": filters}, "aggs": longest}}}
+        found = self._cluster.search_later(self._index, body).result["aggregations"]["texts"]["buckets"]
+        own_length, rephrasing_length = (int(found[name]["longest"]["value"] or 0) for name in filters)
+        return own_length, rephrasing_length

@@ -26,6 +26,8 @@ from askalike.index.lexical.term_scores import (
     KnownTerms,
     TermScorer,
     TermScores,
+    integer_scale,
+    round_to_integers,
     term_information,
 )
 from askalike.index.rows import Array
@@ -42,8 +44,6 @@ MAX_THREADS = int(os.environ.get("NUMBA_NUM_THREADS", 0)) or len(os.sched_getaff
 MAX_HEAP_ENTRIES = 1 << 20
 """Hits held at a time for all queries of a batch: 16 MiB."""
 MIN_INFORMATION = 1e-9
-MAX_INTEGER_SCORE = 2.0**28
-"""Integer scores of questions' own texts stay below this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +255,7 @@ class PostingsSearcher:
         documents, shared, codes = matches[:, :found]
         scores = batch.scores.score_codes(live.segment, codes, columns.terms[shared])
         scales = columns.scales[query[documents]]
-        integers = np.floor(scores * (columns.weights[shared] * scales) + 0.5)
-        rounded = np.maximum(integers, scores > 0) / scales  # as in the kernel's tables
+        rounded = round_to_integers(scores * columns.weights[shared], scales) / scales  # as in the kernel's tables
         return _Matches(near[pairs], docs, documents, shared, rounded)
 
     def _prepare_batch(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> _PreparedBatch:
@@ -275,7 +274,7 @@ class PostingsSearcher:
         bounds = np.bincount(row_of_term, np.array(weights) * scores.bounds[numbers], len(queries))
         columns = QueryBatch(
             np.array(offsets, np.int64), numbers, np.array(weights, np.float64), np.array(is_completion, np.bool_),
-            2.0 ** np.floor(np.log2(MAX_INTEGER_SCORE / np.maximum(bounds, 1e-9))),
+            integer_scale(bounds.astype(np.float64)),
             np.array([q.excluded_docid for q in queries], np.int64),
             np.array([q.excluded_phrasing for q in queries], np.int64),
         )  # fmt: skip

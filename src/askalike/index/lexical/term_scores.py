@@ -16,6 +16,19 @@ from askalike.types import Collection, Floats
 MAX_REPHRASING_GAIN = 4
 """A term counts in a rephrasing at most this many times the most that it can count in a question's own text."""
 
+MAX_INTEGER_SCORE = 2.0**28
+"""Integer scores of questions' own texts stay below this."""
+
+
+def integer_scale(bound: Floats) -> Floats:
+    """Return how many integers make a score of 1 for a query whose score in an own text is at most `bound`."""
+    return np.asarray(2.0 ** np.floor(np.log2(MAX_INTEGER_SCORE / np.maximum(bound, 1e-9))), np.float64)
+
+
+def round_to_integers(scores: Floats, scales: Floats) -> Floats:
+    """Return terms' scores as integers on the scale of their queries; what is above 0 stays above."""
+    return np.asarray(np.maximum(np.floor(scores * scales + 0.5), scores > 0), np.float64)
+
 
 def term_information(df: Floats, documents: int) -> Floats:
     """Return what each term tells, by how few documents have it: the idf of BM25 as Lucene computes it."""
