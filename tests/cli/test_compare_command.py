@@ -1,6 +1,7 @@
 """`compare`, and bad input to it and to `evaluate`, as a person runs them."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,6 +111,16 @@ def test_formats_and_output(run: Run, desk: str, name: str, says: str) -> None:
     assert says in out
     assert run("compare", "trial", "--format", name, "-o", "file") == (0, "", "file\n")
     assert Path("file").read_bytes().decode() == out
+
+
+def test_latex_is_one_table_of_systems_by_measures(run: Run, desk: str) -> None:
+    experiment("trial", desk)
+    out = run("compare", "trial", "--measures", "RR Success@1", "--format", "latex")[1]
+    head, *rows = [line for line in out.splitlines() if line.endswith(r"\\")]
+    assert head == r"system & RR & Success@1 \\"
+    assert len(rows) == len(json.loads(run("compare", "trial", "--format", "json")[1])["comparisons"][0]["systems"])
+    assert re.fullmatch(r"a .* & [0-9.]+ \[[0-9.]+, [0-9.]+\](\$.*\$)? & .*", rows[0])
+    assert out.count(r"\begin{tabular}") == 1
 
 
 BAD_RUNS = [

@@ -27,14 +27,14 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("network", ["cnn", "bow_cnn"])
-def test_a_trained_model_is_opened_and_ranks_by_its_name(archive, network):
+@pytest.mark.parametrize(("name", "vocabulary"), [("cnn_paper", "vocabulary.txt"), ("bow_cnn", "words_and_stems.txt")])
+def test_a_trained_model_is_opened_and_ranks_by_its_name(archive, name, vocabulary):
     lines = []
-    recipe = Recipe.read(network, TINY)
+    recipe = Recipe.read(name, TINY)
     folder = models.train(archive, recipe, "mine", log=lines.append)
     assert lines[0] == "45 training pairs, 4 dev queries over 72 documents" or lines[0].endswith("over 72 documents")
     assert "begin as skip-gram on the archive's own text" in lines[1]
-    files = {"model.toml", "weights.safetensors", "vocabulary.txt", "learned.json", "README.md"}
+    files = {"model.toml", "weights.safetensors", vocabulary, "learned.json", "README.md"}
     assert {f.name for f in folder.iterdir()} == files
     assert [f.name for f in folder.parent.iterdir()] == ["mine"]
     first, second = (open_encoder(folder) for _ in range(2))

@@ -29,12 +29,14 @@ def test_no_two_tables_share_a_setting_s_name(name, loss):
 
 
 def test_the_papers_settings():
-    cnn, both = Recipe.read("cnn"), Recipe.read("bow_cnn")
+    cnn, both = Recipe.read("cnn_paper"), Recipe.read("bow_cnn_paper")
     assert (cnn.network.dim, cnn.network.window, cnn.network.units, cnn.training.learning_rate) == (200, 3, 1000, 0.05)
     assert (both.network.units, both.training.learning_rate) == (400, 0.01)
     for recipe in (cnn, both):
         assert (recipe.loss_name, recipe.loss.gamma, recipe.training.optimizer) == ("logistic_ranking", 10, "sgd")
-        assert (recipe.negatives.random, recipe.negatives.hardest) == (20, True)
+        assert (recipe.negatives.random, recipe.negatives.hardest, recipe.negatives.in_batch) == (20, True, False)
+        assert recipe.features.tokenizer == "ptb"
+    assert both.features.bag == "words"
 
 
 def test_settings_are_set_by_their_names():

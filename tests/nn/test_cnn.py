@@ -17,7 +17,7 @@ from askalike.nn.cnn import CnnNetwork, CnnNetworkSettings
 def ids_of(*rows):
     longest = max(map(len, rows))
     ids = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
-    return {"ids": ids, "mask": ids > 0, "document": torch.zeros(len(rows), dtype=torch.bool)}
+    return {"ids": ids, "stems": ids, "mask": ids > 0, "document": torch.zeros(len(rows), dtype=torch.bool)}
 
 
 @pytest.mark.parametrize("window", [1, 3, 5])
@@ -39,7 +39,7 @@ def test_a_window_by_hand():
     layer.words.weight.data = torch.tensor([[0.0], [9.0], [0.001], [0.002], [-0.003]])
     layer.weight.data = torch.tensor([[1.0, 10.0, 100.0]])
     layer.bias.data.fill_(0.5)
-    vector = layer(**{k: v for k, v in ids_of([2, 3, 4], [4]).items() if k != "document"})
+    vector = layer(**{k: v for k, v in ids_of([2, 3, 4], [4]).items() if k in ("ids", "mask")})
     windows = [0.01 + 0.2, 0.001 + 0.02 - 0.3, 0.002 - 0.03]
     assert vector.tolist() == [[pytest.approx(math.tanh(0.5 + max(windows)))], [pytest.approx(math.tanh(0.5 - 0.03))]]
 

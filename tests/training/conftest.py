@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from askalike import registry
-from askalike.text.features.words import WordFeatures, WordSettings
 from askalike.training.dev import DevSet
 from askalike.training.examples import Examples, collect_texts
 from askalike.training.negatives import draw_negatives
@@ -45,7 +44,9 @@ def job_of(pairs, directory, network="cnn", negatives=None, report=None, loss="l
     negatives = negatives or NegativesSettings(random=4, hardest=True)
     settings = {"epochs": 3, "batch_size": 8, "accelerator": "cpu", "measure": "RR", "patience": 9} | settings
     texts = collect_texts(pairs)
-    words = WordFeatures.from_texts(WordSettings(min_texts=1), texts.texts)
+    network_class = registry.load("network", network)
+    features = registry.load("features", network_class.features)
+    words = features.from_texts(features.Settings(min_texts=1), texts.texts)
     drawn = draw_negatives(texts, negatives.random, 1) if negatives.random else np.zeros((len(pairs), 0), np.int64)
     names = [text.id for text in texts.texts]
     examples = Examples(
@@ -57,7 +58,6 @@ def job_of(pairs, directory, network="cnn", negatives=None, report=None, loss="l
         words.encode([*queries, *documents]), *([q.id for q in rows] for rows in (queries, queries, documents)), False,
         {f"{t}1": {f"{t}0": 1} for t in THINGS},
     )  # fmt: skip
-    network_class = registry.load("network", network)
     with torch.random.fork_rng():
         torch.manual_seed(7)
         built = network_class(network_class.Settings(dim=8, units=12), len(words.tokens))

@@ -3,12 +3,19 @@
 import operator
 from collections.abc import Mapping, Sequence
 
-import ir_measures
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import InputError, SettingsError
-from askalike.evaluation.measures import AVG_REC, SEMEVAL_DEPTH, Values, average_recall, canonical_name, parse_measure
+from askalike.evaluation.measures import (
+    AVG_REC,
+    CALCULATOR,
+    SEMEVAL_DEPTH,
+    Values,
+    average_recall,
+    canonical_name,
+    parse_measure,
+)
 from askalike.evaluation.outcome import Evaluation, means_and_intervals
 from askalike.evaluation.rules import Rule, get_rule
 from askalike.types import Hit, Qrels, Run
@@ -102,7 +109,7 @@ class _Tally:
             self.unanswered += not first
         falling = {query: np.arange(len(ids), 0.0, -1.0).tolist() for query, ids in ranked.items()}  # the rule's order
         scored = {query: dict(zip(ids, falling[query], strict=True)) for query, ids in ranked.items() if ids}
-        for metric in ir_measures.iter_calc(self._measures, grades, scored) if self._measures else ():
+        for metric in CALCULATOR.iter_calc(self._measures, grades, scored) if self._measures else ():
             self._values[str(metric.measure)][rows[metric.query_id]] = metric.value
 
     def _order_hits(self, query: str, run: AnyRun) -> Sequence[str]:

@@ -12,16 +12,18 @@ from collections.abc import Sequence
 
 import ir_measures
 import numpy as np
+from ir_measures.providers import FallbackProvider
 from numpy.typing import NDArray
 
 from askalike.errors import SettingsError
+from askalike.evaluation.err import ExpectedReciprocalRank
 
 AVG_REC = "AvgRec"
 FIRST_HIT_SUCCESS = "FHS"
 """First-hit success: the share of queries whose first hit is relevant, which is Success@1."""
 MEASURES = (
     "AP", "RR", "P", "R", "nDCG", "Success", "Rprec", "Bpref", "infAP", "IPrec", "Judged", "SetP", "SetR",
-    "SetF", "SetAP", AVG_REC,
+    "SetF", "SetAP", "ERR", AVG_REC,
 )  # fmt: skip
 ALIASES = {"MAP": "AP", "MRR": "RR", "Accuracy": "Success", "Acc": "Success", "Precision": "P", "Recall": "R"}
 
@@ -41,7 +43,11 @@ _SPELLINGS = {name.lower(): name for name in MEASURES} | {alias.lower(): name fo
 _SPELLINGS["recip_rank"] = "RR"
 _TREC_EVAL_NAME = re.compile(rf"({'|'.join(TREC_EVAL_NAMES)})[_.]([0-9.]+)")
 _NAME = re.compile(r"(\w+)(?:\((.*)\))?(?:@([0-9.]+))?")
-_PROVIDERS: Sequence[ir_measures.Provider] = (ir_measures.pytrec_eval, ir_measures.judged, ir_measures.msmarco)
+_PROVIDERS: Sequence[ir_measures.Provider] = (
+    ir_measures.pytrec_eval, ir_measures.judged, ir_measures.msmarco, ExpectedReciprocalRank()
+)  # fmt: skip
+CALCULATOR = FallbackProvider(_PROVIDERS)  # type: ignore[no-untyped-call]
+"""Computes every measure that `parse_measure` returns."""
 
 
 def canonical_name(name: str) -> str:

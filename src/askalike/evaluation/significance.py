@@ -9,7 +9,7 @@ import numpy as np
 
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import ComparedSystem, Comparison, QueryDifference, SystemPair
-from askalike.evaluation.outcome import Evaluation
+from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, Evaluation
 from askalike.evaluation.resampling import bootstrap_means, percentile_interval, sign_flip_p
 from askalike.types import Floats
 
@@ -145,8 +145,16 @@ def _summarise_systems(values: SystemValues, pairs: Sequence[SystemPair]) -> tup
     for name, of_seeds in values.items():
         sd = float(of_seeds.mean(axis=1).std(ddof=1)) if len(of_seeds) > 1 else None
         beats = tuple(letters[other] for other in values if (name, other) in wins)
-        systems.append(ComparedSystem(name, letters[name], float(of_seeds.mean()), sd, len(of_seeds), beats))
+        low, high = interval_over_seeds(of_seeds) if len(of_seeds) > 1 else _interval_over_queries(of_seeds[0])
+        mean = float(of_seeds.mean())
+        systems.append(ComparedSystem(name, letters[name], mean, sd, len(of_seeds), beats, low, high))
     return tuple(systems)
+
+
+def _interval_over_queries(values: Floats) -> tuple[float, float]:
+    """Return the 95 % interval of a mean, (queries,), as an evaluation has it."""
+    drawn = bootstrap_means(values[:, None], BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)
+    return percentile_interval(drawn[:, 0])
 
 
 def _letter(i: int) -> str:

@@ -11,8 +11,8 @@ from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import Comparison, SystemPair
 from askalike.evaluation.evaluate import evaluate, first_relevant_ranks, order_documents
 from askalike.evaluation.rules import get_rule
-from askalike.evaluation.significance import compare
-from askalike.evaluation.tables import ResultTable
+from askalike.evaluation.significance import ALPHA, compare
+from askalike.evaluation.tables import ResultTable, TableCell
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.experiments.folder import file_name
 from askalike.experiments.measuring import RankingTask, evaluation_split
@@ -23,6 +23,10 @@ from askalike.types import DocumentKind, Qrels, Question, Run, Split
 RUN_ENDINGS = (".trec", ".trec.gz")
 _SEED_SUFFIX = re.compile(r"(.+)-seed(\d+)")
 _RUN_EXTENSION = re.compile(r"\.(trec|run|txt|tsv|pred|res)?(\.gz)?$")
+SYSTEMS_NOTE = (
+    f"In brackets 95 % intervals; raised letters: significantly better than that system (paired randomisation test, "
+    f"Holm over all pairs, p < {ALPHA})"
+)
 SHOWN_QUERIES = 5
 """The queries that are shown of a pair."""
 
@@ -191,6 +195,15 @@ class RunComparison:
             "contrasts": [asdict(contrasts) for contrasts in self.contrasts],
             "remarks": list(self.remarks),
         }
+
+    def systems_table(self) -> ResultTable:
+        """Return a row a system: of each measure its mean with the interval, and the letters of those it beats."""
+        rows: list[list[str | TableCell]] = []
+        for of_measures in zip(*(comparison.systems for comparison in self.comparisons), strict=True):
+            cells = (TableCell(f"{s.mean:.3f} [{s.low:.3f}, {s.high:.3f}]", "".join(s.beats)) for s in of_measures)
+            rows.append([f"{of_measures[0].letter} {of_measures[0].name}", *cells])
+        measures = (comparison.measure for comparison in self.comparisons)
+        return ResultTable(f"n = {self.comparisons[0].n} queries", ("system", *measures), rows, (SYSTEMS_NOTE,))
 
     def pairs_table(self) -> ResultTable:
         """Return every pair by every measure."""

@@ -1,4 +1,4 @@
-"""BOW-CNN (dos Santos et al. 2015): a weighted bag of words and the CNN, their cosines weighted by learned β."""
+"""BOW-CNN (dos Santos et al. 2015): a weighted bag of words or stems and the CNN; their cosines, weighted by β."""
 
 from typing import ClassVar, Literal
 
@@ -25,6 +25,7 @@ class BowCnnNetwork(WordVectorNetwork):
     """s(q1, q2) = β1 · cosine of the bags of words + β2 · cosine of the convolutional vectors."""
 
     Settings: ClassVar[type[Settings]] = BowCnnNetworkSettings
+    features: ClassVar[str] = "stemmed_words"
     metrics: tuple[Metric, ...] = ("cosine", "cosine")
 
     def __init__(self, settings: BowCnnNetworkSettings, vocabulary_size: int) -> None:
@@ -45,19 +46,17 @@ class BowCnnNetwork(WordVectorNetwork):
                 self.bag.t.copy_(idf)
 
     def forward(self, batch: Batch) -> PartVectors:
-        """Encode ids, mask (batch, tokens) as two parts: (batch, distinct words of the batch) and (batch, units)."""
-        ids, mask = batch["ids"], batch["mask"]
-        return self.bag(ids, mask), self.convolution(ids, mask)
+        """Encode ids, stems, mask (batch, tokens) as two parts: (batch, the batch's distinct stems), (batch, units)."""
+        return self.bag(batch["stems"], batch["mask"]), self.convolution(batch["ids"], batch["mask"])
 
     def encode(self, batch: Batch) -> PartVectors:
-        """Encode bags as a sparse tensor with a column for each word, (batch, size); the other part as `forward`."""
-        ids, mask = batch["ids"], batch["mask"]
-        return self.bag.sparse_bags(ids, mask), self.convolution(ids, mask)
+        """Encode bags as a sparse tensor with a column for each stem, (batch, size); the other part as `forward`."""
+        return self.bag.sparse_bags(batch["stems"], batch["mask"]), self.convolution(batch["ids"], batch["mask"])
 
     def trace(self, batch: Batch) -> tuple[TokenTrace, ...]:
-        """See Network.trace. Tokens add their words' weights; a unit comes from the window in which it is largest."""
-        ids, mask = batch["ids"], batch["mask"]
-        return self.bag.trace(ids, mask), self.convolution.trace(ids, mask)
+        """See Network.trace. Tokens add their stems' weights; a unit comes from the window in which it is largest."""
+        mask = batch["mask"]
+        return self.bag.trace(batch["stems"], mask), self.convolution.trace(batch["ids"], mask)
 
     def part_weights(self) -> Tensor:
         """Return β, (2,)."""

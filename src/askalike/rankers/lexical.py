@@ -83,7 +83,7 @@ class TermExtractor:
         language = question.language or language
         rephrasings = question.rephrasings if self.settings.rephrasings else ()
         others = (self._terms(text, "text", language) for text in rephrasings)
-        return list(enumerate((self._question_terms(question, language), *others)))
+        return list(enumerate((self.own_terms(question, language), *others)))
 
     def answer_terms(self, answer: Answer, language: str | None) -> list[str]:
         """The terms of an answer."""
@@ -129,8 +129,8 @@ class TermExtractor:
             texts["body"] = (question.body, question.markup)
         return texts
 
-    def _question_terms(self, question: Question, language: str | None) -> list[str]:
-        """The terms of the fields as one text, a field's repeated as often as its weight says."""
+    def own_terms(self, question: Question, language: str | None) -> list[str]:
+        """The terms of a question's fields as one text, a field's repeated as often as its weight says."""
         title, body, _ = self.settings.weights
         terms: list[str] = []
         if "title" in self.settings.fields and question.title:

@@ -59,9 +59,8 @@ def format_html(comparison: RunComparison) -> str:
 
 
 def format_latex(comparison: RunComparison) -> str:
-    """Return a table of systems for each measure and one of all pairs (package booktabs)."""
-    tables = [*(c.systems_table() for c in comparison.comparisons), comparison.pairs_table()]
-    return "\n".join(map(to_latex, tables))
+    """Return one table of systems by measures, for a paper (package booktabs)."""
+    return to_latex(comparison.systems_table())
 
 
 FORMATS: Mapping[str, Callable[[RunComparison], str]] = {

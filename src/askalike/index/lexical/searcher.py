@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -52,6 +52,7 @@ class QueryTerms:
 
     prefix_terms: the terms of that unfinished word, should it be finished after all. excluded_docid: a question that
     must not be found, −1 for none. excluded_phrasing: its one phrasing that must not be used, −1 for all of them.
+    weights: term → what it counts, instead of how often it is in `terms`.
     """
 
     terms: Sequence[str]
@@ -59,6 +60,7 @@ class QueryTerms:
     excluded_docid: int = -1
     excluded_phrasing: int = -1
     prefix_terms: Sequence[str] = ()
+    weights: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,12 @@ class PostingsSearcher:
             contributions += [[next(remaining) for _ in pool] for pool in candidates[rows]]
         return contributions
 
+    def document_shares(self, terms: Sequence[str]) -> NDArray[np.float64]:
+        """Return the share of all questions that have each term, (terms,)."""
+        with self._lock:
+            numbers = self._terms.look_up(terms)
+            return np.asarray(self._terms.df[numbers] / self._statistics.collection.documents, np.float64)
+
     def complete(self, prefix: str) -> list[str]:
         """Return the live terms that begin with a prefix, those in most questions first, at most 50."""
         return self._completer.complete(prefix)
@@ -261,7 +269,7 @@ class PostingsSearcher:
     def _prepare_batch(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> _PreparedBatch:
         offsets, terms, weights, is_completion = [0], [], [], []
         for query in queries:
-            counts = Counter(query.terms)
+            counts = query.weights if query.weights is not None else Counter(query.terms)
             prefixed = [*query.prefix_terms, *self.complete(query.prefix)] if query.prefix else []
             completions = [t for t in dict.fromkeys(prefixed) if t not in counts]
             terms += [*counts, *completions]

@@ -36,7 +36,7 @@ class WordFeatures:
     def from_texts(cls, settings: WordSettings, texts: Iterable[Text]) -> Self:
         """Return features that know the words of these texts."""
         untrained = cls(settings, Vocabulary((), (), 0))
-        words = (untrained.split_words(text) for text in texts)
+        words = (untrained.vocabulary_tokens(text) for text in texts)
         return cls(settings, Vocabulary.from_texts(words, settings.min_texts, settings.vocabulary))
 
     @classmethod
@@ -61,6 +61,10 @@ class WordFeatures:
     def split_words(self, text: Text) -> list[str]:
         """Return the words of one text, unknown ones too, at most `longest`."""
         return self._analyzer.analyze(self.extract_text(text), getattr(text, "language", None))[: self.settings.longest]
+
+    def vocabulary_tokens(self, text: Text) -> list[str]:
+        """Return the tokens of one text that the vocabulary counts."""
+        return self.split_words(text)
 
     def spans(self, text: Text) -> tuple[str, list[tuple[int, int]]]:
         """Return the plain text that is read, and the span of each of its words (see `split_words`)."""

@@ -1,0 +1,132 @@
+"""Lexical ranking by a query and the words of its first hits: pseudo-relevance feedback by RM3.
+
+The relevance model (RM1: Lavrenko and Croft 2001) is P(w|R) ∝ Σ_d P(w|d) · P(q|d) over the first documents d. RM3
+(Abdul-Jaleel et al. 2004) mixes its best words with the query: P'(w) = α · P(w|q) + (1 − α) · P(w|R). As in Anserini,
+P(w|d) is a word's share of d, P(q|d) is d's share of the scores, and words of over a tenth of all documents are out.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import Field
+
+from askalike import registry
+from askalike.config import Settings, validate_settings
+from askalike.errors import SettingsError
+from askalike.index.lexical.searcher import QueryTerms
+from askalike.rankers._ranker import ResolvedQuery
+from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, PreparedTerms
+from askalike.similarities import Similarity
+from askalike.store import View
+from askalike.types import TopDocs
+
+if TYPE_CHECKING:
+    from askalike.index.cluster.connection import ClusterConnection
+    from askalike.index.cluster.lexical import ClusterPostingsIndex
+
+MAX_DOCUMENT_SHARE = 0.1
+"""A word that more than this share of the documents have says nothing about one of them."""
+
+
+class Rm3Settings(Settings):
+    """How much is taken from how many documents. The defaults are Anserini's."""
+
+    similarity: str = Field("bm25", description="by whose formula; further settings are its own and the index's")
+    feedback_documents: int = Field(10, ge=1, description="how many first documents are read")
+    feedback_terms: int = Field(10, ge=1, description="how many of their words are added")
+    original_weight: float = Field(0.5, ge=0, le=1, description="α: what the query's own words count")
+
+
+class Rm3Ranker(LexicalRanker):
+    """Two searches: one for the query, one for the query with the words of the first one's documents."""
+
+    def __init__(
+        self, similarity: Similarity, settings: LexicalSettings | None = None, feedback: Rm3Settings | None = None
+    ) -> None:
+        super().__init__(similarity, settings, "rm3")
+        self.feedback = feedback or Rm3Settings()
+
+    @classmethod
+    def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
+        """See Ranker.from_settings; the values are those of Rm3Settings, of its similarity or of the index."""
+        own = {k: v for k, v in values.items() if k in Rm3Settings.model_fields}
+        feedback = validate_settings(Rm3Settings, own, name)
+        if feedback.similarity not in registry.names("similarity"):
+            known = ", ".join(registry.names("similarity"))
+            raise SettingsError(f"{name}: no similarity is called {feedback.similarity!r}; there are: {known}")
+        of_index = {k: v for k, v in values.items() if k in LexicalSettings.model_fields}
+        rest = {k: v for k, v in values.items() if k not in own and k not in of_index}
+        similarity = validate_settings(registry.load("similarity", feedback.similarity), rest, name)
+        return cls(similarity, validate_settings(LexicalSettings, of_index, name), feedback)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        return {**super().values, **self.feedback.model_dump()}
+
+    @property
+    def grids(self) -> Sequence[Mapping[str, Sequence[Any]]]:
+        """How many documents and words, and what the query's own words count."""
+        return ({"feedback_documents": (10, 3, 5), "feedback_terms": (10, 5, 20), "original_weight": (0.5, 0.7, 0.9)},)
+
+    def open(self, view: View) -> "Rm3Searcher":
+        if view.kind == "answers":
+            raise SettingsError(f"rm3: reads questions; to rank answers, use {self.feedback.similarity}")
+        return Rm3Searcher(self, view, self._built_index(view).searcher)
+
+    def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterPostingsIndex":
+        raise SettingsError("rm3: weights the words of a query, which a cluster's index cannot; leave out engine")
+
+
+class Rm3Searcher(LexicalSearcher):
+    """See Rm3Ranker."""
+
+    def __init__(self, ranker: Rm3Ranker, view: View, postings: Any) -> None:
+        super().__init__(ranker, view, postings)
+        self._feedback = ranker.feedback
+
+    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTerms:
+        """See Searcher.prepare; the first search is part of it."""
+        first = super().prepare(queries, prefix)
+        tops = super().retrieve(first, self._feedback.feedback_documents, None)
+        documents = self._read_terms({docid for top in tops for docid in top.docids.tolist()})
+        rows = zip(first.terms.queries, tops, strict=True)
+        expanded = [self._expand(terms, top, documents) for terms, top in rows]
+        return PreparedTerms(queries, first.languages, self._postings.prepare(expanded, self._ranker.similarity))
+
+    def _read_terms(self, docids: Iterable[int]) -> Mapping[int, Sequence[str]]:
+        """Docid → the terms of that question's own text."""
+        language, questions = self.view.language, self.view.questions_by_docid(sorted(docids))
+        return {
+            docid: self._extractor.own_terms(question, question.language or language)
+            for docid, question in questions.items()
+        }
+
+    def _expand(self, query: QueryTerms, top: TopDocs, documents: Mapping[int, Sequence[str]]) -> QueryTerms:
+        relevance = self._relevance_model(top, documents)
+        if not relevance or not query.terms:
+            return query
+        alpha, total = self._feedback.original_weight, len(query.terms)
+        weights: dict[str, float] = defaultdict(float)
+        for term in query.terms:
+            weights[term] += alpha / total
+        for term, share in relevance.items():
+            weights[term] += (1 - alpha) * share
+        # Weights that add up to the number of the query's words leave its scores about as large as they were.
+        return replace(query, weights={term: weight * total for term, weight in weights.items() if weight > 0})
+
+    def _relevance_model(self, top: TopDocs, documents: Mapping[int, Sequence[str]]) -> dict[str, float]:
+        """Return the best words of the documents with their shares of P(w|R), which add up to 1."""
+        shares: dict[str, float] = defaultdict(float)
+        for docid, score in zip(top.docids.tolist(), top.scores.tolist(), strict=True):
+            terms = documents.get(docid, ())
+            for term in terms:
+                shares[term] += score / len(terms)
+        names = sorted(shares)
+        rare = self._postings.document_shares(names) <= MAX_DOCUMENT_SHARE
+        best = sorted(compress(names, rare), key=lambda name: -shares[name])[: self._feedback.feedback_terms]
+        total = sum(shares[name] for name in best)
+        return {name: shares[name] / total for name in best}
