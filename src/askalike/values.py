@@ -4,8 +4,10 @@ Each returns the value, or raises ValueError that says what was expected. Dates 
 """
 
 import math
+import re
 from collections.abc import Sequence
 
+_MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.I)
 _CODES = (
     "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo "
     "es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka "
@@ -37,3 +39,10 @@ def check_weights(weights: Sequence[float]) -> Sequence[float]:
     if any(weight < 0 or not math.isfinite(weight) for weight in weights) or not any(weights):
         raise ValueError("expected a weight of 0 or more for each part, one of them above 0")
     return weights
+
+
+def parse_memory(text: str) -> int:
+    """Return the bytes of `500M`, `2GB` or `1.5 GiB`; a kilobyte has 1,024 of them."""
+    if (match := _MEMORY.fullmatch(text.strip())) and float(match[1]) > 0:
+        return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
+    raise ValueError(f"{text!r}: expected an amount of memory such as 500M or 2GB")

@@ -9,7 +9,7 @@ from askalike.labels.splitters import TimeSplitter
 from askalike.rankers.hybrid import HybridSettings
 from askalike.readers import import_archive
 from askalike.service.requests.schema import SimilarRequest
-from askalike.values import check_weights, parse_language, parse_tag
+from askalike.values import check_weights, parse_language, parse_memory, parse_tag
 
 NO_DATES = ["soon", "2021-13-45", "", "01.09.2021", "2021-02-30", "20-01-01"]
 
@@ -101,3 +101,11 @@ def test_a_language_is_a_code(tmp_path, run) -> None:
 def test_each_kind_of_value_by_itself() -> None:
     assert [parse_language(code) for code in ("en", "EN", "en-US", "de_DE", "nds")] == ["en", "en", "en", "de", "nds"]
     assert (parse_tag(" a "), check_weights((0.0, 2.0))) == ("a", (0.0, 2.0))
+
+
+def test_amounts_of_memory():
+    texts = ("1024", "1k", "500M", "2GB", "1.5 GiB")
+    assert [parse_memory(text) for text in texts] == [1024, 1024, 500 << 20, 2 << 30, 3 << 29]
+    for text in ("", "much", "0", "-1G", "2 GBs"):
+        with pytest.raises(ValueError, match="such as 500M or 2GB"):
+            parse_memory(text)

@@ -15,7 +15,7 @@ from brute import SIX, fresh, search
 
 from askalike.errors import SearchIndexError
 from askalike.index.commits import MANIFEST
-from askalike.index.lexical.index import PostingsIndex, PostingsLayout
+from askalike.index.lexical.index import BYTES_PER_TOKEN, PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import QueryTerms
 
 LAYOUT = PostingsLayout("x")
@@ -302,3 +302,16 @@ def test_docids_and_scores_are_columns_of_their_types(tmp_path):
     commit(index, 1)
     for found in (*search(index.searcher, QUERIES, SIX[0], 3), *search(index.searcher, QUERIES, SIX[0], 0)):
         assert (found.docids.dtype, found.scores.dtype) == (np.int64, np.float64)
+
+
+def test_a_build_in_little_memory_is_cut_into_segments_that_stay_apart(tmp_path):
+    small, whole = PostingsIndex.open(tmp_path / "small", LAYOUT), PostingsIndex.open(tmp_path / "whole", LAYOUT)
+    small.memory_bytes = 200 * BYTES_PER_TOKEN
+    for index in (small, whole):
+        with index.writer() as writer:
+            for number in range(100):
+                writer.add(number, [(0, [f"w{(number + n) % 97}" for n in range(20)])])
+            writer.commit(1)
+    assert len(whole.segments) == 1
+    assert len(small.segments) == 10
+    assert answers(small.searcher) == answers(whole.searcher)

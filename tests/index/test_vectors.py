@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from askalike.errors import SearchIndexError
-from askalike.index.vectors import index as index_module
 from askalike.index.vectors import merging
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
@@ -239,9 +238,9 @@ def test_other_vectors_than_the_indexs_are_refused(tmp_path):
         writer.add(np.arange(1), np.zeros(1), Vectors((VectorPart(np.full((1, 4), 1e6, np.float32), "dot"),)))
 
 
-def test_a_large_build_is_cut_into_segments(tmp_path, monkeypatch):
-    monkeypatch.setattr(index_module, "BYTES_PER_SEGMENT", 1_000)
+def test_a_large_build_is_cut_into_segments(tmp_path):
     index = VectorIndex.open(tmp_path, VectorLayout("x"))
+    index.memory_bytes = 4_000
     with index.writer() as writer:
         for start in range(0, 300, 10):
             values = np.random.default_rng(start).standard_normal((10, 8)).astype(np.float32)
@@ -253,9 +252,9 @@ def test_a_large_build_is_cut_into_segments(tmp_path, monkeypatch):
 
 
 def test_merging_holds_a_few_rows_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(index_module, "BYTES_PER_SEGMENT", 100_000)
     monkeypatch.setattr(merging, "CHUNK_ROWS", 100)
     index = VectorIndex.open(tmp_path, VectorLayout("x"))
+    index.memory_bytes = 400_000
     values = np.random.default_rng(0).standard_normal((5_000, 128)).astype(np.float32)
     with index.writer() as writer:
         for start in range(0, 5_000, 100):
@@ -283,3 +282,17 @@ def test_what_a_killed_build_left_is_removed_before_the_next(tmp_path):
     (tmp_path / "0-1-1" / "0.rows.npy").write_bytes(b"\0" * 100)
     with index.writer():
         assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+@pytest.mark.parametrize(("memory", "segments"), [(1 << 30, 1), (50_000, 4)])
+def test_segments_whose_graph_would_not_fit_into_memory_stay_apart(tmp_path, memory, segments):
+    values = np.random.default_rng(0).standard_normal((400, 8)).astype(np.float32)
+    index = VectorIndex.open(tmp_path, VectorLayout("x", exact_up_to=100))
+    index.memory_bytes = memory
+    with index.writer() as writer:
+        for start in range(0, 400, 100):
+            docids = np.arange(start, start + 100)
+            writer.add(docids, 0 * docids, Vectors((VectorPart(values[docids]),)))
+            writer._flush()
+        writer.commit(1)
+    assert len(index.segments) == segments

@@ -37,6 +37,7 @@ from askalike.labels.splits import identify_queries, load_split
 from askalike.readers import read_candidates, read_queries
 from askalike.store import Archive
 from askalike.types import Filter
+from askalike.values import parse_memory
 
 QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]
 SPLIT_PREFIX = "split:"
@@ -50,6 +51,10 @@ def index_command(
     fields: Fields = None,
     engine: EngineUrl = None,
     rebuild: Annotated[bool, Option("--rebuild", help="Throw the old index away first.")] = False,
+    memory: Annotated[
+        str | None,
+        Option(metavar="SIZE", callback=checked(parse_memory), help="What building may hold in memory; default: 2GB."),
+    ] = None,
 ) -> None:
     """Build the index of a ranker, or bring it up to date."""
     with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
@@ -57,6 +62,8 @@ def index_command(
         started = time.perf_counter()
         if rebuild:
             rankers.delete_indexes(chosen_ranker, archive.view())
+        if memory:
+            rankers.limit_memory(chosen_ranker, archive.view(), int(memory))
         rankers.open_current(chosen_ranker, archive.view(), report)
         prepare_silence(archive, chosen_ranker)
         took_s, n = time.perf_counter() - started, len(archive.view())

@@ -32,6 +32,8 @@ MERGE_FACTOR = 4
 """This many segments of about the same size are merged into one."""
 SMALL_SEGMENT = 4_096
 """Documents below which two segments suffice for a merge: every search pays for each segment that it looks into."""
+DEFAULT_MEMORY = 2 << 30
+"""The bytes that a build may hold in memory unless somebody says how many."""
 NO_MANIFEST = (0, 0)
 """The stamp of an index without a manifest."""
 
@@ -68,6 +70,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
     def __init__(self, path: Path, layout: LayoutT) -> None:
         self.path = path
         self.layout = layout
+        self.memory_bytes = DEFAULT_MEMORY
+        """About how many bytes a build holds in memory, besides the program itself."""
         self.change = 0
         """The archive's change number up to which the index follows the archive."""
         self.segments: Sequence[CommittedSegment[LiveT]] = ()

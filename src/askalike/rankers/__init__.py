@@ -10,6 +10,7 @@ from typing import Any, cast
 from askalike import registry
 from askalike.encoders.recipes import CORPUS_ENCODERS, list_recipes, list_trainable
 from askalike.errors import IndexBusyError, SettingsError
+from askalike.index.commits import CommittedIndex
 from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher, SearchSession, Tunable, resolve_queries
 from askalike.store import Archive, TrainingView, View, get_served_ranker
 from askalike.types import Progress
@@ -27,6 +28,7 @@ __all__ = [
     "default_name",
     "delete_indexes",
     "fit_and_open",
+    "limit_memory",
     "names",
     "open_committed",
     "open_current",
@@ -162,6 +164,13 @@ def open_committed(ranker: Ranker, view: View) -> Searcher:
         if not busy.searchable:
             raise
     return ranker.open(view)
+
+
+def limit_memory(ranker: Ranker, view: View, memory_bytes: int) -> None:
+    """Let each build of a ranker's indexes of a view hold about so many bytes in memory; a cluster's know no bound."""
+    for index in ranker.indexes(view):
+        if isinstance(index, CommittedIndex):
+            index.memory_bytes = memory_bytes
 
 
 def delete_indexes(ranker: Ranker, view: View) -> None:

@@ -16,8 +16,8 @@ from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.segment import LiveSegment, Segment
 from askalike.index.rows import Array, DocAttributes
 
-TOKENS_PER_SEGMENT = 1 << 26
-"""A build holds at most this many tokens in memory (256 MiB)."""
+BYTES_PER_TOKEN, BYTES_PER_MERGED_POSTING = 40, 64
+"""The most that building a segment holds in memory for each token, and merging for each posting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ class PostingsWriter(IndexWriter[LiveSegment]):
     def __init__(self, index: PostingsIndex) -> None:
         super().__init__(index)
         self._layout = index.layout
+        self._memory_bytes = index.memory_bytes
         self._builder = self._make_builder()
 
     def add(
@@ -71,7 +72,7 @@ class PostingsWriter(IndexWriter[LiveSegment]):
         self.delete((docid,))
         for phrasing, terms in phrasings:
             self._builder.add(docid, phrasing, terms)
-        if self._builder.token_count >= TOKENS_PER_SEGMENT:
+        if self._builder.token_count * BYTES_PER_TOKEN >= self._memory_bytes:
             self._flush()
 
     def _write_added(self) -> Sequence[str]:
@@ -87,7 +88,9 @@ class PostingsWriter(IndexWriter[LiveSegment]):
         return len(segment.segment.code_tf)
 
     def _can_merge(self, segments: Sequence[LiveSegment]) -> bool:
-        return can_merge([live.segment for live in segments])
+        postings = sum(len(live.segment.codes) for live in segments)
+        fits = postings * BYTES_PER_MERGED_POSTING <= self._memory_bytes
+        return fits and can_merge([live.segment for live in segments])
 
     def _make_builder(self) -> SegmentBuilder:
         return SegmentBuilder(self._layout.exact_lengths, self._layout.scale)

@@ -17,6 +17,8 @@ from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
 
 CONNECTIVITY = 16
 EXPANSION = 128
+LINK_BYTES = 256
+"""What a row takes in a graph besides its numbers."""
 BATCH_ROWS = 65_536
 USEARCH_METRICS = {"cosine": "ip", "dot": "ip", "euclidean": "l2sq"}  # rows of a cosine part have length 1
 
@@ -48,6 +50,11 @@ def build_graphs(folder: Path, schemas: Sequence[PartSchema], parts: Sequence[St
         path = folder / f"graph-{at}.usearch"
         if isinstance(part, DensePart) and len(part.sketch.scales) > exact_up_to and not path.exists():
             _build_graph(path, schema, part)
+
+
+def graph_bytes_per_row(schemas: Sequence[PartSchema]) -> int:
+    """Return the bytes that building the largest of the parts' graphs holds in memory for each row; 0 without any."""
+    return max(2 * schema.dim for schema in schemas) + LINK_BYTES if _usearch_installed() else 0
 
 
 def _build_graph(path: Path, schema: PartSchema, part: DensePart) -> None:

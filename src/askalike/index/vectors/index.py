@@ -15,15 +15,15 @@ import numpy as np
 from askalike.errors import SearchIndexError
 from askalike.index.commits import CommittedIndex, IndexWriter
 from askalike.index.rows import Array, DocAttributes
-from askalike.index.vectors.graph import build_graphs
+from askalike.index.vectors.graph import build_graphs, graph_bytes_per_row
 from askalike.index.vectors.merging import merge_segments
 from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, Storage, StoredPart, nonzero_rows
 from askalike.index.vectors.searcher import VectorSearcher
 from askalike.index.vectors.segment import VectorSegment, write_segment
 from askalike.types import Vectors
 
-BYTES_PER_SEGMENT = 1 << 29
-"""A build holds at most this many bytes of vectors in memory, and once more while it writes them."""
+WAITING_SHARE = 0.25
+"""Vectors that wait to be written take at most this share of a build's memory, and as much again while they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,7 @@ class VectorWriter(IndexWriter[VectorSegment]):
         super().__init__(index)
         self._layout = index.layout
         self._schemas = index.schemas
+        self._max_bytes = index.memory_bytes
         self._added: list[tuple[Array, Array, tuple[StoredPart, ...]]] = []
         self._added_bytes = 0
 
@@ -96,7 +97,7 @@ class VectorWriter(IndexWriter[VectorSegment]):
         parts = tuple(part.take(rows) for part in stored)
         self._added.append((docids[rows], phrasings[rows], parts))
         self._added_bytes += sum(array.nbytes for part in parts for array in part.arrays().values())
-        if self._added_bytes >= BYTES_PER_SEGMENT:
+        if self._added_bytes >= self._max_bytes * WAITING_SHARE:
             self._flush()
 
     def _write_added(self) -> Sequence[str]:
@@ -107,6 +108,14 @@ class VectorWriter(IndexWriter[VectorSegment]):
         name = self._new_name()
         merge_segments(self._index.path / name, segments, self._schemas)
         return [name]
+
+    def _can_merge(self, segments: Sequence[VectorSegment]) -> bool:
+        """Dense rows are merged a few at a time; sparse rows, and the graph of dense ones, have to fit into memory."""
+        sparse = [part for segment in segments for part in segment.parts if isinstance(part, SparsePart)]
+        if sparse:
+            return 2 * sum(array.nbytes for part in sparse for array in part.arrays().values()) <= self._max_bytes
+        rows = sum(len(segment.docids) for segment in segments)
+        return rows <= self._layout.exact_up_to or rows * graph_bytes_per_row(self._schemas) <= self._max_bytes
 
     def _finish(self, segment: VectorSegment) -> None:
         build_graphs(segment.folder, segment.schemas, segment.parts, self._layout.exact_up_to)
