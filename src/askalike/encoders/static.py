@@ -136,17 +136,21 @@ class StaticEncoder:
         """Return the plain text that is looked up: the beginning of title and body; "" without a word."""
         return self.pieces.extract_text(text)
 
-    def words(self, text: str) -> TextWords:
-        """Return a plain text's words with what each adds to its vector; a pair of words counts for its second word."""
-        words = text.split()
-        before = ["", *words] if self.settings.bigrams else [""] * len(words)
-        return TextWords(words, self._word_table.look_up(list(zip(before, words, strict=False))))
+    def words(self, texts: Sequence[str]) -> list[TextWords]:
+        """Return plain texts' words with what each adds to its vector; a pair of words counts for its second word."""
+        words = [text.split() for text in texts]
+        before = [["", *own] if self.settings.bigrams else [""] * len(own) for own in words]
+        keys = [key for pair in zip(before, words, strict=True) for key in zip(*pair, strict=False)]
+        vectors = np.split(self._word_table.look_up(keys), np.cumsum(list(map(len, words)))[:-1])
+        return list(map(TextWords, words, vectors)) if texts else []
 
     def _sum_words(self, keys: Sequence[WordKey]) -> NDArray[np.float32]:
         pairs = [f"{before} {word}".strip() for before, word in keys]
-        rows, offsets = self.pieces.lookup([*pairs, *(before for before, _ in keys)])
+        rows, offsets = self.pieces.lookup([*pairs, *(before for before, _ in keys if before)])
         sums = sum_weighted_rows(rows, offsets, self.vectors, self.weights)
-        return sums[: len(keys)] - sums[len(keys) :]
+        vectors, followers = sums[: len(keys)], [n for n, (before, _) in enumerate(keys) if before]
+        vectors[followers] -= sums[len(keys) :]
+        return vectors
 
 
 def _load_tensors(path: Path) -> dict[str, NDArray[Any]]:

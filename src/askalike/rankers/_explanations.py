@@ -9,41 +9,25 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from itertools import accumulate
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.encoders import Encoder, TracedText, VectorContributions
+from askalike.rankers._word_vectors import AdditiveEncoder, EncodedWords, Word, WordReader
 from askalike.text.clean import plain_text
 from askalike.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
 
 MIN_SUM = 1e-9
 """A smaller sum of contributions is not scaled to the score."""
-MIN_WORD_SIMILARITY = 0.4
-"""The cosine from which two words are shown beside each other."""
 MAX_WORDS = 24
 """How many words of a text are left out, one at a time."""
 MAX_SPANS = 5
 """How many words or windows of a document are marked."""
-CACHED_FORMS = 1 << 14
 WORD = re.compile(r"\w[\w'’-]*")
 
 ScoreFunction = Callable[[Sequence[Question], Sequence[Question]], Floats]
 """Scores of queries with documents, (queries, documents)."""
-
-
-@runtime_checkable
-class AdditiveEncoder(Protocol):
-    """An encoder whose vector of a text is the sum of its words' vectors."""
-
-    def text(self, text: Question | Answer) -> str:
-        """The plain text of a question or an answer that is encoded: words with one space between them."""
-
-    def words(self, text: str) -> tuple[Sequence[str], NDArray[np.float32]]:
-        """The n words of a plain text between white space, and what each adds to its vector: (n, dim)."""
 
 
 @runtime_checkable
@@ -54,90 +38,45 @@ class TracingEncoder(Protocol):
         """The windows behind the vectors of each text; None where the encoder does not know them."""
 
 
-class Word(NamedTuple):
-    """A word and its place in a field."""
-
-    text: str
-    span: Span
-
-
-class EncodedWords:
-    """The words of a text's fields with their vectors. texts: (field, plain text)."""
-
-    def __init__(self, encoder: AdditiveEncoder, texts: Sequence[tuple[str, str]]) -> None:
-        encoded = [encoder.words(text) for _, text in texts]
-        self._texts = texts
-        self._words = [words for words, _ in encoded]
-        self.vectors = np.concatenate([vectors for _, vectors in encoded]) if encoded else np.empty((0, 0), np.float32)
-        """(words, dim): what each word adds to the text's vector."""
-        self._norms = np.linalg.norm(self.vectors, axis=1)
-        self._casefolded = np.array([form.casefold() for form in self.forms], np.object_)
-
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-    @property
-    def forms(self) -> list[str]:
-        """The words without the punctuation around them."""
-        return [_strip_punctuation(word)[0] for words in self._words for word in words]
-
-    def word(self, n: int) -> Word:
-        """The n-th of all words, without the punctuation around it."""
-        place, n = next(
-            (place, n - before)
-            for place, before in reversed([*enumerate(accumulate(map(len, self._words[:-1]), initial=0))])
-            if n >= before
-        )
-        field, words = self._texts[place][0], self._words[place]
-        form, skipped = _strip_punctuation(words[n])
-        start = len(" ".join([*words[:n], ""])) + skipped
-        return Word(form, Span(field, start, start + len(form)))
-
-    def find_nearest(self, query_words: "EncodedWords") -> list[Word | None]:
-        """For each word of the query the most similar word, the same word first; None where none is similar enough."""
-        norms = np.outer(query_words._norms, self._norms)
-        similarities = query_words.vectors @ self.vectors.T / np.where(norms > 0, norms, 1)
-        similarities += 2.0 * (query_words._casefolded[:, None] == self._casefolded)
-        rows = zip(similarities.argmax(axis=1).tolist(), similarities, strict=True)
-        return [self.word(n) if row[n] >= MIN_WORD_SIMILARITY else None for n, row in rows]
-
-
-@lru_cache(CACHED_FORMS)
-def _strip_punctuation(word: str) -> tuple[str, int]:
-    """The word from its first letter or digit to its last, and the number of characters before it."""
-    start = next((i for i, c in enumerate(word) if c.isalnum()), 0)
-    end = len(word) - next((i for i, c in enumerate(reversed(word)) if c.isalnum()), 0)
-    return word[start:end], start
-
-
-WordReader = Callable[..., EncodedWords]
-"""Returns the words of (encoder, texts), as EncodedWords does."""
-
-
 def explain_by_vectors(
-    encoder: Encoder, name: str, query: Question, fields: Mapping[str, Question], score: float, word_reader: WordReader
-) -> Explanation:
-    """What each word of the query adds to the score of a dense ranker.
+    encoder: Encoder, name: str, query: Question, documents: Sequence[Mapping[str, Question]], scores: Sequence[float],
+    reader: WordReader,
+) -> list[Explanation]:  # fmt: skip
+    """What each word of the query adds to the scores of a dense ranker.
 
-    fields: the document's fields, each as a text of its own. name: the ranker's, shown where no word can be.
+    documents: the fields of each document, each as a text of its own. name: the ranker's, shown where no word can be.
     """
-    whole = (Contribution(name, (), score),) if score else ()
     if not isinstance(encoder, AdditiveEncoder):
-        return _explain_network(encoder, name, query, fields, score) if fields else Explanation(score, whole)
-    texts = {field: encoder.text(text) for field, text in fields.items()}
-    query_words = word_reader(encoder, (("query", encoder.text(query)),))
-    words = word_reader(encoder, tuple(texts.items()))
+        pairs = zip(documents, scores, strict=True)
+        return [
+            _explain_network(encoder, name, query, fields, score) if fields else _explain_whole(name, score)
+            for fields, score in pairs
+        ]
+    texts = [{field: encoder.text(text) for field, text in fields.items()} for fields in documents]
+    query_words, *words = reader.read([(("query", encoder.text(query)),), *(tuple(own.items()) for own in texts)])
+    rows = zip(words, texts, scores, strict=True)
+    return [_explain_words(name, query_words, own, plain, score) for own, plain, score in rows]
+
+
+def _explain_whole(name: str, score: float, texts: Mapping[str, str] | None = None) -> Explanation:
+    return Explanation(score, (Contribution(name, (), score),) if score else (), (), texts or {})
+
+
+def _explain_words(
+    name: str, query_words: EncodedWords, words: EncodedWords, texts: Mapping[str, str], score: float
+) -> Explanation:
     if not score or not len(query_words) or not len(words):
-        return Explanation(score, whole, (), texts)
-    added = (query_words.vectors @ words.vectors.sum(axis=0)).astype(np.float64)
-    if abs(added.sum()) < MIN_SUM:
-        return Explanation(score, whole, (), texts)
-    shares, nearest = added * (score / added.sum()), words.find_nearest(query_words)
+        return _explain_whole(name, score, texts)
+    added = (query_words.vectors @ words.sum).astype(np.float64)
+    total = added.sum()
+    if abs(total) < MIN_SUM:
+        return _explain_whole(name, score, texts)
+    shares, nearest = (added * (score / total)).tolist(), words.find_nearest(query_words)
     rows = [
         Contribution(
             _pair_label(form, other.text if other else form),
             (other.span.field,) if other else (),
-            float(share),
+            share,
         )
         for form, other, share in zip(query_words.forms, nearest, shares, strict=True)
     ]

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -19,9 +18,10 @@ from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.labels.learned import LearnedLabels
-from askalike.rankers._explanations import EncodedWords, explain_by_vectors
+from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
+from askalike.rankers._word_vectors import WordReader
 from askalike.store import TrainingView, View
 from askalike.types import AllowedDocs, Answer, LaterTopDocs, Progress, Question, TopDocs
 
@@ -34,8 +34,6 @@ EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 BATCH = 2_048
 LEXICAL_WEIGHT = 0.6
 """What shared words count beside an encoder that does not say, as measured beside packaged vectors."""
-CACHED_TEXTS = 128
-"""How many texts are cached with their words, at most 17 MB: while somebody types, the same are explained again."""
 
 
 class DenseSettings(Settings):
@@ -53,7 +51,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
 
     def __init__(self, encoder: Encoder, settings: DenseSettings | None = None, name: str = "dense") -> None:
         self.name, self.encoder, self.settings = name, encoder, settings or DenseSettings()
-        self.read_words = lru_cache(CACHED_TEXTS)(EncodedWords)
+        self.word_reader = WordReader(encoder)  # type: ignore[arg-type]  # asked only of encoders that add up words
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -218,11 +216,10 @@ class DenseSearcher(Searcher):
         nothing = np.empty(0, np.int64)
         rows = [docids if place == row else nothing for place in range(len(queries))]
         scores = np.nan_to_num(self.score(prepared, rows)[row]).tolist()
-        encoder, read, explanations = self._ranker.encoder, self._ranker.read_words, {}
-        for docid, score in zip(docids.tolist(), scores, strict=True):
-            fields = self._phrasing_fields(vectors, row, texts[docid], docid)
-            explanations[docid] = explain_by_vectors(encoder, self.name, queries[row], fields, score, read)
-        return explanations
+        documents = [self._phrasing_fields(vectors, row, texts[docid], docid) for docid in docids.tolist()]
+        encoder, reader = self._ranker.encoder, self._ranker.word_reader
+        reasons = explain_by_vectors(encoder, self.name, queries[row], documents, scores, reader)
+        return dict(zip(docids.tolist(), reasons, strict=True))
 
     def _phrasing_fields(self, vectors: VectorQueries, row: int, question: Question, docid: int) -> dict[str, Question]:
         """The fields of the question's phrasing that scores best, each as a text of its own."""

@@ -1,0 +1,109 @@
+"""The words of texts with what each adds to a text's vector, as encoders know it whose vectors are sums of words."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.types import Answer, Question, Span
+
+MIN_WORD_SIMILARITY = 0.4
+"""The cosine from which two words are shown beside each other."""
+MAX_CACHED_FORMS = 1 << 14
+MAX_CACHED_TEXTS = 128
+"""How many texts are cached with their words, at most 17 MB: while somebody types, the same are explained again."""
+
+TextFields = tuple[tuple[str, str], ...]
+"""(field, plain text) of each field of a text."""
+TextWords = tuple[Sequence[str], NDArray[np.float32]]
+"""The n words of a plain text between white space, and what each adds to its vector: (n, dim)."""
+
+
+@runtime_checkable
+class AdditiveEncoder(Protocol):
+    """An encoder whose vector of a text is the sum of its words' vectors."""
+
+    def text(self, text: Question | Answer) -> str:
+        """The plain text of a question or an answer that is encoded: words with one space between them."""
+
+    def words(self, texts: Sequence[str]) -> Sequence[TextWords]:
+        """The words of plain texts, and what each adds to its text's vector."""
+
+
+class Word(NamedTuple):
+    """A word and its place in a field."""
+
+    text: str
+    span: Span
+
+
+class EncodedWords:
+    """The words of a text's fields with their vectors. encoded: of each field."""
+
+    def __init__(self, texts: TextFields, encoded: Sequence[TextWords]) -> None:
+        self._fields = [field for field, _ in texts]
+        self._words = [words for words, _ in encoded]
+        self.vectors = np.concatenate([vectors for _, vectors in encoded]) if encoded else np.empty((0, 0), np.float32)
+        """(words, dim): what each word adds to the text's vector."""
+        self.sum = self.vectors.sum(axis=0)
+        """(dim): the text's vector."""
+        self._norms = np.linalg.norm(self.vectors, axis=1)
+        self.forms = [_strip_punctuation(word)[0] for words in self._words for word in words]
+        """The words without the punctuation around them."""
+        self._places: dict[str, list[int]] = {}
+        for n, form in enumerate(self.forms):
+            self._places.setdefault(form.casefold(), []).append(n)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def word(self, n: int) -> Word:
+        """The n-th of all words, without the punctuation around it."""
+        form, place = self.forms[n], 0
+        while n >= len(self._words[place]):
+            n -= len(self._words[place])
+            place += 1
+        words = self._words[place]
+        start = sum(map(len, words[:n])) + n + _strip_punctuation(words[n])[1]
+        return Word(form, Span(self._fields[place], start, start + len(form)))
+
+    def find_nearest(self, query_words: "EncodedWords") -> list[Word | None]:
+        """For each word of the query the most similar word, the same word first; None where none is similar enough."""
+        norms = np.outer(query_words._norms, self._norms)
+        similarities = query_words.vectors @ self.vectors.T / np.where(norms > 0, norms, 1)
+        for form, rows in query_words._places.items():
+            if same := self._places.get(form):
+                similarities[np.ix_(rows, same)] += 2.0
+        nearest = similarities.argmax(axis=1)
+        best = similarities[np.arange(len(nearest)), nearest].tolist()
+        pairs = zip(nearest.tolist(), best, strict=True)
+        return [self.word(n) if similarity >= MIN_WORD_SIMILARITY else None for n, similarity in pairs]
+
+
+class WordReader:
+    """Reads the words of many texts at once, and caches those of the latest."""
+
+    def __init__(self, encoder: AdditiveEncoder) -> None:
+        self._encoder = encoder
+        self._cached: dict[TextFields, EncodedWords] = {}
+
+    def read(self, texts: Sequence[TextFields]) -> list[EncodedWords]:
+        """Return the words of each text."""
+        known = {text: self._cached[text] for text in texts if text in self._cached}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        encoded = iter(self._encoder.words([plain for text in new for _, plain in text]))
+        for text in new:
+            known[text] = EncodedWords(text, [next(encoded) for _ in text])
+        others = [item for item in self._cached.items() if item[0] not in known]
+        self._cached = dict([*others, *known.items()][-MAX_CACHED_TEXTS:])
+        return [known[text] for text in texts]
+
+
+@lru_cache(MAX_CACHED_FORMS)
+def _strip_punctuation(word: str) -> tuple[str, int]:
+    """The word from its first letter or digit to its last, and the number of characters before it."""
+    start = next((i for i, c in enumerate(word) if c.isalnum()), 0)
+    end = len(word) - next((i for i, c in enumerate(reversed(word)) if c.isalnum()), 0)
+    return word[start:end], start
