@@ -117,7 +117,7 @@ def test_a_text_alone_and_among_others_is_the_same(static):
 def test_the_words_add_up_to_the_text(static):
     text = static.text(Question("q", "How long, please,", "<p>do I boil &amp; cook it?</p>", "html"))
     whole = static.encode([Question("q", text)], "query").parts[0].values[0]
-    words = static.words(text)
+    words = static.words([text])[0]
     np.testing.assert_allclose(words.vectors.sum(axis=0), whole, rtol=1e-4, atol=1e-5)
     assert words.words == text.split()
 

@@ -26,5 +26,7 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
 
 def name_links(explanation: Explanation) -> Explanation:
     """Return the explanation with a word for the token that stands for links."""
+    if not any(LINK_TOKEN in c.word for c in explanation.contributions):
+        return explanation
     words = (replace(c, word=c.word.replace(LINK_TOKEN, LINK_NAME)) for c in explanation.contributions)
     return replace(explanation, contributions=tuple(words))

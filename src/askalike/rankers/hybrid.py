@@ -201,9 +201,7 @@ class HybridSearcher(CompositeSearcher):
 
     def explain(self, prepared: PreparedHybrid, row: int, docids: Docids, texts: Texts) -> Explanations:
         """The words of every part, each part's as much as the part adds to the score."""
-        nothing = np.empty(0, np.int64)
-        rows = [docids if place == row else nothing for place in range(len(prepared.pools))]
-        comparable = self._comparable(prepared, rows)[row]
+        comparable = self._comparable_of(prepared, row, docids)
         reasons = [p.explain(own, row, docids, texts) for p, own in zip(self.parts, prepared.parts, strict=True)]
         explanations = {}
         for place, docid in enumerate(docids.tolist()):
@@ -236,6 +234,15 @@ class HybridSearcher(CompositeSearcher):
     def _comparable(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[list[Scores]]:
         """Query by query, part by part, the comparable scores of the query's candidates."""
         return self.make_comparable(prepared, candidates, self._raw(prepared, candidates))
+
+    def _comparable_of(self, prepared: PreparedHybrid, row: int, docids: Docids) -> list[Scores]:
+        """Part by part the comparable scores of one query's documents; those of its pool are worked out already."""
+        pool = prepared.pools[row].docids
+        at = np.searchsorted(pool, docids)
+        if len(pool) and np.array_equal(pool[np.minimum(at, len(pool) - 1)], docids):
+            return [scores[at] for scores in prepared.comparable[row]]
+        nothing = np.empty(0, np.int64)
+        return self._comparable(prepared, [docids if n == row else nothing for n in range(len(prepared.pools))])[row]
 
     def make_comparable(
         self, prepared: PreparedHybrid, candidates: Sequence[Docids], raw: Sequence[Sequence[Scores]]
@@ -309,8 +316,8 @@ def scale_explanation(name: str, explanation: Explanation | None, share: float) 
     total = sum(c.score for c in explanation.contributions)
     if total <= 0:  # nothing can be scaled
         return replace(explanation, score=share, contributions=(Contribution(name, (), share),) if share else ())
-    rows = tuple(replace(c, score=c.score * (share / total)) for c in explanation.contributions)
-    return replace(explanation, score=share, contributions=rows)
+    rows = tuple(Contribution(c.word, c.fields, c.score * (share / total)) for c in explanation.contributions)
+    return Explanation(share, rows, explanation.spans, explanation.text, explanation.parts)
 
 
 def merge_explanations(explanations: Sequence[Explanation], parts: Mapping[str, float]) -> Explanation:
@@ -320,10 +327,11 @@ def merge_explanations(explanations: Sequence[Explanation], parts: Mapping[str, 
     text: dict[str, str] = {}
     for explanation in explanations:
         for c in explanation.contributions:
-            known = words.get(c.word, Contribution(c.word, (), 0.0))
-            fields = tuple(dict.fromkeys((*known.fields, *c.fields)))
-            words[c.word] = Contribution(c.word, fields, known.score + c.score)
-        same = [f for f in explanation.text if text.setdefault(f, explanation.text[f]) == explanation.text[f]]
-        spans |= {s: None for s in explanation.spans if s.field in same}
+            known = words.get(c.word)
+            if known:
+                c = Contribution(c.word, tuple(dict.fromkeys((*known.fields, *c.fields))), known.score + c.score)
+            words[c.word] = c
+        same = {f for f in explanation.text if text.setdefault(f, explanation.text[f]) == explanation.text[f]}
+        spans |= dict.fromkeys(s for s in explanation.spans if s.field in same)
     rows = tuple(sorted(words.values(), key=lambda c: -c.score))
     return Explanation(sum(parts.values()), rows, tuple(spans), text, parts)
