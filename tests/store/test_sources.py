@@ -153,7 +153,7 @@ def test_what_is_written_in_the_archive_has_no_source_and_is_never_overwritten(t
         assert SourceSummary(None, 1, 1, None) in compute_statistics(archive).sources
     import_table(tmp_path / "beer.csv", desk, prune=True, yes=True)
     assert titles(desk)["1"] == "Where is the key?"
-    assert titles(desk)["beer/1"] == "How long does a keg last?"
+    assert titles(desk)["beer/1"] == "How long does a full keg last?"  # a correction
 
 
 def test_evaluation_queries_of_two_sets_stay_apart(tmp_path: Path) -> None:

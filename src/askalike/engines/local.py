@@ -86,9 +86,10 @@ class LocalEngine:
         questions = [Question(f"{TYPED_QUERY_ID}{n or ''}", r.title, r.body) for n, r in enumerate(requests)]
         return self._search(list(zip(questions, requests, strict=True)))
 
-    def find_similar(self, question: Question, k: int = 5) -> SearchResult:
+    def find_similar(self, question: Question, k: int = 5, *, min_similarity: float | None = None) -> SearchResult:
         """The k questions most similar to one of the archive, itself left out; otherwise as `search`."""
-        return self._search([(question, SearchRequest(question.title, question.body, k, min_similarity=0.0))])[0]
+        request = SearchRequest(question.title, question.body, k, min_similarity=min_similarity)
+        return self._search([(question, request)])[0]
 
     def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
         """Id → why that question would be found for this one, for those of `ids` that are there."""

@@ -109,19 +109,25 @@ class Archive:
         return CommittedView(self._connection, self.path, engine=self.engine)
 
     @contextmanager
-    def open_writer(self) -> Iterator[ArchiveWriter]:
-        """Yield a writer that commits in batches; all its records are on disk once the block ends without an error."""
-        writer = ArchiveWriter(self._connection)
+    def open_writer(self, edited_by: str | None = None) -> Iterator[ArchiveWriter]:
+        """Yield a writer that commits in batches; all its records are on disk once the block ends without an error.
+
+        edited_by: who changes records, so that each change is kept as a revision; see ArchiveWriter.
+        """
+        writer = ArchiveWriter(self._connection, edited_by=edited_by)
         with storage_errors(self.path):
             yield writer
             writer.flush()
 
-    def upsert(self, records: Iterable[Question | Answer | Link | EvaluationQuery | Judgement]) -> int:
+    def upsert(
+        self, records: Iterable[Question | Answer | Link | EvaluationQuery | Judgement], edited_by: str | None = None
+    ) -> int:
         """Add records, replacing those with the same id; return the number of the last change.
 
-        A new record belongs to no source; one that a source brought stays that source's.
+        A new record belongs to no source; one that a source brought stays that source's. edited_by: who changes them,
+        by the id of a key or "": then each change is kept as a revision, and later imports respect it.
         """
-        with self.open_writer() as writer:
+        with self.open_writer(edited_by) as writer:
             for record in records:
                 writer.put(record)
         return self.view().change

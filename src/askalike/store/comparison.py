@@ -2,11 +2,13 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from askalike.store.corrections import SourceValues, changed_fields, merge_corrections, read_corrections
 from askalike.store.records import TABLES, RecordTable, Row, StoredRecord
+from askalike.types import Answer, Question
 
 
 class BatchRecord(NamedTuple):
@@ -28,7 +30,8 @@ class StoredRow(NamedTuple):
 class Difference:
     """What writing a batch into one table does. A record is in one of the lists; those repeated are not written.
 
-    text_changes: how many of the changed rows get another text, or another question.
+    kept_corrections, lost_corrections: how many rows keep, or lose, fields that people corrected. ended_corrections:
+    the records of which such fields are the source's again, their rows, and the names of the fields.
     """
 
     table: RecordTable
@@ -36,6 +39,9 @@ class Difference:
     changed: list[tuple[BatchRecord, StoredRow]] = field(default_factory=list)
     unchanged: list[tuple[BatchRecord, StoredRow]] = field(default_factory=list)
     repeated: list[BatchRecord] = field(default_factory=list)
+    kept_corrections: int = 0
+    lost_corrections: int = 0
+    ended_corrections: list[tuple[BatchRecord, StoredRow, Sequence[str]]] = field(default_factory=list)
 
     @property
     def existing(self) -> list[tuple[BatchRecord, StoredRow]]:
@@ -56,7 +62,10 @@ def compare_batch(connection: sqlite3.Connection, batch: Iterable[BatchRecord]) 
         by_type.setdefault(type(batch_record.record), []).append(batch_record)
     for kind, table in TABLES.items():
         if records := by_type.get(kind):
-            yield _compare(table, records, stored_rows(connection, table, [table.key_of(r.record) for r in records]))
+            stored = stored_rows(connection, table, [table.key_of(r.record) for r in records])
+            is_import = any(r.import_number is not None for r in records)
+            corrections = read_corrections(connection, table, [key for key, *_ in stored]) if is_import else {}
+            yield _compare(table, records, stored, corrections)
 
 
 def stored_rows(
@@ -73,7 +82,10 @@ def stored_rows(
 
 
 def _compare(
-    table: RecordTable, records: Iterable[BatchRecord], stored: Mapping[tuple[str, ...], StoredRow]
+    table: RecordTable,
+    records: Iterable[BatchRecord],
+    stored: Mapping[tuple[str, ...], StoredRow],
+    corrections: Mapping[str, SourceValues],
 ) -> Difference:
     """Compare records with the stored rows. Of documents with one id the first of an import counts, else the last."""
     difference = Difference(table)
@@ -90,6 +102,24 @@ def _compare(
         if (row := stored.get(key)) is None:
             difference.new.append(batch_record)
         else:
+            batch_record = _merge(difference, batch_record, row, corrections.get(key[0]))
             is_same = table.row_of(batch_record.record) == row.values
             (difference.unchanged if is_same else difference.changed).append((batch_record, row))
     return difference
+
+
+def _merge(
+    difference: Difference, batch_record: BatchRecord, row: StoredRow, corrections: SourceValues | None
+) -> BatchRecord:
+    """Return a record of an import with the corrections of its row that stay; note these and the others."""
+    record, import_number = batch_record
+    if not corrections or import_number is None or not isinstance(record, Question | Answer):
+        return batch_record
+    merged = merge_corrections(difference.table, record, row.values, corrections)
+    batch_record = BatchRecord(merged.record, import_number)
+    difference.kept_corrections += bool(merged.kept)
+    if merged.ended:
+        changed = changed_fields(difference.table, difference.table.row_of(merged.record), row.values)
+        difference.lost_corrections += not changed.keys().isdisjoint(merged.ended)
+        difference.ended_corrections.append((batch_record, row, merged.ended))
+    return batch_record

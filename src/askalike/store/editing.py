@@ -31,17 +31,19 @@ class EditResult:
     created: int
 
 
-def put_records(archive: Archive, records: Sequence[Question | Answer | Link]) -> EditResult:
-    """Add at most MAX_RECORDS records of one kind, replacing those with the same id.
+def put_records(archive: Archive, records: Sequence[Question | Answer | Link], edited_by: str = "") -> EditResult:
+    """Add at most MAX_RECORDS records of one kind, replacing those with the same id; changes are kept as revisions.
 
-    In an archive of several languages the language of each question is detected. Raises MissingRecordError where an
-    answer's question, or an end of a link, does not exist; ArchiveError where the archive cannot be written.
+    edited_by: the id of the key that the records are put with, "" where none was needed. In an archive of several
+    languages the language of each question is detected. Raises MissingRecordError where an answer's question, or an end
+    of a link, does not exist; ArchiveError where the archive cannot be written.
     """
     referenced = {id for record in records for id in _referenced_question_ids(record)}
     if missing := sorted(referenced - archive.view().docids(referenced).keys()):
         raise MissingRecordError(f"no question {', '.join(map(repr, missing[:5]))}: put it first")
     existing = _existing_keys(archive, records)
-    change = archive.upsert(_with_detected_language(archive, r) if isinstance(r, Question) else r for r in records)
+    complete = (_with_detected_language(archive, r) if isinstance(r, Question) else r for r in records)
+    change = archive.upsert(complete, edited_by)
     return EditResult(change, len({_record_key(r) for r in records} - existing))
 
 

@@ -118,6 +118,7 @@ class ImportPass:
         for difference in self._sink.write(resolved):
             for source, counts in self.counts.items():
                 counts.add(difference, self._sink.begin(source))
+            self._note_corrections(difference)
             for repeated in difference.repeated:
                 record, place = places[id(repeated.record)]
                 self._reject_repeat(record, place, rejected_places)
@@ -144,6 +145,14 @@ class ImportPass:
             self.counts[source] = ImportCounts(earlier - {number})
             self._ids[source] = SourceIds(self._database, source)
         return self._sources[place.source]
+
+    def _note_corrections(self, difference: Difference) -> None:
+        """Note for the import's summary what becomes of texts that people have corrected here."""
+        kind, notes = difference.table.name, self.files.source.notes
+        if kept := difference.kept_corrections:
+            notes[f"{kind} keep what was corrected here, as the source says what it said then"] += kept
+        if lost := difference.lost_corrections:
+            notes[f"{kind} lose what was corrected here to the source's new text; their history has it"] += lost
 
     def _reject_repeat(self, record: StoredRecord, place: Place, rejected_places: set[Place]) -> None:
         kind = type(record).__name__.lower()

@@ -129,6 +129,25 @@ MIGRATIONS = (
     );
     DROP VIEW named_imports;
     """,
+    """
+    CREATE TABLE revisions (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, id TEXT NOT NULL, made_at TEXT NOT NULL, by TEXT,
+        import INTEGER, changes TEXT NOT NULL
+    );
+    CREATE INDEX revisions_by_record ON revisions (kind, id);
+    CREATE TABLE corrections (
+        kind TEXT NOT NULL, id TEXT NOT NULL, field TEXT NOT NULL, source_value TEXT NOT NULL,
+        PRIMARY KEY (kind, id, field)
+    ) WITHOUT ROWID;
+    CREATE TRIGGER forget_question AFTER DELETE ON questions BEGIN
+        DELETE FROM revisions WHERE kind = 'questions' AND id = OLD.id;
+        DELETE FROM corrections WHERE kind = 'questions' AND id = OLD.id;
+    END;
+    CREATE TRIGGER forget_answer AFTER DELETE ON answers BEGIN
+        DELETE FROM revisions WHERE kind = 'answers' AND id = OLD.id;
+        DELETE FROM corrections WHERE kind = 'answers' AND id = OLD.id;
+    END;
+    """,
 )
 
 FILE_SUFFIXES = re.compile(r"(-(Posts|PostLinks))?\.7z$|\.(csv|tsv|tab|txt|jsonl?|xml|gz|bz2|parquet|xlsx)\b.*$")

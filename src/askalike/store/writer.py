@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from askalike.store.comparison import BatchRecord, Difference, StoredRow, compare_batch
 from askalike.store.database import IN_JSON_SQL, change_transaction
 from askalike.store.records import QUESTION_COLUMNS, TABLES, RecordTable, StoredRecord, decode_strings
+from askalike.store.revisions import log_edits, log_ended_corrections
 from askalike.types import Question
 
 BATCH_SIZE = 5_000
@@ -18,13 +19,17 @@ class ArchiveWriter:
 
     An import writes the first question or answer of each id: later ones of the same import are left out. Outside an
     import the last record is written, and a row that exists stays that of the import that brought it.
-    on_difference: called with what each batch did to each table, once it is committed.
+    on_difference: called with what each batch did to each table, once it is committed. edited_by: who changes records,
+    by the id of their key, "" where none was needed; None: their changes are no revisions.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, on_difference: Callable[[Difference], None] = lambda difference: None
+        self,
+        connection: sqlite3.Connection,
+        on_difference: Callable[[Difference], None] = lambda difference: None,
+        edited_by: str | None = None,
     ) -> None:
-        self._connection = connection
+        self._connection, self._edited_by = connection, edited_by
         self._buffer: list[BatchRecord] = []
         self._on_difference = on_difference
 
@@ -65,6 +70,9 @@ class ArchiveWriter:
 
     def _write(self, difference: Difference, change: int) -> None:
         table = difference.table
+        log_ended_corrections(self._connection, difference)
+        if self._edited_by is not None:
+            log_edits(self._connection, difference, self._edited_by)
         docids = self._insert(table, difference.new, change)
         self._update(difference, change)
         if table.name == "questions":

@@ -7,7 +7,7 @@ here: the embedding of a text is its bytes as numbers, which the search decodes 
 import json
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, HTTPException, Path, Response
+from fastapi import APIRouter, HTTPException, Path, Request, Response
 from pydantic import BaseModel, Field
 
 from askalike.engines.local import LocalEngine
@@ -122,7 +122,9 @@ async def new_collection(site: ReadableArchive, request: CreateCollectionRequest
 
 
 @router.post("/api/v1/collections/{name}/upsert")
-async def upsert(site: WritableArchive, name: CollectionName, request: UpsertRequest, response: Response) -> bool:
+async def upsert(
+    site: WritableArchive, name: CollectionName, request: UpsertRequest, http_request: Request, response: Response
+) -> bool:
     """Put questions and answers; 409 for an answer whose question does not exist."""
     if not len(request.ids) == len(request.metadatas) == len(request.documents):
         raise HTTPException(422, "body: ids, metadatas and documents have to be as many")
@@ -130,9 +132,9 @@ async def upsert(site: WritableArchive, name: CollectionName, request: UpsertReq
     questions = [to_question(*document) for document in documents if document[1].object_type == "question"]
     answers = [to_answer(*document) for document in documents if document[1].object_type == "answer"]
     if questions:
-        await commit(site, questions, response)
+        await commit(site, http_request, questions, response)
     if answers:
-        await commit(site, answers, response)
+        await commit(site, http_request, answers, response)
     response.status_code = 200
     return True
 

@@ -57,5 +57,7 @@ VisitedArchive = Annotated[ServedArchive, Depends(require_scope("read", identify
 """The archive, for people who may search and read it, and for anybody where the pages are public."""
 UserArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_user))]
 """The archive, for people who may search it and give feedback."""
+WriterArchive = Annotated[ServedArchive, Depends(require_scope("write", identify_user))]
+"""The archive, for people who may change its texts."""
 ModeratorArchive = Annotated[ServedArchive, Depends(require_scope("moderate", identify_user))]
 """The archive, for people who may decide on duplicates and gaps."""

@@ -76,6 +76,11 @@ def format_day(date: str | None) -> str:
     return (date or "")[:10]
 
 
+def format_minute(date: str) -> str:
+    """Return the day and minute of an ISO date, in UTC."""
+    return f"{date[:10]} {date[11:16]} UTC"
+
+
 def truncate(text: str, max_length: int) -> str:
     """Return a text of at most `max_length` characters, or its first words and an ellipsis."""
     return text if len(text) <= max_length else f"{text[:max_length].rsplit(' ', 1)[0]} …"

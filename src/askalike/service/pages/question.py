@@ -1,6 +1,6 @@
-"""*Question*: a question with its answers, its duplicates, and why they are thought so."""
+"""*Question*: a question with its answers, its duplicates, why they are thought so, and who corrected what."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fastapi import APIRouter, Request, Response
@@ -8,17 +8,23 @@ from fastapi import APIRouter, Request, Response
 from askalike.addresses import safe_url
 from askalike.engines.local import LocalEngine
 from askalike.service.pages.auth import VisitedArchive
+from askalike.service.pages.correction import TAG_SEPARATOR, text_version
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import render_page
 from askalike.service.requests.actions import QuestionDetails, load_question
+from askalike.service.requests.context import request_state
+from askalike.service.state.served_archive import ServedArchive
+from askalike.store.revisions import Revision, get_revisions
 from askalike.text.clean import plain_text
-from askalike.types import Explanation, Question
+from askalike.types import Explanation, Question, SearchHit
 
 router = APIRouter()
 Relations = dict[str, str]
 """How each linked question is related to the one that is shown, by their ids."""
 RELATED = "related"
-MAX_SIMILAR = 5
+MAX_SIMILAR, MAX_REVISIONS = 5, 20
+MIN_PROBABILITY = 0.1
+"""The least probability of asking the same with which a question is listed beside another."""
 MAX_QUERY_BODY_LENGTH = 1_000
 """How much of a question's body similar ones are searched with."""
 
@@ -32,10 +38,12 @@ class RelatedQuestion:
     why: ExplanationSummary
     probability: float | None = None
     """That both ask the same; None for a linked question, and where the ranker is not calibrated."""
+    likeness: float | None = None
+    """Where it is not calibrated: how alike both are, on a scale that is the same for every question."""
 
 
 @router.get("/a/{archive}/questions/{id:path}")
-async def get_question(site: VisitedArchive, request: Request, id: str) -> Response:
+async def get_question(site: VisitedArchive, request: Request, id: str, saved: bool = False) -> Response:
     """Show a question."""
     details = await site.run_on_archive(lambda archive: load_question(archive, id))
     relations, question = _relations(details), details.question
@@ -50,7 +58,20 @@ async def get_question(site: VisitedArchive, request: Request, id: str) -> Respo
         related=[other for other in linked if other.relation == RELATED],
         similar=await site.run_on_engine(lambda engine: _find_similar(engine, question, relations)),
         url=safe_url(question.url),
+        source=details.source,
+        saved=saved,
+        revisions=await _find_revisions(site, request, id),
+        version=text_version,
+        tag_separator=TAG_SEPARATOR,
     )
+
+
+async def _find_revisions(site: ServedArchive, request: Request, id: str) -> Sequence[Revision]:
+    """Return the latest revisions, for those who may correct: earlier texts may be withdrawn ones."""
+    caller = request_state(request).caller
+    if not (caller and caller.may("write")):
+        return ()
+    return (await site.run_on_archive(lambda archive: get_revisions(archive, id)))[:MAX_REVISIONS]
 
 
 def _relations(details: QuestionDetails) -> Relations:
@@ -73,11 +94,17 @@ def _find_similar(engine: LocalEngine, question: Question, relations: Relations)
     """Return the questions most similar to one, but for those that it is linked to."""
     body = plain_text(question.body, question.markup)[:MAX_QUERY_BODY_LENGTH]
     hits = engine.find_similar(replace(question, body=body, markup="text"), MAX_SIMILAR + len(relations))
-    others = [hit for hit in hits if hit.question.id not in relations][:MAX_SIMILAR]
-    return [_relate(hit.question, "similar", hit.explanation, hit.probability) for hit in others]
+    others = [hit for hit in hits if hit.question.id not in relations and not _is_improbable(hit)][:MAX_SIMILAR]
+    return [
+        replace(_relate(hit.question, "similar", hit.explanation), probability=hit.probability, likeness=hit.likeness)
+        for hit in others
+    ]
 
 
-def _relate(
-    question: Question, relation: str, explanation: Explanation | None, probability: float | None = None
-) -> RelatedQuestion:
-    return RelatedQuestion(question, relation, summarise_explanation(explanation, question.language), probability)
+def _is_improbable(hit: SearchHit) -> bool:
+    """Whether a hit is not worth a look beside a question, where the calibration has no threshold of its own."""
+    return hit.probability is not None and hit.probability < MIN_PROBABILITY
+
+
+def _relate(question: Question, relation: str, explanation: Explanation | None) -> RelatedQuestion:
+    return RelatedQuestion(question, relation, summarise_explanation(explanation, question.language))

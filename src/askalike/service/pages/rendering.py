@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from askalike.service.pages import charts, display, forms
 from askalike.service.pages.assets import static_url
+from askalike.service.pages.differences import render_difference
 from askalike.service.pages.marking import highlight, highlight_differences
 from askalike.service.requests.context import request_state
 from askalike.service.requests.schema import Problem
@@ -83,6 +84,8 @@ def create_environment() -> Environment:
         "prose": display.render_body,
         "percent": display.format_percent,
         "day": display.format_day,
+        "minute": display.format_minute,
+        "difference": render_difference,
         "counted": display.format_count,
         "quoted": lambda text: quote(text, safe=""),
     }

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Generic, Literal, TypeVar
 
-from fastapi import HTTPException, Response
+from fastapi import HTTPException, Request, Response
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from askalike.clock import parse_utc
+from askalike.service.requests.context import caller_id
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, Id, RequestModel
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import MissingRecordError
@@ -129,10 +130,13 @@ class CommitResponse(BaseModel):
     created: int
 
 
-async def commit(site: ServedArchive, records: Sequence[StoredRecord], response: Response) -> CommitResponse:
+async def commit(
+    site: ServedArchive, request: Request, records: Sequence[StoredRecord], response: Response
+) -> CommitResponse:
     """Put records into the archive and set the status, 201 where one is new; 409 where one is of a missing question."""
+    editor = caller_id(request)
     try:
-        edit = await site.run_on_archive(lambda archive: put_records(archive, records))
+        edit = await site.run_on_archive(lambda archive: put_records(archive, records, editor))
     except MissingRecordError as error:
         raise HTTPException(409, str(error)) from None
     response.status_code = 201 if edit.created else 200

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, HTTPException, Path, Query, Response
+from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import BaseModel
 
 from askalike.service.requests import records
@@ -11,13 +11,38 @@ from askalike.service.requests.actions import load_question
 from askalike.service.requests.auth import ReadableArchive, WritableArchive
 from askalike.service.requests.records import AnswerRecord, CommitResponse, LinkFields, RecordBatch, commit
 from askalike.service.requests.schema import Id
-from askalike.store import editing
+from askalike.store import editing, revisions
+from askalike.types import DocumentKind
 
 ROUTERS = questions, answers, links = [APIRouter(tags=[tag]) for tag in ("questions", "answers", "links")]
 QuestionId = Annotated[Id, Path(description="the question's id")]
 AnswerId = Annotated[Id, Path(description="the answer's id")]
 CREATED_RESPONSES: dict[int | str, dict[str, Any]] = {201: {"model": CommitResponse, "description": "A record is new"}}
 """The statuses of a commit, for the API's description."""
+
+
+class FieldChangeResponse(BaseModel):
+    """A field's text before and after; tags and rephrasings one a line."""
+
+    before: str
+    after: str
+
+
+class RevisionResponse(BaseModel):
+    """One change of a question or an answer. `by`: the note of a key, or its id; `operator`; or an import."""
+
+    number: int
+    kind: DocumentKind
+    id: str
+    at: str
+    by: str
+    changes: dict[str, FieldChangeResponse]
+
+
+class RevisionsResponse(BaseModel):
+    """The revisions of a question and of its answers, the latest first."""
+
+    revisions: list[RevisionResponse]
 
 
 class LinksResponse(BaseModel):
@@ -28,18 +53,18 @@ class LinksResponse(BaseModel):
 
 @questions.post("/questions:batch", responses=CREATED_RESPONSES)
 async def post_questions(
-    site: WritableArchive, batch: RecordBatch[records.QuestionRecord], response: Response
+    site: WritableArchive, request: Request, batch: RecordBatch[records.QuestionRecord], response: Response
 ) -> CommitResponse:
     """Add or replace many questions, all of them or, after an error, none. Found by search within a second."""
-    return await commit(site, [question.to_question(question.id) for question in batch.items], response)
+    return await commit(site, request, [question.to_question(question.id) for question in batch.items], response)
 
 
 @questions.put("/questions/{id:path}", responses=CREATED_RESPONSES)
 async def put_question(
-    site: WritableArchive, id: QuestionId, question: records.QuestionFields, response: Response
+    site: WritableArchive, request: Request, id: QuestionId, question: records.QuestionFields, response: Response
 ) -> CommitResponse:
     """Add a question, or replace it. Found by search within a second."""
-    return await commit(site, [question.to_question(id)], response)
+    return await commit(site, request, [question.to_question(id)], response)
 
 
 @questions.get("/questions/{id:path}")
@@ -55,6 +80,19 @@ async def get_question(site: ReadableArchive, id: QuestionId) -> records.StoredQ
     )
 
 
+@questions.get("/revisions")
+async def get_revisions(site: WritableArchive, question: Id) -> RevisionsResponse:
+    """Return who changed a question and its answers, when, and the texts before, as far as they were corrected here."""
+    found = await site.run_on_archive(lambda archive: revisions.get_revisions(archive, question))
+    changes = [{field: FieldChangeResponse(**change._asdict()) for field, change in r.changes.items()} for r in found]
+    return RevisionsResponse(
+        revisions=[
+            RevisionResponse(number=r.number, kind=r.kind, id=r.id, at=r.at, by=r.by, changes=change)
+            for r, change in zip(found, changes, strict=True)
+        ]
+    )
+
+
 @questions.delete("/questions/{id:path}", status_code=204)
 async def delete_question(site: WritableArchive, id: QuestionId) -> None:
     """Delete a question with its answers and links."""
@@ -63,17 +101,19 @@ async def delete_question(site: WritableArchive, id: QuestionId) -> None:
 
 
 @answers.post("/answers:batch", responses=CREATED_RESPONSES)
-async def post_answers(site: WritableArchive, batch: RecordBatch[AnswerRecord], response: Response) -> CommitResponse:
+async def post_answers(
+    site: WritableArchive, request: Request, batch: RecordBatch[AnswerRecord], response: Response
+) -> CommitResponse:
     """Add or replace many answers, all of them or, after an error, none."""
-    return await commit(site, [answer.to_answer(answer.id) for answer in batch.items], response)
+    return await commit(site, request, [answer.to_answer(answer.id) for answer in batch.items], response)
 
 
 @answers.put("/answers/{id:path}", responses=CREATED_RESPONSES)
 async def put_answer(
-    site: WritableArchive, id: AnswerId, answer: records.AnswerFields, response: Response
+    site: WritableArchive, request: Request, id: AnswerId, answer: records.AnswerFields, response: Response
 ) -> CommitResponse:
     """Add an answer, or replace it. Its question has to exist."""
-    return await commit(site, [answer.to_answer(id)], response)
+    return await commit(site, request, [answer.to_answer(id)], response)
 
 
 @answers.get("/answers/{id:path}")
@@ -93,15 +133,17 @@ async def delete_answer(site: WritableArchive, id: AnswerId) -> None:
 
 
 @links.post("/links:batch", responses=CREATED_RESPONSES)
-async def post_links(site: WritableArchive, batch: RecordBatch[LinkFields], response: Response) -> CommitResponse:
+async def post_links(
+    site: WritableArchive, request: Request, batch: RecordBatch[LinkFields], response: Response
+) -> CommitResponse:
     """Add or replace many links, all of them or, after an error, none."""
-    return await commit(site, [link.to_link() for link in batch.items], response)
+    return await commit(site, request, [link.to_link() for link in batch.items], response)
 
 
 @links.put("/links", responses=CREATED_RESPONSES)
-async def put_link(site: WritableArchive, link: LinkFields, response: Response) -> CommitResponse:
+async def put_link(site: WritableArchive, request: Request, link: LinkFields, response: Response) -> CommitResponse:
     """Add a link between two questions, which have to exist."""
-    return await commit(site, [link.to_link()], response)
+    return await commit(site, request, [link.to_link()], response)
 
 
 @links.get("/links")

@@ -1,0 +1,80 @@
+"""Correcting a question or one of its answers on the question's page, by whoever may write."""
+
+import hashlib
+from dataclasses import replace
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import RedirectResponse, Response
+from pydantic import BaseModel, Field
+
+from askalike.service.pages.auth import WriterArchive
+from askalike.service.pages.forms import Form, SubmittedForm, validate_form
+from askalike.service.pages.rendering import archive_url
+from askalike.service.requests.actions import load_question
+from askalike.service.requests.context import caller_id
+from askalike.service.requests.records import ShortText, Text
+from askalike.store import Archive
+from askalike.store.editing import put_records
+from askalike.types import Answer, Question
+
+router = APIRouter()
+TAG_SEPARATOR = ", "
+
+
+class Correction(BaseModel):
+    """The fields that somebody changed; those of a question, or the body of an answer."""
+
+    title: Annotated[ShortText, Field(min_length=1)] = ""
+    body: Text = ""
+    tags: Annotated[tuple[ShortText, ...], Field(max_length=50)] = ()
+    rephrasings: Annotated[tuple[ShortText, ...], Field(max_length=100)] = ()
+
+
+@router.post("/a/{archive}/questions/{id:path}")
+async def post_correction(site: WriterArchive, request: Request, id: str, form: SubmittedForm) -> Response:
+    """Correct a question, or the answer that the form names."""
+    editor = caller_id(request)
+    await site.run_on_archive(lambda archive: _correct(archive, id, form, editor))
+    return RedirectResponse(f"{archive_url(site.name)}/questions/{quote(id, safe='')}?saved=true", 303)
+
+
+def text_version(record: Question | Answer) -> str:
+    """Return a digest of what can be corrected of a record, by which a form that is out of date is noticed."""
+    texts = record.body if isinstance(record, Answer) else (record.title, record.body, record.tags, record.rephrasings)
+    return hashlib.blake2b(repr(texts).encode(errors="replace"), digest_size=12).hexdigest()
+
+
+def _correct(archive: Archive, id: str, form: Form, editor: str) -> None:
+    details = load_question(archive, id)
+    records: dict[str, Question | Answer] = {"": details.question} | {answer.id: answer for answer in details.answers}
+    record = records.get(form.value("answer"))
+    if record is None or form.value("version") != text_version(record):
+        problem = "somebody else has changed this meanwhile, and nothing was saved"
+        raise HTTPException(409, f"{problem}; go back, copy your text, load the page anew and correct that")
+    changes = _answer_changes(form, record) if isinstance(record, Answer) else _question_changes(form, record)
+    correction = validate_form(Correction, changes)
+    if changes:
+        put_records(archive, [replace(record, **correction.model_dump(include=set(changes)))], editor)
+
+
+def _question_changes(form: Form, question: Question) -> dict[str, Any]:
+    tags = tuple(filter(None, (tag.strip() for tag in form.value("tags").split(TAG_SEPARATOR.strip()))))
+    lines = tuple(filter(None, (line.strip() for line in form.value("rephrasings").splitlines())))
+    changes = _text_changes(form, title=question.title, body=question.body)
+    if form.value("tags").strip() != TAG_SEPARATOR.join(question.tags):
+        changes["tags"] = tags
+    if lines != tuple(line.strip() for line in question.rephrasings):
+        changes["rephrasings"] = lines
+    return changes
+
+
+def _answer_changes(form: Form, answer: Answer) -> dict[str, Any]:
+    return _text_changes(form, body=answer.body)
+
+
+def _text_changes(form: Form, **stored: str) -> dict[str, Any]:
+    """Return the texts that are not as they are stored; browsers change line ends, and may drop a first empty line."""
+    typed = {name: form.value(name).replace("\r\n", "\n").strip() for name in stored}
+    return {name: text for name, text in typed.items() if text != stored[name].replace("\r\n", "\n").strip()}

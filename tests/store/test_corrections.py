@@ -1,0 +1,136 @@
+"""What people correct stays through imports until the source has another text, and every change is in the history.
+
+Point 12 of the operator's first day.
+"""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from askalike.readers import import_archive
+from askalike.store import Archive
+from askalike.store.editing import put_records
+from askalike.store.keys import create_key
+from askalike.store.revisions import get_revisions
+from askalike.types import Answer, Question
+
+ROWS = {"a": ("How long do I boil an eg?", "Five minuts."), "b": ("May I bring a dog?", "Yes.")}
+FIRST = ("How long do I boil an eg?", "How long do I boil an egg?")
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Import the rows from the same file into the same archive; returns the summary of the import."""
+
+    def import_rows(rows=ROWS, **options):
+        with open(tmp_path / "faq.csv", "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", "question", "answer"])
+            writer.writerows((id, *texts) for id, texts in rows.items())
+        return import_archive("table", [tmp_path / "faq.csv"], tmp_path / "faq", **options)
+
+    import_rows()
+    return import_rows
+
+
+@pytest.fixture
+def archive(source, tmp_path):
+    with Archive.open(tmp_path / "faq") as archive:
+        yield archive
+
+
+def question(archive, id="a") -> Question:
+    return archive.view().get_questions([id])[id]
+
+
+def answer(archive, id="a") -> Answer:
+    return archive.view().get_answers_to([id])[id][0]
+
+
+def correct(archive, editor="", **texts) -> None:
+    put_records(archive, [replace(question(archive), **texts)], editor)
+
+
+def history(archive):
+    return [(r.by, r.kind, {f: tuple(c) for f, c in r.changes.items()}) for r in get_revisions(archive, "a")]
+
+
+def test_a_correction_stays_while_the_source_says_the_same(archive, source):
+    correct(archive, title=FIRST[1], tags=("eggs",), rephrasings=("Boiling eggs",))
+    summary = source()
+    changed = question(archive)
+    assert (changed.title, changed.tags, changed.rephrasings) == (FIRST[1], ("eggs",), ("Boiling eggs",))
+    assert summary.changes["questions"] == {"added": 0, "updated": 0, "unchanged": 2, "removed": 0}
+    assert summary.notes == {"questions keep what was corrected here, as the source says what it said then": 1}
+    assert len(history(archive)) == 1
+
+
+def test_other_fields_of_a_corrected_question_follow_the_source(archive, source):
+    put_records(archive, [replace(answer(archive), body="Five minutes.")])
+    source({**ROWS, "a": (FIRST[1], ROWS["a"][1])}, yes=True)
+    assert (question(archive).title, answer(archive).body) == (FIRST[1], "Five minutes.")
+
+
+def test_the_source_s_new_text_takes_the_place_of_a_correction_and_the_history_has_it(archive, source):
+    correct(archive, title=FIRST[1])
+    rows = {**ROWS, "a": ("How long do I boil an egg, and how hard?", ROWS["a"][1])}
+    lost = {"questions lose what was corrected here to the source's new text; their history has it": 1}
+    assert source(rows, dry_run=True).notes == lost
+    assert question(archive).title == FIRST[1]
+    assert source(rows, yes=True).notes == lost
+    assert question(archive).title == rows["a"][0]
+    assert history(archive) == [
+        ("import from faq", "questions", {"title": (FIRST[1], rows["a"][0])}),
+        ("operator", "questions", {"title": FIRST}),
+    ]
+    assert source(rows).notes == {}
+
+
+def test_a_source_that_takes_a_correction_over_loses_nothing(archive, source):
+    correct(archive, title=FIRST[1])
+    rows = {**ROWS, "a": (FIRST[1], ROWS["a"][1])}
+    assert source(rows, yes=True).notes == {}
+    source({**ROWS, "a": ("Boiled eggs", ROWS["a"][1])}, yes=True)
+    assert question(archive).title == "Boiled eggs"
+    assert len(history(archive)) == 1
+
+
+def test_a_correction_that_is_taken_back_is_none(archive, source):
+    correct(archive, title=FIRST[1])
+    correct(archive, title=FIRST[0])
+    assert source({**ROWS, "a": ("Boiled eggs", ROWS["a"][1])}, yes=True).notes == {}
+    assert [list(changes) for _, _, changes in history(archive)] == [["title"], ["title"]]
+
+
+def test_the_history_says_who_by_the_note_of_their_key(archive):
+    ids = [create_key(archive, "write", note).split("_")[1] for note in ("Zoë", "")]
+    for id, title in zip(ids, ("One", "Two"), strict=True):
+        correct(archive, id, title=title)
+    put_records(archive, [replace(answer(archive), body="Six.")])
+    assert [by for by, *_ in history(archive)] == ["operator", ids[1], "Zoë"]
+    correct(archive, title="Two")
+    correct(archive, votes=3)
+    assert len(history(archive)) == 3
+
+
+def test_what_is_deleted_has_no_history(archive, source):
+    correct(archive, title=FIRST[1])
+    put_records(archive, [replace(answer(archive), body="Six.")])
+    archive.delete(["a"])
+    source()
+    assert (question(archive).title, history(archive)) == (FIRST[0], [])
+
+
+def test_an_archive_of_before_is_brought_up_to_date(archive, source):
+    connection = archive._connection
+    for name in ("forget_question", "forget_answer"):
+        connection.execute(f"DROP TRIGGER {name}")
+    for name in ("revisions", "corrections"):
+        connection.execute(f"DROP TABLE {name}")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    connection.execute(f"PRAGMA user_version = {version - 1}")
+    with Archive.open(Path(archive.path)) as opened:
+        correct(opened, title=FIRST[1])
+        assert len(history(opened)) == 1
