@@ -50,6 +50,6 @@ def _open(folder: Path) -> "LanguageIdentifier":
         name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)) for name in ARRAYS
     }
     labels = json.loads((folder / LABELS_FILE).read_text(encoding="utf-8"))
-    moves, output = memoryview(arrays["nextmove"]), memoryview(arrays["output"])  # gives numbers of Python, as lists do
+    moves, output = arrays["nextmove"].data, arrays["output"].data  # views whose items are numbers of Python
     rows = arrays["row"].tolist()
     return LanguageIdentifier(arrays["ptc"], arrays["pc"], labels, moves, output, norm_probs=True, tk_row=rows)
