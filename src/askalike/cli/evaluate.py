@@ -19,6 +19,7 @@ from askalike.cli._options import (
     Json,
     QrelsFile,
     RankerName,
+    RayCluster,
     announce_compilation,
     build_ranker,
     checked,
@@ -35,6 +36,7 @@ from askalike.evaluation.tables import to_csv, to_text
 from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
 from askalike.experiments.measuring import DEFAULT_MEASURES, evaluate_files, evaluate_ranker, evaluation_split
 from askalike.labels.partitions import Partition, create_partition
+from askalike.pieces import work_on
 from askalike.replay.replay import WORDING_REMARK, replay
 from askalike.replay.report import write_replay
 from askalike.store import Archive
@@ -175,6 +177,7 @@ def experiment_command(
     ] = None,
     resume: Annotated[bool, Option("--resume", help="Go on with what was interrupted.")] = False,
     force: Annotated[bool, Option("--force", help="Throw away the experiment that is in the folder.")] = False,
+    cluster: RayCluster = None,
     json: Json = False,
 ) -> None:
     """Run the experiment that a TOML file declares, and keep it in a folder that reproduces it."""
@@ -185,7 +188,7 @@ def experiment_command(
     experiment = read_experiment(file, parse_assignments(changes or []))
     folder = output or Path("runs") / file.stem
     announce_compilation()
-    with nested_progress_bars() as watch:
+    with work_on(cluster), nested_progress_bars() as watch:
         outcome = run_experiment(experiment, folder, resume=resume, force=force, open_bar=watch)
     if json:
         print(to_json(outcome.as_dict()))

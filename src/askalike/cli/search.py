@@ -21,6 +21,7 @@ from askalike.cli._options import (
     Fields,
     Json,
     RankerName,
+    RayCluster,
     Tags,
     build_ranker,
     checked,
@@ -34,6 +35,7 @@ from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
 from askalike.evaluation.trec import write_run
 from askalike.labels.splits import identify_queries, load_split
+from askalike.pieces import work_on
 from askalike.readers import read_candidates, read_queries
 from askalike.store import Archive
 from askalike.types import Filter
@@ -55,9 +57,10 @@ def index_command(
         str | None,
         Option(metavar="SIZE", callback=checked(parse_memory), help="What building may hold in memory; default: 2GB."),
     ] = None,
+    cluster: RayCluster = None,
 ) -> None:
     """Build the index of a ranker, or bring it up to date."""
-    with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
+    with work_on(cluster), Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
         chosen_ranker = rankers.create(ranker, parse_settings(settings, fields), archive)
         started = time.perf_counter()
         if rebuild:
