@@ -46,6 +46,18 @@ def test_what_the_archive_knows_is_shown(engine):
     assert all(engine.search(text) for text in ON_TOPIC)
 
 
+def test_an_archive_that_is_not_indexed_yet_gets_no_thresholds(tmp_path):
+    """A service's workers open the archive while its indexer is at work."""
+    path, ranker = riverside(tmp_path / "archive"), rankers.create("lm_jelinek_mercer")
+    with Archive.open(path) as archive:
+        engine = LocalEngine(archive, ranker, archive.committed_view())
+        assert not engine.search(ON_TOPIC[0])
+        assert not list(path.glob("calibration/*.silence.json"))
+        ranker.build(archive.view())
+        assert engine.search(ON_TOPIC[0])
+        assert not engine.search("What do hedgehogs eat?")
+
+
 def test_everything_is_shown_on_demand(engine):
     assert engine.search("What do hedgehogs eat?", min_similarity=0)
     assert not engine.search(ON_TOPIC[0], min_similarity=1.01)

@@ -25,6 +25,7 @@ ACCEPT_UNKNOWN_PARAMETERS = {
     ("GET", "/v1/{archive}/topics/similar_to"),
     ("GET", "/v1/{archive}/answer/api/v1/question/similar"),
     ("GET", "/v1/{archive}/links"),
+    ("GET", "/v1/{archive}/revisions"),
 }
 """Discourse adds parameters of its own; OpenAPI cannot say that a route ignores unknown ones."""
 EXAMPLES = int(os.environ.get("ASKALIKE_EXAMPLES", 6))  # benchmarks/described.py asks for more

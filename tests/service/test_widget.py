@@ -13,6 +13,7 @@ from serving import Service, wait_for
 from askalike.moderation.gaps import find_gaps
 from askalike.service.routes.widget import load_script
 from askalike.store import Archive, keys
+from askalike.store.use_counts import daily_use, sum_use
 from askalike.types import Question
 
 MAX_BYTES = 5_000
@@ -177,6 +178,10 @@ def test_what_is_chosen_and_what_is_posted_all_the_same_is_feedback(visit, close
     assert card[:2] == ("my library card is lost", "accept")
     assert card[2]
     with Archive.open(served.archive_path) as archive:
+        use = sum_use(daily_use(archive, 1))
+        one_each = {"opened": 1, "accepted": 1, "posted": 1, "posted_after_opening": 1}
+        assert {event: use.counts[event] for event in one_each} == one_each
+        assert (use.counts["shown"] > 0, use.not_asked) == (True, 0)
         assert "Do you rent out zebras?" in [gap.title for gap in find_gaps(archive)]
 
 

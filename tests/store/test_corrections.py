@@ -4,8 +4,8 @@ Point 12 of the operator's first day.
 """
 
 import csv
+import sqlite3
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +13,7 @@ from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.editing import put_records
 from askalike.store.keys import create_key
+from askalike.store.migrations import MIGRATIONS
 from askalike.store.revisions import get_revisions
 from askalike.types import Answer, Question
 
@@ -123,14 +124,12 @@ def test_what_is_deleted_has_no_history(archive, source):
     assert (question(archive).title, history(archive)) == (FIRST[0], [])
 
 
-def test_an_archive_of_before_is_brought_up_to_date(archive, source):
-    connection = archive._connection
-    for name in ("forget_question", "forget_answer"):
-        connection.execute(f"DROP TRIGGER {name}")
-    for name in ("revisions", "corrections"):
-        connection.execute(f"DROP TABLE {name}")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    connection.execute(f"PRAGMA user_version = {version - 1}")
-    with Archive.open(Path(archive.path)) as opened:
+def test_an_archive_of_before_is_brought_up_to_date(tmp_path):
+    (tmp_path / "old").mkdir()
+    connection = sqlite3.connect(tmp_path / "old" / "archive.sqlite")
+    connection.executescript("".join(MIGRATIONS[:7]) + "PRAGMA user_version = 7;")
+    connection.close()
+    with Archive.open(tmp_path / "old") as opened:
+        opened.upsert([Question("a", FIRST[0])])
         correct(opened, title=FIRST[1])
         assert len(history(opened)) == 1

@@ -60,14 +60,21 @@ class SilenceThreshold:
         thresholds = self._load()
         if thresholds is None:
             thresholds = find_thresholds(searcher)
-            self._save(thresholds)
+            if self._is_indexed():
+                self._save(thresholds)
         return thresholds
 
     def similarity(self, searcher: Searcher, text: str) -> float:
         """Return the absolute score below which no hit is shown for a text. searcher: the ranker, on the archive."""
-        if self._thresholds is None:
-            self._thresholds = self.prepare(searcher)
-        return choose_threshold(self._thresholds, text)
+        thresholds = self._thresholds
+        if thresholds is None:
+            thresholds = self.prepare(searcher)
+            self._thresholds = thresholds if self._is_indexed() else None
+        return choose_threshold(thresholds, text)
+
+    def _is_indexed(self) -> bool:
+        """Whether the ranker's indexes were committed once: another process may be building them still."""
+        return all(index.change for index in self._ranker.indexes(self._view))
 
     def _load(self) -> Thresholds | None:
         """Return the saved thresholds; None where there are none, or the archive or the ranker has changed."""
@@ -76,7 +83,7 @@ class SilenceThreshold:
         except (OSError, ValidationError):
             return None
         holds = saved.fingerprint == fingerprint(self._ranker) and saved.state.stale_reason(self._view) is None
-        return saved.thresholds if holds and OTHER_LANGUAGES in saved.thresholds else None
+        return saved.thresholds if holds and saved.thresholds.get(OTHER_LANGUAGES) else None
 
     def _save(self, thresholds: Thresholds) -> None:
         """Save the thresholds, unless the archive cannot be written."""

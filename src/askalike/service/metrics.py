@@ -15,4 +15,5 @@ ZERO_TOKEN_QUERIES = Counter("askalike_zero_token_queries", "Searches without a 
 TOP_PROBABILITY = Histogram(
     "askalike_top_probability", "Probability of the first result", ["archive"], buckets=PROBABILITY_BUCKETS
 )
+USE = Counter("askalike_use", "How similar questions are used, by event", ["archive", "event"])
 FEEDBACK = Counter("askalike_feedback", "What people said of results", ["archive", "verdict"])

@@ -148,6 +148,11 @@ MIGRATIONS = (
         DELETE FROM corrections WHERE kind = 'answers' AND id = OLD.id;
     END;
     """,
+    """
+    CREATE TABLE use_counts (
+        day TEXT NOT NULL, event TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (day, event)
+    ) WITHOUT ROWID;
+    """,
 )
 
 FILE_SUFFIXES = re.compile(r"(-(Posts|PostLinks))?\.7z$|\.(csv|tsv|tab|txt|jsonl?|xml|gz|bz2|parquet|xlsx)\b.*$")

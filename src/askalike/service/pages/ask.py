@@ -12,7 +12,7 @@ from askalike.service.pages.auth import UserArchive, VisitedArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.reasons import matched_words
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
-from askalike.service.requests.actions import record_feedback, search_similar
+from askalike.service.requests.actions import record_feedback, record_use, search_similar
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
 from askalike.text.clean import readable_text
@@ -61,8 +61,8 @@ async def get_ask(site: VisitedArchive, request: Request, title: str = "", body:
 @router.post("/a/{archive}/similar")
 async def post_similar(site: VisitedArchive, request: Request, form: SubmittedForm) -> Response:
     """Show the part of the page below the form, while somebody types. Changes nothing."""
-    title, body = form.value("title"), form.value("body")
-    context = await _find_similar(site, request, title, body, prefix=True)
+    title, body, count = form.value("title"), form.value("body"), bool(form.value("count"))
+    context = await _find_similar(site, request, title, body, prefix=True, count_shown=count)
     response = render_page(request, "parts/similar.html", typed=True, **context)
     response.headers["hx-replace-url"] = _query_url(site, title, body)
     return response
@@ -86,8 +86,16 @@ def _query_url(site: ServedArchive, title: str, body: str, **others: str) -> str
     return archive_url(site.name) + (f"?{query}" if query else "")
 
 
-async def _find_similar(site: ServedArchive, request: Request, title: str, body: str, prefix: bool) -> dict[str, Any]:
-    query = validate_form(SimilarRequest, {"title": title, "body": body, "k": MAX_ITEMS, "prefix": prefix})
+@router.post("/a/{archive}/opened", status_code=204)
+async def post_opened(site: VisitedArchive, form: SubmittedForm) -> None:
+    """Count a view of the page in which somebody opened a similar question."""
+    await record_use(site, "opened")
+
+
+async def _find_similar(
+    site: ServedArchive, request: Request, title: str, body: str, **options: bool
+) -> dict[str, Any]:
+    query = validate_form(SimilarRequest, {"title": title, "body": body, "k": MAX_ITEMS, **options})
     if not f"{title}{body}".strip():
         latest = await site.run_on_archive(lambda archive: archive.view().latest_questions(N_LATEST))
         return {"title": "", "body": "", "items": [], "latest": latest}
@@ -105,6 +113,7 @@ def _to_item(hit: SearchHit, answers: Sequence[Answer]) -> SimilarItem:
 
 def _parse_feedback(form: Form, button: str) -> FeedbackRequest:
     chosen = {} if button == "none_of_these" else {"chosen": form.value(button)}
-    values = {"title": form.value("title"), "body": form.value("body"), "shown": form.values("shown")}
+    texts = {"title": form.value("title"), "body": form.value("body")}
+    values = texts | {"shown": form.values("shown"), "opened": bool(form.value("opened"))}
     verdict = "accept" if button == "same" else button
     return validate_form(FeedbackRequest, values | {"verdict": verdict} | chosen)

@@ -21,8 +21,8 @@ from askalike.types import Answer, Question
 router = APIRouter()
 MAX_GAPS = 50
 REASON_TEXTS = {
-    "nothing": "found nothing",
-    "none_of_these": "were helped by nothing that was found",
+    "nothing": "nothing was found",
+    "none_of_these": "nothing that was found helped",
     "posted_anyway": "asked all the same",
 }
 ACTION_MESSAGES = {"written": "The entry is there: search finds it within a second.", "ignored": "Ignored from now on."}

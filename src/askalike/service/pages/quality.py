@@ -1,4 +1,5 @@
-"""*Quality*: how good the deployed ranker is, how reliable its probabilities are, and what people say of its hits."""
+"""*Quality*: how good the deployed ranker is, how reliable its probabilities are, what it is used for,
+and what people say of its hits."""
 
 import json
 from collections.abc import Sequence
@@ -16,11 +17,12 @@ from askalike.service.pages.rendering import render_page
 from askalike.store import Archive
 from askalike.store.deployments import serving_history
 from askalike.store.query_log import weekly_verdicts
+from askalike.store.use_counts import DailyUse, daily_use, sum_use
 
 router = APIRouter()
 REPLAY_PATH = Path("replay", "replay.json")
 """The report of a replay, below the archive's directory."""
-MAX_WEEKS = 26
+MAX_WEEKS, USE_DAYS = 26, 30
 WeeklyVerdicts = tuple[str, dict[str, int]]
 VERDICT_LABELS = {
     "accept": "this answers it",
@@ -28,6 +30,10 @@ VERDICT_LABELS = {
     "none_of_these": "none of these",
     "posted_anyway": "posted anyway",
 }
+
+
+USE_LABELS = {"not_asked": "read instead of asking", "posted": "asked all the same", "other": "neither"}
+"""What became of a view in which similar questions were shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,7 @@ async def get_quality(site: UserArchive, request: Request) -> Response:
     calibration, stale_reason = await site.run_on_engine(lambda engine: (engine.calibration, engine.stale_reason))
     measured = calibration.quality if calibration else None
     verdicts = await site.run_on_archive(lambda archive: weekly_verdicts(archive, MAX_WEEKS))
+    use = await site.run_on_archive(lambda archive: daily_use(archive, USE_DAYS))
     bars: dict[str, list[ProportionBar]] = {}
     if measured:
         counts, n = measured.found_by_rank, measured.queries
@@ -58,9 +65,13 @@ async def get_quality(site: UserArchive, request: Request) -> Response:
         measured=measured,
         bars=bars,
         replay=await site.run_on_archive(lambda archive: _load_replay(archive, site.model)),
-        weeks=[(_week_name(monday), counts) for monday, counts in fill_weeks(verdicts)[-MAX_WEEKS:]],
+        weeks=[(_day_name(monday), counts) for monday, counts in fill_weeks(verdicts)[-MAX_WEEKS:]],
         served=await site.run_on_archive(serving_history),
         verdicts=VERDICT_LABELS,
+        use=use,
+        use_total=sum_use(use),
+        use_bars=[(_day_name(each.day), _outcomes(each)) for each in use],
+        outcomes=USE_LABELS,
     )
 
 
@@ -74,9 +85,15 @@ def fill_weeks(weeks: Sequence[WeeklyVerdicts]) -> list[WeeklyVerdicts]:
     return [(monday, counts.get(monday, dict.fromkeys(VERDICT_LABELS, 0))) for monday in mondays]
 
 
-def _week_name(monday: str) -> str:
+def _day_name(day: str) -> str:
     """Return `16 Nov` for a date."""
-    return f"{date.fromisoformat(monday):%d %b}".removeprefix("0")
+    return f"{date.fromisoformat(day):%d %b}".removeprefix("0")
+
+
+def _outcomes(use: DailyUse) -> dict[str, int]:
+    """Return in how many views somebody read instead of asking, asked all the same, or did neither."""
+    posted = use.counts["posted"]
+    return {"not_asked": use.not_asked, "posted": posted, "other": max(0, use.counts["shown"] - use.not_asked - posted)}
 
 
 def _load_replay(archive: Archive, ranker: str) -> ReplaySummary | None:

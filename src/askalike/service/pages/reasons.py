@@ -51,8 +51,11 @@ def summarise_explanation(explanation: Explanation | None, language: str | None 
     content_words = _drop_function_words(frozenset(map(_query_word, matching)), language)
     max_score = max((c.score for c in matching), default=0.0)
     heavy = [c for c in matching if c.score > MIN_WORD_SHARE * max_score and _query_word(c) in content_words]
+    distinct: dict[str, Contribution] = {}
+    for contribution in heavy:
+        distinct.setdefault(contribution.word.casefold(), contribution)
     return ExplanationSummary(
-        [WeightedWord(c.word, ceil(N_STRENGTHS * c.score / max_score)) for c in heavy[:MAX_WORDS]],
+        [WeightedWord(c.word, ceil(N_STRENGTHS * c.score / max_score)) for c in list(distinct.values())[:MAX_WORDS]],
         _part_shares(explanation),
         matched_words(explanation, language),
         explanation.text.get("rephrasing", ""),

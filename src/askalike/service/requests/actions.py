@@ -16,6 +16,7 @@ from askalike.store import Archive, MissingRecordError, PairProposal
 from askalike.store.candidate_pairs import ProposalDecision, decide_proposal, undo_decision
 from askalike.store.editing import get_links
 from askalike.store.query_log import LoggedQuery, insert_feedback
+from askalike.store.use_counts import UseEvent, count_use
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filter, Link, Question, SearchHit
 
@@ -57,7 +58,16 @@ async def search_similar(site: ServedArchive, request: Request, query: SimilarRe
     elif hits[0].probability is not None:
         metrics.TOP_PROBABILITY.labels(site.name).observe(hits[0].probability)
     add_log_fields(request, archive=site.name, found=len(hits))
+    if hits and query.count_shown:
+        await record_use(site, "shown")
     return model, hits
+
+
+async def record_use(site: ServedArchive, *events: UseEvent) -> None:
+    """Count what similar questions are used for, today and for Prometheus."""
+    await site.run_on_archive(lambda archive: count_use(archive, events))
+    for event in events:
+        metrics.USE.labels(site.name, event).inc()
 
 
 async def record_feedback(site: ServedArchive, feedback: FeedbackRequest) -> None:
@@ -69,6 +79,8 @@ async def record_feedback(site: ServedArchive, feedback: FeedbackRequest) -> Non
     query = LoggedQuery(feedback.title, feedback.body, feedback.shown, site.model)
     await site.run_on_archive(lambda archive: insert_feedback(archive, query, feedback.verdict, feedback.chosen))
     metrics.FEEDBACK.labels(site.name, feedback.verdict).inc()
+    if events := _use_events(feedback):
+        await record_use(site, *events)
 
 
 def apply_decision(archive: Archive, id: int, decision: DecisionOrUndo, decided_by: str) -> PairProposal:
@@ -76,6 +88,15 @@ def apply_decision(archive: Archive, id: int, decision: DecisionOrUndo, decided_
     if decision == "undo":
         return undo_decision(archive, id)
     return decide_proposal(archive, id, decision, decided_by)
+
+
+def _use_events(feedback: FeedbackRequest) -> list[UseEvent]:
+    """Return what a piece of feedback says about the use of similar questions."""
+    if feedback.verdict == "accept":
+        return ["accepted"] if feedback.opened else ["accepted", "opened"]
+    if feedback.verdict == "posted_anyway":
+        return ["posted", "posted_after_opening"] if feedback.opened else ["posted"]
+    return []
 
 
 def _search(engine: LocalEngine, query: SimilarRequest) -> SearchHits:

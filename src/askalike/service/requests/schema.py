@@ -59,6 +59,9 @@ class SimilarRequest(RequestModel):
     min_similarity: MinSimilarity = None
     explain: bool = Field(False, description="say where each word matched and how much it counted")
     prefix: bool = Field(False, description="the last word may be unfinished")
+    count_shown: bool = Field(
+        False, description="count a view of a page in which similar questions are shown; said once a view"
+    )
 
 
 class QuestionText(RequestModel):
@@ -76,6 +79,10 @@ class FeedbackRequest(QuestionText):
     shown: Annotated[list[Id], Field(max_length=100)]
     verdict: FeedbackVerdict
     chosen: Id | None = None
+    opened: bool = Field(
+        False,
+        description="whether one was opened or accepted before, in the same view of the page; for the counts of use",
+    )
 
 
 class MatchedWord(BaseModel):

@@ -1,10 +1,11 @@
 // askalike: similar questions below a field. Settings are data attributes of the script tag:
 // archive, key, input and body (CSS selectors), k, label, count ("{n} similar questions"), theme (light, dark),
-// feedback (off: what people choose, and what they post all the same, is not sent).
+// feedback (off: what people choose, and what they post all the same, is neither sent nor counted).
 (() => {
   const script = document.currentScript, set = script.dataset
   const api = new URL(`v1/${encodeURIComponent(set.archive)}/`, script.src)
   const id = `askalike-${Math.random().toString(36).slice(2)}`
+  const off = set.feedback == "off"
   const label = set.label || "Similar questions"
   const make = (tag, props = {}, ...children) => {
     const node = Object.assign(document.createElement(tag), props)
@@ -21,7 +22,7 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
 .askalike-list li{padding:.5em;border-radius:.3em;cursor:pointer;line-height:1.35;overflow-wrap:anywhere}
 .askalike-list [aria-selected=true],.askalike-list li:hover{background:color-mix(in srgb,CanvasText 13%,Canvas)}
 .askalike-list small{opacity:.8}
-.askalike-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}`)
+.askalike-said{position:absolute;width:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}`)
   document.adoptedStyleSheets.push(style)
 
   const find = (name) => {
@@ -39,11 +40,10 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
     }
     const body = find("body")
     const list = make("ul", { className: "askalike-list", hidden: true, id })
-    const said = make("div", { className: "askalike-said" })
-    let found = [], active = -1, timer, asking
+    const said = make("div", { className: "askalike-said", role: "status" })
+    let found = [], active = -1, timer, asking, seen = off, opened
 
     attrs(list, { role: "listbox", "aria-label": label })
-    attrs(said, { role: "status" })
     attrs(input, {
       role: "combobox", "aria-autocomplete": "list", "aria-controls": id, "aria-expanded": false, autocomplete: "off",
     })
@@ -52,7 +52,7 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
 
     const open = (on) => {
       list.hidden = !on
-      input.setAttribute("aria-expanded", on)
+      input.ariaExpanded = on
       if (on) {
         list.dir = getComputedStyle(input).direction
         list.style.width = `${Math.max(input.offsetWidth, 200)}px`
@@ -64,7 +64,7 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
     const text = () => input.value.trim()
     const mark = (place) => {
       active = place
-      ;[...list.children].forEach((option, n) => option.setAttribute("aria-selected", n === place))
+      ;[...list.children].forEach((option, n) => { option.ariaSelected = n === place })
       if (place < 0) input.removeAttribute("aria-activedescendant")
       else input.setAttribute("aria-activedescendant", list.children[place].id)
     }
@@ -72,10 +72,11 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
       method: "POST", credentials: "omit", headers, ...options,
       body: JSON.stringify({ title: text(), body: body?.value, ...values }),
     })
-    const say = (verdict, chosen) => text() && set.feedback !== "off" &&
-      post("feedback", { shown: found.map(({ id }) => id), verdict, chosen }, { keepalive: true })
+    const say = (verdict, chosen) => text() && !off &&
+      post("feedback", { shown: found.map(({ id }) => id), verdict, chosen, opened }, { keepalive: true })
     const choose = (result) => {
       say("accept", result.id)
+      opened = true
       const told = new CustomEvent("askalike", { detail: result, bubbles: true, cancelable: true })
       if (input.dispatchEvent(told) && /^https?:/.test(result.url)) location.assign(result.url)
       open(false)
@@ -86,10 +87,9 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
     const show = (results) => {
       found = results
       list.replaceChildren(...found.map((result, n) => {
-        const option = make("li", { id: `${id}-${n}`, onclick: () => choose(result) },
+        const option = make("li", { id: `${id}-${n}`, role: "option", onclick: () => choose(result) },
           make("span", { dir: "auto" }, ...title(result)))
         if (result.snippet) option.append(make("br"), make("small", { dir: "auto" }, result.snippet))
-        option.setAttribute("role", "option")
         return option
       }))
       mark(-1)
@@ -101,10 +101,11 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
       asking = new AbortController()
       if (text().length < 3) return show([])
       try {
-        const answer = await post("similar", { k: +set.k || 5, prefix: true }, { signal: asking.signal })
+        const answer = await post("similar", { k: +set.k || 5, prefix: true, count_shown: !seen }, { signal: asking.signal })
         const got = await answer.json()
         if (!answer.ok) throw got.detail
         show(got.results)
+        seen ||= found[0]
       } catch (error) {
         if (error.name === "AbortError") return
         console.error("askalike:", error)

@@ -18,6 +18,25 @@
   show(document);
 })();
 
+// The first hit of a view of the page that is opened or accepted is counted; who it was is neither asked nor stored.
+(() => {
+  let isCounted = performance.getEntriesByType("navigation")[0]?.type === "back_forward"; // the view before has counted
+  const mark = (root) => isCounted && root.querySelectorAll("[name=opened]").forEach((input) => { input.value = "1"; });
+  document.addEventListener("click", (event) => {
+    const form = event.target.closest("[data-opened]");
+    const link = form && event.target.closest("h3 a");
+    if (!link && !event.target.closest("[name=accept], [name=same]")) return;
+    if (link && !isCounted) {
+      const headers = JSON.parse(document.body.getAttribute("hx-headers"));
+      fetch(form.dataset.opened, { method: "POST", keepalive: true, headers });
+    }
+    isCounted = true;
+    mark(document);
+  });
+  document.addEventListener("htmx:load", (event) => mark(event.target));
+  mark(document);
+})();
+
 // Formulas are rendered by KaTeX, which is loaded by the first page that shows one.
 (() => {
   const files = document.currentScript.dataset;

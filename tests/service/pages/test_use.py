@@ -1,0 +1,70 @@
+"""How similar questions are used is counted once a view of the page, without a cookie and without who it was.
+
+Figures of use: shown, opened, accepted, and not asked after all; on Quality and in /metrics.
+"""
+
+import re
+
+from serving import wait_for
+
+from askalike.store import Archive
+from askalike.store.use_counts import daily_use, sum_use
+
+ASK = "/a/riverside"
+
+
+def counts(service) -> dict[str, int]:
+    with Archive.open(service.archive_path) as archive:
+        return {event: n for event, n in sum_use(daily_use(archive, 30)).counts.items() if n}
+
+
+def since(service, before: dict[str, int]) -> dict[str, int]:
+    return {event: n - before.get(event, 0) for event, n in counts(service).items() if n != before.get(event, 0)}
+
+
+def test_ask_counts_a_view_once(visit, service) -> None:
+    before = counts(service)
+    page = visit(ASK)
+    cookies = {cookie["name"] for cookie in page.context.cookies()}
+    page.locator("#title").fill("xyzzy")
+    page.get_by_role("heading", name="Nothing similar was asked before").wait_for()
+    assert since(service, before) == {}
+    for text in ("my bike was stolen", "I have lost my library card"):
+        page.locator("#title").fill(text)
+        page.locator(".item", has_text=re.compile("stolen" if "bike" in text else "lost my library")).first.wait_for()
+    wait_for(lambda: since(service, before) == {"shown": 1})
+    page.locator(".item", has_text="lost my library").locator("h3 a").first.click()
+    page.wait_for_url("**/questions/*")
+    wait_for(lambda: since(service, before) == {"shown": 1, "opened": 1})
+    page.go_back()
+    page.get_by_role("button", name="This answers it").first.click()
+    page.get_by_text("We noted that it answers your question.").wait_for()
+    wait_for(lambda: since(service, before) == {"shown": 1, "opened": 1, "accepted": 1})
+    assert {cookie["name"] for cookie in page.context.cookies()} == cookies
+    page.goto("/a/riverside/quality")
+    use = page.locator("figure", has_text="What it is used for")
+    assert "similar questions were shown" in use.inner_text()
+    use.get_by_text("The numbers").click()
+    assert use.get_by_role("row").count() == 2
+    metrics = service.get("/metrics").body.decode()
+    for event in ("shown", "opened", "accepted"):
+        assert f'askalike_use_total{{archive="riverside",event="{event}"}}' in metrics
+
+
+def test_what_is_accepted_at_once_counts_as_opened(visit, service) -> None:
+    before = counts(service)
+    page = visit(f"{ASK}?title=my+bike+was+stolen")
+    page.get_by_role("button", name="This answers it").first.click()
+    page.get_by_text("We noted that it answers your question.").wait_for()
+    wait_for(lambda: since(service, before) == {"opened": 1, "accepted": 1})
+
+
+def test_programs_say_what_counts(service) -> None:
+    before = counts(service)
+    api = "/v1/riverside"
+    for values in ({"title": "library card"}, {"title": "library card", "count_shown": True}, {"title": "xyzzy"}):
+        service.send("POST", f"{api}/similar", values)
+    for opened in (False, True):
+        said = {"title": "boats", "shown": [], "verdict": "posted_anyway", "opened": opened}
+        assert service.send("POST", f"{api}/feedback", said).status == 204
+    assert since(service, before) == {"shown": 1, "posted": 2, "posted_after_opening": 1}
