@@ -93,7 +93,10 @@ def test_every_setting_of_a_reader_is_described(name: str) -> None:
         ("serach DIR x", "askalike: no such command 'serach'. Did you mean 'search'?; see: askalike --help\n"),
         ("search --kk 3", "askalike: no such option: --kk; see: askalike search --help\n"),
         ("search DIR", "askalike: missing argument 'TEXT'; see: askalike search --help\n"),
-        ("import table faq.csv", "askalike: missing option '--output' / '-o'; see: askalike import table --help\n"),
+        (
+            "import table faq.csv",
+            "askalike: missing option '--output' / '-o' (env var: 'ASKALIKE_DIR'); see: askalike import table --help\n",
+        ),
         ("import csv faq.csv -o x", "askalike: no reader is called 'csv'; there are: apache_answer, azure_qna, beir, "),
         ("import table faq.csv -o x --markup rtf", "askalike: invalid value for '--markup': 'rtf' is not one of"),
     ],

@@ -144,7 +144,7 @@ def page(mixed, monkeypatch, browser):
         ids = {question.title: question.id for _, question in archive.view().questions()}
         pair = ids["How long does a keg last?"], ids["Why does beer foam?"]
         add_proposals(archive, [CandidatePair(*pair, 0.9, 1.0, "lm_jelinek_mercer")])
-    service = Service(mixed, options=("--option", "propose=0"))
+    service = Service(mixed, options=("--set", "propose=0"))
     page = browser.new_page(base_url=service.url.geturl(), viewport={"width": 390, "height": 800})
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))

@@ -10,7 +10,7 @@ from serving import Service
 
 BODY = "b" * 500
 PAIR = "xy"
-UNLIMITED = ("--option", "requests_per_s=0")
+UNLIMITED = ("--set", "requests_per_s=0")
 """The options of a service that answers any number of requests."""
 
 

@@ -62,7 +62,7 @@ def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> N
 def test_only_moderators_see_what_was_asked(serve, archive) -> None:
     with Archive.open(archive) as opened:
         keys_by_scope = {scope: keys.create_key(opened, scope) for scope in keys.SCOPES}
-    served = serve(archive, options=("--option", "require_keys=true", "--option", "keep_days=0"))
+    served = serve(archive, options=("--set", "require_keys=true", "--set", "keep_days=0"))
     headers = {scope: {"authorization": f"Bearer {key}"} for scope, key in keys_by_scope.items()}
     assert served.send("POST", f"{V1}/answer", {"title": "Xyzzy?"}, headers["read"]).status == 200
     assert served.send("GET", f"{V1}/gaps", headers=headers["write"]).status == 403

@@ -176,7 +176,7 @@ def test_a_path_leads_nowhere_else(service: Service, path: str) -> None:
 
 
 def test_slow_requests_are_cut_off_and_block_no_other(serve, archive) -> None:
-    service = serve(archive, options=("--option", "receive_s=1", "--option", "timeout_s=2"))
+    service = serve(archive, options=("--set", "receive_s=1", "--set", "timeout_s=2"))
     head = (
         f"POST {SIMILAR} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n"
     )
@@ -203,7 +203,7 @@ def test_slow_requests_are_cut_off_and_block_no_other(serve, archive) -> None:
 
 
 def test_too_many_connections_are_closed(serve, archive) -> None:
-    service = serve(archive, options=("--option", "max_connections=8"))
+    service = serve(archive, options=("--set", "max_connections=8"))
     with contextlib.ExitStack() as stack:
         for _ in range(8):
             stack.enter_context(connected(service))

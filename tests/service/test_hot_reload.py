@@ -52,7 +52,7 @@ class Load:
 
 def test_rankers_are_deployed_and_withdrawn_without_an_error(serve, archive) -> None:
     deploy(archive, LEXICAL)
-    served = serve(archive, ranker=(), options=("--workers", "2", "--option", "requests_per_s=0"))
+    served = serve(archive, ranker=(), options=("--workers", "2", "--set", "requests_per_s=0"))
     assert model(served) == LEXICAL
     load = Load(served)
     time.sleep(0.5)

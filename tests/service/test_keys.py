@@ -13,7 +13,7 @@ from serving import Service
 
 from askalike.store import Archive, keys
 
-REQUIRED = ("--option", "require_keys=true")
+REQUIRED = ("--set", "require_keys=true")
 SIMILAR, QUESTION = "/v1/riverside/similar?title=card", "/v1/riverside/questions/k1"
 
 
@@ -111,7 +111,7 @@ def test_the_log_names_a_key_and_never_shows_it(serve, archive: Path) -> None:
 
 
 def test_a_caller_is_slowed_down_over_all_workers(serve, archive) -> None:
-    options = ("--workers", "2", "--option", "requests_per_s=0.5", "--option", "burst=5")
+    options = ("--workers", "2", "--set", "requests_per_s=0.5", "--set", "burst=5")
     slow = serve(archive, options=options)
     statuses = [slow.get(SIMILAR).status for _ in range(12)]
     assert statuses.count(200) in (5, 6, 7)

@@ -13,7 +13,7 @@ from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.types import Question
 
 V1 = "/v1/riverside"
-EAGER = ("--option", "propose=0.9")
+EAGER = ("--set", "propose=0.9")
 
 
 def propose_pairs(archive, *pairs):
@@ -74,7 +74,7 @@ def test_new_questions_become_visible_while_it_looks_for_duplicates(serve, archi
 
 def test_decisions_over_http(serve, archive) -> None:
     propose_pairs(archive, ("r001", "r100", 0.9), ("r002", "r101", 0.8), ("r003", "r102", None))
-    served = serve(archive, options=("--option", "propose=0"))
+    served = serve(archive, options=("--set", "propose=0"))
     assert list_duplicates(served) == [("r001", "r100"), ("r002", "r101"), ("r003", "r102")]
     page = served.get(f"{V1}/duplicates?limit=2").json
     assert (page["counts"]["open"], page["duplicates"][0]["confidence"]) == (3, "90%")
@@ -105,7 +105,7 @@ def test_only_moderators_decide_and_each_decision_has_its_key(serve, archive) ->
     propose_pairs(archive, ("r001", "r100", 0.9))
     with Archive.open(archive) as opened:
         keys_by_scope = {scope: keys.create_key(opened, scope) for scope in keys.SCOPES}
-    served = serve(archive, options=("--option", "require_keys=true", "--option", "propose=0"))
+    served = serve(archive, options=("--set", "require_keys=true", "--set", "propose=0"))
     headers = {scope: {"authorization": f"Bearer {key}"} for scope, key in keys_by_scope.items()}
     for path in (f"{V1}/duplicates", f"{V1}/gaps"):
         assert served.send("GET", path, headers=headers["write"]).status == 403

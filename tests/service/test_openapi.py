@@ -20,7 +20,7 @@ from askalike.store import keys
 schemathesis = pytest.importorskip("schemathesis")
 core = pytest.importorskip("schemathesis.core")
 
-OPTIONS = ("--option", "require_keys=true", "--option", "requests_per_s=0")
+OPTIONS = ("--set", "require_keys=true", "--set", "requests_per_s=0")
 ACCEPT_UNKNOWN_PARAMETERS = {
     ("GET", "/v1/{archive}/topics/similar_to"),
     ("GET", "/v1/{archive}/answer/api/v1/question/similar"),

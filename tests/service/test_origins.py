@@ -26,7 +26,7 @@ def closed(example: Path, tmp_path_factory: pytest.TempPathFactory):
     """A service where everybody needs a key, with one for everything and one for the pages of a site."""
     archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("origins") / "riverside"))
     everything, public = create_key(archive, "moderate"), create_key(archive, origin=SITE)
-    served = Service(archive, options=("--option", "require_keys=true", "--allow-origin", "https://also.example"))
+    served = Service(archive, options=("--set", "require_keys=true", "--allow-origin", "https://also.example"))
     yield served, everything, public
     served.end()
 

@@ -72,13 +72,13 @@ def test_the_log_has_no_text_by_default(serve, archive) -> None:
     assert (line["status"], line["archive"], line["found"]) == (200, "riverside", 0)
     assert "secretword" not in "".join(quiet.lines)
     quiet.end()
-    open_one = serve(archive, options=("--option", "log_texts=true"))
+    open_one = serve(archive, options=("--set", "log_texts=true"))
     open_one.get(f"{SIMILAR}?title=secretword")
     wait_for(lambda: [x for x in open_one.log() if "secretword" in x.get("query", "")])
 
 
 def test_requests_over_the_limit_are_turned_away(serve, archive) -> None:
-    narrow = serve(archive, options=("--option", "max_waiting=1"))
+    narrow = serve(archive, options=("--set", "max_waiting=1"))
     with ThreadPoolExecutor(16) as pool:
         query = {"title": "how long may I keep a book from the library", "k": 100}
         answers = list(pool.map(lambda _: narrow.send("POST", SIMILAR, query), range(64)))
@@ -88,7 +88,7 @@ def test_requests_over_the_limit_are_turned_away(serve, archive) -> None:
 
 
 def test_a_slow_search_is_given_up(serve, archive) -> None:
-    hasty = serve(archive, options=("--option", "timeout_s=0.001"))
+    hasty = serve(archive, options=("--set", "timeout_s=0.001"))
     answer = hasty.send("POST", SIMILAR, {"title": "card", "body": "how long may I keep a book " * 3_000})
     assert (answer.status, answer.headers.get("retry-after")) == (503, "1")
 
@@ -108,7 +108,7 @@ def test_the_api_describes_itself(service: Service) -> None:
     ("arguments", "message"),
     [
         (["nowhere"], "not an archive"),
-        (["{archive}", "--option", "timeout=1"], "timeout is not a setting"),
+        (["{archive}", "--set", "timeout=1"], "timeout is not a setting"),
         (["{archive}", "--port", "99999"], "port"),
         (["{archive}", "{archive}"], "two archives are called 'riverside'"),
         (["{archive}", "--ranker", "bm52"], "no ranker is called"),

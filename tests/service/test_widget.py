@@ -75,7 +75,7 @@ def closed(example: Path, site: Site, tmp_path_factory: pytest.TempPathFactory) 
     with Archive.open(archive) as opened:
         key = keys.create_key(opened, "read", origin=site.origin)
         opened.upsert([Question("z", HOSTILE), Question("j", "Zeppelin two", url="javascript:document.title='taken'")])
-    served = Service(archive, options=("--option", "require_keys=true", "--option", "propose=0"))
+    served = Service(archive, options=("--set", "require_keys=true", "--set", "propose=0"))
     yield served, key
     served.end()
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
+from askalike.cli._command import ArchiveCommand, CommandGroup
 from askalike.errors import AskalikeError
 
 USAGE_ERRORS: type[Exception] = typer.BadParameter.__mro__[1]
@@ -32,15 +32,26 @@ FILES = {
     "cluster": "cluster",
 }
 """The files of this folder, each with its commands: `split` is the function, or the group, `split_command`."""
-ORDER = ["import", "check", "info", "index", "search", "rank", "evaluate", "split", "tune", "replay", "experiment"]
-"""The order in which a newcomer meets the commands; all others come after these, by name."""
+GROUPS = {
+    "Start": "import check info index",
+    "Search": "search rank answer suggest-tags",
+    "Improve": "tune calibrate train encoder promote rollback models",
+    "Measure": "evaluate compare split experiment replay",
+    "Moderate": "dedupe gaps feedback",
+    "Serve": "serve mcp keys cluster",
+    "Maintain": "export backup restore purge",
+}
+"""The commands as the help groups them, in the order in which a newcomer meets them."""
+GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
+COMPLETION_VARIABLES = ("_TYPER_COMPLETE_ARGS", "COMP_WORDS")
+"""Where a shell that completes a command line puts it."""
 
 
-class _OrderedCommands(TyperGroup):
+class _OrderedCommands(CommandGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the commands in ORDER, then the rest by name."""
-        names = super().list_commands(ctx)
-        return [n for n in ORDER if n in names] + sorted(n for n in names if n not in ORDER)
+        """Return the commands in the order of GROUPS."""
+        order = {name: place for place, name in enumerate(GROUP_OF)}
+        return sorted(super().list_commands(ctx), key=lambda name: order.get(name, len(order)))
 
 
 app = typer.Typer(
@@ -49,7 +60,6 @@ app = typer.Typer(
     help="Finds the questions in a Q&A archive that ask the same thing.",
     epilog='First steps: **askalike import table** FAQ.csv **-o** DIR, then **askalike search** DIR "a question".',
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -64,16 +74,18 @@ def register(app: typer.Typer, only: str = "") -> None:
         for name in FILES[file].split():
             command = getattr(module, f"{name.replace('-', '_')}_command")
             if isinstance(command, typer.Typer):
-                app.add_typer(command, name=name)
+                for each in command.registered_commands:
+                    each.cls = ArchiveCommand
+                app.add_typer(command, name=name, cls=command.info.cls or CommandGroup, rich_help_panel=GROUP_OF[name])
             else:
-                app.command(name)(command)
+                app.command(name, cls=ArchiveCommand, rich_help_panel=GROUP_OF[name])(command)
 
 
 def register_summaries(app: typer.Typer) -> None:
     """Add the commands with their summaries alone, for the list of all: none is imported, and none can be run."""
     for file in FILES:
         for name, summary in _read_summaries(file):
-            app.command(name, help=summary)(lambda: None)
+            app.command(name, help=summary, rich_help_panel=GROUP_OF[name])(lambda: None)
 
 
 def _read_summaries(file: str) -> Iterator[tuple[str, str]]:
@@ -108,10 +120,8 @@ def _global_options(
 def main() -> None:
     """Run the command line. An error that a person can mend is one line on stderr, with exit code 2."""
     try:
-        if any(sys.argv[1:2] == [name] for commands in FILES.values() for name in commands.split()):
-            register(app, sys.argv[1])
-        else:
-            register_summaries(app)
+        command = _find_command()
+        register(app, command) if command else register_summaries(app)
         code = app(prog_name="askalike", standalone_mode=False)
         sys.stdout.flush()
     except AskalikeError as error:
@@ -126,6 +136,13 @@ def main() -> None:
     if code == INTERRUPTED_EXIT_CODE:
         print("askalike: interrupted; what was committed before is kept", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _find_command() -> str:
+    """Return the command that the command line names, whether it is to be run or to be completed; empty if none."""
+    completed = next((os.environ[name].split() for name in COMPLETION_VARIABLES if name in os.environ), sys.argv)
+    name = next(iter(completed[1:]), "")
+    return name if name in GROUP_OF else ""
 
 
 def _exit_with_error(message: str) -> NoReturn:

@@ -29,8 +29,11 @@ def checked(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
 
 RANKER_NAMES = ", ".join(rankers.names())
 RANKER_HELP = f"A model of the archive, or one of: {RANKER_NAMES}."
-Directory = Annotated[Path, Argument(metavar="DIR", help="The archive's directory.")]
-RankerName = Annotated[str | None, Option("--ranker", "-r", help=RANKER_HELP, show_default=False)]
+Directory = Annotated[Path, Argument(metavar="DIR", envvar="ASKALIKE_DIR", help="The archive's directory.")]
+RankerName = Annotated[
+    str | None,
+    Option("--ranker", "-r", metavar="NAME", envvar="ASKALIKE_RANKER", help=RANKER_HELP, show_default="the active one"),
+]
 Assignments = Annotated[
     list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of the ranker; may be repeated.")
 ]
@@ -52,6 +55,12 @@ Tags = Annotated[
 Before = Annotated[
     str | None,
     Option("--before", metavar="DATE", callback=checked(parse_limit), help="Only questions asked before this date."),
+]
+After = Annotated[
+    str | None,
+    Option(
+        "--after", metavar="DATE", callback=checked(parse_limit), help="Only questions asked on or after this date."
+    ),
 ]
 QrelsFile = Annotated[Path | None, Option(help="What is relevant: TREC, BEIR or SemEval lines.")]
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Option
 
-from askalike.cli._options import Assignments, Directory, RankerName, build_ranker
+from askalike.cli._options import Assignments, Directory, Fields, RankerName, build_ranker
 from askalike.cli._output import print_remark
 from askalike.engines.local import LocalEngine
 from askalike.store import Archive
@@ -14,6 +14,7 @@ def mcp_command(
     directory: Directory,
     ranker: RankerName = None,
     settings: Assignments = None,
+    fields: Fields = None,
     http: Annotated[bool, Option("--http", help="Listen over HTTP instead of standard input and output.")] = False,
     host: Annotated[str, Option(help="With --http: the address to listen at.")] = "127.0.0.1",
     port: Annotated[int, Option(help="With --http: the port; 0 takes one that is free.")] = 8081,
@@ -21,14 +22,27 @@ def mcp_command(
         bool, Option("--require-keys", help="With --http: a key is needed on loopback too.")
     ] = False,
 ) -> None:
-    """Give assistants read-only tools over the Model Context Protocol: search, fetch, similar_questions."""
+    """Serve an archive's read-only tools to assistants over the Model Context Protocol.
+
+    The tools: search, fetch and similar_questions.
+
+    Examples:
+
+    ```
+    askalike mcp DIR
+    askalike mcp DIR --http --port 8081
+    ```
+    """
     from askalike.assistants import require_extra
 
     require_extra()
     from askalike.assistants.server import create_server
     from askalike.assistants.transports import serve_http, serve_stdio
 
-    with Archive.open(directory) as archive, LocalEngine(archive, build_ranker(archive, ranker, settings)) as engine:
+    with (
+        Archive.open(directory) as archive,
+        LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as engine,
+    ):
         server = create_server(engine)
         if http:
             serve_http(server, directory, host, port, require_keys, lambda url: print_remark(f"askalike: MCP at {url}"))

@@ -33,24 +33,34 @@ def calibrate_command(
     settings: Assignments = None,
     fields: Fields = None,
     engine: EngineUrl = None,
-    split: Annotated[str | None, Option(help="Whose queries; default: dev, else the first with enough.")] = None,
+    split: Annotated[
+        str | None, Option(help="The split whose queries are used; default: dev, else the first with enough.")
+    ] = None,
     precision: Annotated[
-        float | None, Option(help="Pick the threshold above which this share of first hits is right.")
+        float | None, Option(help="Set the threshold above which this share of first hits is right.")
     ] = None,
     off_topic: Annotated[Path | None, Option("--off-topic", help=OFF_TOPIC_HELP)] = None,
     prevalence: Annotated[float | None, Option(help=PREVALENCE_HELP, show_default=False)] = None,
-    titles: Annotated[bool, Option("--titles", help="Ask by titles alone, as people type.")] = False,
-    max_queries: Annotated[int, Option("--queries", min=1, help="At most so many queries.")] = MAX_QUERIES,
-    per_cluster: Annotated[int, Option(min=1, help="At most so many of one cluster.")] = MAX_PER_CLUSTER,
-    seed: Annotated[int, Option(help="Decides about queries, folds and resamples.")] = 0,
+    titles: Annotated[bool, Option("--titles", help="Use titles alone as queries, as people type them.")] = False,
+    max_queries: Annotated[int, Option("--sample", min=1, help="Use at most this many queries.")] = MAX_QUERIES,
+    per_cluster: Annotated[int, Option(min=1, help="Use at most this many queries of one cluster.")] = MAX_PER_CLUSTER,
+    seed: Annotated[int, Option(help="Seed of the sample, the folds and the resamples.")] = 0,
     verbose: Annotated[bool, Option("--verbose", "-v", help="Print all measurements with their intervals.")] = False,
     json: Json = False,
 ) -> None:
-    """Turn a ranker's scores into probabilities of asking the same, and measure what these are worth.
+    """Turn a ranker's scores into probabilities, and measure how reliable they are.
 
     From then on `search` shows probabilities, and nothing below the threshold where one was picked: the one that
     --precision asks for, else the one at which nine in ten of the queries that --off-topic names get nothing. The
     calibration holds for this ranker with these settings, until a tenth of the archive has changed.
+
+    Examples:
+
+    ```
+    askalike calibrate DIR
+    askalike calibrate DIR --precision 0.9
+    askalike calibrate DIR --off-topic smalltalk.jsonl --verbose
+    ```
     """
     with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
         off_topic_queries = load_off_topic_queries(off_topic, seed=seed) if off_topic else []

@@ -10,17 +10,24 @@ from askalike.cli._output import print_remark, to_json
 from askalike.errors import SettingsError
 from askalike.store import Archive
 
-cluster_command = Typer(help="An OpenSearch cluster that holds the indexes of archives.", no_args_is_help=True)
+cluster_command = Typer(help="Set up and inspect an OpenSearch cluster that holds indexes.", no_args_is_help=True)
 Url = Annotated[str, Argument(metavar="URL", help="The cluster's address.", envvar="ASKALIKE_ENGINE")]
 
 
 @cluster_command.command("init")
 def init_cluster_command(
     url: Url,
-    shards: Annotated[int, Option(min=1, help="Into how many parts a new index is divided.")] = 1,
-    replicas: Annotated[int, Option(min=0, help="How many copies of each part there are besides.")] = 1,
+    shards: Annotated[int, Option(min=1, help="Shards per index.")] = 1,
+    replicas: Annotated[int, Option(min=0, help="Replicas per shard.")] = 1,
 ) -> None:
-    """Prepare a cluster: what indexes get that are made from now on."""
+    """Set the shards and replicas of new indexes.
+
+    Examples:
+
+    ```
+    askalike cluster init http://127.0.0.1:9200 --shards 3 --replicas 1
+    ```
+    """
     from askalike.engines.opensearch import init_cluster
 
     print(f"OpenSearch {init_cluster(url, shards, replicas)}: new indexes have {shards} shards, {replicas} replicas")
@@ -35,7 +42,14 @@ def cluster_status_command(
     fields: Fields = None,
     json: Json = False,
 ) -> None:
-    """Say how far a ranker's indexes are behind the archive, what differs, and how to repair it."""
+    """Show how far a ranker's indexes are behind the archive, and how to repair them.
+
+    Examples:
+
+    ```
+    askalike cluster status DIR --engine http://127.0.0.1:9200
+    ```
+    """
     from askalike.engines.opensearch import cluster_status
 
     with _open_archive(directory, engine) as archive:
@@ -52,7 +66,14 @@ def cluster_status_command(
 
 @cluster_command.command("merge")
 def merge_indexes_command(directory: Directory, engine: EngineUrl = None) -> None:
-    """Take replaced documents out of the term statistics of an archive's indexes, at the price of writing them anew."""
+    """Remove replaced documents from the term statistics; rewrites the indexes.
+
+    Examples:
+
+    ```
+    askalike cluster merge DIR --engine http://127.0.0.1:9200
+    ```
+    """
     from askalike.engines.opensearch import merge_indexes
 
     with _open_archive(directory, engine) as archive:
@@ -67,7 +88,14 @@ def drop_indexes_command(
     engine: EngineUrl = None,
     yes: Annotated[bool, Option("--yes", help="Remove them without a question.")] = False,
 ) -> None:
-    """Remove every index of an archive from the cluster. The archive is untouched."""
+    """Remove every index of an archive from the cluster; the archive is untouched.
+
+    Examples:
+
+    ```
+    askalike cluster drop DIR --engine http://127.0.0.1:9200 --yes
+    ```
+    """
     from askalike.engines.opensearch import drop_indexes
 
     if not yes:

@@ -17,14 +17,21 @@ from askalike.store.backup import BackupManifest, backup, restore
 def export_command(
     directory: Directory,
     format: Annotated[str, Option(metavar="beir|csv|spreadsheet|retrieval", help="What to write; see below.")],
-    out: Annotated[Path, Option("-o", "--out", metavar="OUT", help="A new folder.")],
+    out: Annotated[Path, Option("-o", "--output", metavar="FOLDER", help="A new folder.")],
     force: Annotated[bool, Option("--force", help="Replace an earlier export there.")] = False,
 ) -> None:
-    """Write everything in an archive into a new folder.
+    """Export an archive to a new folder.
 
     `beir` and `csv` are exact and can be imported again. Cells of `csv` may begin with `=`, `+`, `-` or `@`, which a
     spreadsheet runs as formulas: to open the tables in one, take `spreadsheet`, which puts an apostrophe before them.
     `retrieval` has every split as queries and qrels, texts without markup, for the evaluators of other libraries.
+
+    Examples:
+
+    ```
+    askalike export DIR --format csv -o tables
+    askalike export DIR --format retrieval -o beir
+    ```
     """
     with Archive.open(directory) as archive, progress_tracker() as track:
         rows = export_archive(archive, format, out, force=force, track=track)
@@ -37,7 +44,16 @@ def backup_command(
     file: Annotated[Path, Argument(metavar="FILE", help="The backup to make: a name that is not taken.")],
     json: Json = False,
 ) -> None:
-    """Save an archive into one file, while it is in use: all but its index, which is made again from it."""
+    """Save an archive to one file, while it is in use.
+
+    The backup holds everything but the indexes, which are rebuilt from it.
+
+    Examples:
+
+    ```
+    askalike backup DIR monday.tar
+    ```
+    """
     _print_manifest("saved", backup(directory, file), json)
 
 
@@ -46,7 +62,14 @@ def restore_command(
     directory: Annotated[Path, Argument(metavar="DIR", help="The archive to make: a new or empty directory.")],
     json: Json = False,
 ) -> None:
-    """Make an archive from a backup, once every byte of it is checked."""
+    """Restore an archive from a backup, after checking every byte.
+
+    Examples:
+
+    ```
+    askalike restore monday.tar NEW_DIR
+    ```
+    """
     _print_manifest("restored", restore(file, directory), json)
 
 

@@ -10,7 +10,7 @@ from askalike.cli._output import to_json
 from askalike.store import Archive
 from askalike.tuning.adoption import adopt_encoder
 
-encoder_command = Typer(help="The pre-trained encoder that an archive has made its own.", no_args_is_help=True)
+encoder_command = Typer(help="Choose the pre-trained encoder of an archive.", no_args_is_help=True)
 encoder_command.callback()(lambda: None)
 
 
@@ -24,9 +24,16 @@ def use_encoder_command(
     download: Annotated[bool, Option("--download", help="Fetch MODEL from the Hugging Face hub.")] = False,
     json: Json = False,
 ) -> None:
-    """Copy a pre-trained encoder into the archive and put the hybrid of words and this encoder into service.
+    """Copy a pre-trained encoder into the archive and activate its hybrid with the lexical ranker.
 
-    A running service goes on with the ranker that it has until the new vectors are made.
+    A running service keeps its ranker until the new vectors are complete.
+
+    Examples:
+
+    ```
+    askalike encoder use DIR models/all-MiniLM-L6-v2
+    askalike encoder use DIR sentence-transformers/all-MiniLM-L6-v2 --download
+    ```
     """
     with Archive.open(directory) as archive:
         encoder = adopt_encoder(archive, model, name=name, download=download)

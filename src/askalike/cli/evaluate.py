@@ -19,7 +19,6 @@ from askalike.cli._options import (
     Json,
     QrelsFile,
     RankerName,
-    RayCluster,
     announce_compilation,
     build_ranker,
     checked,
@@ -36,7 +35,6 @@ from askalike.evaluation.tables import to_csv, to_text
 from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
 from askalike.experiments.measuring import DEFAULT_MEASURES, evaluate_files, evaluate_ranker, evaluation_split
 from askalike.labels.partitions import Partition, create_partition
-from askalike.pieces import work_on
 from askalike.replay.replay import WORDING_REMARK, replay
 from askalike.replay.report import write_replay
 from askalike.store import Archive
@@ -47,21 +45,34 @@ SHARES_HELP = "Of train, dev, test, by cluster, category or tag [default: 0.8,0.
 
 
 def evaluate_command(
-    directory: Annotated[Path | None, Argument(metavar="[DIR]", help="An archive with labels.")] = None,
+    directory: Annotated[Path | None, Argument(metavar="DIR", help="An archive with labels.")] = None,
     run: Annotated[Path | None, Option(help="A run to measure, instead of an archive's ranker.")] = None,
     qrels: QrelsFile = None,
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
     engine: EngineUrl = None,
-    split: Annotated[str | None, Option(help="Whose queries; default: test, else the first.")] = None,
+    split: Annotated[
+        str | None, Option(help="The split whose queries are measured; default: test, else the first.")
+    ] = None,
     measures: Annotated[str, Option(help=MEASURES_HELP)] = " ".join(DEFAULT_MEASURES),
     rule: Annotated[str, Option(help=RULE_HELP)] = "trec_eval",
-    k: Annotated[int, Option("-k", min=1, help="How deep a ranker ranks.")] = 100,
-    per_query: Annotated[Path | None, Option(metavar="FILE.csv", help="Where the values of each query go.")] = None,
+    k: Annotated[int, Option("-k", min=1, help="Documents per query.")] = 100,
+    per_query: Annotated[
+        Path | None, Option(metavar="FILE.csv", help="Write the values of each query to this file.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Measure a ranker on an archive's labels, or a run against qrels."""
+    """Measure a ranker on an archive's labels, or a run file against qrels.
+
+    Examples:
+
+    ```
+    askalike evaluate DIR
+    askalike evaluate DIR --ranker bm25 --split test --measures 'nDCG@10 RR'
+    askalike evaluate --run run.trec --qrels qrels.txt --per-query values.csv
+    ```
+    """
     result: Evaluation | MacroEvaluation
     if run and qrels:
         result, heading = evaluate_files(run, qrels, split_list(measures), rule), str(run)
@@ -86,7 +97,7 @@ def evaluate_command(
 
 def compare_command(
     runs: Annotated[
-        list[str], Argument(metavar="RUN...", help="Run files, or folders of experiments; NAME=PATH names one.")
+        list[str], Argument(metavar="RUN", help="Run files, or folders of experiments; NAME=PATH names one.")
     ],
     qrels: QrelsFile = None,
     archive: Annotated[Path | None, Option(help="The archive that judges, and has the texts.")] = None,
@@ -97,7 +108,17 @@ def compare_command(
     format: Annotated[str, Option(help="text, html, latex, csv or json.")] = "text",
     output: Annotated[Path | None, Option("-o", "--output", help="A file to write to.")] = None,
 ) -> None:
-    """Compare runs query by query: differences with intervals and p, and the queries that differ most."""
+    """Compare runs query by query, with intervals and significance.
+
+    Also lists the queries that differ most.
+
+    Examples:
+
+    ```
+    askalike compare bm25.trec dirichlet.trec --qrels qrels.txt
+    askalike compare runs/two --format html -o comparison.html
+    ```
+    """
     from askalike.experiments.reporting.comparison_formats import format_comparison
     from askalike.experiments.reporting.page import write_file
 
@@ -114,9 +135,9 @@ def compare_command(
 
 def split_command(
     directory: Directory,
-    by: Annotated[Literal["cluster", "category", "tag", "time", "folds"], Option(help="What keeps the parts apart.")],
+    by: Annotated[Literal["cluster", "category", "tag", "time", "folds"], Option(help="What separates the parts.")],
     source_split: Annotated[
-        str | None, Option("--of", metavar="SPLIT", help="What to cut; default: the first split.")
+        str | None, Option("--of", metavar="SPLIT", help="The split to divide; default: the first.")
     ] = None,
     shares: Annotated[str | None, Option(help=SHARES_HELP)] = None,
     before: Annotated[
@@ -126,14 +147,22 @@ def split_command(
         str | None, Option(metavar="DATE", callback=checked(parse_limit), help="By time: test begins at it.")
     ] = None,
     folds: Annotated[int | None, Option(help="How many folds [default: 5].")] = None,
-    seed: Annotated[int | None, Option(help="Of the order of clusters [default: 0].")] = None,
+    seed: Annotated[int | None, Option(help="Seed of the order of clusters [default: 0].")] = None,
     name: Annotated[str | None, Option(help="The parts are called NAME/PART; default: as --by.")] = None,
-    replace: Annotated[bool, Option("--replace", help="Cut anew what has that name.")] = False,
+    replace: Annotated[bool, Option("--replace", help="Replace the parts of that name.")] = False,
     json: Json = False,
 ) -> None:
-    """Cut a split into train, dev and test, or folds, with no duplicate cluster in two of them.
+    """Divide a split into train, dev and test, or folds.
 
-    The parts are kept in the archive and found by name, as in `askalike evaluate DIR --split cluster/dev`.
+    No duplicate cluster spans two parts. The archive stores the parts; other commands take them by name.
+
+    Examples:
+
+    ```
+    askalike split DIR --by cluster
+    askalike split DIR --by time --before 2023-01-01 --after 2023-07-01
+    askalike evaluate DIR --split cluster/dev
+    ```
     """
     options = {"shares": _parse_shares(shares), "before": before, "after": after, "folds": folds, "seed": seed}
     settings = {key: value for key, value in options.items() if value is not None}
@@ -168,19 +197,27 @@ def _parse_shares(text: str | None) -> list[float] | None:
 
 
 def experiment_command(
-    file: Annotated[Path, Argument(metavar="FILE.toml", help="What is to be ranked, by what, measured how.")],
+    file: Annotated[Path, Argument(metavar="FILE.toml", help="Data, rankers and measures.")],
     output: Annotated[
         Path | None, Option("-o", "--output", metavar="DIR", help="The folder; default: runs/ and FILE's name.")
     ] = None,
     changes: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="Change a key of FILE; may be repeated.")
     ] = None,
-    resume: Annotated[bool, Option("--resume", help="Go on with what was interrupted.")] = False,
-    force: Annotated[bool, Option("--force", help="Throw away the experiment that is in the folder.")] = False,
-    cluster: RayCluster = None,
+    force: Annotated[bool, Option("--force", help="Discard the experiment that is in the folder.")] = False,
     json: Json = False,
 ) -> None:
-    """Run the experiment that a TOML file declares, and keep it in a folder that reproduces it."""
+    """Run the experiment that a TOML file declares, into a folder that reproduces it.
+
+    An interrupted experiment resumes with the same command.
+
+    Examples:
+
+    ```
+    askalike experiment two.toml
+    askalike experiment two.toml --set k=10 -o runs/shallow
+    ```
+    """
     from askalike.experiments.declaration import read_experiment
     from askalike.experiments.outcome import describe_findings, summary_table
     from askalike.experiments.run import run_experiment
@@ -188,8 +225,8 @@ def experiment_command(
     experiment = read_experiment(file, parse_assignments(changes or []))
     folder = output or Path("runs") / file.stem
     announce_compilation()
-    with work_on(cluster), nested_progress_bars() as watch:
-        outcome = run_experiment(experiment, folder, resume=resume, force=force, open_bar=watch)
+    with nested_progress_bars() as watch:
+        outcome = run_experiment(experiment, folder, resume=True, force=force, open_bar=watch)
     if json:
         print(to_json(outcome.as_dict()))
     else:
@@ -199,20 +236,27 @@ def experiment_command(
 
 def replay_command(
     directory: Directory,
-    since: Annotated[str, Option(metavar="DATE", help="Ask the questions from this date on again.")],
-    until: Annotated[str | None, Option(metavar="DATE", help="… and before this one.")] = None,
+    since: Annotated[str, Option(metavar="DATE", help="Replay the questions from this date on.")],
+    until: Annotated[str | None, Option(metavar="DATE", help="Replay the questions before this date.")] = None,
     ranker: Annotated[
         list[str] | None, Option("--ranker", "-r", help=f"May be repeated. One of: {RANKER_NAMES}.")
     ] = None,
     settings: Assignments = None,
     fields: Fields = None,
-    k: Annotated[int, Option("-k", min=1, help="Among how many the original is looked for.")] = 5,
+    k: Annotated[int, Option("-k", min=1, help="Hits among which the original counts as found.")] = 5,
     output: Annotated[Path | None, Option("-o", "--output", help="A folder for results, runs and plot.")] = None,
     json: Json = False,
 ) -> None:
-    """Ask every question that was later closed as a duplicate again, at its own time.
+    """Ask every known duplicate again, as of the moment it was asked.
 
-    Each is ranked against only what existed at that moment: texts, statistics and what a ranker has learned.
+    Each is ranked against what existed then: texts, statistics, and what a ranker had learned.
+
+    Examples:
+
+    ```
+    askalike replay DIR --since 2023-01-01
+    askalike replay DIR --since 2023-01-01 --ranker bm25 --ranker hybrid -o replay
+    ```
     """
     values = parse_settings(settings, fields)
     with Archive.open(directory) as archive, progress_bar("replaying") as report:

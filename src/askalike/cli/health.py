@@ -26,7 +26,15 @@ def check_command(
     ignore: Annotated[list[str] | None, Option(metavar="CHECK", help="Leave a check out; repeatable.")] = None,
     json: Json = False,
 ) -> None:
-    """Report the health of an archive: titles, templates, label leaks, languages, references."""
+    """Check an archive: titles, templates, label leaks, languages, references.
+
+    Examples:
+
+    ```
+    askalike check DIR
+    askalike check DIR --strict --ignore languages
+    ```
+    """
     with Archive.open(directory) as archive, progress_tracker() as track:
         findings = run_checks(archive, ignored=ignore or (), track=track)
     hits = sorted((finding for finding in findings if finding.count), key=lambda finding: not finding.loud)
@@ -66,7 +74,15 @@ def _format_name(finding: Finding) -> str:
 
 
 def info_command(directory: Directory, json: Json = False) -> None:
-    """Say what is in an archive: counts, lengths, dates, tags, languages, evaluation sets, sizes."""
+    """Show what an archive holds: counts, lengths, dates, tags, splits, sizes.
+
+    Examples:
+
+    ```
+    askalike info DIR
+    askalike info DIR --json
+    ```
+    """
     with Archive.open(directory) as archive, storage_errors(directory):
         statistics = compute_statistics(archive)
     if json:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
-from typer.core import TyperGroup
 
+from askalike.cli._command import ArchiveCommand, CommandGroup
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import byte_progress_bar
 from askalike.readers import import_archive
@@ -19,7 +19,9 @@ from askalike.store.rejects import REJECTS_FILE
 
 COMMON_PARAMETERS: dict[str, Any] = {
     "paths": Annotated[list[Path], Argument(metavar="PATH", help="the files or folders to read")],
-    "output": Annotated[Path, Option("--output", "-o", metavar="DIR", help="the archive; made if not there")],
+    "output": Annotated[
+        Path, Option("--output", "-o", metavar="DIR", envvar="ASKALIKE_DIR", help="the archive; created if new")
+    ],
     "strict": Annotated[bool, Option("--strict", help="stop at the first row that cannot be taken")],
     "language": Annotated[str | None, Option(metavar="XX", help="the archive's language; else it is detected")],
     "source": Annotated[
@@ -41,7 +43,7 @@ COMMON_DEFAULTS: dict[str, Any] = dict.fromkeys(FLAGS, False) | dict.fromkeys(
 )
 
 
-class _ReaderCommands(TyperGroup):
+class _ReaderCommands(CommandGroup):
     """The registered readers as commands. A reader is imported when its command is used."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -50,12 +52,12 @@ class _ReaderCommands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         cmd_name = cmd_name.replace("-", "_")
         one = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-        one.command(cmd_name, help=load("reader", cmd_name).__doc__)(_build_command(cmd_name))
+        one.command(cmd_name, cls=ArchiveCommand, help=load("reader", cmd_name).__doc__)(_build_command(cmd_name))
         return typer.main.get_command(one)
 
 
 import_command = typer.Typer(
-    cls=_ReaderCommands, help="Read an archive, an FAQ or a data set into DIR.", no_args_is_help=True
+    cls=_ReaderCommands, help="Import questions and answers from files, a dump or a running site.", no_args_is_help=True
 )
 import_command.callback()(lambda: None)
 

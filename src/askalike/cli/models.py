@@ -10,7 +10,7 @@ from typer import Argument, Exit, Option
 
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
-from askalike.cli._options import Assignments, Directory, Json, RayCluster, announce_compilation, parse_settings
+from askalike.cli._options import Assignments, Directory, Fields, Json, announce_compilation, parse_settings
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.encoders import NEURAL_EXTRA_MODULES
@@ -18,7 +18,6 @@ from askalike.encoders.recipes import list_trainable
 from askalike.errors import SettingsError
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.models import list_models, load_recipe, remove_model, train
-from askalike.pieces import work_on
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.tuning.promotion import promote
 
@@ -38,16 +37,25 @@ def train_command(
     ] = None,
     name: Annotated[str | None, Option(help="What the model is called; default: my_RECIPE.")] = None,
     devices: Annotated[int, Option(min=1, help="How many processes train, each on a device of its own.")] = 1,
-    cluster: RayCluster = None,
 ) -> None:
-    """Train a network; the same command goes on where it was interrupted."""
+    """Train a network on the archive's own labels.
+
+    An interrupted run resumes with the same command.
+
+    Examples:
+
+    ```
+    askalike train DIR --recipe distil
+    askalike train DIR --recipe bow_cnn --signals duplicates,title_body --name mine
+    ```
+    """
     missing = [module for module in NEURAL_EXTRA_MODULES if importlib.util.find_spec(module) is None]
     if missing:
         raise SettingsError(f"train: {missing[0]} is not installed; pip install 'askalike[neural]'")
     values = parse_settings(settings) | ({"signals": signals} if signals else {})
     loaded = load_recipe(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
     name = name or f"my_{Path(recipe).stem}"
-    with work_on(cluster), Archive.open(directory) as archive:
+    with Archive.open(directory) as archive:
         folder = train(archive, loaded, name, dev=dev, report=_print_training_progress, log=print_remark)
     print(f"{folder}: use it with --ranker {folder.name}")
 
@@ -77,7 +85,15 @@ def models_command(
     remove: Annotated[str | None, Option(metavar="NAME", help="Delete this model.")] = None,
     json: Json = False,
 ) -> None:
-    """List an archive's trained models and which ranker is in service, or remove one."""
+    """List an archive's trained models and its active ranker, or remove a model.
+
+    Examples:
+
+    ```
+    askalike models DIR
+    askalike models DIR --remove mine
+    ```
+    """
     with Archive.open(directory) as archive:
         if remove is not None:
             remove_model(archive, remove)
@@ -99,17 +115,27 @@ def promote_command(
     directory: Directory,
     ranker: Annotated[str, Argument(metavar="RANKER", help="A model of the archive, or a ranker by its name.")],
     settings: Assignments = None,
+    fields: Fields = None,
     measure: Annotated[str, Option(help="What to compare by, as ir-measures writes it.")] = LEADING_MEASURE,
-    force: Annotated[bool, Option("--force", help="Put it into service whatever the comparison says.")] = False,
+    force: Annotated[bool, Option("--force", help="Activate it whatever the comparison says.")] = False,
     json: Json = False,
 ) -> None:
-    """Put a ranker into service if it is significantly better on held-out links and feedback; exit code 1 if not.
+    """Activate a ranker if it is significantly better on held-out links and feedback.
 
-    A running service takes it once its index is built, without dropping a request.
+    Exits with 1 if it is not. A running service switches once the index is built, without dropping a request.
+
+    Examples:
+
+    ```
+    askalike promote DIR mine
+    askalike promote DIR hybrid --set parts=bm25,mine
+    ```
     """
     with Archive.open(directory) as archive, progress_bar("comparing") as report:
         announce_compilation()
-        result = promote(archive, ranker, parse_settings(settings), measure=measure, force=force, progress=report)
+        result = promote(
+            archive, ranker, parse_settings(settings, fields), measure=measure, force=force, progress=report
+        )
         uncalibrated = result.promoted and load_calibration(archive, rankers.create(None, {}, archive)) is None
     print(to_json(result.as_dict()) if json else result.reason)
     if uncalibrated and not json:
@@ -119,7 +145,14 @@ def promote_command(
 
 
 def rollback_command(directory: Directory) -> None:
-    """Withdraw the ranker in service: the one before it serves again."""
+    """Deactivate the current ranker and return to the one before it.
+
+    Examples:
+
+    ```
+    askalike rollback DIR
+    ```
+    """
     with Archive.open(directory) as archive:
         withdrawn = get_served_ranker(archive)
         if withdrawn is None:

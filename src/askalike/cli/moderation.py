@@ -37,12 +37,19 @@ def dedupe_command(
     settings: Assignments = None,
     fields: Fields = None,
     engine: EngineUrl = None,
-    min_probability: Annotated[float, Option(help="How probable it has to be that a pair asks the same.")] = 0.5,
+    min_probability: Annotated[float, Option(help="Minimum probability that a pair asks the same.")] = 0.5,
     cluster: RayCluster = None,
 ) -> None:
-    """Propose clusters of questions that ask the same, each with an original and why it is that.
+    """Find clusters of duplicates and propose an original for each.
 
-    Needs a calibration. Interrupted, the same command goes on where it was.
+    Needs a calibration. An interrupted run resumes with the same command.
+
+    Examples:
+
+    ```
+    askalike dedupe DIR -o clusters.csv
+    askalike dedupe DIR -o clusters.csv --min-probability 0.8
+    ```
     """
     with Archive.open(directory, engine) as archive, progress_bar("looking for duplicates") as report:
         built = build_ranker(archive, ranker, settings, fields)
@@ -60,14 +67,26 @@ def dedupe_command(
 
 def gaps_command(
     directory: Directory,
-    k: Annotated[int, Option("-k", min=1, help="How many to show.")] = 20,
-    min_probability: Annotated[float, Option(min=0, max=1, help="Count what found nothing as probable, too.")] = 0.0,
+    k: Annotated[int, Option("-k", min=1, help="Number of gaps.")] = 20,
+    min_probability: Annotated[
+        float, Option(min=0, max=1, help="Count queries whose best hit is less probable, too.")
+    ] = 0.0,
     ignored: Annotated[bool, Option("--ignored", help="Show those that are ignored instead.")] = False,
     ignore: Annotated[str | None, Option(metavar="ID", help="Ignore a gap from now on.")] = None,
     restore: Annotated[str | None, Option(metavar="ID", help="Show an ignored gap again.")] = None,
     json: Json = False,
 ) -> None:
-    """What was asked over HTTP and found nothing, or nothing that helped: in clusters, the most frequent first."""
+    """List what people asked and did not find.
+
+    Similar queries form a cluster; the most frequent come first.
+
+    Examples:
+
+    ```
+    askalike gaps DIR
+    askalike gaps DIR --min-probability 0.5 --json
+    ```
+    """
     with Archive.open(directory) as archive:
         if ignore:
             ignore_gap(archive, get_gap(archive, ignore, min_probability=min_probability))
@@ -88,23 +107,34 @@ def gaps_command(
 
 def suggest_tags_command(
     directory: Directory,
-    question: Annotated[str, Argument(help="The question, as somebody asks it.")] = "",
+    question: Annotated[str, Argument(help="The question.")] = "",
     body: Body = "",
-    k: Annotated[int, Option("-k", min=1, help="How many tags.")] = K,
+    k: Annotated[int, Option("-k", min=1, help="Number of tags.")] = K,
     ranker: RankerName = None,
     settings: Assignments = None,
-    evaluate: Annotated[bool, Option("--evaluate", help="Measure it on tagged questions instead.")] = False,
-    queries: Annotated[int, Option(min=1, help="With --evaluate: how many questions.")] = MAX_QUERIES,
-    seed: Annotated[int, Option(help="With --evaluate: decides which.")] = 0,
+    fields: Fields = None,
+    evaluate: Annotated[
+        bool, Option("--evaluate", help="Measure the suggestions on tagged questions instead.")
+    ] = False,
+    sample: Annotated[int, Option(min=1, help="With --evaluate: the number of questions.")] = MAX_QUERIES,
+    seed: Annotated[int, Option(help="With --evaluate: chooses the sample.")] = 0,
     json: Json = False,
 ) -> None:
-    """Suggest tags for a question: those of the questions most like it, each with its share of their say."""
+    """Suggest tags for a question, from those of the most similar questions.
+
+    Examples:
+
+    ```
+    askalike suggest-tags DIR "How do I reset my password?"
+    askalike suggest-tags DIR --evaluate
+    ```
+    """
     if bool(question.strip()) == evaluate:
         raise SettingsError("suggest-tags: expected a question, or --evaluate")
     with Archive.open(directory) as archive:
-        built = build_ranker(archive, ranker, settings)
+        built = build_ranker(archive, ranker, settings, fields)
         if evaluate:
-            _print_evaluation(evaluate_suggestions(archive, built, queries, seed), built.name, json)
+            _print_evaluation(evaluate_suggestions(archive, built, sample, seed), built.name, json)
             return
         tags = suggest_tags(archive, built, question, body, k)
     if json:

@@ -13,6 +13,7 @@ from askalike import rankers
 from askalike.answering.replies import DEFAULT_SURE
 from askalike.calibration.silence import prepare_silence
 from askalike.cli._options import (
+    After,
     Assignments,
     Before,
     Body,
@@ -21,7 +22,6 @@ from askalike.cli._options import (
     Fields,
     Json,
     RankerName,
-    RayCluster,
     Tags,
     build_ranker,
     checked,
@@ -30,12 +30,10 @@ from askalike.cli._options import (
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.cli._results import NO_RESULT_MESSAGE, match_lines, matches_as_json, reply_as_json, reply_lines
-from askalike.clock import parse_limit
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
 from askalike.evaluation.trec import write_run
 from askalike.labels.splits import identify_queries, load_split
-from askalike.pieces import work_on
 from askalike.readers import read_candidates, read_queries
 from askalike.store import Archive
 from askalike.types import Filter
@@ -52,15 +50,22 @@ def index_command(
     settings: Assignments = None,
     fields: Fields = None,
     engine: EngineUrl = None,
-    rebuild: Annotated[bool, Option("--rebuild", help="Throw the old index away first.")] = False,
+    rebuild: Annotated[bool, Option("--rebuild", help="Discard the old index first.")] = False,
     memory: Annotated[
         str | None,
-        Option(metavar="SIZE", callback=checked(parse_memory), help="What building may hold in memory; default: 2GB."),
+        Option(metavar="SIZE", callback=checked(parse_memory), help="Memory limit of the build; default: 2GB."),
     ] = None,
-    cluster: RayCluster = None,
 ) -> None:
-    """Build the index of a ranker, or bring it up to date."""
-    with work_on(cluster), Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
+    """Build or update the index of a ranker.
+
+    Examples:
+
+    ```
+    askalike index DIR
+    askalike index DIR --ranker bm25 --fields title
+    ```
+    """
+    with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
         chosen_ranker = rankers.create(ranker, parse_settings(settings, fields), archive)
         started = time.perf_counter()
         if rebuild:
@@ -76,32 +81,43 @@ def index_command(
 def search_command(
     directory: Directory,
     text: QuestionText,
-    k: Annotated[int, Option("-k", min=1, help="How many to show.")] = 5,
+    k: Annotated[int, Option("-k", min=1, help="Number of hits.")] = 5,
     ranker: RankerName = None,
     settings: Assignments = None,
+    fields: Fields = None,
     engine: EngineUrl = None,
     body: Body = "",
     tag: Tags = None,
     before: Before = None,
-    after: Annotated[
-        str | None,
-        Option(metavar="DATE", callback=checked(parse_limit), help="Only questions asked on or after this date."),
-    ] = None,
+    after: After = None,
     prefix: Annotated[bool, Option("--prefix", help="The last word may be unfinished.")] = False,
     min_probability: Annotated[
-        float | None, Option(help="Only hits that ask the same with this probability; needs a calibration.")
+        float | None, Option(help="Minimum probability of asking the same; needs a calibration.")
     ] = None,
     min_similarity: Annotated[
-        float | None, Option(help="Without a calibration: only hits with this absolute score; 0 shows all.")
+        float | None, Option(help="Minimum similarity where nothing is calibrated; 0 shows all hits.")
     ] = None,
-    explain: Annotated[bool, Option("--explain", help="Say which words matched and how much each counted.")] = False,
+    explain: Annotated[
+        bool, Option("--explain", help="Show which words matched, and how much each contributed.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Find the questions most similar to one. Words weigh as they do today, whatever the dates (see replay)."""
+    """Find the questions most similar to a text.
+
+    Term statistics are those of the whole archive, whatever `--before` says; `replay` goes back in time.
+
+    Examples:
+
+    ```
+    askalike search DIR "How do I reset my password?"
+    askalike search DIR "reset pasw" --prefix --explain
+    askalike search DIR "invoice" --tag billing --after 2024-01-01 --json
+    ```
+    """
     filter = Filter(tuple(tag or ()), after, before)
     with (
         Archive.open(directory, engine) as archive,
-        LocalEngine(archive, build_ranker(archive, ranker, settings)) as opened,
+        LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
     ):
         started = time.perf_counter()
         matches = opened.search(
@@ -132,12 +148,21 @@ def rank_command(
     settings: Assignments = None,
     fields: Fields = None,
     engine: EngineUrl = None,
-    k: Annotated[int, Option("-k", min=1, help="How many documents a query gets.")] = 100,
+    k: Annotated[int, Option("-k", min=1, help="Documents per query.")] = 100,
     candidates: Annotated[Path | None, Option(help="JSON lines with each query's documents to rank.")] = None,
     tag: Tags = None,
     before: Before = None,
+    after: After = None,
 ) -> None:
-    """Rank the archive's questions for many queries."""
+    """Rank the archive's questions for many queries, as a TREC run.
+
+    Examples:
+
+    ```
+    askalike rank DIR --queries split:test -o run.trec
+    askalike rank DIR --queries queries.jsonl -o bm25.trec --ranker bm25 -k 1000
+    ```
+    """
     with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
         is_split = queries.startswith(SPLIT_PREFIX)
         split = load_split(archive, queries.removeprefix(SPLIT_PREFIX)) if is_split else None
@@ -145,7 +170,7 @@ def rank_command(
         pools = read_candidates(candidates) if candidates else split.candidates if split else None
         searcher = rankers.open_current(build_ranker(archive, ranker, settings, fields), archive.view(), report)
         archive.view().require_tags(tag or ())
-        run = searcher.rank(questions, k, candidates=pools, filter=Filter(tuple(tag or ()), None, before) or None)
+        run = searcher.rank(questions, k, candidates=pools, filter=Filter(tuple(tag or ()), after, before) or None)
     write_run(run, output, searcher.name)
     print(f"{len(run)} queries ranked by {searcher.name}: {output}")
 
@@ -157,9 +182,10 @@ def answer_command(
         Literal["nearest", "generate", "auto"],
         Option(help="Stored answers; text that a model writes; or whichever its probability speaks for."),
     ] = "nearest",
-    k: Annotated[int, Option("-k", min=1, help="How many stored answers to show.")] = 3,
+    k: Annotated[int, Option("-k", min=1, help="Number of stored answers.")] = 3,
     ranker: RankerName = None,
     settings: Assignments = None,
+    fields: Fields = None,
     engine: EngineUrl = None,
     body: Body = "",
     model: Annotated[str | None, Option(help="Which model of the archive writes.", show_default=False)] = None,
@@ -169,10 +195,18 @@ def answer_command(
     sure: Annotated[float, Option(help="With auto: a stored answer from this probability on.")] = DEFAULT_SURE,
     json: Json = False,
 ) -> None:
-    """Answer a question from the archive."""
+    """Answer a question from the archive's stored answers.
+
+    Examples:
+
+    ```
+    askalike answer DIR "Can I return a book late?"
+    askalike answer DIR "Can I return a book late?" --mode auto --json
+    ```
+    """
     with (
         Archive.open(directory, engine) as archive,
-        LocalEngine(archive, build_ranker(archive, ranker, settings)) as opened,
+        LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
     ):
         started = time.perf_counter()
         reply = opened.answer(text, mode, k, body=body, min_probability=min_probability, sure=sure, model=model)

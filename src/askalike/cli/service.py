@@ -6,43 +6,55 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from askalike.cli._options import Assignments, Directory, EngineUrl, Json, RankerName, announce_compilation
+from askalike.cli._options import Directory, EngineUrl, Fields, Json, RankerName, announce_compilation, parse_settings
 from askalike.cli._output import print_remark, to_json
-from askalike.config import parse_assignments, validate_settings
+from askalike.config import validate_settings
 from askalike.store import Archive
 from askalike.store.feedback import export_feedback
 from askalike.store.keys import SCOPES, create_key, list_keys, revoke_key
 from askalike.store.query_log import delete_older_than
 
 ORIGIN_HELP = "A site such as https://forum.example, whose pages may show this key to anybody."
-keys_command = Typer(help="Who may use an archive over HTTP.", no_args_is_help=True)
-feedback_command = Typer(help="What people said of the questions that were shown to them.", no_args_is_help=True)
+keys_command = Typer(help="Create, list and revoke the keys of an archive's HTTP interface.", no_args_is_help=True)
+feedback_command = Typer(help="Export what people said about the hits they saw.", no_args_is_help=True)
 
 
 def serve_command(
     directories: Annotated[list[Path], Argument(metavar="DIR…", help="The archives' directories.")],
     host: Annotated[str, Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="The port; 0 takes one that is free.")] = 8080,
+    port: Annotated[int, Option(help="The port; 0 picks a free one.")] = 8080,
     ranker: RankerName = None,
-    settings: Assignments = None,
-    engine: EngineUrl = None,
-    workers: Annotated[int, Option(help="How many processes answer.")] = 1,
-    allow_origin: Annotated[
-        list[str] | None, Option(metavar="ORIGIN", help="A site whose pages may ask; may be repeated.")
+    settings: Annotated[
+        list[str] | None,
+        Option("--set", metavar="KEY=VALUE", help="A setting of the ranker, or of the service; may be repeated."),
     ] = None,
-    option: Annotated[
-        list[str] | None, Option("--option", metavar="KEY=VALUE", help="A setting of the service; see service.md")
+    fields: Fields = None,
+    engine: EngineUrl = None,
+    workers: Annotated[int, Option(help="Number of worker processes.")] = 1,
+    allow_origin: Annotated[
+        list[str] | None, Option(metavar="ORIGIN", help="A site whose pages may send requests; may be repeated.")
     ] = None,
 ) -> None:
-    """Serve archives over HTTP: similar questions as they are typed, for people and other programs."""
+    """Serve archives over HTTP: pages, a JSON API and a widget.
+
+    Examples:
+
+    ```
+    askalike serve DIR
+    askalike serve DIR OTHER_DIR --port 8000 --workers 2 --set require_keys=true
+    askalike serve DIR --ranker bm25 --allow-origin https://forum.example
+    ```
+    """
     from askalike.service import require_extra
     from askalike.service.settings import ServiceSettings
 
     require_extra()
     values = {"archives": directories, "host": host, "port": port, "ranker": ranker, "engine": engine}
-    values |= {"workers": workers}
-    values |= {"allow_origins": allow_origin or [], "values": parse_assignments(settings or [])}
-    chosen = validate_settings(ServiceSettings, values | parse_assignments(option or []), "serve")
+    values |= {"workers": workers, "allow_origins": allow_origin or []}
+    assigned = parse_settings(settings, fields)
+    of_service = {key: value for key, value in assigned.items() if key in ServiceSettings.model_fields}
+    of_ranker = {key: value for key, value in assigned.items() if key not in of_service}
+    chosen = validate_settings(ServiceSettings, values | {"values": of_ranker} | of_service, "serve")
     announce_compilation()
     from askalike.service.processes.supervisor import supervise
 
@@ -52,18 +64,33 @@ def serve_command(
 @keys_command.command("create")
 def create_key_command(
     directory: Directory,
-    scope: Annotated[str, Option(help=f"What it is good for: {', '.join(SCOPES)}.")] = "read",
-    note: Annotated[str, Option(help="Whose it is, for your own list.")] = "",
+    scope: Annotated[str, Option(help=f"What the key permits: {', '.join(SCOPES)}.")] = "read",
+    note: Annotated[str, Option(help="A note for your own list.")] = "",
     origin: Annotated[str | None, Option(help=ORIGIN_HELP)] = None,
 ) -> None:
-    """Make a key and print it. It is shown this once."""
+    """Create a key and print it, this once.
+
+    Examples:
+
+    ```
+    askalike keys create DIR --scope read --note "the forum"
+    askalike keys create DIR --origin https://forum.example
+    ```
+    """
     with Archive.open(directory) as archive:
         print(create_key(archive, scope, note, origin))
 
 
 @keys_command.command("list")
 def list_keys_command(directory: Directory, json: Json = False) -> None:
-    """List the keys, without their secrets."""
+    """List the keys, without their secrets.
+
+    Examples:
+
+    ```
+    askalike keys list DIR
+    ```
+    """
     with Archive.open(directory) as archive:
         keys = list_keys(archive)
     if json:
@@ -77,7 +104,14 @@ def list_keys_command(directory: Directory, json: Json = False) -> None:
 
 @keys_command.command("revoke")
 def revoke_key_command(directory: Directory, id: Annotated[str, Argument(help="The key's id, as listed.")]) -> None:
-    """Make a key good for nothing, at once."""
+    """Revoke a key, at once.
+
+    Examples:
+
+    ```
+    askalike keys revoke DIR 3f9a2c
+    ```
+    """
     with Archive.open(directory) as archive:
         revoke_key(archive, id)
     print(f"{id} is revoked")
@@ -87,16 +121,32 @@ def revoke_key_command(directory: Directory, id: Annotated[str, Argument(help="T
 def export_feedback_command(
     directory: Directory, output: Annotated[Path, Option("-o", "--output", help="The CSV file of pairs.")]
 ) -> None:
-    """Write every verdict as a labelled pair, which `import pairs` reads: 1 asks the same, 0 does not."""
+    """Export every verdict as a labelled pair: 1 asks the same, 0 does not.
+
+    `askalike import pairs` reads the file.
+
+    Examples:
+
+    ```
+    askalike feedback export DIR -o feedback.csv
+    ```
+    """
     with Archive.open(directory) as archive:
         print(f"{output}: {export_feedback(archive, output)} pairs")
 
 
 def purge_command(
     directory: Directory,
-    days: Annotated[float, Option(min=0, help="What is older than so many days goes; 0 is everything.")],
+    days: Annotated[float, Option(min=0, help="Delete what is older than this; 0 deletes everything.")],
 ) -> None:
-    """Delete what people asked over HTTP, and their feedback. Questions of the archive stay."""
+    """Delete queries and feedback received over HTTP; the archive's questions stay.
+
+    Examples:
+
+    ```
+    askalike purge DIR --days 90
+    ```
+    """
     with Archive.open(directory) as archive:
         questions, feedback = delete_older_than(archive, days)
     print(f"{questions} questions asked and {feedback} pieces of feedback deleted")

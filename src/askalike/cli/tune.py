@@ -7,14 +7,13 @@ from typer import Option
 
 from askalike import registry
 from askalike.cli import _tuning
-from askalike.cli._options import Directory, Fields, Json, RayCluster, announce_compilation, parse_settings, split_list
+from askalike.cli._options import Directory, Fields, Json, announce_compilation, parse_settings, split_list
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.errors import SettingsError
 from askalike.experiments.grid_search import FOLDS, SEED, TuningEstimate, estimate_tuning, lexical_grids, sample_queries
 from askalike.experiments.measuring import LEXICAL_TUNING_MEASURE, TUNING_MEASURE, tuning_splits
 from askalike.labels.splits import load_split
-from askalike.pieces import work_on
 from askalike.store import Archive
 from askalike.tuning.run import tune_archive
 from askalike.tuning.state import parse_duration
@@ -42,16 +41,23 @@ def tune_command(
     ranker_names: Annotated[str, Option("--rankers", help=RANKERS_HELP, show_default=False)] = "",
     sample: Annotated[int | None, Option(min=1, help="With --only: choose on so many of the dev queries only.")] = None,
     folds: Annotated[int, Option(min=2, help="With --only: folds, where there is no test split.")] = FOLDS,
-    cluster: RayCluster = None,
     json: Json = False,
 ) -> None:
-    """Find the ranker that suits an archive best, prove it, put it into service, and calibrate it.
+    """Find the ranker that suits an archive best, activate it, and calibrate it.
 
-    Tries what serves now; then, from the simplest on and as long as the budget lasts: six similarities, each tuned;
-    packaged vectors; encoders trained on the archive's own pairs, or taught by a pre-trained one; that one itself; each
-    alone and with words, with votes where there are any, with distinct hits where duplicates are known. Serves the
-    simplest that no other beats significantly, and only one that beats what serves now. The same command goes on where
-    it was interrupted.
+    Tries the active ranker first; then, from the simplest on and while the budget lasts: six similarities, each tuned;
+    packaged vectors; encoders trained on the archive's own pairs or distilled from a pre-trained one; that one itself;
+    each alone and with the lexical ranker, with votes where there are any, with distinct hits where duplicates are
+    known. Activates the simplest that no other beats significantly, and only one that beats the active ranker. An
+    interrupted run resumes with the same command.
+
+    Examples:
+
+    ```
+    askalike tune DIR
+    askalike tune DIR --budget 1h --encoder models/all-MiniLM-L6-v2
+    askalike tune DIR --only lexical --dev dev --test test
+    ```
     """
     fixed = parse_settings(settings, fields)
     if only:
@@ -63,7 +69,7 @@ def tune_command(
     if dev or test or sample:
         raise SettingsError("--dev, --test and --sample go with --only lexical; tune divides the labels itself")
     limit, measure = parse_duration(budget), measure or TUNING_MEASURE
-    with work_on(cluster), Archive.open(directory) as archive:
+    with Archive.open(directory) as archive:
         announce_compilation()
         printer = _tuning.TuningPrinter(directory, measure, quiet=json)
         outcome = tune_archive(

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -19,13 +18,12 @@ from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.labels.learned import LearnedLabels
-from askalike.pieces import map_pieces
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
 from askalike.rankers._word_vectors import WordReader
 from askalike.store import TrainingView, View
-from askalike.types import AllowedDocs, Answer, LaterTopDocs, Progress, Question, TopDocs, Vectors
+from askalike.types import AllowedDocs, Answer, LaterTopDocs, Progress, Question, TopDocs
 
 if TYPE_CHECKING:
     from askalike.index.cluster.connection import ClusterConnection
@@ -141,9 +139,9 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
             writer.delete(view.deleted_docids(writer.change))
             total = view.count_changed(writer.change) if progress else 0
             done = 0
-            batches = self._batches(view, writer.change, writer.sent_docid)
-            for batch, vectors in map_pieces(partial(_encode_batch, self.encoder), batches):
-                docids, phrasings, _, attributes = zip(*batch, strict=True)
+            for batch in self._batches(view, writer.change, writer.sent_docid):
+                docids, phrasings, texts, attributes = zip(*batch, strict=True)
+                vectors = self.encoder.encode(texts, "document")
                 writer.add(np.array(docids), np.array(phrasings), vectors, attributes)
                 done += phrasings.count(0)
                 if progress:
@@ -233,10 +231,6 @@ class DenseSearcher(Searcher):
         encoded = self._ranker.select_fields(question)
         fields = {"title": replace(encoded, body=""), "body": replace(encoded, title="")}
         return {name: text for name, text in fields.items() if getattr(text, name)}
-
-
-def _encode_batch(encoder: Encoder, batch: list[EncodedDocument]) -> tuple[list[EncodedDocument], Vectors]:
-    return batch, encoder.encode([text for _, _, text, _ in batch], "document")
 
 
 def _split_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

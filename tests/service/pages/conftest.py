@@ -69,7 +69,7 @@ def service(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """A service of the bundled archive with something on every page, for all tests of this folder."""
     path = Path(shutil.copytree(example, tmp_path_factory.mktemp("pages") / "riverside"))
     fill_archive(path)
-    served = Service(path, options=("--option", "propose=0"))
+    served = Service(path, options=("--set", "propose=0"))
     yield served
     served.end()
 

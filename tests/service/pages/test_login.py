@@ -62,7 +62,7 @@ def locked(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def closed(locked: Path) -> Iterator[Service]:
-    served = Service(locked, options=("--option", "require_keys=true"))
+    served = Service(locked, options=("--set", "require_keys=true"))
     yield served
     served.end()
 
@@ -102,7 +102,7 @@ def test_a_key_is_exchanged_for_a_session(closed, locked) -> None:
 def test_archives_of_one_service_have_log_ins_of_their_own(example, tmp_path) -> None:
     paths = [Path(shutil.copytree(example, tmp_path / name)) for name in ("north", "south")]
     keys_of = [create_key(path, "read") for path in paths]
-    served = Service(*paths, options=("--option", "require_keys=true"))
+    served = Service(*paths, options=("--set", "require_keys=true"))
     user = Browser(served)
     assert b"Log in to" in user.get("/login?next=/a/north").body
     assert user.post("/login", key=keys_of[1], next="/a/north").status == 401
@@ -159,7 +159,7 @@ def test_people_log_in_and_out_in_a_browser(browser, closed, locked) -> None:
 
 
 def test_behind_tls_cookies_go_to_our_pages_alone(serve, locked) -> None:
-    user = Browser(serve(locked, options=("--option", "require_keys=true", "--option", f"public_url={PUBLIC}")))
+    user = Browser(serve(locked, options=("--set", "require_keys=true", "--set", f"public_url={PUBLIC}")))
     user.get("/login")
     key = create_key(locked, "read")
     assert user.post("/login", key=key, headers={"origin": "https://evil.example"}).status == 403
@@ -256,7 +256,7 @@ def test_static_files_are_packaged_and_cached_by_browsers(service) -> None:
 
 @pytest.fixture(scope="module")
 def public(locked: Path) -> Iterator[Service]:
-    served = Service(locked, options=("--option", "require_keys=true", "--option", "public=true"))
+    served = Service(locked, options=("--set", "require_keys=true", "--set", "public=true"))
     yield served
     served.end()
 

@@ -1,0 +1,73 @@
+"""A command: where it finds its archive, which of its options were renamed, and how its help reads."""
+
+import os
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+DIRECTORY_VARIABLE = "ASKALIKE_DIR"
+RENAMED_OPTIONS: dict[str, dict[str, str | None]] = {
+    "calibrate": {"--queries": "--sample"},
+    "experiment": {"--resume": None},
+    "export": {"--out": "--output"},
+    "serve": {"--option": "--set"},
+    "suggest-tags": {"--queries": "--sample"},
+}
+"""The earlier names of options, by command; None is an option that is no longer needed. Kept until version 2."""
+
+
+class CommandGroup(TyperGroup):
+    """A group of commands whose help shows no type beside a flag."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the group's parameters; a flag has no value to show."""
+        return _without_flag_types(super().get_params(ctx))
+
+
+class ArchiveCommand(TyperCommand):
+    """A command that finds its archive in ASKALIKE_DIR where the command line names none."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the command's parameters; a flag has no value to show."""
+        return _without_flag_types(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what the usage line shows after the command's name, such as `DIR TEXT` or `[DIR]`."""
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the command line; where an argument is missing, the archive's directory may come from ASKALIKE_DIR."""
+        args = _replace_renamed_options(args, RENAMED_OPTIONS.get(str(self.name), {}))
+        directory = os.environ.get(DIRECTORY_VARIABLE)
+        if not directory or not any(p.envvar == DIRECTORY_VARIABLE for p in self.params):
+            return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, list(args))
+        except typer.BadParameter as error:
+            if not hasattr(error, "param_type"):  # only that of a missing parameter has it
+                raise
+            return super().parse_args(ctx, [directory, *args])
+
+
+def _without_flag_types(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
+
+
+def _replace_renamed_options(args: list[str], renamed: dict[str, str | None]) -> list[str]:
+    """Return the command line with today's names of options, and say on stderr which were replaced."""
+    replaced = []
+    for word in args:
+        old, equals, value = word.partition("=")
+        if old not in renamed:
+            replaced.append(word)
+            continue
+        new = renamed[old]
+        print(f"askalike: {old} is {f'now {new}' if new else 'no longer needed'}", file=sys.stderr)
+        if new:
+            replaced.append(f"{new}{equals}{value}")
+    return replaced
