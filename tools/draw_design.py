@@ -343,7 +343,7 @@ class Step:
     """The arrow points to the box on its left, which takes what it returns."""
 
 
-ENGINE, RESULTS = "engines.local:LocalEngine", "engines.local:_hits"
+ENGINE, RESULTS = "engines.local:LocalEngine", "engines._hits:HitSelection"
 SESSION, SEARCHER = "rankers._ranker:SearchSession", "rankers._ranker:Searcher"
 CALIBRATOR = "calibration.calibrator:Calibrator"
 ROWS: tuple[tuple[Step, ...], ...] = (
@@ -438,7 +438,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
     ),
     (
         Step(0, "engines._engine:SearchResult", f"{ENGINE}._search_together"),
-        Step(1, "types:SearchHit", "engines.local:_hits", begins=True),
+        Step(1, "types:SearchHit", "engines._hits:HitSelection", begins=True),
     ),
 )
 """From top to bottom. Column 0 is the engine's, 1 the ranker's, 2 what a ranker reads."""

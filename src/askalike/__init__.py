@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from askalike.experiments.models import list_models, load_recipe, train
     from askalike.experiments.outcome import ExperimentResult
     from askalike.export.exporting import export_archive
+    from askalike.filters import Filter
     from askalike.health.checks import run_checks
     from askalike.health.statistics import compute_statistics
     from askalike.labels.partitions import create_partition
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from askalike.tuning.run import TuningResult
     from askalike.tuning.run import tune_archive as tune
     from askalike.types import (  # isort: skip
-        Answer, Collection, Contribution, EvaluationQuery, Explanation, Filter, Hit, Judgement, Link, LocatedRecord,
+        Answer, Collection, Contribution, EvaluationQuery, Explanation, Hit, Judgement, Link, LocatedRecord,
         Place, Progress, Qrels, Question, Record, RejectedRow, Run, SearchHit, Span, Split, TopDocs, TrainingPair,
         VectorPart, Vectors,
     )  # fmt: skip

@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.clock import parse_limit
 from askalike.errors import SettingsError
-from askalike.values import parse_tag
+from askalike.filters import Filter
+from askalike.states import Mark, State, derive_states
 
 Floats = NDArray[np.float64]
 Markup = Literal["text", "html"]
@@ -37,7 +37,7 @@ class Question:
     """A question as a person wrote it.
 
     Dates are ISO 8601 in UTC. language: an ISO 639-1 code; None where it is not known. rephrasings: other wordings of
-    the same question.
+    the same question. marks: what its source marks it as. solved_in: the release in which it was solved.
     """
 
     id: str
@@ -55,6 +55,13 @@ class Question:
     votes: int | None = None
     accepted_answer_id: str | None = None
     rephrasings: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    solved_in: str | None = None
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """What became of it: `open`, or one or more of answered, closed, locked and outdated."""
+        return derive_states(self.marks, self.closed_at, self.accepted_answer_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,29 +179,6 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
-    """What every hit satisfies: it has all the tags, and was created in [after, before). Raises SettingsError."""
-
-    tags: tuple[str, ...] = ()
-    after: str | None = None
-    before: str | None = None
-
-    def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "tags", tuple(map(parse_tag, self.tags)))
-            for name in ("after", "before"):
-                if (date := getattr(self, name)) is not None:
-                    object.__setattr__(self, name, parse_limit(date))
-        except ValueError as error:
-            raise SettingsError(str(error)) from None
-        if self.after and self.before and self.after >= self.before:
-            raise SettingsError(f"after {self.after} and before {self.before}: no date is both")
-
-    def __bool__(self) -> bool:
-        return bool(self.tags or self.after or self.before)
-
-
-@dataclass(frozen=True, slots=True)
 class Contribution:
     """What one word of the query adds to a score.
 
@@ -234,6 +218,8 @@ class SearchHit:
 
     snippet: the passage of its body that matches. probability: that it asks the same; None without a calibration.
     likeness: without one, its score from 0 to 1 on a scale that is the same for every query; None where it is known.
+    asked_as: the duplicate of it that matched, which it stands for; score and explanation are that one's.
+    duplicate_of: the id of its own original, where the archive does not have that.
     """
 
     question: Question
@@ -242,6 +228,8 @@ class SearchHit:
     probability: float | None = None
     explanation: Explanation | None = None
     likeness: float | None = None
+    asked_as: Question | None = None
+    duplicate_of: str | None = None
 
     @property
     def id(self) -> str:
@@ -252,6 +240,20 @@ class SearchHit:
     def title(self) -> str:
         """The question's title."""
         return self.question.title
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The question's states, with `duplicate` where its original is not in the archive."""
+        return (*self.question.states, "duplicate") if self.duplicate_of else self.question.states
+
+    @property
+    def solution(self) -> str | None:
+        """When a problem that is solved was solved, such as `was solved in 2.1`; None where that is not known."""
+        question = self.question
+        if question.solved_in:
+            return f"was solved in {question.solved_in}"
+        is_solved = question.closed_at and "answered" in question.marks
+        return f"was solved on {question.closed_at[:10]}" if is_solved and question.closed_at else None
 
 
 @dataclass(frozen=True, slots=True)

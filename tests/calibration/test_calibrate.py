@@ -22,9 +22,10 @@ from askalike.calibration.samples import (
 )
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError, SettingsError
+from askalike.filters import Filter
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
-from askalike.types import EvaluationQuery, Filter, Judgement, Question
+from askalike.types import EvaluationQuery, Judgement, Question
 from calibration.riverside import DEFAULT_RANKER, riverside
 
 QUERY = "how long may I keep a book?"

@@ -6,10 +6,11 @@ import random
 import pytest
 
 from askalike import rankers
+from askalike.filters import Filter
 from askalike.index.cluster.connection import connect
 from askalike.readers import import_archive
 from askalike.store import Archive
-from askalike.types import Filter, Question
+from askalike.types import Question
 
 pytestmark = pytest.mark.long
 

@@ -10,8 +10,9 @@ from askalike.engines import SearchRequest
 from askalike.engines.local import LocalEngine
 from askalike.engines.opensearch import OpenSearchEngine
 from askalike.errors import SettingsError
+from askalike.filters import Filter
 from askalike.store import Archive
-from askalike.types import Filter, Question
+from askalike.types import Question
 from calibration.riverside import riverside
 
 QUICK, OTHERS = ("hybrid",), ("bm25", "dfr", "ib", "lm_dirichlet", "tfidf", "static", "cascade", "distinct")

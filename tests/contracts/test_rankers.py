@@ -6,8 +6,9 @@ import pytest
 
 from askalike import rankers
 from askalike.errors import NotFittedError, SettingsError
+from askalike.filters import Filter
 from askalike.store import Archive
-from askalike.types import Filter, Question
+from askalike.types import Question
 
 TITLES = (
     "how do I boil an egg", "how long does an egg boil", "boil rice", "boil an egg", "boil an egg",

@@ -22,6 +22,7 @@ from random_examples import examples
 FULL = Question(
     "1", "How, \"exactly\"?", "<p>a\nb\r\nc</p>", "html", ("eggs", "c|d"), "food", "en", "2020-01-01T00:00:00",
     "2021-01-01T00:00:00", "Ann", "http://example.org/1", "CC BY-SA 4.0", -3, "b", ("one?", "two?"),
+    ("answered", "locked"), "2.1",
 )  # fmt: skip
 PLAIN = Question("2", "=SUM(A1)", "тело")
 ANSWERS = (
@@ -100,6 +101,7 @@ def test_csv_has_everything(archive, tmp_path):
         "tags": '["eggs", "c|d"]', "language": "en", "alternates": "one?|two?", "duplicate_of": "",
         "created_at": FULL.created_at, "closed_at": FULL.closed_at, "url": FULL.url, "author": "Ann",
         "license": FULL.license, "votes": "-3", "markup": "html", "accepted_answer_id": "b",
+            "marks": "answered|locked", "solved_in": "2.1",
         "imported_from": "",
     }  # fmt: skip
     assert second["question"] == "=SUM(A1)"

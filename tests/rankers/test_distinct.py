@@ -5,9 +5,10 @@ import pytest
 from askalike import rankers
 from askalike.errors import SettingsError
 from askalike.experiments.measuring import evaluate_ranker
+from askalike.filters import Filter
 from askalike.labels.partitions import create_partition
 from askalike.store import Archive
-from askalike.types import Filter, Link, Question
+from askalike.types import Link, Question
 
 TITLES = {
     "a1": "boil an egg", "a2": "boil an egg now", "a3": "boil an egg in a pot", "b": "boil rice and an egg",

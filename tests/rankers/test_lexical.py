@@ -9,8 +9,9 @@ import pytest
 
 from askalike import rankers, registry
 from askalike.errors import SearchIndexError, SettingsError
+from askalike.filters import Filter
 from askalike.store import Archive
-from askalike.types import Answer, Filter, Question
+from askalike.types import Answer, Question
 
 QUESTIONS = (
     Question(

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike import rankers, registry
+from askalike.filters import Filter
 from askalike.store import Archive
-from askalike.types import Answer, Filter, Question
+from askalike.types import Answer, Question
 from random_examples import examples
 
 WORDS = ["egg", "eggs", "boil", "boiling", "water", "salt", "café", "茶水", "how", "?!"]

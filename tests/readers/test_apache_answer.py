@@ -110,6 +110,7 @@ def test_questions_answers_and_originals(imported: Importing, site: Site, tmp_pa
     assert (two.closed_at, five.closed_at) == (
         "2023-11-14T22:28:20", "2023-11-14T22:28:20",
     )  # fmt: skip
+    assert [q.states for q in (one, two, five)] == [("answered",), ("closed",), ("closed",)]
     found = done.archive.view().get_answers_to(["1"])["1"]
     assert [(a.id, a.body, a.accepted, a.votes) for a in found] == [
         ("12", "Ring **us**.", True, 3),

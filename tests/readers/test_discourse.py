@@ -53,6 +53,7 @@ def test_topics_of_the_api(imported: Importing, tmp_path: Path) -> None:
         "How do I log in?", "<p>I cannot.</p>", "html", ("login",), "4",
     )  # fmt: skip
     assert (one.url, one.votes, one.closed_at) == ("https://forum.example.org/t/1", 1, "2024-02-01T00:00:00")
+    assert [q.states for q in done.questions.values()] == [("answered",), ("open",), ("open",)]
     answers = done.archive.view().get_answers_to(["1"])["1"]
     assert [(a.id, a.accepted, a.votes) for a in answers] == [("13", True, 3), ("12", False, 2)]
     assert done.summary.notes == {

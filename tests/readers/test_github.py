@@ -157,3 +157,30 @@ def test_an_issue_of_another_repository_is_rejected(tmp_path: Path) -> None:
     assert (done.questions, done.rejected) == (2, 1)
     with Archive.open(tmp_path / "out") as archive:
         assert "is of other/thing" in (archive.path / "rejected.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("fields", "states", "solved_in"),
+    [
+        ({}, ("open",), None),
+        ({"state": "CLOSED", "stateReason": "COMPLETED", "closedAt": "2024-03-04T00:00:00Z"}, ("answered",), None),
+        ({"state": "CLOSED", "closedAt": "2024-03-04T00:00:00Z", "milestone": {"title": "2.0"}}, ("answered",), "2.0"),
+        (
+            {
+                "state": "CLOSED", "stateReason": "COMPLETED", "closedAt": "2024-03-04T00:00:00Z",
+                "labels": [{"name": "Fixed in v2.1"}], "milestone": {"title": "2.0"},
+            },
+            ("answered",),
+            "v2.1",
+        ),
+        ({"state": "CLOSED", "stateReason": "NOT_PLANNED", "milestone": {"title": "2.0"}}, ("closed",), None),
+        ({"state": "CLOSED", "stateReason": "DUPLICATE", "locked": True}, ("closed", "locked"), None),
+        ({"closed": True, "stateReason": "OUTDATED"}, ("outdated",), None),
+        ({"isAnswered": True, "closed": False}, ("answered",), None),
+        ({"stateReason": "REOPENED"}, ("open",), None),
+    ],
+)  # fmt: skip
+def test_states(imported: Importing, tmp_path: Path, fields: dict[str, Any], states: Any, solved_in: str) -> None:
+    done = imported("github", write(tmp_path, json.dumps([issue(1, "It does not start", **fields)])))
+    one = done.questions["1"]
+    assert (one.states, one.solved_in) == (states, solved_in)

@@ -58,6 +58,7 @@ def test_posts(imported: Importing, tmp_path: Path, format: str) -> None:
     assert (one.category, one.author, one.votes, one.url) == ("Accounts", "7", 5, "https://qa.example.org/1")
     assert (two.body, two.markup, two.author, two.votes) == ("a\tb\n\\c", "text", "Ada", -1)
     assert (one.closed_at, two.closed_at, three.closed_at) == (None, "2024-01-05T00:00:00", "2024-01-04T00:00:00")
+    assert [q.states for q in (one, two, three)] == [("answered",), ("closed",), ("closed",)]
     [answer] = done.archive.view().get_answers_to(["1"])["1"]
     assert (answer.body, answer.accepted, answer.url) == (
         "Press the button.",

@@ -297,3 +297,13 @@ def test_a_doubtful_date_stops_a_strict_import(tmp_path: Path) -> None:
     faq = write(tmp_path / "faq.csv", "question,date\nWhy?,soon\n")
     with pytest.raises(InputError, match=r"line 2: date 'soon'.*--strict"):
         import_archive("table", [faq], tmp_path / "out", strict=True)
+
+
+def test_columns_of_states(imported: Importing, tmp_path: Path) -> None:
+    rows = 'id,question,Status,Fixed In\n1,a?,Solved,2.1\n2,b?,"closed, archived",\n3,c?,,\n4,d?,weird,\n'
+    done = imported("table", write(tmp_path / "faq.csv", rows))
+    assert [q.states for q in done.questions.values()] == [("answered",), ("closed", "locked"), ("open",), ("open",)]
+    assert done.questions["1"].solved_in == "2.1"
+    assert list(done.summary.notes.values()) == [1]
+    strict = imported("table", write(tmp_path / "again.csv", rows), state="Status")
+    assert strict.summary.rejected == 1

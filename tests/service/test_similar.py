@@ -42,6 +42,14 @@ def test_a_prefix_and_a_date_restrict_the_results(service: Service) -> None:
     assert [r["id"] for r in results] == ["r098"]
 
 
+def test_what_is_left_out_and_what_became_of_hits(service: Service) -> None:
+    every = service.get(f"{SIMILAR}?title=library+card&k=20").json["results"]
+    answered = service.get(f"{SIMILAR}?title=library+card&k=20&without=unanswered&without=closed").json["results"]
+    assert [r["id"] for r in answered] == [r["id"] for r in every if "answered" in r["states"]] != []
+    later = service.get(f"{SIMILAR}?title=library+card&k=20&after=2999-01-01").json["results"]
+    assert later == []
+
+
 @pytest.mark.parametrize("text", ["", "xyzzy", "?!", "😀"])
 def test_abstains_where_nothing_is_similar(service: Service, text: str) -> None:
     answer = service.get(f"{SIMILAR}?title={quote(text)}")
@@ -55,6 +63,7 @@ def test_abstains_where_nothing_is_similar(service: Service, text: str) -> None:
         ("k=many", "query.k"),
         ("titel=x", "query.titel"),
         ("before=yesterday", "query.before"),
+        ("without=open", "query.without.0"),
         ("min_probability=2", "query.min_probability"),
         (f"title={'x' * 1001}", "query.title"),
     ],

@@ -12,9 +12,10 @@ from pydantic import BaseModel, Field
 from askalike.addresses import safe_url
 from askalike.engines.local import LocalEngine
 from askalike.errors import InputError
+from askalike.filters import Filter
 from askalike.store import View
 from askalike.text.clean import readable_text
-from askalike.types import Answer, Filter, Question, SearchHit
+from askalike.types import Answer, Question, SearchHit
 
 SEARCH_RESULTS = 10
 SIMILAR_QUESTIONS = 5
@@ -64,6 +65,7 @@ class SimilarToIt(BaseModel):
     """A similar question. `probability`: that it asks the same; null where the archive is not calibrated.
 
     `likeness` is then how alike they are, from 0 to 1. `words`: the words of the question that were found in it.
+    `states`: open, answered, closed, locked or outdated. `solution`: in which release, or when, it was solved.
     """
 
     id: str
@@ -71,6 +73,8 @@ class SimilarToIt(BaseModel):
     url: str | None
     probability: float | None
     likeness: float | None
+    states: list[str]
+    solution: str | None
     words: list[str]
     accepted_answer: AcceptedAnswer | None
 
@@ -136,6 +140,7 @@ def _to_document(question: Question, answers: list[Answer]) -> FetchedQuestion:
         "tags": list(question.tags),
         "created_at": question.created_at,
         "closed_at": question.closed_at,
+        "states": list(question.states),
         "author": question.author,
         "license": question.license,
         "answers": len(answers),
@@ -174,6 +179,8 @@ def _to_similar(hit: SearchHit, accepted: AcceptedAnswer | None) -> SimilarToIt:
         url=safe_url(hit.question.url),
         probability=hit.probability,
         likeness=hit.likeness,
+        states=list(hit.states),
+        solution=hit.solution,
         words=list(dict.fromkeys(c.word for c in contributions)),
         accepted_answer=accepted,
     )

@@ -11,6 +11,7 @@ from askalike.cli._output import print_remark
 from askalike.clock import parse_limit
 from askalike.config import parse_assignments
 from askalike.rankers import Ranker
+from askalike.states import LEFT_OUT, parse_left_out
 from askalike.store import Archive
 from askalike.values import parse_tag
 
@@ -60,6 +61,14 @@ After = Annotated[
     str | None,
     Option(
         "--after", metavar="DATE", callback=checked(parse_limit), help="Only questions asked on or after this date."
+    ),
+]
+Without = Annotated[
+    list[str] | None,
+    Option(
+        "--without",
+        callback=checked(parse_left_out),
+        help=f"Leave out what is {', '.join(LEFT_OUT[:-1])} or {LEFT_OUT[-1]}; may be repeated.",
     ),
 ]
 QrelsFile = Annotated[Path | None, Option(help="What is relevant: TREC, BEIR or SemEval lines.")]

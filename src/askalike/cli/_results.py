@@ -38,6 +38,10 @@ def _match_as_json(match: SearchHit) -> dict[str, Any]:
         "probability": match.probability,
         "calibrated": match.probability is not None,
         "likeness": match.likeness,
+        "states": list(match.states),
+        "solution": match.solution,
+        "asked_as": {"id": match.asked_as.id, "title": match.asked_as.title} if match.asked_as else None,
+        "duplicate_of": match.duplicate_of,
         "parts": dict(reason.parts),
         "matched": [{"word": c.word, "fields": list(c.fields), "score": c.score} for c in reason.contributions],
     }
@@ -75,7 +79,9 @@ def match_lines(
     """Yield two lines or three of each match. explain: the words that matched, and its `precedents`, by id, follow."""
     for rank, match in enumerate(matches, 1):
         yield _title_line(rank, _highlight_title(match), match.score, match.probability, match.likeness)
-        yield _about_line(match.id, " ".join(match.question.tags), match.question.url)
+        yield _about_line(match.id, _describe_states(match), " ".join(match.question.tags), match.question.url)
+        if match.asked_as:
+            yield Text(f"    asked before as: {match.asked_as.title}", "dim")
         if match.snippet:
             yield Text(f"    {match.snippet}")
         if explain and match.explanation:
@@ -107,6 +113,13 @@ def _title_line(rank: int, title: Text, score: float, probability: float | None,
         full = round(likeness * BAR_LENGTH)
         shown = f"{'▰' * full}{'▱' * (BAR_LENGTH - full)} {shown}"
     return Text.assemble(f"{rank:2}. ", title, "  ", (shown, "dim"))
+
+
+def _describe_states(match: SearchHit) -> str:
+    """Return the states of a hit, and when it was solved; nothing for one that is open."""
+    duplicate = f"duplicate of {match.duplicate_of}, which is not here" if match.duplicate_of else None
+    states = [state for state in match.question.states if state != "open"]
+    return ", ".join(filter(None, (*states, duplicate, match.solution)))
 
 
 def _about_line(*details: str | None) -> Text:

@@ -23,6 +23,7 @@ from askalike.cli._options import (
     Json,
     RankerName,
     Tags,
+    Without,
     build_ranker,
     checked,
     parse_settings,
@@ -33,10 +34,10 @@ from askalike.cli._results import NO_RESULT_MESSAGE, match_lines, matches_as_jso
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
 from askalike.evaluation.trec import write_run
+from askalike.filters import Filter
 from askalike.labels.splits import identify_queries, load_split
 from askalike.readers import read_candidates, read_queries
 from askalike.store import Archive
-from askalike.types import Filter
 from askalike.values import parse_memory
 
 QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]
@@ -90,6 +91,7 @@ def search_command(
     tag: Tags = None,
     before: Before = None,
     after: After = None,
+    without: Without = None,
     prefix: Annotated[bool, Option("--prefix", help="The last word may be unfinished.")] = False,
     min_probability: Annotated[
         float | None, Option(help="Minimum probability of asking the same; needs a calibration.")
@@ -114,7 +116,7 @@ def search_command(
     askalike search DIR "invoice" --tag billing --after 2024-01-01 --json
     ```
     """
-    filter = Filter(tuple(tag or ()), after, before)
+    filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
     with (
         Archive.open(directory, engine) as archive,
         LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
@@ -153,6 +155,7 @@ def rank_command(
     tag: Tags = None,
     before: Before = None,
     after: After = None,
+    without: Without = None,
 ) -> None:
     """Rank the archive's questions for many queries, as a TREC run.
 
@@ -170,7 +173,8 @@ def rank_command(
         pools = read_candidates(candidates) if candidates else split.candidates if split else None
         searcher = rankers.open_current(build_ranker(archive, ranker, settings, fields), archive.view(), report)
         archive.view().require_tags(tag or ())
-        run = searcher.rank(questions, k, candidates=pools, filter=Filter(tuple(tag or ()), after, before) or None)
+        filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
+        run = searcher.rank(questions, k, candidates=pools, filter=filter or None)
     write_run(run, output, searcher.name)
     print(f"{len(run)} queries ranked by {searcher.name}: {output}")
 

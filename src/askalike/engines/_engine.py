@@ -4,7 +4,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, overload
 
-from askalike.types import Filter, SearchHit
+from askalike.filters import Filter
+from askalike.types import SearchHit
 
 
 @dataclass(frozen=True, slots=True)

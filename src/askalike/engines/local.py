@@ -6,30 +6,37 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
 from askalike import rankers
 from askalike.answering.replies import DEFAULT_SURE, answer_question
 from askalike.answering.reply import AnswerMode, Reply
 from askalike.calibration.calibration import Calibration
 from askalike.calibration.calibrator import Calibrator
-from askalike.calibration.silence import SilenceThreshold, is_too_short
-from askalike.engines._display import extract_shown_snippet, name_links
+from askalike.calibration.silence import SilenceThreshold
+from askalike.engines._display import name_links
 from askalike.engines._engine import SearchRequest, SearchResult
+from askalike.engines._hits import HitSelection
 from askalike.engines._precedents import Precedent, find_precedents
-from askalike.rankers import Ranker, Searcher, SearchSession
+from askalike.filters import Filter
+from askalike.rankers import Ranker, Searcher
 from askalike.store import Archive, View
-from askalike.types import TYPED_QUERY_ID, Explanation, Filter, Question, SearchHit
+from askalike.types import TYPED_QUERY_ID, Explanation, Question
 
 _Query = tuple[Question, SearchRequest]
+DEPTH_FACTOR, MAX_DEPTH_FACTOR = 4, 64
+"""So many times deeper is searched where duplicates leave too few hits, and up to so many times what was asked for."""
 
 
 class LocalEngine:
     """Finds similar questions in an archive. It follows the archive: the next search finds a change."""
 
-    def __init__(self, archive: Archive, ranker: Ranker, view: View | None = None) -> None:
-        """view: what is searched; all questions, as they are now, unless another is given."""
-        self.archive, self.ranker = archive, ranker
+    def __init__(
+        self, archive: Archive, ranker: Ranker, view: View | None = None, filter: Filter | None = None
+    ) -> None:
+        """view: what is searched; all questions, as they are now, unless another is given.
+
+        filter: what the hits of every search satisfy, besides the search's own filter.
+        """
+        self.archive, self.ranker, self.filter = archive, ranker, filter or Filter()
         self._view = archive.view() if view is None else view
         self._calibrator = Calibrator.open(archive, ranker)
         self._silence = SilenceThreshold(archive, ranker)
@@ -73,7 +80,8 @@ class LocalEngine:
         Once `askalike calibrate` was run each hit has its probability, and none is below the calibration's threshold,
         or below `min_probability`. Without a calibration none is below the absolute score that nearly all everyday
         questions stay below on this archive, or below `min_similarity`; 0 shows all. prefix: the last word may be
-        unfinished. explain: each hit says why it was found, and shows the passage of its body that matched.
+        unfinished. A duplicate is never shown in place of its original: that stands for it, with its `asked_as`.
+        explain: each hit says why it was found, and shows the passage of its body that matched.
         Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or where there are
         no probabilities.
         """
@@ -122,55 +130,28 @@ class LocalEngine:
 
     def _search_together(self, searcher: Searcher, queries: Sequence[_Query]) -> list[SearchResult]:
         started, request = time.perf_counter(), queries[0][1]
-        if request.filter:
-            self._view.require_tags(request.filter.tags)
+        filter = self.filter & request.filter
+        self._view.require_tags(filter.tags)
         calibrator = self._calibrator if self._calibrator.calibration else None
         min_probability = self._calibrator.min_probability(request.min_probability)
+        thresholds = [
+            min_probability if calibrator else self._min_similarity(searcher, question, own)
+            for question, own in queries
+        ]
         questions = {question.id: question for question, _ in queries}
         depth = self._calibrator.retrieval_depth(request.k)
-        session = searcher.search(questions, depth, filter=request.filter, prefix=request.prefix)
-        rows = []
-        for row, (question, own) in enumerate(queries):
-            threshold = min_probability if calibrator else self._min_similarity(searcher, question, own)
-            rows.append(_hits(session, row, request, calibrator, threshold))
+        while True:
+            session = searcher.search(questions, depth, filter=filter, prefix=request.prefix)
+            batch = HitSelection(session, request, filter, calibrator, thresholds)
+            if not batch.lacks_hits(depth) or depth >= MAX_DEPTH_FACTOR * request.k:
+                break
+            depth *= DEPTH_FACTOR
+        hits = [batch.hits(row) for row in range(len(queries))]
         took_ms = (time.perf_counter() - started) * 1000
-        return [SearchResult(hits, took_ms) for hits in rows]
+        return [SearchResult(row, took_ms) for row in hits]
 
     def _min_similarity(self, searcher: Searcher, question: Question, request: SearchRequest) -> float:
         """The absolute score below which no hit is shown: what was asked for, else the archive's threshold."""
         if request.min_similarity is not None:
             return request.min_similarity
         return self._silence.similarity(searcher, f"{question.title} {question.body}")
-
-
-def _hits(
-    session: SearchSession, row: int, request: SearchRequest, calibrator: Calibrator | None, threshold: float
-) -> list[SearchHit]:
-    """The hits of one query that are shown, from the session in which it was searched for.
-
-    threshold: of the probability; of the absolute score where there is no calibrator.
-    """
-    top, texts = session.topdocs[row], session.texts
-    present = np.array([docid in texts for docid in top.docids.tolist()], np.bool_)
-    docids, scores = top.docids[present].tolist()[: request.k], top.scores[present]
-    questions = [texts[docid] for docid in docids]
-    probabilities: list[float | None] = [None] * len(questions)
-    likeness = probabilities
-    if calibrator is None:
-        certain = session.absolute_scores[row][present][: request.k]
-        likeness = np.clip(certain, 0.0, 1.0).tolist()
-        if request.min_similarity is None and is_too_short(f"{request.title}{request.body}"):
-            return []
-    else:
-        similarities = None if session.similarities is None else session.similarities[row][present]
-        query = session.queries[row].query
-        certain = calibrator.estimate(query, scores, questions, similarities)
-        probabilities = certain.tolist()
-    shown = np.flatnonzero(certain >= threshold).tolist()
-    reasons = session.explain(row, [docids[n] for n in shown]) if request.explain else {}
-    hits = []
-    for n in shown:
-        reason = name_links(reasons[docids[n]]) if docids[n] in reasons else None
-        snippet = extract_shown_snippet(questions[n], reason) if reason else ""
-        hits.append(SearchHit(questions[n], float(scores[n]), snippet, probabilities[n], reason, likeness[n]))
-    return hits

@@ -15,7 +15,8 @@ TITLE_COLUMN, REPHRASINGS_COLUMN = "question", "alternates"
 """The columns of the title and of the rephrasings; all other columns are named as the fields."""
 QUESTIONS_HEADER = (
     "id", TITLE_COLUMN, "body", "answer", "category", "tags", "language", REPHRASINGS_COLUMN, "duplicate_of",
-    "created_at", "closed_at", "url", "author", "license", "votes", "markup", "accepted_answer_id", "imported_from",
+    "created_at", "closed_at", "url", "author", "license", "votes", "markup", "accepted_answer_id", "marks",
+    "solved_in", "imported_from",
 )  # fmt: skip
 VALUE_SEPARATOR = "|"
 
@@ -81,5 +82,5 @@ def _question_rows(archive: Archive, track: ProgressTracker) -> Iterator[tuple[A
             yield (
                 q.id, q.title, q.body, answer, q.category, join_cell(q.tags), q.language, join_cell(q.rephrasings),
                 join_cell(originals.get(q.id, [])), q.created_at, q.closed_at, q.url, q.author, q.license, q.votes,
-                q.markup, q.accepted_answer_id, sources.get(q.id),
+                q.markup, q.accepted_answer_id, join_cell(q.marks), q.solved_in, sources.get(q.id),
             )  # fmt: skip

@@ -19,11 +19,12 @@ class DocAttributes:
 
     tags: Sequence[str] = ()
     created_at: str | None = None
+    states: Sequence[str] = ()
 
     def as_fields(self) -> Mapping[str, Any]:
         """Return the attributes that the document has, by name."""
         dated = {"created_at": self.created_at} if self.created_at else {}
-        return dated | ({"tags": list(self.tags)} if self.tags else {})
+        return dated | ({"tags": list(self.tags)} if self.tags else {}) | {"states": list(self.states)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,11 +2,11 @@
 
 import csv
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from askalike.calibration.calibrate import calibrate
 from askalike.calibration.calibration import Calibration, load_calibration
@@ -16,7 +16,8 @@ from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs, mean_link_probability, pair_key
 from askalike.rankers import Ranker
 from askalike.rankers.distinct import DistinctRanker
-from askalike.store import Archive, Clusters
+from askalike.store import Archive, Clusters, View
+from askalike.store.originals import find_originals
 from askalike.types import Progress, Question
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason")
@@ -98,28 +99,55 @@ def _unwrap_distinct(archive: Archive, ranker: Ranker) -> tuple[Ranker, Calibrat
 
 
 def propose_cluster(archive: Archive, pairs: PairProbabilities, members: frozenset[str]) -> ClusterProposal:
-    """Order the members as originals: by votes, an accepted answer, age, and their order in the archive."""
+    """Order the members as originals: no duplicate, not closed, votes, an accepted answer, age, the archive's order."""
     view = archive.view()
-    docids = view.docids(members)
-    ordered = sorted(view.get_questions(members).values(), key=lambda q: (*original_sort_key(q), docids[q.id]))
+    keys = original_keys(view, view.get_questions(members).values())
+    ordered = sorted(keys, key=keys.__getitem__)
     probabilities = [pairs.get(pair_key(ordered[0].id, question.id)) for question in ordered]
-    reason = _explain_original(ordered[0], ordered[1])
+    reason = _explain_original(ordered[0], keys[ordered[0]], keys[ordered[1]])
     return ClusterProposal(ordered, reason, mean_link_probability(pairs, members), probabilities)
 
 
-def original_sort_key(question: Question) -> tuple[int, bool, str]:
-    """Return the key by which the original of a cluster sorts first: votes, an accepted answer, age."""
-    return -(question.votes or 0), question.accepted_answer_id is None, question.created_at or "9999"
+class OriginalKey(NamedTuple):
+    """What decides which question of a cluster is the original: it sorts first. docid: the order in the archive."""
+
+    is_duplicate: bool
+    is_closed: bool
+    minus_votes: int
+    is_unanswered: bool
+    created_at: str
+    docid: int
 
 
-def _explain_original(original: Question, runner_up: Question) -> str:
+def original_keys(view: View, questions: Iterable[Question]) -> dict[Question, OriginalKey]:
+    """Map questions of a cluster to the keys by which the original of them sorts first."""
+    listed = list(questions)
+    ids = [question.id for question in listed]
+    duplicates, docids = find_originals(view, ids).in_archive, view.docids(ids)
+    return {
+        question: OriginalKey(
+            question.id in duplicates,
+            not {"closed", "locked", "outdated"}.isdisjoint(question.states),
+            -(question.votes or 0),
+            "answered" not in question.states,
+            question.created_at or "9999",
+            docids[question.id],
+        )
+        for question in listed
+    }
+
+
+def _explain_original(original: Question, key: OriginalKey, other: OriginalKey) -> str:
     """Return the first criterion by which the original precedes the next question."""
-    reasons = (f"most votes ({original.votes or 0})", "has an accepted answer", f"the oldest ({original.created_at})")
-    keys = original_sort_key(original), original_sort_key(runner_up)
-    for reason, ours, theirs in zip(reasons, *keys, strict=True):
-        if ours != theirs:
-            return reason
-    return "the first in the archive"
+    reasons = (
+        "no duplicate itself",
+        "is not closed",
+        f"most votes ({original.votes or 0})",
+        "has an accepted answer",
+        f"the oldest ({original.created_at})",
+        "the first in the archive",
+    )
+    return next(reason for reason, ours, theirs in zip(reasons, key, other, strict=True) if ours != theirs)
 
 
 def _require_writable(path: Path) -> None:

@@ -12,7 +12,7 @@ from askalike.calibration.curves import Floats, estimate_prevalence
 from askalike.calibration.samples import rank_with_features
 from askalike.calibration.silence import SilenceThreshold
 from askalike.clock import now
-from askalike.moderation.dedupe import original_sort_key
+from askalike.moderation.dedupe import original_keys
 from askalike.moderation.pairs import MIN_PROBABILITY, NeighbourLink, combine_links, link_hits, pair_key
 from askalike.rankers import Ranker
 from askalike.store import Archive, candidate_pairs
@@ -152,7 +152,8 @@ class Proposer:
         """Return the question that would be the original, then the other. Where one was just deleted: (other, one)."""
         questions, docids = self._view.get_questions([one, other]), self._view.docids([one, other])
         present = [q for q in questions.values() if q.id in docids]
-        ordered = sorted(present, key=lambda q: (*original_sort_key(q), docids[q.id]))
+        keys = original_keys(self._view, present)
+        ordered = sorted(keys, key=keys.__getitem__)
         return (ordered[0].id, ordered[1].id) if len(ordered) == 2 else (other, one)
 
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.filters import Filter
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView, View
-from askalike.types import AllowedDocs, Explanation, Filter, Progress, Question, Run, TopDocs
+from askalike.types import AllowedDocs, Explanation, Progress, Question, Run, TopDocs
 
 if TYPE_CHECKING:
     from askalike.index.cluster.index import ClusterIndex
@@ -239,6 +240,11 @@ class SearchSession:
             self.topdocs = searcher.retrieve(self._prepared, k, allowed)
         else:
             self.topdocs = self._rerank(k, candidates, filter)
+
+    @property
+    def view(self) -> View:
+        """What is searched."""
+        return self._searcher.view
 
     @cached_property
     def run(self) -> Run:

@@ -169,7 +169,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
         for docid, question in view.questions(since):
             others = question.rephrasings if self.settings.rephrasings else ()
             phrasings = [self.select_fields(question), *(replace(question, title=text, body="") for text in others)]
-            yield docid, list(phrasings), DocAttributes(question.tags, question.created_at)
+            yield docid, list(phrasings), DocAttributes(question.tags, question.created_at, question.states)
 
 
 Prepared = tuple[list[Question], VectorQueries | None]

@@ -236,7 +236,7 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
                 yield (docid, terms, DocAttributes()) if terms else None
             return
         for docid, question in view.questions(since):
-            attributes = DocAttributes(question.tags, question.created_at)
+            attributes = DocAttributes(question.tags, question.created_at, question.states)
             yield (docid, extractor.phrasings(question, language), attributes) if docid > sent_docid else None
 
     def _analyze(self, raw: str, markup: Markup, language: str | None) -> AnalyzedText:

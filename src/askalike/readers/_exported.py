@@ -13,6 +13,7 @@ from askalike.export.exporting import MANIFEST_FILE
 from askalike.readers._json import PlacedRow, Row, read_json_lines
 from askalike.readers._rows import read_rows
 from askalike.readers._source import SourceFiles, parse_rows
+from askalike.states import MARKS
 from askalike.types import Answer, EvaluationQuery, Judgement, Link, LocatedRecord, Question, Record, RejectedRow
 
 T = TypeVar("T", Question, Answer, Link, Judgement)
@@ -152,6 +153,10 @@ def _parse_date(_: str, value: Any) -> str:
     return str(value)
 
 
+def _parse_mark(value: str) -> str:
+    return _make_choice_parser(*MARKS)("marks", value)
+
+
 def _make_choice_parser(*choices: str) -> Callable[[str, Any], str]:
     def parse_choice(name: str, value: Any) -> str:
         if value not in choices:
@@ -164,6 +169,7 @@ def _make_choice_parser(*choices: str) -> Callable[[str, Any], str]:
 FIELD_PARSERS: Mapping[str, Callable[[str, Any], Any]] = {
     "tags": _parse_texts,
     "rephrasings": _parse_texts,
+    "marks": lambda name, value: tuple(map(_parse_mark, _parse_texts(name, value))),
     "votes": _parse_integer,
     "relevance": _parse_integer,
     "position": _parse_integer,

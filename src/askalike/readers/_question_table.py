@@ -14,6 +14,7 @@ from askalike.readers._columns import Columns, TableOpener, read_table
 from askalike.readers._dates import DateOrder, DateReader
 from askalike.readers._source import SourceFiles
 from askalike.readers._values import derive_id, split_cell, to_text
+from askalike.states import Mark, parse_marks
 from askalike.store.database import FirstTextStore
 from askalike.types import Answer, Link, LocatedRecord, Question, Record, RejectedRow
 
@@ -29,6 +30,8 @@ USUAL_COLUMNS = {
     "url": ("url", "source_uri", "link"),
     "lang": ("lang", "language", "language_code", "locale"),
     "created_at": ("created_at", "created", "creation_date", "date"),
+    "state": ("state", "status"),
+    "solved_in": ("solved_in", "fixed_in", "fix_version"),
 }
 """Part → usual column names, also those in exports of Kendra (`_question`) and QnA Maker (`Metadata`)."""
 REPEATED_ID_NOTE = (
@@ -54,6 +57,8 @@ class QuestionTable(Settings):
     url: str | None = Field(None, description="the column of its address")
     lang: str | None = Field(None, description="the column of its language, e.g. en")
     created_at: str | None = Field(None, description="the column of its date")
+    state: str | None = Field(None, description="the column of its state: open, answered, closed, locked, outdated")
+    solved_in: str | None = Field(None, description="the column of the release in which it was solved")
     dates: DateOrder | None = Field(None, description="how 03/04/2023 is read; without it as the file's dates show")
     markup: Literal["text", "html"] = Field("text", description="what bodies and answers are written in")
     repeated_ids: Literal["keep", "reject"] | None = Field(
@@ -107,8 +112,20 @@ class QuestionTable(Settings):
             url=to_text(cells.get("url")) or None,
             accepted_answer_id=answers[0].id if len(answers) == 1 else None,
             rephrasings=_parse_rephrasings(cells.get("alternates"), title, source),
+            marks=self._parse_marks(to_text(cells.get("state")), source),
+            solved_in=to_text(cells.get("solved_in")) or None,
         )
         return [question, *answers, *(Link(id, target) for target in split_cell(cells.get("duplicate_of")))]
+
+    def _parse_marks(self, cell: str, source: SourceFiles) -> tuple[Mark, ...]:
+        """Return what a cell of states marks. Raises ValueError where it holds other words and --state names it."""
+        try:
+            return parse_marks(cell)
+        except ValueError:
+            if self.state is not None:
+                raise
+            source.note("states that are not known left out (--state says which column has them)")
+            return ()
 
     def _choose_id(self, file_id: str, derived: str, first_texts: FirstTextStore, source: SourceFiles) -> str:
         """Return the id in the file, unless an earlier row with another text has it; `derived` is made of the text."""

@@ -75,6 +75,7 @@ class _QuestionParser:
             url="/".join(filter(None, (self._address, "questions", id, to_text(item.get("url_title"))))),
             votes=_votes(item),
             accepted_answer_id=accepted if accepted not in ("", "0") else None,
+            marks=("closed",) if item.get("status") == CLOSED else (),
         )
         answers = [
             self._parse_answer(answer, id) for answer in item["answers"] if answer.get("status", VISIBLE) == VISIBLE

@@ -13,6 +13,7 @@ from askalike.readers._json import read_json_values
 from askalike.readers._rows import open_table
 from askalike.readers._source import SourceFiles, find_files, parse_rows
 from askalike.readers._values import split_cell, to_text
+from askalike.states import Mark
 from askalike.types import Answer, LocatedRecord, Place, Question, Record, RejectedRow
 
 EXPLORER_COLUMNS = ("topic_id", "post_id", "post_number", "title", "category_id", "cooked")
@@ -85,7 +86,8 @@ class _TopicParser:
             author=to_text(first.get("username")) or None,
             url=f"{self._site}/t/{id}" if self._site else None,
             votes=_likes(first),
-            accepted_answer_id=_accepted(topic, posts),
+            accepted_answer_id=(accepted := _accepted(topic, posts)),
+            marks=_marks(topic, accepted is not None),
         )
         return [question, *answers]
 
@@ -168,6 +170,17 @@ def _accepted(topic: Topic, posts: Iterable[Mapping[str, Any]]) -> str | None:
         if post.get("accepted_answer") is True or (number and to_text(post.get("post_number")) == number):
             return to_text(post.get("id"))
     return None
+
+
+def _marks(topic: Topic, is_solved: bool) -> tuple[Mark, ...]:
+    """Return what a topic is marked as. One that was closed once it was solved is answered, and not closed."""
+    is_closed, is_archived = (topic.get(name) in (True, "true") for name in ("closed", "archived"))
+    marks: dict[Mark, bool] = {
+        "answered": is_solved and is_closed,
+        "closed": is_closed and not is_solved,
+        "locked": is_archived,
+    }
+    return tuple(mark for mark, is_set in marks.items() if is_set)
 
 
 def _likes(post: Mapping[str, Any]) -> int | None:

@@ -10,6 +10,7 @@ from askalike.errors import InputError
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, find_files, parse_rows
 from askalike.readers._values import parse_optional_utc, to_text
+from askalike.states import Mark
 from askalike.types import Answer, Link, LocatedRecord, Place, Question, Record
 
 Item = Mapping[str, Any]
@@ -20,6 +21,11 @@ DUPLICATE_COMMENT = re.compile(
     r"(?:duplicate|dup|dupe)\s+of\s*:?\s*(?:(?P<url>https?://[^\s)>\]]+/(?:issues|discussions)/\d+)|"
     r"(?P<repository>[\w.-]+/[\w.-]+)?#(?P<number>\d+))",
     re.IGNORECASE,
+)
+SOLVED_REASONS = ("COMPLETED", "RESOLVED", "")
+"""Of an issue, of a discussion, and of an issue that was closed before reasons were recorded."""
+SOLVED_LABEL = re.compile(
+    r"(?:fixed|solved|resolved|released)[\s:_/-]*(?:in|on)?[\s:_/@-]*(v?\d[\w.+-]*)", re.IGNORECASE
 )
 MAINTAINERS = ("OWNER", "MEMBER", "COLLABORATOR")
 HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -73,6 +79,8 @@ class _ItemParser:
             url=url or None,
             votes=_votes(item),
             accepted_answer_id=accepted or None,
+            marks=_marks(item),
+            solved_in=_solved_in(item),
         )
         return [question, *answers, *self._duplicate_links(item, number)]
 
@@ -247,6 +255,29 @@ def _votes(item: Item) -> int | None:
         return None
     thumbs = (group for group in map(_object, reactions) if group.get("content") == "THUMBS_UP")
     return sum(int(_object(group.get("users")).get("totalCount", 0)) for group in thumbs)
+
+
+def _marks(item: Item) -> tuple[Mark, ...]:
+    """Return what `state`, `stateReason`, `isAnswered` and `locked` say: what is completed is answered, not closed."""
+    reason, state = (to_text(_get(item, name)).upper() for name in ("stateReason", "state"))
+    is_closed = item.get("closed") is True or state == "CLOSED" or bool(_get(item, "closedAt"))
+    is_solved = item.get("isAnswered") is True or (is_closed and reason in SOLVED_REASONS)
+    marks: dict[Mark, bool] = {
+        "answered": is_solved,
+        "closed": is_closed and not is_solved and reason != "OUTDATED",
+        "locked": item.get("locked") is True,
+        "outdated": is_closed and reason == "OUTDATED",
+    }
+    return tuple(mark for mark, is_set in marks.items() if is_set)
+
+
+def _solved_in(item: Item) -> str | None:
+    """Return the release that solved an issue: a label such as `fixed in 2.1`, else the milestone it was closed in."""
+    if "answered" not in _marks(item) or not _get(item, "closedAt"):
+        return None
+    labels = (SOLVED_LABEL.fullmatch(to_text(label.get("name"))) for label in _nodes(item, "labels"))
+    named = next((match[1] for match in labels if match), "")
+    return named or to_text(_object(item.get("milestone")).get("title")) or None
 
 
 def _clean(body: Any) -> str:

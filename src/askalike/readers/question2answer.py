@@ -94,6 +94,7 @@ class _PostParser:
             url=f"{self._site}/{id}" if self._site else None,
             votes=_parse_votes(row),
             accepted_answer_id=_value(row, "selchildid") or None,
+            marks=("closed",) if closed_by else (),
         )
 
     def _parse_answer(self, row: Mapping[str, Any], id: str) -> Answer:

@@ -10,6 +10,8 @@ from pydantic import Field, field_validator
 from askalike.addresses import is_loopback
 from askalike.config import Settings
 from askalike.errors import SettingsError
+from askalike.filters import Filter
+from askalike.states import LeftOut
 from askalike.store.keys import ORIGIN_PATTERN
 
 
@@ -29,6 +31,9 @@ class ServiceSettings(Settings):
     receive_s: float = Field(15.0, gt=0, description="a request that takes longer to arrive is given up")
     max_connections: int = Field(900, ge=1, description="how many connections a worker keeps; more are closed at once")
     max_waiting: int = Field(64, ge=1, description="how many requests may wait for one archive; more are turned away")
+
+    without: tuple[LeftOut, ...] = Field((), description="what no search finds: closed, locked, outdated, unanswered")
+    after: str | None = Field(None, description="no search finds what was asked before this date")
 
     allow_origins: tuple[str, ...] = Field((), description="sites whose pages may ask, such as https://forum.example")
     require_keys: bool = Field(False, description="whether a key is needed on loopback too")
@@ -51,6 +56,11 @@ class ServiceSettings(Settings):
             if not ORIGIN_PATTERN.fullmatch(origin):
                 raise ValueError(f"{origin!r} is no origin; expected one such as https://forum.example, without a path")
         return origins
+
+    @property
+    def filter(self) -> Filter:
+        """What every hit of every search satisfies. Raises SettingsError."""
+        return Filter(after=self.after, without=self.without)
 
     @property
     def keyless(self) -> bool:

@@ -153,6 +153,13 @@ MIGRATIONS = (
         day TEXT NOT NULL, event TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (day, event)
     ) WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE questions ADD COLUMN marks TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE questions ADD COLUMN solved_in TEXT;
+    CREATE INDEX questions_by_state ON questions (
+        marks, closed_at IS NOT NULL, accepted_answer_id IS NOT NULL, created_at
+    );
+    """,
 )
 
 FILE_SUFFIXES = re.compile(r"(-(Posts|PostLinks))?\.7z$|\.(csv|tsv|tab|txt|jsonl?|xml|gz|bz2|parquet|xlsx)\b.*$")

@@ -10,7 +10,7 @@ encode_json = json.JSONEncoder(ensure_ascii=False).encode
 
 QUESTION_COLUMNS = (
     "title", "body", "markup", "tags", "category", "language", "created_at", "closed_at", "author", "url", "license",
-    "votes", "accepted_answer_id", "rephrasings",
+    "votes", "accepted_answer_id", "rephrasings", "marks", "solved_in",
 )  # fmt: skip
 ANSWER_COLUMNS = ("question_id", "body", "markup", "created_at", "author", "url", "license", "votes", "label")
 
@@ -39,6 +39,7 @@ def question_row(q: Question) -> Row:
     return (
         q.title, q.body, q.markup, encode_strings(q.tags), q.category, q.language, q.created_at, q.closed_at, q.author,
         q.url, q.license, q.votes, q.accepted_answer_id, encode_strings(q.rephrasings),
+        encode_strings(q.marks), q.solved_in,
     )  # fmt: skip
 
 
@@ -54,12 +55,12 @@ def query_row(q: EvaluationQuery) -> Row:
 
 
 def encode_strings(tags: Sequence[str]) -> str:
-    """Return tags, or rephrasings, as one JSON text."""
+    """Return tags, rephrasings or marks as one JSON text."""
     return encode_json(tags) if tags else "[]"
 
 
 def decode_strings(text: str) -> tuple[str, ...]:
-    """Return the tags, or rephrasings, in a text that `encode_strings` made."""
+    """Return the tags, rephrasings or marks in a text that `encode_strings` made."""
     return tuple(json.loads(text)) if text != "[]" else ()
 
 

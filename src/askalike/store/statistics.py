@@ -126,6 +126,8 @@ def split_sizes(database: Database) -> list[SplitSize]:
 HASHED_TABLES = ("questions", "answers", "links", "queries", "judgements")
 BOOKKEEPING_COLUMNS = ("number", "import", "change")
 """Columns about when a row was written, which are not hashed."""
+STATE_COLUMNS = ("marks", "solved_in")
+"""Columns that are hashed where they say something: archives from before they were stored keep their hash."""
 HASHED_META_KEYS = ("language", "languages", "groups")
 """Facts about the whole archive that decide how it is indexed or measured."""
 
@@ -141,8 +143,12 @@ def content_hash(archive: Archive) -> str:
     total = sum(_row_hash("meta", [key, archive.meta.get(key)]) for key in HASHED_META_KEYS)
     for table in HASHED_TABLES:
         columns = [name for _, name, *_ in archive._connection.execute(f"PRAGMA table_info({table})")]
-        hashed = ", ".join(f'"{name}"' for name in columns if name not in BOOKKEEPING_COLUMNS)
+        hashed = ", ".join(f'"{name}"' for name in columns if name not in BOOKKEEPING_COLUMNS + STATE_COLUMNS)
         total += sum(_row_hash(table, row) for row in archive._connection.execute(f"SELECT {hashed} FROM {table}"))
+    states = archive._connection.execute(
+        "SELECT id, marks, solved_in FROM questions WHERE marks != '[]' OR solved_in IS NOT NULL"
+    )
+    total += sum(_row_hash("states", row) for row in states)
     return f"{total % 2**HASH_BITS:0{HASH_BITS // 4}x}"
 
 

@@ -15,14 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingsError
+from askalike.filters import Filter
 from askalike.iteration import chunks
 from askalike.store.database import IN_JSON_SQL
+from askalike.store.filtering import escape_surrogates, select_filtered_docids
 from askalike.store.labels import Clusters
 from askalike.store.records import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strings
 from askalike.store.sources import source_names
-from askalike.types import Answer, DocumentKind, Filter, Link, LinkKind, Question, Split
+from askalike.types import Answer, DocumentKind, Link, LinkKind, Question, Split
 
 CHUNK_ROWS = 10_000
+REMEMBERED_FILTERS = 4
 
 QUESTION_SQL = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)} FROM questions"
 ANSWER_SQL = f"""SELECT a.number, a.id, {", ".join("a." + c for c in ANSWER_COLUMNS)}, q.accepted_answer_id IS a.id
@@ -54,6 +57,9 @@ class View:
     held_out_splits: tuple[str, ...] = ()
     held_out_ids: frozenset[str] = frozenset()
     engine: str | None = field(default=None, kw_only=True)
+    _filtered: dict[Filter, tuple[int, NDArray[np.int64]]] = field(
+        default_factory=dict, kw_only=True, compare=False, repr=False
+    )
 
     @property
     def change(self) -> int:
@@ -255,27 +261,25 @@ class View:
     def require_tags(self, tags: Sequence[str]) -> None:
         """Raise UnknownTagError for a tag that no question of the archive has."""
         for tag in tags:
-            if not self._exists("question_tags WHERE tag = ?", _escape_surrogates(tag)):
+            if not self._exists("question_tags WHERE tag = ?", escape_surrogates(tag)):
                 known = [name for (name,) in self._connection.execute("SELECT DISTINCT tag FROM question_tags")]
                 similar = get_close_matches(tag.lower(), known, 3)
                 advice = f"; similar ones: {', '.join(similar)}" if similar else ""
                 raise UnknownTagError(f"tag {tag!a}: no question has it{advice}")
 
     def filtered_docids(self, filter: Filter) -> NDArray[np.int64]:
-        """Return the docids of the questions that satisfy a filter, or of the answers to them, ascending (int64)."""
-        values: list[Any] = []
-        sql = "SELECT q.number FROM questions q WHERE 1"
-        if self.kind == "answers":
-            sql = "SELECT a.number FROM answers a JOIN questions q ON q.id = a.question_id WHERE 1"
-        for tag in filter.tags:
-            sql += " AND q.number IN (SELECT question FROM question_tags WHERE tag = ?)"
-            values.append(_escape_surrogates(tag))
-        for sign, date in ((">=", filter.after), ("<", filter.before)):
-            if date:
-                sql += f" AND q.created_at {sign} ?"
-                values.append(_escape_surrogates(date))
-        rows = self._connection.execute(f"{sql} ORDER BY 1", values)
-        return np.fromiter((n for (n,) in rows), np.int64)
+        """Return the docids of the questions that satisfy a filter, or of the answers to them, ascending (int64).
+
+        They are remembered until the archive changes: a service searches with one filter again and again.
+        """
+        sql = "SELECT COALESCE(MAX(number), 0) FROM changes"
+        change = int(self._connection.execute(sql).fetchone()[0])
+        remembered = self._filtered.get(filter)
+        if remembered is None or remembered[0] != change:
+            if len(self._filtered) >= REMEMBERED_FILTERS:
+                self._filtered.clear()
+            remembered = self._filtered[filter] = change, select_filtered_docids(self, self.kind, filter)
+        return remembered[1]
 
     def _meta_value(self, key: str) -> Any:
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
@@ -348,14 +352,9 @@ class CommittedView(View):
         return 0
 
 
-def _escape_surrogates(text: str) -> str:
-    """Spell out lone surrogates, which SQLite refuses and no stored text has."""
-    return text.encode(errors="backslashreplace").decode()
-
-
 def question_from_row(row: Sequence[Any]) -> Question:
     """Return the question in a row of QUESTION_SQL."""
-    fields: tuple[Any, ...] = (*row[1:5], decode_strings(row[5]), *row[6:15], decode_strings(row[15]))
+    fields: tuple[Any, ...] = (*row[1:5], decode_strings(row[5]), *row[6:15], *map(decode_strings, row[15:17]), row[17])
     return Question(*fields)
 
 

@@ -31,9 +31,10 @@ SHARED_FIELDS = {
     "change": {"type": "long"},
     "tags": {"type": "keyword"},
     "created_at": {"type": "keyword"},
+    "states": {"type": "keyword"},
     "state": {"type": "object", "enabled": False},
 }
-"""docid, phrasing: as in a local index. change: of the archive. tags, created_at: what filters look at."""
+"""docid, phrasing: as in a local index. change: of the archive. tags, created_at, states: what filters look at."""
 SHARED_SETTINGS = {
     "index.max_result_window": MAX_WINDOW,
     "index.max_terms_count": 1 << 20,
@@ -273,10 +274,16 @@ def filter_clauses(allowed: AllowedDocs | None) -> list[Mapping[str, Any]]:
         return []
     if allowed.filter is None:
         return [{"terms": {"docid": allowed.docids.tolist()}}]
-    clauses: list[Mapping[str, Any]] = [{"term": {"tags": tag}} for tag in allowed.filter.tags]
-    dates = {"gte": allowed.filter.after, "lt": allowed.filter.before}
-    bounds = {sign: date for sign, date in dates.items() if date}
-    return [*clauses, {"range": {"created_at": bounds}}] if bounds else clauses
+    filter = allowed.filter
+    clauses: list[Mapping[str, Any]] = [{"term": {"tags": tag}} for tag in filter.tags]
+    dates = {"gte": filter.after, "lt": filter.before}
+    if bounds := {sign: date for sign, date in dates.items() if date}:
+        clauses.append({"range": {"created_at": bounds}})
+    if "unanswered" in filter.without:
+        clauses.append({"term": {"states": "answered"}})
+    if left_out := [name for name in filter.without if name != "unanswered"]:
+        clauses.append({"bool": {"must_not": {"terms": {"states": left_out}}}})
+    return clauses
 
 
 def exclusion_clauses(docid: int, phrasing: int) -> list[Mapping[str, Any]]:

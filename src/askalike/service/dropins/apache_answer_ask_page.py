@@ -60,7 +60,7 @@ def _to_listed(question: Question, n_answers: int) -> ListedQuestion:
         title=question.title,
         url_title=url_title(question.url),
         answer_count=n_answers,
-        status="closed" if question.closed_at else "available",
+        status="closed" if "closed" in question.states else "available",
         accepted_answer=question.accepted_answer_id is not None,
     )
 

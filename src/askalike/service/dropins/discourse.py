@@ -114,10 +114,10 @@ def _to_topic(question: Question, n_answers: int) -> Topic:
         highest_post_number=1 + n_answers,
         created_at=question.created_at,
         bumped_at=question.created_at,
-        closed=question.closed_at is not None,
+        closed=not {"closed", "locked"}.isdisjoint(question.states),
         tags=list(question.tags),
         like_count=max(question.votes or 0, 0),
-        has_accepted_answer=question.accepted_answer_id is not None,
+        has_accepted_answer="answered" in question.states,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 from fastapi import HTTPException, Request
 
 from askalike.engines.local import LocalEngine
+from askalike.filters import Filter
 from askalike.service import metrics
 from askalike.service.requests.context import add_log_fields
 from askalike.service.requests.schema import FeedbackRequest, SimilarRequest
@@ -18,7 +19,7 @@ from askalike.store.editing import get_links
 from askalike.store.query_log import LoggedQuery, insert_feedback
 from askalike.store.use_counts import UseEvent, count_use
 from askalike.text.analyzer import Analyzer
-from askalike.types import Answer, Filter, Link, Question, SearchHit
+from askalike.types import Answer, Link, Question, SearchHit
 
 SearchHits = Sequence[SearchHit]
 DecisionOrUndo = ProposalDecision | Literal["undo"]
@@ -103,11 +104,12 @@ def _search(engine: LocalEngine, query: SimilarRequest) -> SearchHits:
     if query.min_probability is not None and engine.calibration is None:
         uncalibrated = f"{engine.ranker.name} is not calibrated on {engine.archive.path.name}"
         raise HTTPException(422, f"min_probability: {uncalibrated}, its scores are no probabilities")
+    filter = Filter(tuple(query.tags), query.after, without=tuple(query.without)) & Filter(before=query.before)
     return engine.search(
         query.title,
         query.k,
         body=query.body,
-        filter=Filter(tuple(query.tags), None, query.before),
+        filter=filter,
         prefix=query.prefix,
         min_probability=query.min_probability,
         min_similarity=query.min_similarity,

@@ -11,6 +11,7 @@ from askalike.clock import parse_utc
 from askalike.service.requests.context import caller_id
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, Id, RequestModel
 from askalike.service.state.served_archive import ServedArchive
+from askalike.states import MARKS, Mark
 from askalike.store import MissingRecordError
 from askalike.store.editing import MAX_RECORDS, put_records
 from askalike.text.clean import replace_forbidden
@@ -48,6 +49,8 @@ class QuestionFields(RequestModel):
     votes: Votes | None = None
     accepted_answer_id: Id | None = None
     rephrasings: Annotated[tuple[ShortText, ...], Field(max_length=100)] = ()
+    marks: Annotated[tuple[Mark, ...], Field(max_length=len(MARKS))] = ()
+    solved_in: ShortText | None = None
 
     def to_question(self, id: str) -> Question:
         """Return the question with that id."""

@@ -7,6 +7,7 @@ from pydantic.config import JsonDict
 
 from askalike.addresses import safe_url
 from askalike.clock import parse_limit
+from askalike.states import LEFT_OUT, LeftOut, State
 from askalike.store.query_log import FeedbackVerdict
 from askalike.text.clean import replace_forbidden
 from askalike.types import SearchHit
@@ -24,6 +25,10 @@ Tag = Annotated[str, Field(json_schema_extra={"pattern": r"\S"}), AfterValidator
 BeforeDate = Annotated[
     Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(parse_limit)] | None,
     Field(description="only questions asked before this ISO date, in UTC"),
+]
+AfterDate = Annotated[
+    Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(parse_limit)] | None,
+    Field(description="only questions asked on or after this ISO date, in UTC"),
 ]
 MinProbability = Annotated[
     float | None, Field(ge=0, le=1, description="only what is as probable; refused where nothing is calibrated")
@@ -55,6 +60,10 @@ class SimilarRequest(RequestModel):
     k: ResultCount = 5
     tags: Annotated[list[Tag], Field(max_length=50, description="only questions that have all of these")] = []
     before: BeforeDate = None
+    after: AfterDate = None
+    without: Annotated[
+        list[LeftOut], Field(max_length=len(LEFT_OUT), description="leave out what is closed, locked, … or unanswered")
+    ] = []
     min_probability: MinProbability = None
     min_similarity: MinSimilarity = None
     explain: bool = Field(False, description="say where each word matched and how much it counted")
@@ -93,6 +102,13 @@ class MatchedWord(BaseModel):
     score: float
 
 
+class AskedAs(BaseModel):
+    """A duplicate, in whose place its original is shown."""
+
+    id: str
+    title: str
+
+
 class SimilarQuestion(BaseModel):
     """A similar question. `probability` is null where the ranker is not calibrated, and `calibrated` says so."""
 
@@ -105,6 +121,10 @@ class SimilarQuestion(BaseModel):
     probability: float | None
     calibrated: bool
     confidence: str = Field(description='for people: "87 %", or "uncalibrated"')
+    states: list[State] = Field(description="open, answered, closed, locked, outdated; duplicate of one that is absent")
+    solution: str | None = Field(description="of a problem that was solved: in which release, or when")
+    asked_as: AskedAs | None = Field(description="the duplicate that matched, which this original stands for")
+    duplicate_of: str | None = Field(description="the id of its original, where the archive does not have that")
     likeness: float | None = Field(
         description="where it is not calibrated: the score from 0 to 1, on a scale that is the same for every query"
     )
@@ -127,6 +147,10 @@ class SimilarQuestion(BaseModel):
             calibrated=hit.probability is not None,
             confidence=format_confidence(hit.probability),
             likeness=hit.likeness,
+            states=list(hit.states),
+            solution=hit.solution,
+            asked_as=AskedAs(id=hit.asked_as.id, title=hit.asked_as.title) if hit.asked_as else None,
+            duplicate_of=hit.duplicate_of,
             words=list(dict.fromkeys(c.word for c in contributions)),
             matched=matched if explain else None,
         )

@@ -1,0 +1,135 @@
+"""Which of the retrieved questions are shown: originals in place of their duplicates, and above the threshold."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from askalike.calibration.calibrator import Calibrator
+from askalike.calibration.silence import is_too_short
+from askalike.engines._display import extract_shown_snippet, name_links
+from askalike.engines._engine import SearchRequest
+from askalike.filters import Filter
+from askalike.rankers import SearchSession
+from askalike.store.originals import find_originals
+from askalike.types import Floats, Question, SearchHit
+
+
+class _Candidate(NamedTuple):
+    """A question that may be shown, and the place among those retrieved of the one that matched: it, or a duplicate."""
+
+    place: int
+    question: Question
+
+
+class HitSelection:
+    """The hits of a batch of queries with equal options, from the session in which they were searched for.
+
+    thresholds: of each query, of the probability; of the absolute score where there is no calibrator.
+    """
+
+    def __init__(
+        self,
+        session: SearchSession,
+        request: SearchRequest,
+        filter: Filter,
+        calibrator: Calibrator | None,
+        thresholds: Sequence[float],
+    ) -> None:
+        self._session, self._request, self._filter = session, request, filter
+        self._calibrator, self._thresholds = calibrator, thresholds
+        texts = session.texts
+        self._present = [
+            np.array([docid in texts for docid in top.docids.tolist()], np.bool_) for top in session.topdocs
+        ]
+        self._retrieved = [
+            [texts[docid] for docid in top.docids[present].tolist()]
+            for top, present in zip(session.topdocs, self._present, strict=True)
+        ]
+        self._candidates = [
+            self._fold(questions, resolved.query.id)
+            for questions, resolved in zip(self._retrieved, session.queries, strict=True)
+        ]
+        self._certain = [self._certainties(row) for row in range(len(self._retrieved))]
+
+    def lacks_hits(self, depth: int) -> bool:
+        """Return whether a deeper search could show more: duplicates, or what is left out, took the places of hits."""
+        k = self._request.k
+        return any(
+            len(candidates) < k and len(top.docids) >= depth and (not len(certain) or certain[-1] >= threshold)
+            for candidates, certain, top, threshold in zip(
+                self._candidates, self._certain, self._session.topdocs, self._thresholds, strict=True
+            )
+        )
+
+    def hits(self, row: int) -> list[SearchHit]:
+        """Return the hits of the query in place `row`, best first; none where nothing is certain enough."""
+        top, request = self._session.topdocs[row], self._request
+        is_calibrated = self._calibrator is not None
+        if not is_calibrated and request.min_similarity is None and is_too_short(f"{request.title}{request.body}"):
+            return []
+        candidates, certain = self._candidates[row], self._certain[row].tolist()
+        scores = top.scores[self._present[row]]
+        docids = top.docids[self._present[row]].tolist()
+        shown = [n for n, certainty in enumerate(certain) if certainty >= self._thresholds[row]]
+        matching = [docids[candidates[n].place] for n in shown]
+        reasons = self._session.explain(row, matching) if request.explain else {}
+        hits = []
+        for n, docid in zip(shown, matching, strict=True):
+            place, question = candidates[n]
+            matched = self._retrieved[row][place]
+            reason = name_links(reasons[docid]) if docid in reasons else None
+            hits.append(
+                SearchHit(
+                    question,
+                    float(scores[place]),
+                    extract_shown_snippet(matched, reason) if reason else "",
+                    certain[n] if is_calibrated else None,
+                    reason,
+                    None if is_calibrated else min(max(certain[n], 0.0), 1.0),
+                    matched if matched is not question else None,
+                    self._originals.absent.get(question.id),
+                )
+            )
+        return hits
+
+    @cached_property
+    def _originals(self) -> "_ShownOriginals":
+        view = self._session.view
+        ids = {question.id: question for questions in self._retrieved for question in questions}
+        found = find_originals(view, ids)
+        absent = set(found.in_archive.values()) - ids.keys()
+        originals = ids | (view.get_questions(absent) if absent else {})
+        shown = {id: originals[end] for id, end in found.in_archive.items() if end in originals}
+        return _ShownOriginals(shown, found.absent)
+
+    def _fold(self, questions: Sequence[Question], query_id: str) -> list[_Candidate]:
+        """Return the first k questions of different clusters, a duplicate as its original, without the query itself."""
+        candidates: dict[str, _Candidate] = {}
+        for place, question in enumerate(questions):
+            original = self._originals.by_duplicate.get(question.id, question)
+            if original is not question and self._filter.leaves_out(original.states):
+                continue
+            if len(candidates) < self._request.k and original.id != query_id:
+                candidates.setdefault(original.id, _Candidate(place, original))
+        return list(candidates.values())
+
+    def _certainties(self, row: int) -> Floats:
+        """Return the probability of each candidate, without a calibration its absolute score, (candidates,)."""
+        present = self._present[row]
+        places = [candidate.place for candidate in self._candidates[row]]
+        if self._calibrator is None:
+            return self._session.absolute_scores[row][present][places]
+        similarities = self._session.similarities
+        own = None if similarities is None else similarities[row][present]
+        questions = self._retrieved[row][: places[-1] + 1 if places else 0]
+        scores = self._session.topdocs[row].scores[present]
+        return self._calibrator.estimate(self._session.queries[row].query, scores, questions, own)[places]
+
+
+class _ShownOriginals(NamedTuple):
+    """The originals to show in place of duplicates, and the ids of those that the archive does not have."""
+
+    by_duplicate: Mapping[str, Question]
+    absent: Mapping[str, str]

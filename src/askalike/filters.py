@@ -1,0 +1,52 @@
+"""What every hit of a search satisfies: tags, dates and states."""
+
+from dataclasses import dataclass
+
+from askalike.clock import parse_limit
+from askalike.errors import SettingsError
+from askalike.states import LeftOut, State, parse_left_out
+from askalike.values import parse_tag
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What every hit satisfies: it has all the tags, was created in [after, before), and is nothing that is left out.
+
+    without: closed, locked, outdated or unanswered questions, any of these. Unanswered is a question without an
+    accepted answer that its source does not mark as solved. A question that was closed as the duplicate of one in the
+    archive does not count as closed: its original is shown in its place. Raises SettingsError.
+    """
+
+    tags: tuple[str, ...] = ()
+    after: str | None = None
+    before: str | None = None
+    without: tuple[LeftOut, ...] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "tags", tuple(map(parse_tag, self.tags)))
+            object.__setattr__(self, "without", tuple(sorted(set(map(parse_left_out, self.without)))))
+            for name in ("after", "before"):
+                if (date := getattr(self, name)) is not None:
+                    object.__setattr__(self, name, parse_limit(date))
+        except ValueError as error:
+            raise SettingsError(str(error)) from None
+        if self.after and self.before and self.after >= self.before:
+            raise SettingsError(f"after {self.after} and before {self.before}: no date is both")
+
+    def __bool__(self) -> bool:
+        return bool(self.tags or self.after or self.before or self.without)
+
+    def __and__(self, other: "Filter | None") -> "Filter":
+        """Return the filter that is satisfied by what satisfies both; by nothing where no date is in both."""
+        if not other or not self:
+            return other or self
+        both = Filter(tuple(dict.fromkeys(self.tags + other.tags)), without=self.without + other.without)
+        object.__setattr__(both, "after", max(filter(None, (self.after, other.after)), default=None))
+        object.__setattr__(both, "before", min(filter(None, (self.before, other.before)), default=None))
+        return both
+
+    def leaves_out(self, states: tuple[State, ...]) -> bool:
+        """Return whether a question in these states is left out, whatever its tags and dates."""
+        is_unanswered = "unanswered" in self.without and "answered" not in states
+        return is_unanswered or not set(self.without).isdisjoint(states)

@@ -1,0 +1,52 @@
+"""What became of a question: whether it is open, answered, closed, locked or outdated."""
+
+import re
+from typing import Final, Literal, get_args
+
+Mark = Literal["answered", "closed", "locked", "outdated"]
+"""What the source of a question says of it. answered: it is solved, whether or not an answer is accepted."""
+State = Literal["open", "answered", "closed", "locked", "outdated", "duplicate"]
+LeftOut = Literal["closed", "locked", "outdated", "unanswered"]
+"""What a filter can leave out."""
+
+MARKS: Final[tuple[Mark, ...]] = get_args(Mark)
+LEFT_OUT: Final[tuple[LeftOut, ...]] = get_args(LeftOut)
+MARK_BY_WORD: Final[dict[str, Mark | None]] = {
+    **dict.fromkeys(("answered", "solved", "resolved", "fixed", "completed", "done"), "answered"),
+    **dict.fromkeys(("closed", "rejected", "wontfix", "not planned", "not_planned", "invalid"), "closed"),
+    **dict.fromkeys(("locked", "archived", "protected"), "locked"),
+    **dict.fromkeys(("outdated", "obsolete", "deprecated", "superseded"), "outdated"),
+    **dict.fromkeys(("", "open", "available", "active", "published", "unanswered", "duplicate"), None),
+}
+"""Word in a column of states → what it marks. What a question duplicates is a link."""
+
+
+def parse_marks(text: str) -> tuple[Mark, ...]:
+    """Return what the words in a cell mark, e.g. `solved, locked`. Raises ValueError for a word that is not known."""
+    words = [word.strip().lower() for word in re.split(r"[,;|]", text)]
+    if unknown := [word for word in words if word not in MARK_BY_WORD]:
+        raise ValueError(f"state {unknown[0]!r}: expected open, {', '.join(MARKS)}, or words for them such as solved")
+    found = {MARK_BY_WORD[word] for word in words}
+    return tuple(mark for mark in MARKS if mark in found)
+
+
+def parse_left_out(text: str) -> LeftOut:
+    """Return the name of what a filter leaves out. Raises ValueError."""
+    for name in LEFT_OUT:
+        if text.strip().lower() == name:
+            return name
+    raise ValueError(f"{text!r}: expected {', '.join(LEFT_OUT[:-1])} or {LEFT_OUT[-1]}")
+
+
+def derive_states(marks: tuple[Mark, ...], closed_at: str | None, accepted_answer_id: str | None) -> tuple[State, ...]:
+    """Return a question's states: its marks, else closed by its closing date; answered by an accepted answer.
+
+    A closing date alone says closed. Where the source marks the question, the marks say why it was closed: an issue
+    that was closed because it is solved is answered, and not closed.
+    """
+    states: set[State] = set(marks)
+    if closed_at and not marks:
+        states.add("closed")
+    if accepted_answer_id:
+        states.add("answered")
+    return tuple(mark for mark in MARKS if mark in states) or ("open",)

@@ -1,0 +1,45 @@
+"""Which documents satisfy a filter."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.filters import Filter
+from askalike.states import LeftOut
+from askalike.store.database import Database
+from askalike.store.originals import HAS_ORIGINAL_SQL
+from askalike.types import DocumentKind
+
+LEFT_OUT_SQL: dict[LeftOut, str] = {
+    "closed": f"""(instr(q.marks, '"closed"') OR (q.marks = '[]' AND (q.closed_at IS NOT NULL)))
+        AND q.number NOT IN ({HAS_ORIGINAL_SQL})""",
+    "locked": """instr(q.marks, '"locked"')""",
+    "outdated": """instr(q.marks, '"outdated"')""",
+    "unanswered": """NOT (instr(q.marks, '"answered"') OR (q.accepted_answer_id IS NOT NULL))""",
+}
+"""What a filter leaves out → the condition of these questions, as `states.derive_states` has it."""
+
+
+def select_filtered_docids(database: Database, kind: DocumentKind, filter: Filter) -> NDArray[np.int64]:
+    """Return the docids of the questions that satisfy a filter, or of the answers to them, ascending (int64)."""
+    values: list[Any] = []
+    sql = "SELECT q.number FROM questions q WHERE 1"
+    if kind == "answers":
+        sql = "SELECT a.number FROM answers a JOIN questions q ON q.id = a.question_id WHERE 1"
+    for tag in filter.tags:
+        sql += " AND q.number IN (SELECT question FROM question_tags WHERE tag = ?)"
+        values.append(escape_surrogates(tag))
+    for sign, date in ((">=", filter.after), ("<", filter.before)):
+        if date:
+            sql += f" AND q.created_at {sign} ?"
+            values.append(escape_surrogates(date))
+    for left_out in filter.without:
+        sql += f" AND NOT ({LEFT_OUT_SQL[left_out]})"
+    rows = database._connection.execute(f"{sql} ORDER BY 1", values)
+    return np.fromiter((n for (n,) in rows), np.int64)
+
+
+def escape_surrogates(text: str) -> str:
+    """Spell out lone surrogates, which SQLite refuses and no stored text has."""
+    return text.encode(errors="backslashreplace").decode()

@@ -1,0 +1,133 @@
+"""What became of questions: which of them stand for their duplicates, and which are left out."""
+
+import pytest
+
+from askalike import Answer, Archive, Filter, Link, Question, SettingsError, load
+from askalike.rankers import create, open_current
+from askalike.store.originals import find_originals
+
+QUESTIONS = (
+    Question("o", "Reset a forgotten password", accepted_answer_id="oa"),
+    Question("d", "I cannot remember my secret word", closed_at="2024-01-02T00:00:00"),
+    Question("dd", "My secret word is gone", closed_at="2024-01-03T00:00:00", marks=("closed",)),
+    Question("x", "The secret word for the cellar", closed_at="2024-01-04T00:00:00"),
+    Question("l", "Which word opens the secret door?", marks=("locked",)),
+    Question("u", "Who has the secret word list?", created_at="2020-05-05T00:00:00"),
+    Question("s", "Secret word box is empty after update", closed_at="2024-03-04T00:00:00", marks=("answered",)),
+    Question("t", "Secret word box flickers", marks=("answered", "outdated"), solved_in="v2.1"),
+    Question("a", "Where is the manual of the secret word safe?", closed_at="2024-01-05T00:00:00"),
+)
+LINKS = (Link("d", "o"), Link("dd", "d"), Link("a", "elsewhere"))
+ANSWERED = {"o", "s", "t"}
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    path = tmp_path_factory.mktemp("states") / "desk"
+    with Archive.create(path) as archive:
+        archive.upsert([*QUESTIONS, Answer("oa", "o", "Ask at the desk."), *LINKS])
+    with load(path, "bm25") as engine:
+        yield engine
+
+
+def found(engine, text, *without, k=9, **options):
+    return [hit.id for hit in engine.search(text, k, filter=Filter(without=without), min_similarity=0, **options)]
+
+
+def test_states_follow_marks_dates_and_answers() -> None:
+    states = {q.id: q.states for q in QUESTIONS}
+    assert states["u"] == ("open",)
+    assert states["o"] == ("answered",)
+    assert states["x"] == ("closed",)
+    assert states["s"] == ("answered",)  # closed because it is solved
+    assert states["t"] == ("answered", "outdated")
+    assert Question("q", "?", closed_at="2024", accepted_answer_id="a").states == ("answered", "closed")
+
+
+def test_an_original_stands_for_its_duplicates(desk) -> None:
+    hits = desk.search("cannot remember my secret word", 9, min_similarity=0)
+    first = hits[0]
+    assert (first.id, first.asked_as and first.asked_as.id) == ("o", "d")
+    assert first.score == pytest.approx(
+        desk.searcher().rank({"q": Question("q", "cannot remember my secret word")}, 1)["q"][0].score
+    )
+    assert {c.word for c in first.explanation.contributions} >= {"remember", "secret"}
+    assert not {"d", "dd"} & {hit.id for hit in hits}
+    assert len({hit.id for hit in hits}) == len(hits)
+
+
+def test_too_few_hits_are_looked_for_deeper(desk) -> None:
+    assert found(desk, "my secret word", k=2)[0] == "o"  # d and dd are the first two
+    assert len(found(desk, "my secret word", k=2)) == 2
+
+
+def test_the_question_that_is_asked_about_is_not_shown_for_its_duplicates(desk) -> None:
+    assert "o" not in [hit.id for hit in desk.find_similar(QUESTIONS[0], 9)]
+
+
+def test_a_duplicate_of_an_absent_question_stays_and_says_so(desk) -> None:
+    hit = desk.search("manual of the safe", 1, min_similarity=0)[0]
+    assert (hit.id, hit.duplicate_of, hit.states) == ("a", "elsewhere", ("closed", "duplicate"))
+
+
+def test_solved_ones_say_when(desk) -> None:
+    solutions = {hit.id: hit.solution for hit in desk.search("secret word box", 9, min_similarity=0)}
+    assert (solutions["s"], solutions["t"], solutions["u"]) == ("was solved on 2024-03-04", "was solved in v2.1", None)
+
+
+def test_what_is_left_out(desk) -> None:
+    everything = {"o", "x", "l", "u", "s", "t", "a"}
+    assert set(found(desk, "secret word")) == everything
+    assert set(found(desk, "secret word", "closed")) == everything - {"x", "a"}
+    assert set(found(desk, "secret word", "locked", "outdated")) == everything - {"l", "t"}
+    assert set(found(desk, "secret word", "unanswered")) <= ANSWERED
+    assert Filter(without=["closed", "closed"]).without == ("closed",)
+    with pytest.raises(SettingsError, match="'shut': expected closed, locked, outdated or unanswered"):
+        Filter(without=("shut",))
+
+
+def test_an_engine_has_a_filter_of_its_own(desk) -> None:
+    from askalike import LocalEngine
+
+    strict = LocalEngine(desk.archive, create("bm25"), filter=Filter(without=("closed",)))
+    assert set(found(strict, "secret word", "locked")) == {"o", "u", "s", "t"}
+    assert (Filter(("a",), "2020", None) & Filter(("b",), "2021", "2024", ("locked",))) == Filter(
+        ("a", "b"), "2021", "2024", ("locked",)
+    )
+
+
+def test_a_filter_follows_the_archive(desk, tmp_path) -> None:
+    with Archive.create(tmp_path / "new") as archive:
+        archive.upsert([Question("1", "one egg"), Question("2", "two egg")])
+        view = archive.view()
+        kept = Filter(without=("closed",))
+        assert view.filtered_docids(kept).tolist() == [1, 2]
+        archive.upsert([Question("2", "two egg", marks=("closed",))])
+        assert view.filtered_docids(kept).tolist() == [1]
+        archive.upsert([Link("2", "1")])
+        assert view.filtered_docids(kept).tolist() == [1, 2]
+
+
+def test_rankers_are_measured_without_any_of_this(desk) -> None:
+    run = open_current(create("bm25"), desk.archive.view()).rank({"q": Question("q", "my secret word")}, 9)
+    assert {"d", "dd"} <= {hit.id for hit in run["q"]}
+
+
+@pytest.mark.parametrize(
+    ("links", "expected"),
+    [
+        ([("2", "1"), ("3", "2")], {"2": "1", "3": "1"}),
+        ([("1", "2"), ("2", "1")], {"2": "1"}),  # a circle
+        ([("3", "2"), ("2", "1"), ("1", "2")], {"3": "1", "2": "1"}),
+        ([("1", "1"), ("2", "gone")], {}),
+        ([("3", "1"), ("3", "2")], {"3": "1"}),
+        ([("3", "2"), ("3", "1"), ("1", "2")], {"3": "2", "1": "2"}),
+    ],
+)
+def test_originals_are_at_the_ends_of_links(tmp_path, links, expected) -> None:
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([Question(id, "?") for id in "123"])
+        archive.upsert([Link(*link) for link in links])
+        found = find_originals(archive, "123")
+    assert found.in_archive == expected
+    assert found.absent == {source: target for source, target in links if target == "gone"}
