@@ -30,7 +30,7 @@ TEXTS = [
 @pytest.mark.parametrize(("name", "vocabulary"), [("cnn_paper", "vocabulary.txt"), ("bow_cnn", "words_and_stems.txt")])
 def test_a_trained_model_is_opened_and_ranks_by_its_name(archive, name, vocabulary):
     lines = []
-    recipe = Recipe.read(name, TINY)
+    recipe = Recipe.read(name, TINY | {"dim": 24, "units": 96})
     folder = models.train(archive, recipe, "mine", log=lines.append)
     assert lines[0] == "45 training pairs, 4 dev queries over 72 documents" or lines[0].endswith("over 72 documents")
     assert "begin as skip-gram on the archive's own text" in lines[1]

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from askalike.encoders.learning import word_vectors
 from askalike.encoders.learning.word_vectors import initialise_vectors, read_vectors
 from askalike.encoders.recipes import EmbeddingSettings
 from askalike.errors import InputError, SettingsError, TrainingError
@@ -43,13 +44,13 @@ def test_a_malformed_line_is_named(tmp_path, text):
 
 def test_a_missing_file():
     with pytest.raises(SettingsError, match="expected skipgram, random, packaged, teacher, or a file"):
-        initialise_vectors(EmbeddingSettings(start="nowhere.txt"), TOKENS, 2, lambda: iter(()), 1)
+        initialise_vectors(EmbeddingSettings(start="nowhere.txt"), TOKENS, 2, lambda: iter(()))
 
 
 def test_real_glove(shared_data):
     path = shared_data / "vectors" / "glove.6B.50d.7846.txt"
     start = initialise_vectors(
-        EmbeddingSettings(start=str(path)), ("", "", "the", "question", "zzzyx"), 50, lambda: iter(()), 1
+        EmbeddingSettings(start=str(path)), ("", "", "the", "question", "zzzyx"), 50, lambda: iter(())
     )
     assert start.vectors[2, :3].tolist() == pytest.approx([0.418, 0.24968, -0.41242])
     assert start.coverage.startswith("word vectors: 2 of 3 words (66.7%) begin as ")
@@ -60,7 +61,8 @@ def test_skip_gram_repeats_itself_and_leaves_padding_out():
     tokens = ("", "", "egg", "water", "missing")
 
     def vectors(seed):
-        return initialise_vectors(EmbeddingSettings(passes=2), tokens, 4, lambda: iter(texts), seed).vectors
+        settings = EmbeddingSettings(passes=2, vector_seed=seed)
+        return initialise_vectors(settings, tokens, 4, lambda: iter(texts)).vectors
 
     one = vectors(1)
     np.testing.assert_array_equal(one, vectors(1))
@@ -71,4 +73,26 @@ def test_skip_gram_repeats_itself_and_leaves_padding_out():
 
 def test_texts_without_a_word_that_counts_are_refused() -> None:
     with pytest.raises(TrainingError, match="features.min_texts"):
-        initialise_vectors(EmbeddingSettings(start="skipgram"), TOKENS[:2], 8, lambda: iter([["boil"]]), 0)
+        initialise_vectors(EmbeddingSettings(start="skipgram"), TOKENS[:2], 8, lambda: iter([["boil"]]))
+
+
+def test_word_vectors_are_learned_once_for_the_same_texts(tmp_path, monkeypatch):
+    texts = [["egg", "water", "salt"], ["water", "egg"], ["salt", "egg", "water"]] * 5
+    learned = []
+    train = word_vectors.train_skipgram
+    monkeypatch.setattr(word_vectors, "train_skipgram", lambda *values: learned.append(1) or train(*values))
+
+    def vectors(texts, **settings):
+        return initialise_vectors(
+            EmbeddingSettings(passes=1, **settings), ("", "", "egg", "water"), 4, lambda: iter(texts), tmp_path
+        ).vectors
+
+    first = vectors(texts)
+    np.testing.assert_array_equal(first, vectors(texts))
+    assert len(learned) == 1
+    assert not np.array_equal(first, vectors(texts, vector_seed=5), equal_nan=True)
+    vectors(texts[1:])
+    assert len(learned) == 3
+    for seed in range(20):
+        vectors(texts, vector_seed=seed)
+    assert len(list(tmp_path.iterdir())) == word_vectors.MAX_CACHED_TABLES

@@ -5,7 +5,6 @@ from small import archive_at, toml_at
 
 from askalike.errors import SettingsError
 from askalike.experiments.declaration import read_experiment
-from askalike.store.archive import Archive
 
 WRONG = """
 titel = "x"
@@ -101,11 +100,15 @@ def test_labels_that_make_the_same_file_name_are_refused(archive, tmp_path):
     )
 
 
-def test_groups_are_refused(archive, tmp_path):
-    grouped = archive_at(tmp_path / "grouped")
-    with Archive.open(grouped) as opened:
-        opened.set_meta(groups=["android", "english"])
-    assert "holds 2 groups (android, english, …)" in error_of(toml_at(tmp_path / "x.toml", grouped))
+def test_a_run_file_is_a_system_of_its_own(archive, tmp_path):
+    def errors(**system):
+        return error_of(toml_at(tmp_path / "x.toml", archive, system=[{"ranker": "bm25"}, system]))
+
+    assert "nowhere.trec: no such file" in errors(run="nowhere.trec")
+    (tmp_path / "there.trec").write_text("q Q0 a 1 1 t\n")
+    there = str(tmp_path / "there.trec")
+    assert "run and settings: a run file is measured as it is" in errors(run=there, settings={"k1": 1})
+    assert "run and ranker: a system is one of them" in errors(run=there, ranker="tfidf")
 
 
 @pytest.mark.parametrize(

@@ -156,3 +156,25 @@ def test_plots_are_imported_only_for_a_report() -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"matplotlib", "jinja2"} & set(loaded)
+
+
+def test_figures_are_files_for_a_paper_too(outcome, tmp_path):
+    write_report(replace(outcome, folder=tmp_path))
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert {"accuracy.svg", "accuracy.pdf", "scatter0.pdf", "scores.svg"} <= names
+    svg, pdf = (tmp_path / "figures/accuracy.svg").read_text(), (tmp_path / "figures/accuracy.pdf").read_bytes()
+    assert svg.startswith("<?xml")
+    assert "#fa0" not in svg
+    assert pdf.startswith(b"%PDF")
+    assert b"0.98039" not in pdf
+    write_report(replace(outcome, folder=tmp_path))
+    assert (tmp_path / "figures/accuracy.pdf").read_bytes() == pdf
+
+
+def test_scatters_are_drawn_against_a_system_of_choice(outcome, tmp_path):
+    assert select_pairs([2, 1, 0], reference=2) == [(1, 2), (0, 2)]
+    last = outcome.systems[-1].label
+    write_report(replace(outcome, folder=tmp_path, baseline=last))
+    scatters = [path.read_text() for path in sorted((tmp_path / "figures").glob("scatter*.svg"))]
+    assert scatters
+    assert all(last in svg for svg in scatters[1:])

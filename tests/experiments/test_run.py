@@ -13,8 +13,9 @@ from small import archive_at, toml_at
 
 from askalike.errors import SettingsError
 from askalike.evaluation.trec import read_run
+from askalike.experiments.cells import truncate_title
 from askalike.experiments.declaration import read_experiment
-from askalike.experiments.run import run_experiment, truncate_title
+from askalike.experiments.run import run_experiment
 from askalike.store.archive import Archive
 from askalike.store.statistics import content_hash
 from askalike.types import Question

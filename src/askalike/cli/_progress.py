@@ -1,12 +1,13 @@
-"""Progress on stderr, only where a person is watching. All bars vanish when their work ends."""
+"""Progress on stderr: bars where a person is watching, which vanish when their work ends; lines elsewhere."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from askalike.cli._output import print_remark
 from askalike.iteration import ProgressTracker
-from askalike.types import Progress
+from askalike.types import LogCallback, Progress
 
 if TYPE_CHECKING:
     from askalike.experiments.run import OpenBar
@@ -53,6 +54,11 @@ def byte_progress_bar() -> Iterator[Callable[[int, int], None]]:
     with _display(BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()) as display:
         task = display.add_task("", total=None)
         yield lambda done, total: display.update(task, completed=min(done, total), total=total or None)
+
+
+def lines_without_terminal() -> LogCallback:
+    """Return a function that prints lines on stderr where there is no terminal to draw bars in."""
+    return (lambda line: None) if sys.stderr.isatty() else print_remark
 
 
 def _counting_columns() -> tuple[Any, ...]:

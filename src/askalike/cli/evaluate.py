@@ -26,7 +26,7 @@ from askalike.cli._options import (
     split_list,
 )
 from askalike.cli._output import print_remark, to_json
-from askalike.cli._progress import nested_progress_bars, progress_bar
+from askalike.cli._progress import lines_without_terminal, nested_progress_bars, progress_bar
 from askalike.clock import parse_limit
 from askalike.config import parse_assignments
 from askalike.errors import SettingsError
@@ -225,8 +225,9 @@ def experiment_command(
     experiment = read_experiment(file, parse_assignments(changes or []))
     folder = output or Path("runs") / file.stem
     announce_compilation()
+    log = lines_without_terminal()
     with nested_progress_bars() as watch:
-        outcome = run_experiment(experiment, folder, resume=True, force=force, open_bar=watch)
+        outcome = run_experiment(experiment, folder, resume=True, force=force, open_bar=watch, log=log)
     if json:
         print(to_json(outcome.as_dict()))
     else:

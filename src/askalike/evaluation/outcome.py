@@ -1,7 +1,7 @@
 """The outcome of an evaluation: values per query, means with intervals, the rule, and macro averages of groups."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ class Evaluation:
     values: measure → query id → value. intervals: measure → the mean's 95 % bootstrap interval over queries.
     unanswered: the number of measured queries without hits. unanswerable: of measured queries without a relevant
     document. dropped: of judged queries that the rule does not measure. unjudged: of the run's queries without
-    judgements. self_hits: of hits dropped because they are the query itself.
+    judgements. self_hits: of hits dropped because they are the query itself. weights: what each query counts in the
+    means where groups of queries count the same, 1 in the mean; empty where every query does.
     """
 
     rule: str
@@ -38,6 +39,12 @@ class Evaluation:
     dropped: int
     unjudged: int
     self_hits: int
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def weighted(self, measure: str) -> Mapping[str, float]:
+        """Return query id → value; where groups count the same, weighted so that the mean is that of the groups."""
+        values = self.per_query(measure)
+        return {query: value * self.weights[query] for query, value in values.items()} if self.weights else values
 
     def per_query(self, measure: str) -> Mapping[str, float]:
         """Return query id → value of a measure in any spelling. Raises SettingsError for one that was not measured."""
@@ -101,6 +108,20 @@ class MacroEvaluation:
         """Measure → 95 % bootstrap interval of the macro average; queries are drawn within their group."""
         drawn = {m: [_bootstrap_group_means(e, m) for e in self.groups.values()] for m in self.means}
         return {m: percentile_interval(np.mean(means, axis=0)) for m, means in drawn.items()}
+
+    def as_evaluation(self) -> Evaluation:
+        """Return the evaluation of all queries, in whose means and intervals each group counts the same."""
+        groups = self.groups.values()
+        first = next(iter(groups))
+        merged = {measure: {q: v for e in groups for q, v in e.values[measure].items()} for measure in first.values}
+        weights = {q: self.n / (len(groups) * e.n) for e in groups for q in next(iter(e.values.values()))}
+        names = ("n", "unanswered", "unanswerable", "dropped", "unjudged", "self_hits")
+        counts = {name: sum(getattr(e, name) for e in groups) for name in names}
+        describe = f"{first.describe}; {len(groups)} groups, each ranked within itself, count the same"
+        return Evaluation(
+            rule=first.rule, describe=describe, values=merged, means=self.means, intervals=self.intervals,
+            weights=weights, **counts,
+        )  # fmt: skip
 
     def per_query_table(self) -> ResultTable:
         """Return the value of each measure for each query, group by group."""

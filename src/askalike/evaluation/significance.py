@@ -54,10 +54,11 @@ def compare(
     rule, *others = sorted({e.describe for of_seeds in seeds.values() for e in of_seeds})
     if others:
         raise InputError(f"systems measured under different rules cannot be compared: {' | '.join((rule, *others))}")
-    values = {name: [e.per_query(measure) for e in of_seeds] for name, of_seeds in seeds.items()}
+    values = {name: [e.weighted(measure) for e in of_seeds] for name, of_seeds in seeds.items()}
     queries, apart = _select_common_queries(values, common_only)
     runs = {name: np.array([[v[q] for q in queries] for v in of_seeds]) for name, of_seeds in values.items()}
-    pairs = _compare_pairs(runs, queries, max_differing)
+    weights = next(iter(seeds.values()))[0].weights
+    pairs = _compare_pairs(runs, queries, np.array([weights.get(query, 1.0) for query in queries]), max_differing)
     several = any(len(of_seeds) > 1 for of_seeds in seeds.values())
     return Comparison(measure, len(queries), _summarise_systems(runs, pairs), pairs, _notes(rule, several, apart))
 
@@ -99,7 +100,9 @@ def _select_common_queries(values: Mapping[str, SeedValues], common_only: bool) 
     return sorted(common), len(apart)
 
 
-def _compare_pairs(values: SystemValues, queries: Sequence[str], max_differing: int) -> tuple[SystemPair, ...]:
+def _compare_pairs(
+    values: SystemValues, queries: Sequence[str], weights: Floats, max_differing: int
+) -> tuple[SystemPair, ...]:
     names = list(combinations(values, 2))
     means = {name: of_seeds.mean(axis=0) for name, of_seeds in values.items()}
     differences = np.array([means[first] - means[second] for first, second in names]).T
@@ -110,7 +113,8 @@ def _compare_pairs(values: SystemValues, queries: Sequence[str], max_differing: 
     for (first, second), difference, estimate, p_holm in zip(names, differences.T, estimates, corrected, strict=True):
         wins, losses, ties = (int(mask.sum()) for mask in (difference > 0, difference < 0, difference == 0))
         most = np.argsort(-np.abs(difference), kind="stable")[:max_differing]
-        values_of = [(queries[i], float(means[first][i]), float(means[second][i])) for i in most if difference[i] != 0]
+        shown = {name: means[name] / weights for name in (first, second)}
+        values_of = [(queries[i], float(shown[first][i]), float(shown[second][i])) for i in most if difference[i] != 0]
         differing = tuple(QueryDifference(*value) for value in values_of)
         mean = float(difference.mean())
         pairs.append(SystemPair(first, second, mean, *estimate, float(p_holm), wins, losses, ties, differing))

@@ -35,6 +35,8 @@ from askalike.store import Archive
 Grid = dict[str, tuple[Any, ...]]
 """Setting → the values to try."""
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
+RUN_FILE = "run"
+"""What stands for the ranker of a system that is a run file."""
 VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")
 """`${NAME}` or `${NAME:-DEFAULT}`, an environment variable and its default."""
 
@@ -48,6 +50,8 @@ def _check_measure(name: str) -> str:
 
 
 def _check_ranker(name: str, info: ValidationInfo) -> str:
+    if name == RUN_FILE:
+        return name
     archive = (info.context or {}).get("archive")
     known = (*rankers.names(), *(rankers.trained_model_names(archive) if archive else ()))
     if name not in (*known, *rankers.ANSWER_RANKERS, *list_trainable()):
@@ -97,12 +101,25 @@ class SystemSettings(Settings):
     )
     tune_measure: Measure | None = Field(None, description="what tuning maximises; default: the first measure")
     paper: dict[Measure, Share] = Field({}, description="measure → the value that a paper gives, as a share of 1")
+    run: Path | None = Field(None, description="a run file of another system, instead of a ranker")
 
     @model_validator(mode="before")
     @classmethod
     def _default_label(cls, values: Any) -> Any:
-        """Use the ranker's name where no label is given."""
-        return {"label": values.get("ranker", "system"), **values} if isinstance(values, Mapping) else values
+        """Use the ranker's name, or that of the run's file, where no label is given. A run has no settings."""
+        if not isinstance(values, Mapping) or "run" not in values:
+            return {"label": values.get("ranker", "system"), **values} if isinstance(values, Mapping) else values
+        if others := sorted(values.keys() & {"ranker", "settings", "tune", "tune_measure"} - {"ranker"}):
+            raise ValueError(f"run and {', '.join(others)}: a run file is measured as it is; leave them out")
+        if values.get("ranker", RUN_FILE) != RUN_FILE:
+            raise ValueError("run and ranker: a system is one of them")
+        return {"label": Path(str(values["run"])).name.partition(".")[0], **values, "ranker": RUN_FILE}
+
+    @model_validator(mode="after")
+    def _check_run(self) -> "SystemSettings":
+        if self.ranker == RUN_FILE and self.run is None:
+            raise ValueError("no run; expected run = FILE, or the name of a ranker")
+        return self
 
     @field_validator("tune", mode="before")
     @classmethod
@@ -147,6 +164,9 @@ class Experiment(Settings):
         "questions", description="what is ranked: questions, or answers, of which identical ones are one"
     )
     typing_curve: StrictBool = Field(False, description="measure questions that are half typed, too")
+    baseline: str | None = Field(
+        None, description="whose ranks each other system's are drawn against; default: the first"
+    )
     known_differences: tuple[str, ...] = Field((), description="differences from the paper that are known of")
     partition: PartitionSettings | None = None
     system: tuple[SystemSettings, ...]
@@ -171,6 +191,12 @@ class Experiment(Settings):
             raise ValueError(f"labels {', '.join(map(repr, twice))} make the same file name; give each its own label")
         return systems
 
+    @model_validator(mode="after")
+    def _check_baseline(self) -> "Experiment":
+        if self.baseline is not None and self.baseline not in (labels := [system.label for system in self.system]):
+            raise ValueError(f"baseline = {self.baseline!r} is no system's label; there are: {', '.join(labels)}")
+        return self
+
     @field_validator("typing_curve")
     @classmethod
     def _check_typing_curve(cls, typing_curve: bool, info: ValidationInfo) -> bool:
@@ -191,7 +217,7 @@ def _is_grid(value: Any) -> bool:
 def _check_ranker_settings(info: ValidationInfo, settings_list: list[dict[str, Any]]) -> None:
     """Raise ValueError with all errors of the ranker. The context may name the `archive`, whose models are rankers."""
     errors = []
-    for settings in settings_list if "ranker" in info.data else ():
+    for settings in settings_list if info.data.get("ranker", RUN_FILE) != RUN_FILE else ():
         try:
             rankers.create(info.data["ranker"], settings, (info.context or {}).get("archive"))
         except SettingsError as error:
@@ -228,6 +254,8 @@ def resolve(experiment: Experiment, archive: Archive) -> Experiment:
 
 
 def _resolve_system(experiment: Experiment, system: SystemSettings, archive: Archive) -> SystemSettings:
+    if system.run is not None:
+        return system.model_copy(update={"run": system.run.expanduser().resolve()})
     settings = experiment.ranker_settings(system)
     grids = system.tune or ()
     if grids is True:
@@ -312,9 +340,11 @@ def _drop_invalid(values: Mapping[str, Any], error: ValidationError) -> dict[str
 def _find_missing(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield an error for each thing that valid values name and that does not exist."""
     for i, system in enumerate(values["system"]):
+        if "run" in system and not Path(system["run"]).expanduser().is_file():
+            yield f"system[{i}].run: {system['run']}: no such file; expected a run (query Q0 document rank score tag)"
         for name in system.get("paper", {}):
             if "measures" in values and canonical_name(name) not in map(canonical_name, values["measures"]):
-                label = system.get("label", system["ranker"])
+                label = system.get("label", system.get("ranker"))
                 yield f"system[{i}].paper: {label} has a value of {name}, which is not among the measures"
     if not VARIABLE.search(values.get("archive", "${}")):
         tunes = any(system.get("tune") for system in values["system"])
@@ -328,10 +358,6 @@ def _find_missing_data(values: Mapping[str, Any], keys: Sequence[str]) -> Iterat
         yield f"archive: {error}"
         return
     with archive:
-        if groups := archive.meta.get("groups"):
-            held = f"{len(groups)} groups ({', '.join(groups[:3])}, …), each to be ranked within itself"
-            advice = "import one alone, or measure their macro average with: askalike evaluate"
-            yield f"archive: {archive.path} holds {held}; {advice}"
         try:
             parts = _part_names(PartitionSettings.model_validate(values["partition"])) if "partition" in values else ()
         except SettingsError as error:

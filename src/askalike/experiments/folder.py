@@ -1,6 +1,7 @@
 """An experiment's folder: what lies where in it, when it may be begun or resumed, and the numbers' provenance."""
 
 import json
+import logging
 import platform
 import re
 import shutil
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ from askalike.config import format_path
 from askalike.errors import ArchiveError, SettingsError
 from askalike.files import write_atomically
 from askalike.store import Archive, content_hash
+from askalike.types import LogCallback
 
-OWN_FILES = ("config.toml", "started.json", "log.txt", "report.json", "report.html", "runs", "cells")
+OWN_FILES = ("config.toml", "started.json", "log.txt", "report.json", "report.html", "figures", "runs", "cells")
 PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", "wordllama", "torch")
+LEARNING_LOGGER = "askalike.encoders.learning"
 LOADED_ONLY = ("torch",)
 """Packages that count only where they were used: to import one takes seconds."""
 
@@ -38,13 +41,15 @@ def cell_name(label: str, seed: int | None) -> str:
 
 
 class ExperimentFolder:
-    """`config.toml`, `started.json`, `log.txt`, `runs/CELL.trec`, `cells/CELL.json`, `report.json`, `report.html`.
+    """`config.toml`, `started.json`, `log.txt`, `runs/CELL.trec`, `cells/CELL.json`, `report.json`, `report.html`,
+    `figures/NAME.svg` and `.pdf`.
 
     Every file but the log appears whole or not at all. A cell is one system run with one seed.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, echo: LogCallback = lambda line: None) -> None:
+        """echo: is given each line of the log, too."""
+        self.path, self._echo = path, echo
 
     def begin(self, config: Mapping[str, Any], *, resume: bool = False, force: bool = False) -> None:
         """Make the folder, with its configuration.
@@ -77,6 +82,20 @@ class ExperimentFolder:
         """Add a line, with the time, to the log."""
         with (self.path / "log.txt").open("a", encoding="utf-8") as file:
             file.write(f"{now()} {line}\n")
+        self._echo(line)
+
+    @contextmanager
+    def log_training(self) -> Iterator[None]:
+        """Add the lines that training logs meanwhile, such as one an epoch."""
+        logger, handler = logging.getLogger(LEARNING_LOGGER), _LineHandler(self.log)
+        level = logger.level
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            logger.removeHandler(handler)
+            logger.setLevel(level)
 
     def read_json(self, name: str) -> dict[str, Any] | None:
         """Return the content of a JSON file of the folder; None if there is no such file."""
@@ -110,6 +129,18 @@ class ExperimentFolder:
             advice = "begin anew with --force, or choose another folder with -o"
             lines = "\n  ".join((f"was begun with another configuration; {advice}:", *differences))
             raise SettingsError(f"{self.path}: {lines}")
+
+
+class _LineHandler(logging.Handler):
+    """Hands each message to a function."""
+
+    def __init__(self, write: LogCallback) -> None:
+        super().__init__()
+        self._write = write
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the message of a record."""
+        self._write(record.getMessage())
 
 
 def _find_differences(old: Any, new: Any, path: tuple[str | int, ...]) -> Iterator[str]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+
 from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
@@ -81,11 +83,8 @@ def evaluate_ranker(
     A query that is a question of the archive never finds itself.
     """
     task, labels = RankingTask(archive), load_split(archive, split_name)
-    evaluations = {}
-    for group, part, view in task.groups(labels, splits_to_hold_out(archive, split_name)):
-        run = task.rank(task.open(ranker, part, view, progress), part, k)
-        evaluations[group] = evaluate(separate_ties(run), part.qrels, measures, rule)
-    return evaluations.get("") or MacroEvaluation(evaluations)
+    run = task.fit_and_rank(ranker, labels, k, splits_to_hold_out(archive, split_name), progress)
+    return task.measure_groups(separate_ties(run), labels, measures, rule)
 
 
 def merge_runs(runs: Iterable[Run]) -> Run:
@@ -148,13 +147,37 @@ class RankingTask:
         that choose among a network's epochs.
         """
         hidden = [labels, *held_out]
+        dev_parts = dict(self.split_groups(dev)) if dev else {}
+        for name, part in self.split_groups(labels):
+            own_dev = dev_parts.get(name)
+            yield name, part, self.archive.training_view(hidden, kind=self.kind, group=name or None, dev=own_dev)
+
+    def split_groups(self, labels: Split) -> Iterator[tuple[str, Split]]:
+        """Yield each group that has queries, with these; the group "" with all where the archive has no groups."""
         names: list[str] = self.archive.meta.get("groups") or []
-        for name in names or [""]:
-            part = (
-                restrict_split(labels, {id for id in labels.queries if id.startswith(f"{name}/")}) if name else labels
-            )
-            if part.queries or not name:
-                yield name, part, self.archive.training_view(hidden, kind=self.kind, group=name or None, dev=dev)
+        if not names:
+            yield "", labels
+        for name in names:
+            part = restrict_split(labels, {id for id in labels.queries if id.startswith(f"{name}/")})
+            if part.queries:
+                yield name, part
+
+    def measure_groups(
+        self, run: Run, labels: Split, measures: Sequence[str], rule: str
+    ) -> Evaluation | MacroEvaluation:
+        """Measure a run: group by group where the archive has groups."""
+        parts = dict(self.split_groups(labels))
+        if "" in parts:
+            return evaluate(run, labels.qrels, measures, rule)
+        nothing: Columns = ([], np.empty(0))  # a run that is read from a file lacks the queries without hits
+        columns = {query: run.columns(query) if query in run else nothing for query in labels.queries}
+        runs = {name: Run({query: columns[query] for query in part.queries}) for name, part in parts.items()}
+        return MacroEvaluation({name: evaluate(runs[name], parts[name].qrels, measures, rule) for name in parts})
+
+    def measure(self, run: Run, labels: Split, measures: Sequence[str], rule: str) -> Evaluation:
+        """Measure a run; where the archive has groups, each counts the same in means and intervals."""
+        evaluation = self.measure_groups(run, labels, measures, rule)
+        return evaluation.as_evaluation() if isinstance(evaluation, MacroEvaluation) else evaluation
 
     def fit_and_rank(
         self,

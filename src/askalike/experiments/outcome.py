@@ -54,7 +54,7 @@ class SystemResult:
         evaluations = [result.evaluation for result in self.seed_results.values()]
         if len(evaluations) == 1:
             return evaluations[0].intervals[measure]
-        values = [evaluation.values[measure] for evaluation in evaluations]
+        values = [evaluation.weighted(measure) for evaluation in evaluations]
         return interval_over_seeds(np.array([[of_seed[query] for query in values[0]] for of_seed in values]))
 
     def diagnostics(self) -> Mapping[str, tuple[float, float | None]]:
@@ -91,7 +91,8 @@ class ExperimentResult:
     comparisons: measure → that of every pair of systems; empty with one system. findings: those of the check of the
     archive before. paper: system label → measure → the paper's value, as a share of 1, with known_differences from it.
     provenance: versions, data hash, commit, seeds, times. samples: system label → the answers that it wrote with the
-    first seed, as `question`, `written`, `right`. typing: label → share of the words ("0.25") → measure → mean.
+    first seed, as `question`, `written`, `right`. baseline: the label of the system that the scatters compare with.
+    typing: label → share of the words ("0.25") → measure → mean.
     """
 
     title: str
@@ -110,6 +111,7 @@ class ExperimentResult:
     task: Literal["questions", "answers"] = "questions"
     samples: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
     typing: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    baseline: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the runs themselves, which lie in the experiment's folder, for JSON."""

@@ -1,9 +1,10 @@
-"""Matplotlib figures as SVG in one style, inside a page or as a file. The same data gives the same bytes."""
+"""Matplotlib figures in one style: SVG inside a page, SVG and PDF files. The same data gives the same bytes."""
 
 import io
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from html import escape
 from math import ceil
 from pathlib import Path
@@ -37,6 +38,9 @@ _FILE_COLOURS: Mapping[str, str] = {
 }  # fmt: skip
 """What the placeholders become in a file: readable on white and on black, and told apart by the colour-blind (the
 first six colours are Okabe and Ito's)."""
+
+_PDF_COLOUR = re.compile(rb"0\.98039\d*\s[\d.]+\s[\d.]+(?=\s(?:rg|RG))")
+"""A colour that begins with 0xfa, as all placeholders do."""
 
 _STYLE: Any = {
     "svg.fonttype": "none",
@@ -93,6 +97,20 @@ def add_legend(figure: "Figure", axes: "Axes", place: Literal["lower right", "up
     figure.legend(loc="outside lower center", ncols=LEGEND_COLUMNS)
 
 
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure as an `<svg>` element of a page, as an SVG file and as a PDF file."""
+
+    inline: str
+    svg: str
+    pdf: bytes
+
+
+def render_figure(figure: "Figure", name: str, description: str) -> Drawing:
+    """Return the figure in each form; see `to_inline_svg` for name and description. It has a file's colours then."""
+    return Drawing(to_inline_svg(figure, name, description), _render_svg_file(figure), _render_pdf(figure))
+
+
 def to_inline_svg(figure: "Figure", name: str, description: str) -> str:
     """Return the figure as an `<svg>` element whose ids begin with `name`, with a description for screen readers.
 
@@ -114,10 +132,31 @@ def to_inline_svg(figure: "Figure", name: str, description: str) -> str:
 
 def write_svg(figure: "Figure", path: Path) -> None:
     """Write the figure as a file of its own, readable on light and dark backgrounds. Raises OSError."""
+    write_atomically(path, _render_svg_file(figure))
+
+
+def _render_svg_file(figure: "Figure") -> str:
     svg = _render(figure)
     for placeholder, colour in _FILE_COLOURS.items():
         svg = svg.replace(placeholder, colour)
-    write_atomically(path, svg)
+    return svg
+
+
+def _render_pdf(figure: "Figure") -> bytes:
+    import matplotlib
+
+    out = io.BytesIO()
+    with matplotlib.rc_context({"pdf.compression": 0}):
+        figure.savefig(out, format="pdf", transparent=True, metadata={"CreationDate": None, "Producer": None})
+    return _PDF_COLOUR.sub(_replace_pdf_colour, out.getvalue())
+
+
+def _replace_pdf_colour(match: re.Match[bytes]) -> bytes:
+    """Return a placeholder's file colour in as many bytes, as a PDF counts them."""
+    placeholder = "#" + "".join(f"{round(255 * float(number)):02x}" for number in match[0].split())
+    colour = _FILE_COLOURS.get(placeholder, placeholder)
+    shares = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    return " ".join(f"{share:.3f}".removeprefix("0") for share in shares).encode().ljust(len(match[0]))
 
 
 def _render(figure: "Figure") -> str:

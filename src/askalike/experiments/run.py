@@ -3,155 +3,29 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
-
-import numpy as np
+from typing import Any
 
 from askalike import rankers
 from askalike.errors import SettingsError
 from askalike.evaluation.comparison import Comparison
-from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.significance import compare
-from askalike.evaluation.trec import read_run, separate_ties, write_run
-from askalike.experiments.answer_measures import diagnose_answers
+from askalike.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
 from askalike.experiments.declaration import Experiment, SystemSettings, resolve
-from askalike.experiments.folder import ExperimentFolder, cell_name, collect_provenance, file_name
+from askalike.experiments.folder import ExperimentFolder, collect_provenance, file_name
 from askalike.experiments.grid_search import search_grid
-from askalike.experiments.measuring import RankingTask
-from askalike.experiments.outcome import ExperimentResult, SeedResult, SystemResult
+from askalike.experiments.outcome import ExperimentResult, SystemResult
 from askalike.experiments.trials import TrialEvaluator
 from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
 from askalike.iteration import ProgressTracker, T
 from askalike.labels.partitions import create_partition
-from askalike.labels.splits import labelled_splits, splits_to_hold_out
-from askalike.rankers import Ranker, Searcher, open_current
-from askalike.store import Archive, TrainingView
-from askalike.types import Progress, Question, Split
+from askalike.store import Archive
+from askalike.types import LogCallback, Progress, Split
 
-TYPED_SHARES: Mapping[str, float] = {"0.25": 0.25, "0.5": 0.5, "0.75": 0.75, "1": 1.0}
-"""The points of the typing curve: the shares of a title's words that have been typed."""
 OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
 """Opens a progress bar with a description; bars may lie within each other."""
 REPORT_EVERY = 500
-
-
-@dataclass(frozen=True, slots=True)
-class CellContext:
-    """What all cells of an experiment share."""
-
-    experiment: Experiment
-    archive: Archive
-    folder: ExperimentFolder
-    labels: Split
-    dev: Split | None
-    """The queries that tune, and choose among epochs; None if the archive has no such split."""
-    task: RankingTask
-
-    @classmethod
-    def open(cls, experiment: Experiment, archive: Archive, folder: ExperimentFolder) -> Self:
-        """Return the context. Raises SettingsError where a query would be measured that chooses or was learned from."""
-        task = RankingTask.from_archive(archive, experiment.task)
-        labels, dev = task.labels(experiment.split), None
-        if experiment.dev != experiment.split and experiment.dev in labelled_splits(archive, task.kind):
-            dev = task.labels(experiment.dev)
-            if shared := len({query.id for query in dev.queries.values()} & {q.id for q in labels.queries.values()}):
-                problem = (
-                    f"{shared} of its {len(dev.queries)} queries are measured, too, in split = {experiment.split!r}"
-                )
-                raise SettingsError(f"dev = {experiment.dev!r}: {problem}; name two splits without a common query")
-        if dev is None and (tuned := [system.label for system in experiment.system if system.tune]):
-            expected = f"a split with labels other than the measured one, {experiment.split!r}"
-            raise SettingsError(
-                f"dev = {experiment.dev!r}: {', '.join(tuned)} cannot be tuned on it; expected {expected}"
-            )
-        for system in experiment.system:
-            task.require_unlearned(rankers.create(system.ranker, system.settings, archive), labels)
-        return cls(experiment, archive, folder, labels, dev, task)
-
-    @property
-    def held_out(self) -> Sequence[str | Split]:
-        """What nothing is learned from: the measured queries, and whatever splits belong to theirs."""
-        return (self.labels, *splits_to_hold_out(self.archive, self.experiment.split))
-
-    @property
-    def training_view(self) -> TrainingView:
-        """What the systems learn from, and rank."""
-        return self.archive.training_view(self.held_out, kind=self.task.kind, dev=self.dev)
-
-
-@dataclass(slots=True)
-class CellResult:
-    """A finished cell. typing: share of the words → measure → mean. seconds: step → its time.
-
-    samples: answers that the system wrote, as `question`, `written` and `right`.
-    """
-
-    result: SeedResult
-    typing: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    samples: Sequence[Mapping[str, str]] = ()
-
-
-def run_cell(
-    context: CellContext, system: SystemSettings, tuned: Mapping[str, Any], seed: int | None, progress: Progress | None
-) -> CellResult:
-    """Return the cell, ranked first if its run is not written yet. seed: None for a ranker that is not random."""
-    name = cell_name(system.label, seed)
-    path = context.folder.run_path(name)
-    if not path.exists():
-        values = {**system.settings, **tuned, **({} if seed is None else {"seed": seed})}
-        created = rankers.create(system.ranker, values, context.archive.path)
-        _compute_cell(context, created, system.label, name, progress)
-    record, run = context.folder.read_json(f"cells/{name}.json") or {}, read_run(path)
-    evaluation = evaluate(run, context.labels.qrels, context.experiment.measures, context.experiment.rule)
-    seconds = record["seconds"]
-    result = SeedResult(run, evaluation, sum(seconds.values()), record.get("beside", {}))
-    return CellResult(result, record["typing"], seconds, record.get("samples", ()))
-
-
-def _compute_cell(context: CellContext, ranker: Ranker, label: str, name: str, progress: Progress | None) -> None:
-    """Write the cell's record and then its run, with which the cell is finished."""
-    experiment, labels = context.experiment, context.labels
-    seconds: dict[str, float] = {}
-    view = context.training_view
-    fitted = _time_step(seconds, "fit", lambda: ranker.fit(view))
-    context.task.require_unlearned(fitted, labels)
-    searcher = _time_step(seconds, "index", lambda: open_current(fitted, view, progress))
-    run = _time_step(seconds, "rank", lambda: context.task.rank(searcher, labels, experiment.k))
-    typing = compute_typing_curve(searcher, labels, experiment) if experiment.typing_curve else {}
-    diagnostics = diagnose_answers(fitted, context.task, labels, context.dev).as_dict()
-    context.folder.write_json(f"cells/{name}.json", {"seconds": seconds, "typing": typing, **diagnostics})
-    write_run(run, context.folder.run_path(name), file_name(label))
-    context.folder.log(f"{name}: {', '.join(f'{step} {took:.2f} s' for step, took in seconds.items())}")
-
-
-def _time_step(seconds: dict[str, float], step: str, action: Callable[[], T]) -> T:
-    started = time.perf_counter()
-    result = action()
-    seconds[step] = round(time.perf_counter() - started, 3)
-    return result
-
-
-def compute_typing_curve(searcher: Searcher, labels: Split, experiment: Experiment) -> dict[str, dict[str, float]]:
-    """Return share of the title's words → measure → mean over the queries, by an opened ranker.
-
-    The last word counts as typed to its end. A body is not there yet while the title is typed.
-    """
-    curve = {}
-    for name, share in TYPED_SHARES.items():
-        queries = {id: truncate_title(query, share) for id, query in labels.queries.items()}
-        run = separate_ties(searcher.rank(queries, experiment.k, candidates=labels.candidates))
-        curve[name] = dict(evaluate(run, labels.qrels, experiment.measures, experiment.rule).means)
-    return curve
-
-
-def truncate_title(question: Question, share: float) -> Question:
-    """Return the question with only the first words of its title: that share of them, rounded, at least one."""
-    words = question.title.split()
-    return replace(question, title=" ".join(words[: max(1, round(len(words) * share))]), body="")
 
 
 SystemCells = Mapping[str, Mapping[int, CellResult]]
@@ -165,24 +39,26 @@ def no_bar(description: str) -> Iterator[None]:
 
 
 def run_experiment(
-    experiment: Experiment, folder: Path, *, resume: bool = False, force: bool = False, open_bar: OpenBar = no_bar
-) -> ExperimentResult:
+    experiment: Experiment, folder: Path, *, resume: bool = False, force: bool = False, open_bar: OpenBar = no_bar,
+    log: LogCallback = lambda line: None,
+) -> ExperimentResult:  # fmt: skip
     """Rank and measure every system with every seed, and write all of it into a folder.
 
     The same experiment on the same data writes the same run files. resume: cells whose run is written are not
-    repeated. force: an experiment in the folder is thrown away. Raises SettingsError where the folder is refused, and
-    where resuming would mix runs of two states of the archive.
+    repeated. force: an experiment in the folder is thrown away. log: is given each line of the log. Raises
+    SettingsError where the folder is refused, and where resuming would mix runs of two states of the archive.
     """
     with Archive.open(experiment.archive, experiment.engine) as archive:
         experiment = resolve(experiment, archive)
-        place = ExperimentFolder(folder)
+        place = ExperimentFolder(folder, log)
         if partition := experiment.partition:
             create_partition(archive, partition.by, partition.settings, source_split=partition.of, name=partition.name)
         context = CellContext.open(experiment, archive, place)
         place.begin(declaration(experiment), resume=resume, force=force)
         provenance = _begin(place, archive)
         findings = run_checks(archive, track=_track_with_bars(open_bar))
-        cells = _run_cells(context, open_bar)
+        with place.log_training():
+            cells = _run_cells(context, open_bar)
     outcome = _experiment_result(context, cells, findings, provenance)
     place.write_json("report.json", outcome.as_dict())
 
@@ -202,6 +78,8 @@ def declaration(experiment: Experiment) -> dict[str, Any]:
 
 def system_seeds(experiment: Experiment, system: SystemSettings) -> tuple[int | None, ...]:
     """Return the experiment's seeds if a system's ranker has a setting `seed`, else None alone."""
+    if system.run is not None:
+        return (None,)
     try:
         rankers.create(system.ranker, {**system.settings, "seed": experiment.seeds[0]}, experiment.archive)
     except SettingsError:
@@ -299,14 +177,21 @@ def _experiment_result(
         findings=findings,
         paper={system.label: system.paper for system in experiment.system if system.paper},
         known_differences=experiment.known_differences,
+        baseline=experiment.baseline,
         provenance={**provenance, "seeds": list(experiment.seeds), "seconds": _collect_seconds(context, cells)},
         samples={label: cell.samples for label, cell in first_cells.items() if cell.samples},
-        typing={label: curve for label, of_seed in cells.items() if (curve := _mean_typing_curve(of_seed))},
+        typing={
+            label: curve
+            for label, of_seed in cells.items()
+            if (curve := mean_typing_curve([cell.typing for cell in of_seed.values()]))
+        },
     )
 
 
 def _system_result(context: CellContext, system: SystemSettings, cells: Mapping[int, CellResult]) -> SystemResult:
     values, tuned, results = system.settings, {}, {seed: cell.result for seed, cell in cells.items()}
+    if system.run is not None:
+        return SystemResult(system.label, "run", {"run": str(system.run)}, results)
     if system.tune:
         record = _load_or_tune(context, system)
         values = {**values, **record["settings"]}
@@ -329,13 +214,3 @@ def _collect_seconds(context: CellContext, cells: SystemCells) -> dict[str, Any]
         seconds[system.label] = {"tune": _load_or_tune(context, system)["seconds"]} if system.tune else {}
         seconds[system.label] |= {str(seed): dict(cell.seconds) for seed, cell in cells[system.label].items()}
     return seconds
-
-
-def _mean_typing_curve(cells: Mapping[int, CellResult]) -> dict[str, dict[str, float]]:
-    """Return share of the words → measure → the mean over seeds."""
-
-    def mean(share: str, measure: str) -> float:
-        return float(np.mean([cell.typing[share][measure] for cell in cells.values()]))
-
-    first = next(iter(cells.values())).typing
-    return {share: {measure: mean(share, measure) for measure in means} for share, means in first.items()}

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from askalike import rankers
-from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.measures import parse_cutoff
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separate_ties
@@ -126,7 +125,7 @@ class TrialEvaluator:
 
     def measure_run(self, run: Run, labels: Split) -> Evaluation:
         """Measure a run by the judgements of a split."""
-        return evaluate(separate_ties(run), labels.qrels, self.measures, self.rule)
+        return self.task.measure(separate_ties(run), labels, self.measures, self.rule)
 
     def create_ranker(self, trial: Trial) -> Ranker:
         """Return a trial's ranker, not yet built. Raises SettingsError for an unknown ranker or setting."""
@@ -157,7 +156,7 @@ class TrialEvaluator:
         evaluations = [self.measure_run(run, labels) for run in runs]
         seconds = (time.monotonic() - started) / len(trials)
         for trial, evaluation in zip(trials, evaluations, strict=True):
-            values = {measure: evaluation.per_query(measure) for measure in self.measures}
+            values = {measure: evaluation.weighted(measure) for measure in self.measures}
             self.memory.save_trial(trial, part, values, seconds)
 
     def _rank_batch(self, trials: Sequence[Trial], labels: Split, depth: int) -> Sequence[Run]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,17 +34,34 @@ from askalike.training.dev import DevSet
 from askalike.training.examples import Examples, Indices, TrainingTexts, collect_texts
 from askalike.training.negatives import draw_negatives, mine_negatives, select_negatives
 from askalike.training.settings import NegativesSettings
-from askalike.training.trainer import TrainingJob, TrainingProgressCallback, find_best_epoch, train, uses_cuda
+from askalike.training.trainer import (
+    TrainingJob,
+    TrainingProgress,
+    TrainingProgressCallback,
+    find_best_epoch,
+    train,
+    uses_cuda,
+)
 from askalike.types import Answer, LogCallback, Question, Run
 
+LOGGER = logging.getLogger(__name__)
 PARTIAL_PREFIX = ".training"
 ANSWERS_PER_CHUNK = 1_000
 MAX_TEXTS_IN_MEMORY = 50_000
 """Up to so many texts, their words are read once and stay in memory."""
+WORD_VECTORS_FOLDER = Path("index/word-vectors")
+"""Where an archive has the word vectors that were learned of its texts; they are made again where they are gone."""
 TARGETS_FILE = "teacher.safetensors"
 
 Miner = Callable[[Mapping[str, Question], NegativesSettings], Run]
 """Ranks the archive's questions for the training queries."""
+
+
+def log_epoch(progress: TrainingProgress) -> None:
+    """Log what an epoch has brought, once it is measured."""
+    if progress.value is not None:
+        place, value = f"epoch {progress.epoch} of {progress.epochs}", f"{progress.measure} {progress.value:.4f} on dev"
+        LOGGER.info("%s: loss %.4f, %.0f examples/s, %s", place, progress.loss, progress.examples_per_second, value)
 
 
 def train_recipe(
@@ -53,8 +71,8 @@ def train_recipe(
     *,
     miner: Miner | None = None,
     teacher: Encoder | None = None,
-    on_progress: TrainingProgressCallback | None = None,
-    log: LogCallback = lambda line: None,
+    on_progress: TrainingProgressCallback | None = log_epoch,
+    log: LogCallback = LOGGER.info,
 ) -> Sequence[Epoch]:
     """Train a recipe on what a view knows, write the model to `folder` and return its epochs.
 
@@ -204,7 +222,7 @@ class TrainingRun:
             return self._initialise_from_model(job.network, folder)
         dim = getattr(self.recipe.network, "dim", 0)  # a pre-trained network has its own
         texts = self._vocabulary_words()
-        initial = initialise_vectors(settings, self.features.tokens, dim, texts, self.recipe.training.seed)
+        initial = initialise_vectors(settings, self.features.tokens, dim, texts, self.view.path / WORD_VECTORS_FOLDER)
         vectors = None if initial.vectors is None else torch.from_numpy(initial.vectors)
         job.network.initialise(vectors, torch.from_numpy(self.features.idf))
         if job.network.generates_answers:

@@ -1,5 +1,7 @@
 """Initial word vectors: skip-gram over the archive's own text, packaged vectors, or a text file of vectors."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -9,11 +11,14 @@ from numpy.typing import NDArray
 
 from askalike.encoders.recipes import EmbeddingSettings
 from askalike.errors import InputError, SettingsError, TrainingError
+from askalike.files import replace_file
 from askalike.text.subwords import Bpe, find_packaged_vectors
 from askalike.types import RESERVED
 
 Array = NDArray[np.float32]
 Texts = Callable[[], Iterator[list[str]]]
+MAX_CACHED_TABLES = 8
+"""How many tables of word vectors are kept: those of the latest text settings."""
 
 
 class InitialVectors(NamedTuple):
@@ -26,20 +31,43 @@ class InitialVectors(NamedTuple):
 
 
 def initialise_vectors(
-    settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Texts, seed: int
+    settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Texts, cache: Path | None = None
 ) -> InitialVectors:
-    """Return the initial vectors of a network's tokens. Each call of `texts` yields the archive's texts as words."""
+    """Return the initial vectors of a network's tokens. Each call of `texts` yields the archive's texts as words.
+
+    cache: a folder where the vectors that skip-gram learns are kept, for every seed and network of the same texts.
+    """
     if settings.start == "random":
         return InitialVectors(None, "word vectors begin at random")
     if settings.start == "packaged":
         return _add_coverage(load_packaged_vectors(tokens), tokens, "packaged subword vectors")
     if settings.start == "skipgram":
-        vectors = train_skipgram(settings, tokens, dim, texts, seed)
+        vectors = _load_or_train_skipgram(settings, tokens, dim, texts, cache)
         return _add_coverage(vectors, tokens, "skip-gram on the archive's own text")
     return _add_coverage(read_vectors(Path(settings.start), tokens), tokens, settings.start)
 
 
-def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Texts, seed: int) -> Array:
+def _load_or_train_skipgram(
+    settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Texts, cache: Path | None
+) -> Array:
+    if cache is None:
+        return train_skipgram(settings, tokens, dim, texts)
+    digest = hashlib.sha256(json.dumps([settings.model_dump(), list(tokens), dim]).encode())
+    for words in texts():
+        digest.update("\0".join(words).encode("utf-8", "replace"))
+    path = cache / f"{digest.hexdigest()[:24]}.npy"
+    if not path.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        vectors = train_skipgram(settings, tokens, dim, texts)
+        with replace_file(path) as partial, open(partial, "wb") as file:
+            np.save(file, vectors)
+        for old in sorted(cache.glob("*.npy"), key=lambda file: -file.stat().st_mtime)[MAX_CACHED_TABLES:]:
+            old.unlink(missing_ok=True)
+    table: Array = np.load(path, allow_pickle=False)
+    return table
+
+
+def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Texts) -> Array:
     """Return skip-gram vectors, (tokens, dim), learned by one worker to be reproducible. Raises TrainingError."""
     from gensim.models import Word2Vec
 
@@ -51,7 +79,7 @@ def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int,
         )
     model = Word2Vec(
         sentences=_KnownTokenTexts(texts, known), vector_size=dim, window=settings.context, negative=settings.noise,
-        epochs=settings.passes, sg=1, min_count=1, workers=1, seed=seed,
+        epochs=settings.passes, sg=1, min_count=1, workers=1, seed=settings.vector_seed,
     )  # fmt: skip
     row_by_token = model.wv.key_to_index
     return _align_with_tokens(tokens, dim, {token: model.wv.vectors[row] for token, row in row_by_token.items()})

@@ -49,6 +49,7 @@ class EmbeddingSettings(Settings):
     context: int = Field(5, ge=1, description="words on either side that a word predicts")
     noise: int = Field(5, ge=1, description="noise words for each word predicted")
     passes: int = Field(10, ge=1, description="over the archive")
+    vector_seed: int = Field(1, ge=0, description="of skip-gram; the same whatever training.seed is")
 
 
 class DataSettings(Settings):

@@ -17,10 +17,11 @@ from askalike.experiments.plotting import (
     MARKERS,
     RIGHT,
     WRONG,
+    Drawing,
     add_legend,
     open_figure,
+    render_figure,
     system_colour,
-    to_inline_svg,
 )
 from askalike.experiments.reporting.cards import cap_rank
 
@@ -38,7 +39,7 @@ class ReportFigure:
     name: str
     title: str
     caption: str
-    svg: str
+    drawing: Drawing
     numbers: ResultTable | None = None
 
 
@@ -59,14 +60,14 @@ def plot_accuracy_curves(curves: Mapping[str, Floats]) -> ReportFigure:
         axes.set(xlabel="k", ylabel="queries answered by rank k, %", xlim=(1, max(depth, 2)))
         axes.set_ylim(*_axis_limits(np.concatenate([c.ravel() for c in curves.values()])))
         add_legend(figure, axes, "lower right")
-        svg = to_inline_svg(figure, "accuracy", f"Accuracy at k from 1 to {depth} of {', '.join(curves)}")
+        drawing = render_figure(figure, "accuracy", f"Accuracy at k from 1 to {depth} of {', '.join(curves)}")
     means = {label: [c[:, min(k, c.shape[1]) - 1].mean() for k in ticks] for label, c in curves.items()}
     rows = [[label, *map(_format_percent, values)] for label, values in means.items()]
     caption = "The share of queries that have a right question among their first k."
     if any(len(c) > 1 for c in curves.values()):
         caption += " Shaded: from the worst to the best seed."
     numbers = ResultTable("Accuracy@k, %", ("system", *map(str, ticks)), rows)
-    return ReportFigure("accuracy", "Accuracy@k", caption, svg, numbers)
+    return ReportFigure("accuracy", "Accuracy@k", caption, drawing, numbers)
 
 
 def plot_typing_curve(
@@ -83,13 +84,13 @@ def plot_typing_curve(
         axes.set(xlabel="of the question's words typed", ylabel=f"{measure}, %")
         axes.set_ylim(*_axis_limits(np.array([x for points in shares.values() for x in points.values()])))
         add_legend(figure, axes, "upper left")
-        svg = to_inline_svg(figure, "typing", f"{measure} by the share of the question's words typed")
+        drawing = render_figure(figure, "typing", f"{measure} by the share of the question's words typed")
     rows = [
         [label, *(_format_percent(points[x]) if x in points else "" for x in ticks)] for label, points in shares.items()
     ]
     caption = "How much is found before the question is finished: the moment a person could stop typing."
     numbers = ResultTable(f"{measure}, %", ("system", *(f"{x:.0%}" for x in ticks)), rows)
-    return ReportFigure("typing", "The typing curve", caption, svg, numbers)
+    return ReportFigure("typing", "The typing curve", caption, drawing, numbers)
 
 
 def _axis_limits(shares: Floats) -> tuple[float, float]:
@@ -117,14 +118,14 @@ def plot_rank_scatter(
         axes.minorticks_off()
         axes.set_aspect("equal")
         axes.set(xlabel=f"rank by {first}", ylabel=f"rank by {second}")
-        axes.text(0.97, 0.03, f"{second} better: {sides[0]}", transform=axes.transAxes, ha="right", color=two)
-        axes.text(0.03, 0.97, f"{first} better: {sides[1]}", transform=axes.transAxes, va="top", color=one)
-        svg = to_inline_svg(figure, name, f"Ranks of the first right question by {first} and by {second}")
+        axes.text(0.97, 0.03, f"{second} better: {sides[0]} queries", transform=axes.transAxes, ha="right", color=two)
+        axes.text(0.03, 0.97, f"{first} better: {sides[1]} queries", transform=axes.transAxes, va="top", color=one)
+        drawing = render_figure(figure, name, f"Ranks of the first right question by {first} and by {second}")
     caption = (
         f"Each query's first right question: {second} has it higher in {sides[0]} (below the line), {first} in "
         f"{sides[1]}, both at one rank in {sides[2]}. Area: number of queries; none: not among the first 100."
     )
-    return ReportFigure(name, f"{first} and {second}, query by query", caption, svg)
+    return ReportFigure(name, f"{first} and {second}, query by query", caption, drawing)
 
 
 def _plot_position(rank: int | None) -> int:
@@ -142,10 +143,10 @@ def plot_score_histograms(scores: Mapping[str, tuple[Floats, Floats]]) -> Report
                 each.hist(values, bins, weights=weights, color=tint, alpha=0.25)
                 each.hist(values, bins, weights=weights, color=tint, histtype="step", linewidth=1.4, label=kind)
             each.set_title(label, loc="left", fontsize=10, color=INK)
-            each.set_ylabel("%")
+            each.set_ylabel("% of questions")
         axes[0].legend(loc="upper right")
         axes[-1].set_xlabel("score (each system on its own scale)")
-        svg = to_inline_svg(figure, "scores", f"Histograms of the scores that {', '.join(scores)} give")
+        drawing = render_figure(figure, "scores", f"Histograms of the scores that {', '.join(scores)} give")
     rows = [
         [label, str(len(right)), *_format_quartiles(right), str(len(wrong)), *_format_quartiles(wrong)]
         for label, (right, wrong) in scores.items()
@@ -156,7 +157,7 @@ def plot_score_histograms(scores: Mapping[str, tuple[Floats, Floats]]) -> Report
         "the better a threshold can tell when there is nothing to show."
     )
     numbers = ResultTable("Quartiles of scores", head, rows)
-    return ReportFigure("scores", "Scores of duplicates and others", caption, svg, numbers)
+    return ReportFigure("scores", "Scores of duplicates and others", caption, drawing, numbers)
 
 
 def _format_quartiles(values: Floats) -> list[str]:

@@ -16,10 +16,10 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(values)
 
 
-def write_file(path: Path, text: str) -> Path:
-    """Write a text such that the file appears whole or not at all. Raises InputError where it cannot be written."""
+def write_file(path: Path, content: str | bytes) -> Path:
+    """Write a file such that it appears whole or not at all. Raises InputError where it cannot be written."""
     try:
-        write_atomically(path, text.encode(errors="replace"))
+        write_atomically(path, content.encode(errors="replace") if isinstance(content, str) else content)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
     return path

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 
@@ -19,23 +18,34 @@ from askalike.experiments.reporting.page import render, write_file
 from askalike.experiments.reporting.texts import load_texts
 
 REPORT_FILE = "report.html"
+FIGURES_FOLDER = "figures"
 MAX_PAIRS = 5
 """The most pairs of systems that are plotted against each other."""
 BASELINE = "bm25"
 
 
 def write_report(outcome: ExperimentResult) -> Path:
-    """Write `report.html` into the outcome's folder; the same outcome gives the same bytes.
+    """Write `report.html`, and its figures as SVG and PDF, into the outcome's folder; the same outcome, the same bytes.
 
     The page requests nothing: plots are inline SVG, style and script are inside. Document texts are read from the
-    archive; where it is gone, ids stand for them. Raises InputError where the file cannot be written.
+    archive; where it is gone, ids stand for them. Raises InputError where a file cannot be written.
     """
-    return write_file(outcome.folder / REPORT_FILE, render_report(outcome))
+    systems = cards.collect_ranks(outcome)
+    drawn = draw_figures(outcome, systems, order_systems(outcome))
+    (outcome.folder / FIGURES_FOLDER).mkdir(exist_ok=True)
+    for figure in drawn:
+        write_file(outcome.folder / FIGURES_FOLDER / f"{figure.name}.svg", figure.drawing.svg)
+        write_file(outcome.folder / FIGURES_FOLDER / f"{figure.name}.pdf", figure.drawing.pdf)
+    return write_file(outcome.folder / REPORT_FILE, _render_page(outcome, systems, drawn))
 
 
 def render_report(outcome: ExperimentResult) -> str:
     """Return the report as HTML."""
     systems = cards.collect_ranks(outcome)
+    return _render_page(outcome, systems, draw_figures(outcome, systems, order_systems(outcome)))
+
+
+def _render_page(outcome: ExperimentResult, systems: Sequence[SystemRanks], drawn: Sequence[ReportFigure]) -> str:
     order = order_systems(outcome)
     browsed, sampled = cards.select_contrasting_queries(systems), cards.sample_queries(systems)
     documents = cards.shown_documents([*browsed, *sampled], systems, outcome)
@@ -48,7 +58,7 @@ def render_report(outcome: ExperimentResult) -> str:
         order=order,
         beside=compare_with_paper(outcome),
         settings=[format_settings(system) for system in outcome.systems],
-        figures=draw_figures(outcome, systems, order),
+        figures=drawn,
         browsed=[cards.make_card(query, systems, outcome, texts) for query in browsed],
         sampled=[cards.make_card(query, systems, outcome, texts) for query in sampled],
         found=[finding for finding in outcome.findings if finding.count],
@@ -61,17 +71,18 @@ def draw_figures(outcome: ExperimentResult, systems: Sequence[SystemRanks], orde
     measure, curves = typing_points(outcome)
     if curves:
         drawn.append(figures.plot_typing_curve(curves, measure, {s.label: i for i, s in enumerate(systems)}))
-    for number, (i, j) in enumerate(select_pairs(order)):
+    reference = next((i for i, s in enumerate(systems) if s.label == outcome.baseline), 0)
+    for number, (i, j) in enumerate(select_pairs(order, reference)):
         first, second = systems[i], systems[j]
         ranks = (first.first_ranks, second.first_ranks)
         drawn.append(figures.plot_rank_scatter(f"scatter{number}", first.label, second.label, ranks, (i, j)))
     return [*drawn, figures.plot_score_histograms({s.label: cards.scores_by_relevance(s, outcome) for s in systems})]
 
 
-def select_pairs(order: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the pairs that are drawn: the best two, and each against the first of the experiment, in that order."""
+def select_pairs(order: Sequence[int], reference: int = 0) -> list[tuple[int, int]]:
+    """Return the pairs that are drawn: the best two, then the system of reference and each other one."""
     pairs = [(min(order[:2]), max(order[:2]))] if len(order) > 1 else []
-    pairs += [pair for pair in combinations(range(len(order)), 2) if pair[0] == 0]
+    pairs += [(min(reference, i), max(reference, i)) for i in range(len(order)) if i != reference]
     return list(dict.fromkeys(pairs))[:MAX_PAIRS]
 
 

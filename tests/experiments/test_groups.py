@@ -1,0 +1,96 @@
+"""Archives of several groups, each ranked within itself, and runs of other systems."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.first_day.planted import plant
+
+from askalike import rankers
+from askalike.errors import InputError
+from askalike.evaluation.evaluate import evaluate
+from askalike.experiments.declaration import read_experiment
+from askalike.experiments.measuring import RankingTask, evaluate_ranker
+from askalike.experiments.run import run_experiment
+from askalike.experiments.trials import Trial, TrialEvaluator
+from askalike.labels.splits import load_split
+from askalike.store import Archive
+from askalike.types import Link, Question
+
+MEASURES = ("RR", "Success@1")
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """Two groups of 60 pairs without a common word; in x, 20 more pairs that have words in common."""
+    path = plant(tmp_path_factory.mktemp("groups") / "archive", groups=("x", "y"))
+    with Archive.open(path) as archive:
+        archive.upsert(Question(f"x/e{n}", f"easy number{n // 2}") for n in range(40))
+        archive.upsert(Link(f"x/e{n}", f"x/e{n - 1}") for n in range(1, 40, 2))
+    return path
+
+
+@pytest.fixture
+def toml(archive, tmp_path):
+    path = tmp_path / "groups.toml"
+    path.write_text(
+        f'archive = "{archive}"\nsplit = "duplicates"\nmeasures = ["RR", "Success@1"]\n'
+        '[[system]]\nranker = "bm25"\n[[system]]\nranker = "tfidf"\n'
+    )
+    return path
+
+
+def test_each_group_counts_the_same_everywhere(archive, toml, tmp_path):
+    outcome = run_experiment(read_experiment(toml), tmp_path / "out")
+    with Archive.open(archive) as opened:
+        macro = evaluate_ranker(opened, rankers.create("bm25"), "duplicates", MEASURES)
+        labels = load_split(opened, "duplicates")
+        with TrialEvaluator(RankingTask(opened), {"dev": labels}, MEASURES) as evaluator:
+            (values,) = evaluator.evaluate_trials([Trial("bm25")])
+    system = outcome.systems[0]
+    sizes = {name: group.n for name, group in macro.groups.items()}
+    assert sizes["x"] > sizes["y"]
+    for measure in MEASURES:
+        micro = np.mean(list(system.seed_results[0].evaluation.per_query(measure).values()))
+        assert system.mean(measure) == pytest.approx(macro.means[measure])
+        assert system.mean(measure) != pytest.approx(micro)
+        assert system.interval(measure) == macro.intervals[measure]
+        assert np.mean(list(values[measure].values())) == pytest.approx(macro.means[measure])
+        assert outcome.comparisons[measure].systems[0].mean == pytest.approx(macro.means[measure])
+    hits = system.seed_results[0].run
+    assert all(hit.id[:2] == query[:2] for query in hits for hit in hits[query])
+    assert "2 groups, each ranked within itself, count the same" in system.seed_results[0].evaluation.describe
+
+
+def test_differing_queries_have_their_own_values(toml, tmp_path):
+    run_experiment(read_experiment(toml), tmp_path / "first")
+    lines = (tmp_path / "first/runs/bm25.trec").read_text().splitlines(keepends=True)
+    (tmp_path / "few.trec").write_text("".join(line for line in lines if line.startswith("x/e1")))
+    both = {"system": [{"ranker": "bm25"}, {"run": str(tmp_path / "few.trec")}]}
+    (pair,) = run_experiment(read_experiment(toml, both), tmp_path / "out").comparisons["RR"].pairs
+    assert pair.differing
+    assert all(row.first == 1 and row.second == 0 for row in pair.differing)
+
+
+def test_a_run_of_another_system_is_a_row(archive, toml, tmp_path):
+    first = run_experiment(read_experiment(toml), tmp_path / "first")
+    given = tmp_path / "theirs.trec"
+    given.write_bytes((tmp_path / "first/runs/bm25.trec").read_bytes())
+    both = {"system": [{"ranker": "tfidf"}, {"run": str(given)}]}
+    outcome = run_experiment(read_experiment(toml, both), tmp_path / "second")
+    assert [system.label for system in outcome.systems] == ["tfidf", "theirs"]
+    assert outcome.systems[1].mean("RR") == first.systems[0].mean("RR")
+    assert (tmp_path / "second/runs/theirs.trec").read_bytes() == given.read_bytes()
+    report = json.loads((tmp_path / "second/report.json").read_text())
+    assert report["systems"][1]["settings"] == {"run": str(given)}
+    again = run_experiment(read_experiment(tmp_path / "second/config.toml"), tmp_path / "again")
+    assert again.systems[1].mean("RR") == outcome.systems[1].mean("RR")
+    given.write_text("nobody Q0 a 1 1.0 t\n")
+    with pytest.raises(InputError, match="none of its 1 queries"):
+        run_experiment(read_experiment(toml, both), tmp_path / "third")
+
+
+def test_without_groups_nothing_is_weighted(tmp_path):
+    evaluation = evaluate({"q": {"a": 1.0}}, {"q": {"a": 1}}, ["RR"])
+    assert evaluation.weights == {}
+    assert evaluation.weighted("RR") == evaluation.per_query("RR")
