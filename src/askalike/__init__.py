@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from askalike.answering.reply import Reply
+    from askalike.assistants.tools import ArchiveTools
     from askalike.calibration.calibrate import CalibrationReport, calibrate, measure_abstention
     from askalike.calibration.samples import load_off_topic_queries
     from askalike.config import Settings, validate_settings
@@ -77,14 +78,14 @@ __version__ = "0.1.0"
 
 # fmt: off
 __all__ = [
-    "Analyzer", "AnalyzerSettings", "Answer", "Archive", "ArchiveError", "AskalikeError", "CalibrationReport",
-    "Collection", "Contribution", "Encoder", "Engine", "Evaluation", "EvaluationQuery", "ExperimentResult",
-    "Explanation", "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine", "LocatedRecord",
-    "NotFittedError", "OpenSearchEngine", "Place", "Progress", "Qrels", "Question", "Ranker", "Reader", "Record",
-    "RejectedRow", "Reply", "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult",
-    "Searcher", "ServiceSettings", "Settings", "SettingsError", "Similarity", "SourceFiles", "Span", "Split",
-    "TopDocs", "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors", "View",
-    "adopt_encoder", "backup", "build", "calibrate", "cluster_status", "compare", "compare_runs",
+    "Analyzer", "AnalyzerSettings", "Answer", "Archive", "ArchiveError", "ArchiveTools", "AskalikeError",
+    "CalibrationReport", "Collection", "Contribution", "Encoder", "Engine", "Evaluation", "EvaluationQuery",
+    "ExperimentResult", "Explanation", "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine",
+    "LocatedRecord", "NotFittedError", "OpenSearchEngine", "Place", "Progress", "Qrels", "Question", "Ranker",
+    "Reader", "Record", "RejectedRow", "Reply", "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest",
+    "SearchResult", "Searcher", "ServiceSettings", "Settings", "SettingsError", "Similarity", "SourceFiles", "Span",
+    "Split", "TopDocs", "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors",
+    "View", "adopt_encoder", "backup", "build", "calibrate", "cluster_status", "compare", "compare_runs",
     "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",
     "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
     "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_gaps", "get_gap",
