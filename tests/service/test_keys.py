@@ -90,6 +90,12 @@ def test_a_key_of_one_archive_does_not_open_another(serve, example, archive, tmp
     assert both.send("GET", "/v1/other/similar?title=x", headers=key_header(archive, "read")).status == 401
 
 
+def test_where_no_key_is_needed_a_text_that_is_none_does_no_harm(serve, archive) -> None:
+    open_to_all = serve(archive)
+    statuses = [open_to_all.get(SIMILAR, authorization=f"Bearer {text}").status for text in ("none", "ask_x")]
+    assert statuses == [200, 401]
+
+
 def test_keys_are_created_listed_and_stored_hashed(archive: Path) -> None:
     key = cli("keys", "create", archive, "--scope", "write", "--note", "the forum").stdout.strip()
     listed = cli("keys", "list", archive).stdout

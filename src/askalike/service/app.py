@@ -13,7 +13,7 @@ from askalike.service.middleware.tracing import TracingMiddleware
 from askalike.service.pages.rendering import render_error_page
 from askalike.service.requests.context import AppState
 from askalike.service.requests.problems import ERROR_HANDLERS, RESPONSES
-from askalike.service.routes import asking, moderation, monitoring, records, widget
+from askalike.service.routes import asking, embeddings, moderation, monitoring, records, widget
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.rate import RateLimiter
 from askalike.service.state.served_archive import ServedArchive, hot_reload
@@ -45,10 +45,10 @@ def create_app(settings: ServiceSettings, rate_limiter: RateLimiter) -> FastAPI:
     app.state.service = state
     archive_router = APIRouter()
     dropins = (discourse.router, apache_answer.router, apache_answer_ask_page.router)
-    for router in (asking.router, *dropins, *records.ROUTERS, moderation.router):
+    for router in (asking.router, embeddings.router, *dropins, *records.ROUTERS, moderation.router):
         archive_router.include_router(router)
     app.include_router(archive_router, prefix="/v1/{archive}")  # first, as routes are tried in order
-    for router in (monitoring.router, widget.router, pages.create_router()):
+    for router in (embeddings.only_archive_router, monitoring.router, widget.router, pages.create_router()):
         app.include_router(router)
     app.add_middleware(
         BodyLimitMiddleware, max_bytes=settings.max_body_bytes, receive_s=settings.receive_s

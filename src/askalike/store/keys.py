@@ -19,7 +19,8 @@ Scope = Literal["read", "write", "moderate"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 """Each scope includes those before it. read: search and give feedback. write: change the archive's texts. moderate:
 decide on proposals and read the query log."""
-KEY_PATTERN = re.compile("ask_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+KEY_PREFIX = "ask_"
+KEY_PATTERN = re.compile(f"{KEY_PREFIX}([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
 KEY_COLUMNS = "id, scope, note, created_at, revoked_at, origin"
 ORIGIN_PATTERN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 """An origin as browsers send it: without a path, in lower case."""
@@ -58,7 +59,7 @@ def create_key(archive: Archive, scope: str, note: str = "", origin: str | None 
     id, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), secrets.token_bytes(16)
     row = (id, scope, note, now(), None, origin, salt, _hash_key_secret(salt, secret))
     execute(archive, f"INSERT INTO keys ({KEY_COLUMNS}, salt, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
-    return f"ask_{id}_{secret}"
+    return f"{KEY_PREFIX}{id}_{secret}"
 
 
 def list_keys(archive: Archive) -> list[ApiKey]:

@@ -9,7 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from askalike.service.requests.context import Caller, add_log_fields, app_state, request_state
 from askalike.service.state.served_archive import ServedArchive
-from askalike.store.keys import ApiKey, Scope, verify_key
+from askalike.store.keys import KEY_PREFIX, ApiKey, Scope, verify_key
 
 KEY_DESCRIPTION = "a key made by `askalike keys create`; none is needed on loopback"
 ArchiveName = Annotated[str, Path(description="the archive's name")]
@@ -57,19 +57,37 @@ def require_scope(scope: Scope, identify: Callable[..., Awaitable[Caller]]) -> C
 
 async def identify_key(request: Request, archive: ArchiveName, credentials: Credentials) -> Caller:
     """Return the holder of the key that a request shows; 401 for none where one is needed, and for an invalid one."""
+    return _identify(request, archive, credentials)
+
+
+async def identify_key_of_only_archive(request: Request, credentials: Credentials) -> Caller:
+    """Return the same for an address without an archive's name; 404 where more than one is served."""
+    names = list(app_state(request).sites)
+    if len(names) != 1:
+        raise HTTPException(404, "several archives are served here; name one: /v1/ARCHIVE/…")
+    return _require_private(_identify(request, names[0], credentials))
+
+
+def _identify(request: Request, archive: str, credentials: HTTPAuthorizationCredentials | None) -> Caller:
+    """Where no key is needed, texts that are no key are accepted, as some software always sends one."""
     site, text = find_site(request, archive), credentials.credentials if credentials else None
     key = verify_key(site.key_archive, text, request.headers.get("origin")) if text else None
     caller = Caller(site, key)
     admit(request, site, caller)
-    if text and key is None:
+    keyless = app_state(request).settings.keyless
+    if key is None and text and (text.startswith(KEY_PREFIX) or not keyless):
         raise _unauthorized("this key is not known here, or it was revoked")
-    if key is None and not app_state(request).settings.keyless:
+    if key is None and not keyless:
         raise _unauthorized("a key is needed; send it as Authorization: Bearer KEY")
     return caller
 
 
 async def identify_private_key(caller: Annotated[Caller, Depends(identify_key)]) -> Caller:
     """Return the holder of a key; 403 for a key that the pages of a site publish."""
+    return _require_private(caller)
+
+
+def _require_private(caller: Caller) -> Caller:
     if caller.key and caller.key.origin:
         allowed = "it may search and give feedback, and nothing else"
         raise HTTPException(403, f"this key is for pages of {caller.key.origin}: {allowed}")
@@ -84,6 +102,8 @@ SearchableArchive = Annotated[ServedArchive, Depends(require_scope("read", ident
 """The archive, for callers who may search it and give feedback, if only from the pages of a site."""
 ReadableArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_private_key))]
 """The archive, for callers who may search and read it."""
+OnlyReadableArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_key_of_only_archive))]
+"""The one archive that is served, for callers who may search and read it."""
 WritableArchive = Annotated[ServedArchive, Depends(require_scope("write", identify_private_key))]
 """The archive, for callers who may change its records."""
 ModeratedArchive = Annotated[ServedArchive, Depends(require_scope("moderate", identify_private_key))]

@@ -15,6 +15,7 @@ from askalike.errors import AskalikeError
 from askalike.moderation.gaps import GapNotFoundError
 from askalike.service.requests.context import REQUEST_ID_HEADER, add_log_fields, app_state, request_state
 from askalike.service.requests.schema import FieldError, Problem
+from askalike.service.state.archive_encoders import UnknownEncoderError
 from askalike.service.state.served_archive import OverloadedError
 from askalike.store import AlreadyDecidedError, MissingRecordError, UnknownTagError
 
@@ -32,6 +33,7 @@ CLIENT_ERRORS: dict[type[Exception], int] = {
     GapNotFoundError: 404,
     AlreadyDecidedError: 409,
     UnknownTagError: 404,
+    UnknownEncoderError: 404,
 }
 """The errors that a client causes and is told of, and their statuses."""
 

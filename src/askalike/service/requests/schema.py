@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, computed_field
 from pydantic.config import JsonDict
 
 from askalike.addresses import safe_url
@@ -173,6 +173,12 @@ class Problem(BaseModel):
     instance: str
     request_id: str
     errors: list[FieldError]
+
+    @computed_field(description="the same as `detail`, where clients of OpenAI's API look for it")  # type: ignore[prop-decorator]
+    @property
+    def message(self) -> str:
+        """The same as `detail`."""
+        return self.detail
 
 
 def format_confidence(probability: float | None) -> str:

@@ -1,4 +1,4 @@
-"""An archive that is served: one thread searches it, another reads and writes it, an indexer process follows it."""
+"""An archive that is served: threads that search it, read and write it, and encode texts; an indexer follows it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -11,6 +11,7 @@ from askalike.errors import AskalikeError
 from askalike.moderation.gaps import GapCache
 from askalike.service.log import log_event
 from askalike.service.settings import ServiceSettings
+from askalike.service.state.archive_encoders import ArchiveEncoders
 from askalike.service.state.engine_state import IndexStatus, ServedEngine, index_status
 from askalike.store import Archive
 
@@ -72,6 +73,7 @@ class ServedArchive:
         """The archive opened once more, to look up keys and deployments on the event loop's thread."""
         self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
         self._archive_executor = BoundedExecutor(self._archive, settings)
+        self._encoder_executor = BoundedExecutor(ArchiveEncoders(path), settings)
 
     @property
     def model(self) -> str:
@@ -85,6 +87,10 @@ class ServedArchive:
     async def run_on_archive(self, work: Callable[[Archive], ResultT]) -> ResultT:
         """Return what the work on the archive returns, once it is committed. Raises OverloadedError, TimeoutError."""
         return await self._archive_executor.run(work)
+
+    async def run_on_encoders(self, work: Callable[[ArchiveEncoders], ResultT]) -> ResultT:
+        """Return what the work on the archive's encoders returns. Raises OverloadedError, TimeoutError."""
+        return await self._encoder_executor.run(work)
 
     async def index_status(self) -> IndexStatus:
         """Return the status of its index."""
@@ -115,6 +121,7 @@ class ServedArchive:
         """Finish the work under way and close the archive."""
         self._engine_executor.close()
         self._archive_executor.close()
+        self._encoder_executor.close()
         self._served_engine.engine.close()
         self._archive.close()
         self.key_archive.close()

@@ -1,0 +1,67 @@
+"""The encoders of an archive, for callers who want vectors: those packaged, and its own models."""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike import encoders
+from askalike.encoders import MODEL_FILE, Encoder, Role
+from askalike.encoders.learning.text_vectors import encode_texts
+from askalike.errors import AskalikeError, SettingsError
+from askalike.rankers import MODELS_FOLDER, trained_model_names
+
+PACKAGED = "static"
+PACKAGED_MODULE = "wordllama"
+
+
+class UnknownEncoderError(AskalikeError):
+    """The archive has no encoder of that name."""
+
+
+class DimensionsError(AskalikeError):
+    """More dimensions are wanted than an encoder's vectors have."""
+
+
+class ArchiveEncoders:
+    """The encoders of the archive in a directory, each opened when it is first used."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._opened: dict[tuple[str, int], Encoder] = {}
+
+    def names(self) -> Sequence[str]:
+        """Return the encoders' names: the archive's models, and `static` where its vectors are installed."""
+        packaged = (PACKAGED,) if find_spec(PACKAGED_MODULE) else ()
+        return (*trained_model_names(self._path), *packaged)
+
+    def encode(self, name: str, texts: Sequence[str], role: Role, dimensions: int | None) -> NDArray[np.float32]:
+        """Return the vectors of n texts, float32 (n, dimensions), whose dot products are the encoder's scores.
+
+        dimensions: so many are given of each vector, the first ones, brought to length 1 again; None gives all.
+        Raises DimensionsError, UnknownEncoderError, also where vectors are compared by distance.
+        """
+        encoder = self._open(name)
+        try:
+            vectors = encode_texts(texts, encoder, role)
+        except SettingsError as error:
+            raise UnknownEncoderError(f"model: {name} gives no embeddings: {error}") from None
+        if dimensions is None or dimensions == vectors.shape[1]:
+            return vectors
+        if dimensions > vectors.shape[1]:
+            raise DimensionsError(f"dimensions: {name} has {vectors.shape[1]}, got {dimensions}")
+        shortened = vectors[:, :dimensions]
+        lengths = np.linalg.norm(shortened, axis=1, keepdims=True)
+        return np.asarray(shortened / np.where(lengths > 0, lengths, 1), np.float32)
+
+    def _open(self, name: str) -> Encoder:
+        if name not in self.names():
+            raise UnknownEncoderError(f"model: no encoder {name!r}; there are: {', '.join(self.names()) or 'none'}")
+        description = self._path / MODELS_FOLDER / name / MODEL_FILE
+        version = (name, description.stat().st_mtime_ns if description.exists() else 0)
+        if version not in self._opened:
+            own = description.exists()
+            self._opened[version] = encoders.open_encoder(description.parent) if own else encoders.build(name)
+        return self._opened[version]

@@ -1,0 +1,96 @@
+"""`embeddings` in OpenAI's shape, asked by OpenAI's own client."""
+
+import base64
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from serving import Service
+
+from askalike.encoders.learning.text_vectors import encode_texts
+from askalike.store import Archive
+from askalike.store.keys import create_key
+
+openai = pytest.importorskip("openai", reason="needs OpenAI's client")
+pytest.importorskip("wordllama", reason="needs the extra vectors")
+
+V1 = "/v1/riverside"
+TEXTS = ["I lost my library card", "Where is the tram to the museum?", "xq"]
+
+
+def client_of(service: Service, path: str = V1, key: str = "none") -> "openai.OpenAI":
+    return openai.OpenAI(base_url=f"{service.url.geturl()}{path}", api_key=key, max_retries=0, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def client(service: Service) -> Iterator["openai.OpenAI"]:
+    with client_of(service) as client:
+        yield client
+
+
+def test_the_client_gets_the_encoders_vectors_in_both_formats(client: "openai.OpenAI") -> None:
+    expected = encode_texts(TEXTS)
+    for encoding_format in ("float", "base64"):
+        response = client.embeddings.create(model="static", input=TEXTS, encoding_format=encoding_format)
+        rows = [each.embedding for each in response.data]
+        if encoding_format == "base64":
+            rows = [np.frombuffer(base64.b64decode(row), "<f4") for row in rows]
+        np.testing.assert_allclose(np.array(rows), expected, atol=1e-6)
+        assert [each.index for each in response.data] == [0, 1, 2]
+        assert (response.object, response.model, response.usage.prompt_tokens) == ("list", "static", 13)
+
+
+def test_the_client_decodes_what_it_asks_for_by_itself(client: "openai.OpenAI") -> None:
+    [vector] = client.embeddings.create(model="static", input=TEXTS[0]).data
+    np.testing.assert_allclose(np.array(vector.embedding), encode_texts(TEXTS[:1])[0], atol=1e-6)
+
+
+def test_fewer_dimensions_are_the_first_ones_of_length_1(client: "openai.OpenAI") -> None:
+    [vector] = client.embeddings.create(model="static", input=TEXTS[0], dimensions=64).data
+    whole = encode_texts(TEXTS[:1])[0][:64]
+    np.testing.assert_allclose(np.array(vector.embedding), whole / np.linalg.norm(whole), atol=1e-6)
+    with pytest.raises(openai.UnprocessableEntityError, match="dimensions: static has 256, got 5000"):
+        client.embeddings.create(model="static", input="x", dimensions=5_000)
+
+
+def test_the_only_archive_needs_no_name(service: Service) -> None:
+    for path in ("/v1", f"{V1}/v1"):
+        response = client_of(service, path).embeddings.create(model="static", input=TEXTS[0])
+        assert len(response.data[0].embedding) == 256
+    assert [model.id for model in client_of(service, "/v1").models.list()] == ["static"]
+    assert [model.id for model in client_of(service).models.list()] == ["static"]
+
+
+def test_what_cannot_be_encoded_is_refused(client: "openai.OpenAI") -> None:
+    with pytest.raises(openai.NotFoundError, match="no encoder 'gpt'; there are: static"):
+        client.embeddings.create(model="gpt", input="x")
+    for wrong in ("", [], [""], ["x"] * 2_049, [[1, 2, 3]]):
+        with pytest.raises(openai.UnprocessableEntityError, match="input"):
+            client.embeddings.create(model="static", input=wrong)
+
+
+def test_a_key_is_needed_where_keys_are(serve, archive: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    with Archive.open(archive) as opened:
+        key = create_key(opened, "read")
+        page_key = create_key(opened, "read", origin="https://forum.example")
+    options = ("--option", "require_keys=true", "--option", "requests_per_s=0.01", "--option", "burst=4")
+    service = serve(archive, options=options)
+    for path in ("/v1", V1):
+        with pytest.raises(openai.AuthenticationError):
+            client_of(service, path).embeddings.create(model="static", input="x")
+        assert client_of(service, path, key).embeddings.create(model="static", input="x").data
+    headers = {"Origin": "https://forum.example"}
+    with pytest.raises(openai.PermissionDeniedError):
+        client_of(service, "/v1", page_key).embeddings.create(model="static", input="x", extra_headers=headers)
+    with pytest.raises(openai.RateLimitError):
+        for _ in range(4):
+            client_of(service, V1, key).embeddings.create(model="static", input="x")
+
+
+def test_two_archives_have_to_be_named(serve, archive: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    service = serve(archive, Path(shutil.copytree(archive, tmp_path / "other")))
+    with pytest.raises(openai.NotFoundError, match="several archives"):
+        client_of(service, "/v1").embeddings.create(model="static", input="x")
+    assert client_of(service, "/v1/other").embeddings.create(model="static", input="x").data
