@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from imported import Importing
 
+from askalike import rankers
+from askalike.engines.local import LocalEngine
 from askalike.errors import InputError
 from askalike.readers import import_archive
 from askalike.store import Archive
@@ -184,3 +186,27 @@ def test_states(imported: Importing, tmp_path: Path, fields: dict[str, Any], sta
     done = imported("github", write(tmp_path, json.dumps([issue(1, "It does not start", **fields)])))
     one = done.questions["1"]
     assert (one.states, one.solved_in) == (states, solved_in)
+
+
+def test_a_discussion_of_bots_alone_has_no_answer(imported: Importing, tmp_path: Path) -> None:
+    bot = {"login": "stale[bot]"}
+    comments = [comment("This is stale.", login="stale[bot]"), comment("Closing.", login="stale[bot]")]
+    fields: dict[str, Any] = {"category": {"name": "Q&A", "isAnswerable": True}, "comments": comments}
+    by_person, by_bot = issue(1, "How?", **fields), issue(2, "Weekly report", author=bot, **fields)
+    done = imported("github", write(tmp_path, json.dumps([by_person, by_bot])))
+    assert list(done.questions) == ["1"]
+    assert done.archive.view().get_answers_to(["1"]) == {"1": []}
+    assert done.summary.notes == {
+        "answers of bots left out": 2, "issues and discussions that a bot opened left out": 1,
+    }  # fmt: skip
+
+
+def test_a_circle_of_duplicates_is_shown_as_its_first_issue(imported: Importing, tmp_path: Path) -> None:
+    links = {1: 2, 2: 3, 3: 1}
+    issues = [
+        issue(number, f"It does not start {number}", comments=[comment(f"Duplicate of #{original}")])
+        for number, original in links.items()
+    ]
+    done = imported("github", write(tmp_path, json.dumps(issues)))
+    engine = LocalEngine(done.archive, rankers.create("bm25"))
+    assert [hit.id for hit in engine.search("It does not start", min_similarity=0)] == ["1"]

@@ -26,6 +26,7 @@ FILES = {
     "models": "train models promote rollback",
     "encoder": "encoder",
     "moderation": "dedupe gaps suggest-tags",
+    "drafts": "drafts",
     "copies": "export backup restore",
     "service": "serve keys feedback purge",
     "assistants": "mcp",
@@ -37,7 +38,7 @@ GROUPS = {
     "Search": "search rank answer suggest-tags",
     "Improve": "tune calibrate train encoder promote rollback models",
     "Measure": "evaluate compare split experiment replay",
-    "Moderate": "dedupe gaps feedback",
+    "Moderate": "dedupe gaps drafts feedback",
     "Serve": "serve mcp keys cluster",
     "Maintain": "export backup restore purge",
 }

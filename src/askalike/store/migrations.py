@@ -160,6 +160,13 @@ MIGRATIONS = (
         marks, closed_at IS NOT NULL, accepted_answer_id IS NOT NULL, created_at
     );
     """,
+    """
+    CREATE TABLE drafts (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, title TEXT NOT NULL, rephrasings TEXT NOT NULL, answer TEXT NOT NULL,
+        markup TEXT NOT NULL, sources TEXT NOT NULL, found_at TEXT NOT NULL, state TEXT NOT NULL DEFAULT 'open',
+        decided_at TEXT, by TEXT
+    );
+    """,
 )
 
 FILE_SUFFIXES = re.compile(r"(-(Posts|PostLinks))?\.7z$|\.(csv|tsv|tab|txt|jsonl?|xml|gz|bz2|parquet|xlsx)\b.*$")

@@ -1,0 +1,73 @@
+"""askalike drafts: FAQ entries that are proposed, for a person to accept or reject."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from askalike.cli._options import Directory, Json
+from askalike.cli._output import to_json
+from askalike.errors import InputError
+from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
+from askalike.store import Archive
+from askalike.store.drafts import accept_draft, list_drafts, reject_draft
+
+MAX_ANSWER_CHARACTERS = 300
+
+
+def drafts_command(
+    directory: Directory,
+    accept: Annotated[
+        int | None, Option(metavar="NUMBER", help="Make this draft a question of the archive, with its answer.")
+    ] = None,
+    reject: Annotated[int | None, Option(metavar="NUMBER", help="Propose this draft no more.")] = None,
+    title: Annotated[str | None, Option(help="With --accept: another title.")] = None,
+    answer: Annotated[Path | None, Option(help="With --accept: a text file with another answer.")] = None,
+    min_questions: Annotated[int, Option(min=2, help="Minimum number of questions that ask the same.")] = MIN_QUESTIONS,
+    json: Json = False,
+) -> None:
+    """Propose FAQ entries: solved questions that come again and have no entry yet.
+
+    Nobody is shown a draft before it is accepted.
+
+    Examples:
+
+    ```
+    askalike drafts DIR
+    askalike drafts DIR --accept 3 --title "How do I renew my card?"
+    askalike drafts DIR --reject 4
+    ```
+    """
+    if accept is not None and reject is not None:
+        raise InputError("--accept and --reject: expected one of them")
+    with Archive.open(directory) as archive:
+        if accept is not None:
+            text = _read_answer(answer) if answer else None
+            question = accept_draft(archive, accept, title=title, answer=text)
+            print(f"draft {accept} is the question {question.id}: {question.title}")
+            return
+        if reject is not None:
+            reject_draft(archive, reject)
+            print(f"draft {reject} is rejected")
+            return
+        n_new, drafts = find_drafts(archive, min_questions), list_drafts(archive)
+    if json:
+        print(to_json([asdict(draft) for draft in drafts]))
+        return
+    for draft in drafts:
+        print(f"{draft.number}. {draft.title}  ({len(draft.sources)} questions: {', '.join(draft.sources[:5])})")
+        for rephrasing in draft.rephrasings:
+            print(f"    also: {rephrasing}")
+        print(f"    answer: {' '.join(draft.answer.split())[:MAX_ANSWER_CHARACTERS]}")
+    print(f"{len(drafts)} drafts are open, {n_new} of them new")
+
+
+def _read_answer(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); expected a text file with an answer") from None
+    if not text:
+        raise InputError(f"{path}: is empty; expected an answer")
+    return text

@@ -1,0 +1,69 @@
+"""FAQ drafts from solved questions that come again: one for each duplicate cluster without an FAQ entry."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from askalike.store import Archive
+from askalike.store.drafts import FAQ_ID_PREFIX, Draft, add_drafts
+from askalike.store.editing import get_links
+from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.types import Answer, Question
+
+MIN_QUESTIONS = 2
+MAX_REPHRASINGS = 20
+
+
+def find_drafts(archive: Archive, min_questions: int = MIN_QUESTIONS) -> int:
+    """Store a draft for each group of at least so many questions that asks the same; return how many are new.
+
+    A group is a duplicate cluster, as links and labels have it, with an accepted answer. One with an FAQ entry, or with
+    a question that a draft was made from before, is left out.
+    """
+    return add_drafts(archive, _propose_drafts(archive, min_questions))
+
+
+def _propose_drafts(archive: Archive, min_questions: int) -> Iterator[Draft]:
+    view = archive.view()
+    members: dict[str, list[str]] = defaultdict(list)
+    for id, name in view.clusters().visible_names.items():
+        members[name].append(id)
+    for _, ids in sorted(members.items(), key=lambda cluster: (-len(cluster[1]), cluster[0])):
+        questions = list(view.get_questions(ids).values())
+        if len(questions) >= min_questions and (draft := _propose_draft(archive, questions)):
+            yield draft
+
+
+def _propose_draft(archive: Archive, questions: Sequence[Question]) -> Draft | None:
+    """Return the draft of a group; None where it has no accepted answer, or an FAQ entry."""
+    answers = archive.view().get_answers_to(question.id for question in questions)
+    solved = [(q, a) for q in questions for a in answers[q.id][:1] if a.accepted and a.body.strip()]
+    if not solved or any(_has_faq_entry(archive, question) for question in questions):
+        return None
+    question, answer = max(solved, key=lambda pair: _merit(*pair))
+    titles = _order_by_typicality(questions)
+    sources = dict.fromkeys([question.id, *(q.id for q in questions)])
+    return Draft(titles[0], tuple(titles[1 : MAX_REPHRASINGS + 1]), answer.body, answer.markup, tuple(sources))
+
+
+def _has_faq_entry(archive: Archive, question: Question) -> bool:
+    ends = (end for link in get_links(archive, question.id) for end in (link.source, link.target))
+    return question.id.startswith(FAQ_ID_PREFIX) or any(end.startswith(FAQ_ID_PREFIX) for end in ends)
+
+
+def _merit(question: Question, answer: Answer) -> tuple[bool, int, int]:
+    """Return what decides which accepted answer is taken: still valid, its votes, its question's votes."""
+    return "outdated" not in question.states, answer.votes or 0, question.votes or 0
+
+
+def _order_by_typicality(questions: Sequence[Question]) -> list[str]:
+    """Return the titles, each once, by their mean share of words in common with the others, short ones first."""
+    analyzer = Analyzer(AnalyzerSettings(stop_words=True))
+    titles = list(dict.fromkeys(question.title.strip() for question in questions if question.title.strip()))
+    words = [frozenset(analyzer.analyze(title, questions[0].language)) for title in titles]
+
+    def typicality(place: int) -> float:
+        own = words[place]
+        return sum(len(own & other) / max(len(own | other), 1) for other in words) / len(words)
+
+    order = sorted(range(len(titles)), key=lambda place: (-round(typicality(place), 6), len(titles[place]), place))
+    return [titles[place] for place in order]

@@ -1,0 +1,114 @@
+"""Drafts: FAQ entries that are proposed, and shown to nobody before a person accepts them."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from askalike.clock import now
+from askalike.errors import ArchiveError
+from askalike.store.archive import Archive
+from askalike.store.database import execute, write_transaction
+from askalike.store.records import decode_strings, encode_strings
+from askalike.types import Answer, Link, Markup, Question
+
+DraftState = Literal["open", "accepted", "rejected"]
+FAQ_ID_PREFIX = "faq-"
+COLUMNS = "number, title, rephrasings, answer, markup, sources, found_at, state, decided_at, by"
+
+INSERT_SQL = "INSERT INTO drafts (title, rephrasings, answer, markup, sources, found_at) VALUES (?, ?, ?, ?, ?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An FAQ entry that is proposed.
+
+    markup: of the answer. sources: the ids of the questions that it is made from, first that of its answer.
+    number, found_at: None before it is stored. decided_at, by: when and by whom it was accepted or rejected.
+    """
+
+    title: str
+    rephrasings: tuple[str, ...]
+    answer: str
+    markup: Markup
+    sources: tuple[str, ...]
+    number: int | None = None
+    found_at: str | None = None
+    state: DraftState = "open"
+    decided_at: str | None = None
+    by: str | None = None
+
+    @property
+    def question_id(self) -> str:
+        """The id of the question that an accepted draft becomes."""
+        return f"{FAQ_ID_PREFIX}draft-{self.number}"
+
+
+def add_drafts(archive: Archive, drafts: Iterable[Draft]) -> int:
+    """Store drafts, but none with a source that a stored draft has, decided or not; return how many are new."""
+    n_new = 0
+    with write_transaction(archive) as connection:
+        known = {id for (sources,) in connection.execute("SELECT sources FROM drafts") for id in json.loads(sources)}
+        for draft in drafts:
+            if known.isdisjoint(draft.sources):
+                row = draft.title, encode_strings(draft.rephrasings), draft.answer, draft.markup
+                connection.execute(
+                    INSERT_SQL,
+                    (*row, encode_strings(draft.sources), now()),
+                )
+                known.update(draft.sources)
+                n_new += 1
+    return n_new
+
+
+def list_drafts(archive: Archive, state: DraftState = "open") -> list[Draft]:
+    """Return the drafts in a state, those from most sources first."""
+    sql = f"SELECT {COLUMNS} FROM drafts WHERE state = ? ORDER BY json_array_length(sources) DESC, number"
+    return [_draft_from_row(row) for row in archive._connection.execute(sql, (state,))]
+
+
+def accept_draft(
+    archive: Archive, number: int, by: str = "", *, title: str | None = None, answer: str | None = None
+) -> Question:
+    """Make a draft a question of the archive with its answer, related to its sources; return the question.
+
+    title, answer: what a person writes in place of the draft's. Can be repeated if interrupted. Raises ArchiveError.
+    """
+    draft = _get_open_draft(archive, number)
+    at = now()
+    id = draft.question_id
+    wordings = (draft.title, *draft.rephrasings) if title else draft.rephrasings
+    title = title or draft.title
+    stored = Answer(f"{id}-a", id, answer or draft.answer, "text" if answer else draft.markup, created_at=at)
+    rephrasings = tuple(wording for wording in dict.fromkeys(wordings) if wording != title)
+    question = Question(id, title, created_at=at, accepted_answer_id=stored.id, rephrasings=rephrasings)
+    present = archive.view().docids(draft.sources)
+    links = [Link(source, id, "related", at) for source in draft.sources if source in present]
+    archive.upsert([question, stored, *links])
+    _decide(archive, number, "accepted", by)
+    return question
+
+
+def reject_draft(archive: Archive, number: int, by: str = "") -> None:
+    """Propose a draft no more, nor another one from any of its sources. Raises ArchiveError."""
+    _get_open_draft(archive, number)
+    _decide(archive, number, "rejected", by)
+
+
+def _get_open_draft(archive: Archive, number: int) -> Draft:
+    row = archive._connection.execute(f"SELECT {COLUMNS} FROM drafts WHERE number = ?", (number,)).fetchone()
+    if row is None:
+        raise ArchiveError(f"there is no draft {number}; see: askalike drafts {archive.path}")
+    if (draft := _draft_from_row(row)).state != "open":
+        raise ArchiveError(f"draft {number} was {draft.state} on {draft.decided_at}; expected one that is open")
+    return draft
+
+
+def _decide(archive: Archive, number: int, state: DraftState, by: str) -> None:
+    execute(archive, "UPDATE drafts SET state = ?, decided_at = ?, by = ? WHERE number = ?", state, now(), by, number)
+
+
+def _draft_from_row(row: Sequence[object]) -> Draft:
+    number, title, rephrasings, answer, markup, sources, *others = row
+    texts = title, decode_strings(str(rephrasings)), answer, markup, decode_strings(str(sources))
+    return Draft(*texts, number, *others)  # type: ignore[arg-type]

@@ -1,0 +1,66 @@
+"""Drafts of FAQ entries: from which questions they are made, and what becomes of them."""
+
+import pytest
+
+from askalike import Answer, Archive, ArchiveError, Link, Question
+from askalike.moderation.drafts import find_drafts
+from askalike.store.drafts import accept_draft, list_drafts, reject_draft
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert([
+            Question("1", "How do I renew my library card?", accepted_answer_id="1a", votes=1),
+            Question("2", "Renew library card", accepted_answer_id="2a"),
+            Question("3", "My library card ran out, what now to renew the card?"),
+            Question("4", "Where do I park?"), Question("5", "Parking?"),
+            Question("6", "Is there tea?", accepted_answer_id="6a"),
+            Question("7", "Lost keys", accepted_answer_id="7a"), Question("8", "I lost my keys"),
+            Answer("1a", "1", "At the desk.", votes=2), Answer("2a", "2", "Online.", votes=7),
+            Answer("3a", "3", "No idea."),
+            Answer("6a", "6", "Yes."), Answer("7a", "7", "<p>Ask.</p>", "html"),
+        ])  # fmt: skip
+        archive.upsert([Link("2", "1"), Link("3", "1"), Link("5", "4"), Link("8", "7")])
+        yield archive
+
+
+def test_solved_questions_that_come_again_make_one_draft_each(archive) -> None:
+    assert find_drafts(archive) == 2
+    cards, keys = list_drafts(archive)
+    assert (cards.title, cards.answer, cards.sources) == ("Renew library card", "Online.", ("2", "1", "3"))
+    assert set(cards.rephrasings) == {
+        "How do I renew my library card?",
+        "My library card ran out, what now to renew the card?",
+    }
+    assert (keys.answer, keys.markup) == ("<p>Ask.</p>", "html")
+    assert find_drafts(archive) == 0
+    assert len(archive.view()) == 8  # nobody is shown a draft
+
+
+def test_an_accepted_draft_is_a_question_with_its_answer(archive) -> None:
+    find_drafts(archive)
+    question = accept_draft(archive, 1, "ann", title="How do I renew a card?")
+    stored = archive.view().get_questions([question.id])[question.id]
+    assert (stored.title, stored.states, len(stored.rephrasings)) == ("How do I renew a card?", ("answered",), 3)
+    assert [a.body for a in archive.view().get_answers_to([question.id])[question.id]] == ["Online."]
+    assert {link.source for link in archive.view().links("related")} == {"1", "2", "3"}
+    [accepted] = list_drafts(archive, "accepted")
+    assert (accepted.by, accepted.question_id) == ("ann", question.id)
+    with pytest.raises(ArchiveError, match="draft 1 was accepted on .*; expected one that is open"):
+        reject_draft(archive, 1)
+    assert find_drafts(archive) == 0
+
+
+def test_a_rejected_draft_does_not_come_back(archive) -> None:
+    find_drafts(archive)
+    reject_draft(archive, 1)
+    archive.upsert([Question("9", "Card renewal?"), Link("9", "1")])
+    assert find_drafts(archive) == 0
+    assert [draft.number for draft in list_drafts(archive)] == [2]
+    with pytest.raises(ArchiveError, match="there is no draft 9"):
+        accept_draft(archive, 9)
+
+
+def test_only_groups_that_are_large_enough(archive) -> None:
+    assert find_drafts(archive, 3) == 1
