@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from askalike.experiments.comparing import compare_runs
     from askalike.experiments.grid_search import estimate_tuning, lexical_grids, tune_ranker
     from askalike.experiments.measuring import evaluate_files, evaluate_ranker
-    from askalike.experiments.models import list_models, load_recipe, train
+    from askalike.experiments.models import distil, list_models, load_recipe, train
     from askalike.experiments.outcome import ExperimentResult
     from askalike.export.exporting import export_archive
     from askalike.filters import Filter
@@ -86,7 +86,7 @@ __all__ = [
     "SearchResult", "Searcher", "ServiceSettings", "Settings", "SettingsError", "Similarity", "SourceFiles", "Span",
     "Split", "TopDocs", "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors",
     "View", "adopt_encoder", "backup", "build", "calibrate", "cluster_status", "compare", "compare_runs",
-    "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",
+    "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes", "distil",
     "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
     "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_gaps", "get_gap",
     "identify_queries", "ignore_gap", "import_archive", "init_cluster", "lexical_grids", "list_keys", "list_models",

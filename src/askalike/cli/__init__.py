@@ -25,6 +25,7 @@ FILES = {
     "calibrate": "calibrate",
     "models": "train models promote rollback",
     "encoder": "encoder",
+    "distil": "distil",
     "moderation": "dedupe gaps suggest-tags",
     "drafts": "drafts",
     "copies": "export backup restore",
@@ -36,7 +37,7 @@ FILES = {
 GROUPS = {
     "Start": "import check info index",
     "Search": "search rank answer suggest-tags",
-    "Improve": "tune calibrate train encoder promote rollback models",
+    "Improve": "tune calibrate train encoder distil promote rollback models",
     "Measure": "evaluate compare split experiment replay",
     "Moderate": "dedupe gaps drafts feedback",
     "Serve": "serve mcp keys cluster",

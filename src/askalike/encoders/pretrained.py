@@ -51,7 +51,7 @@ class PretrainedEncoderSettings(config.Settings):
 class PretrainedEncoder:
     """A pre-trained encoder. The score is the cosine."""
 
-    lexical_weight = 0.4
+    lexical_weight = 0.25
     """What shared words count in a hybrid, where its cosine counts 1."""
 
     def __init__(self, settings: PretrainedEncoderSettings) -> None:

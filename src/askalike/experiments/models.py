@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askalike import encoders, rankers
+from askalike.config import validate_settings
 from askalike.encoders import MODEL_FILE
 from askalike.encoders.learning.corpus import CorpusEncoder
 from askalike.encoders.recipes import CORPUS_ENCODERS, Recipe
-from askalike.errors import ArchiveError
+from askalike.errors import ArchiveError, SettingsError
 from askalike.labels.splits import document_kind, load_split
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts
@@ -64,11 +65,7 @@ def train(
     the encoder that the recipe names, if it is loaded already. The same call goes on where another was interrupted.
     Raises ArchiveError for a name that a model has already.
     """
-    rankers.check_model_name(name)
-    folder = archive.path / MODELS_FOLDER / name
-    if (folder / MODEL_FILE).exists():
-        command = f"askalike models {archive.path} --remove {name}"
-        raise ArchiveError(f"{folder}: this model is there; remove it first: {command}")
+    folder = _new_model_folder(archive, name)
     hidden = list(dict.fromkeys([*held_out_splits(archive), *held_out, *([dev] if dev else [])]))
     kind = document_kind(archive, dev) if dev else "questions"
     dev_labels = load_split(archive, dev, kind) if dev else None
@@ -83,6 +80,45 @@ def train(
         return rankers.fit_and_open(ranker, replace(view, kind="questions")).rank(queries, settings.to_rank)
 
     train_recipe(view, recipe, folder, miner=mine, teacher=teacher, on_progress=report, log=log)
+    return folder
+
+
+def distil(
+    archive: Archive,
+    model: str,
+    name: str,
+    values: Mapping[str, Any] | None = None,
+    log: Callable[[str], None] = lambda line: None,
+) -> Path:
+    """Learn to look queries up in place of an encoder, and return the model's folder, `models/<name>/`.
+
+    model: a model of the archive, a sentence-transformers folder or package; "" for the archive's own encoder. values:
+    of LookupLearningSettings. The same call goes on where another was interrupted. Raises SettingsError where there is
+    no such encoder, ArchiveError for a name that a model has already.
+    """
+    from askalike.encoders.learning.distillation import load_teacher
+    from askalike.encoders.learning.lookup import LookupLearningSettings, learn_lookup
+
+    folder = _new_model_folder(archive, name)
+    own = get_archive_encoder(archive)
+    if not model and own is None:
+        raise SettingsError("distil: which encoder? Name a model, or give the archive one with: askalike encoder use")
+    model = model or (own.name if own else "")
+    trained = model in rankers.trained_model_names(archive.path)
+    teacher = {"encoder": model} if trained else {"encoder": "pretrained", "model": model}
+    settings = validate_settings(LookupLearningSettings, {**(values or {}), **teacher}, "distil")
+    view = archive.view()
+    learn_lookup(view, settings, load_teacher(view, settings, on_gpu=False), folder, log)
+    return folder
+
+
+def _new_model_folder(archive: Archive, name: str) -> Path:
+    """Return the folder of a model to be made. Raises ArchiveError for a name that a model has already."""
+    rankers.check_model_name(name)
+    folder = archive.path / MODELS_FOLDER / name
+    if (folder / MODEL_FILE).exists():
+        command = f"askalike models {archive.path} --remove {name}"
+        raise ArchiveError(f"{folder}: this model is there; remove it first: {command}")
     return folder
 
 

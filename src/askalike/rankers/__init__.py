@@ -159,7 +159,7 @@ def open_committed(ranker: Ranker, view: View) -> Searcher:
     Raises IndexBusyError where nothing is committed yet.
     """
     try:
-        ranker.build(view)
+        ranker.follow(view)
     except IndexBusyError as busy:
         if not busy.searchable:
             raise

@@ -1,6 +1,6 @@
 """Rankers made of rankers: how their parts are named, set, built and opened."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -95,10 +95,16 @@ class CompositeRanker(Ranker):
 
     def build(self, view: View, progress: Progress | None = None) -> None:
         """Build every part, those after a part whose index another process is writing too."""
+        self._for_parts(lambda part: part.build(view, progress))
+
+    def follow(self, view: View) -> None:
+        self._for_parts(lambda part: part.follow(view))
+
+    def _for_parts(self, work: Callable[[Ranker], None]) -> None:
         busy = None
         for part in self.parts:
             try:
-                part.build(view, progress)
+                work(part)
             except IndexBusyError as error:
                 if not error.searchable:
                     raise

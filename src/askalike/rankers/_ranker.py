@@ -118,6 +118,13 @@ class Ranker(ABC):
         Raises IndexBusyError where another process is writing it.
         """
 
+    def follow(self, view: View) -> None:
+        """Apply to the view's index what has changed before a search, unless that takes long and `open` does without.
+
+        Raises IndexBusyError where another process is writing it.
+        """
+        self.build(view)
+
     @abstractmethod
     def open(self, view: View) -> "Searcher":
         """Open the view's index as it was last committed."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -14,7 +14,7 @@ from askalike import encoders, registry
 from askalike.config import Settings, validate_settings
 from askalike.encoders import Encoder
 from askalike.index.rows import DocAttributes
-from askalike.index.vectors.index import VectorIndex, VectorLayout
+from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.labels.learned import LearnedLabels
@@ -23,7 +23,7 @@ from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
 from askalike.rankers._word_vectors import WordReader
 from askalike.store import TrainingView, View
-from askalike.types import AllowedDocs, Answer, LaterTopDocs, Progress, Question, TopDocs
+from askalike.types import AllowedDocs, Answer, LaterTopDocs, Progress, Question, TopDocs, Vectors
 
 if TYPE_CHECKING:
     from askalike.index.cluster.connection import ClusterConnection
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 """Docid, phrasing, its text, and what filters look at."""
 BATCH = 2_048
+MAX_FOLLOWED = 32
+"""Up to so many changed documents a teacher encodes before a search; more are looked up until the next `index`."""
 LEXICAL_WEIGHT = 0.6
 """What shared words count beside an encoder that does not say, as measured beside packaged vectors."""
 
@@ -48,6 +50,9 @@ class DenseSettings(Settings):
 
 class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
     """Ranking by an encoder's vectors."""
+
+    _pending: tuple[tuple[VectorIndex, int, int], VectorSearcher] | None = None
+    """The index, its change and the archive's last one, and what searches all of it; see `_search_with_pending`."""
 
     def __init__(self, encoder: Encoder, settings: DenseSettings | None = None, name: str = "dense") -> None:
         self.name, self.encoder, self.settings = name, encoder, settings or DenseSettings()
@@ -104,8 +109,44 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
         fitted = self.encoder.fit(view)
         return self if fitted is self.encoder else type(self)(fitted, self.settings, self.name)
 
+    def follow(self, view: View) -> None:
+        """See Ranker.follow. What a teacher would encode for long is looked up meanwhile."""
+        few = self._look_up is None or view.count_changed(self._current_index(view).change) <= MAX_FOLLOWED
+        if few or view.engine:
+            self.build(view)
+
     def open(self, view: View) -> "DenseSearcher":
-        return DenseSearcher(self, view, self._built_index(view).searcher)
+        index = self._current_index(view)
+        if self._look_up is None or not isinstance(index, VectorIndex):
+            return DenseSearcher(self, view, self._built_index(view).searcher)
+        return DenseSearcher(self, view, self._search_with_pending(view, index))
+
+    @property
+    def _look_up(self) -> "Callable[[Sequence[Question | Answer]], Vectors] | None":
+        """What approximates the vectors of documents until they are encoded; None where encoding them is as fast."""
+        return getattr(self.encoder, "look_up", None)
+
+    def _search_with_pending(self, view: View, index: VectorIndex) -> VectorSearcher:
+        """Search what is indexed, and what has changed since by vectors that are looked up."""
+        state = (index, index.change, view.last_change)
+        if state[1] == state[2]:
+            return index.searcher
+        if self._pending is None or self._pending[0] != state:
+            self._pending = state, self._look_up_changes(view, index)
+        return self._pending[1]
+
+    def _look_up_changes(self, view: View, index: VectorIndex) -> VectorSearcher:
+        rows = [
+            (docid, phrasing, text)
+            for docid, texts, _ in self._documents(view, index.change)
+            for phrasing, text in enumerate(texts)
+        ]
+        gone = {*view.deleted_docids(index.change), *(docid for docid, _, _ in rows)}
+        if not rows or self._look_up is None:
+            return index.search_with(None, sorted(gone))
+        docids, phrasings, documents = zip(*rows, strict=True)
+        pending = PendingVectors(np.array(docids, np.int64), np.array(phrasings, np.uint16), self._look_up(documents))
+        return index.search_with(pending, sorted(gone))
 
     def select_fields(self, question: Question) -> Question:
         """The question without the fields that are not encoded."""
@@ -114,7 +155,8 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
         return replace(question, title="") if self.settings.fields == "body" else question
 
     def _digest(self) -> str:
-        values = [self.encoder.fingerprint, self.settings.fields, self.settings.rephrasings, self.settings.storage]
+        vectors = getattr(self.encoder, "document_fingerprint", self.encoder.fingerprint)
+        values = [vectors, self.settings.fields, self.settings.rephrasings, self.settings.storage]
         return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
     def _index_name(self, view: View) -> str:

@@ -63,7 +63,12 @@ class View:
 
     @property
     def change(self) -> int:
-        """The number of the archive's last change; 0 for an empty archive."""
+        """The number of the change up to which indexes follow the archive: the last one; 0 for an empty archive."""
+        return self.last_change
+
+    @property
+    def last_change(self) -> int:
+        """The number of the archive's last change, whether it is indexed yet or not; 0 for an empty archive."""
         return int(self._connection.execute("SELECT COALESCE(MAX(number), 0) FROM changes").fetchone()[0])
 
     @property

@@ -26,8 +26,10 @@ MAX_DENSE_COLUMNS = 2_048
 """Up to so many columns, principal directions are eigenvectors of the columns' products."""
 RIDGE_PENALTY = 3.0
 """What the squared length of a piece's vector costs; it keeps the vectors of rare pieces short."""
-CONJUGATE_GRADIENT_STEPS = 10
+CONJUGATE_GRADIENT_STEPS = 12
 """More steps would only overfit the texts at hand."""
+COLUMNS = 64
+"""So many numbers of a vector are solved at a time, so that memory does not grow with its length."""
 
 Array = NDArray[np.float32]
 
@@ -50,7 +52,7 @@ def collect_distillation_data(
     Raises SettingsError for an unknown split in `not_taught`.
     """
     random = np.random.default_rng(seed)
-    left_out = _find_untaught_ids(view, settings.not_taught) | view.excluded_ids
+    left_out = find_untaught_ids(view, settings.not_taught) | view.excluded_ids
     questions = [q for _, q in view.questions() if q.id not in left_out]
     held_out: set[str] = set()
     dev = view.dev
@@ -79,7 +81,14 @@ def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: L
     return _reduce_dimension(vectors, max_dim, log)
 
 
-def fit_piece_vectors(rows: RaggedArray, targets: Array, size: int, initial_vectors: Array | None = None) -> Array:
+def fit_piece_vectors(
+    rows: RaggedArray,
+    targets: Array,
+    size: int,
+    initial_vectors: Array | None = None,
+    penalty: float = RIDGE_PENALTY,
+    steps: int = CONJUGATE_GRADIENT_STEPS,
+) -> Array:
     """Return the ridge regression of targets (texts, dim) on the pieces of each text: (size, dim).
 
     A piece in no text gets zeros. initial_vectors: vectors of some pieces (size, any dim), rows of NaN for the others;
@@ -88,15 +97,15 @@ def fit_piece_vectors(rows: RaggedArray, targets: Array, size: int, initial_vect
     ones = np.ones(len(rows.values), np.float32)
     pieces = scipy.sparse.csr_array((ones, rows.values, rows.starts), (len(targets), size))
     if initial_vectors is None:
-        return _solve_ridge(pieces, targets)
+        return _solve_ridge(pieces, targets, penalty, steps)
     filled = np.where(np.isfinite(initial_vectors), initial_vectors, 0).astype(np.float32)
     sums = pieces @ filled
-    turned = np.linalg.solve(sums.T @ sums + RIDGE_PENALTY * np.eye(filled.shape[1]), sums.T @ targets)
+    turned = np.linalg.solve(sums.T @ sums + penalty * np.eye(filled.shape[1]), sums.T @ targets)
     first = (filled @ turned).astype(np.float32)
-    return first + _solve_ridge(pieces, targets - pieces @ first)
+    return first + _solve_ridge(pieces, targets - pieces @ first, penalty, steps)
 
 
-def _find_untaught_ids(view: View, splits: Sequence[str]) -> set[str]:
+def find_untaught_ids(view: View, splits: Sequence[str]) -> set[str]:
     """Return the ids of the questions that are not learned. Raises SettingsError for an unknown split."""
     if unknown := [name for name in splits if not labels.split_exists(view, name)]:
         raise SettingsError(f"teacher.not_taught={unknown[0]!r}: no split of that name has a query")
@@ -131,16 +140,28 @@ def _find_principal_directions(matrix: Array | scipy.sparse.csr_array, size: int
     return np.square(singular), rows.T
 
 
-def _solve_ridge(pieces: Any, targets: Array) -> Array:
-    """Solve the normal equations by conjugate gradients (Hestenes and Stiefel 1952), each target column by itself."""
-    residual = pieces.T @ targets
-    solution, direction = np.zeros_like(residual), residual.copy()
-    squared_norm = np.square(residual).sum(0)
-    for _ in range(CONJUGATE_GRADIENT_STEPS):
-        image = pieces.T @ (pieces @ direction) + RIDGE_PENALTY * direction
-        step = squared_norm / np.maximum((direction * image).sum(0), 1e-12)
+def _solve_ridge(pieces: Any, targets: Array, penalty: float, steps: int) -> Array:
+    """Solve the normal equations by conjugate gradients, preconditioned by their diagonal (Saad 2003, algorithm 9.1).
+
+    Without that, rare pieces would hardly have moved when frequent ones are right.
+    """
+    transposed = pieces.T.tocsr()
+    diagonal = np.asarray(pieces.power(2).sum(0), np.float32).reshape(-1, 1) + np.float32(penalty)
+    blocks = [targets[:, start : start + COLUMNS] for start in range(0, targets.shape[1], COLUMNS)]
+    return np.concatenate([_solve_block(pieces, transposed, diagonal, own, penalty, steps) for own in blocks], axis=1)
+
+
+def _solve_block(pieces: Any, transposed: Any, diagonal: Array, targets: Array, penalty: float, steps: int) -> Array:
+    """Solve for some of the target columns, each by itself."""
+    residual = transposed @ targets
+    solution, direction = np.zeros_like(residual), residual / diagonal
+    product = (residual * direction).sum(0)
+    for _ in range(steps):
+        image = transposed @ (pieces @ direction) + np.float32(penalty) * direction
+        step = product / np.maximum((direction * image).sum(0), 1e-12)
         solution += step * direction
         residual -= step * image
-        previous, squared_norm = squared_norm, np.square(residual).sum(0)
-        direction = residual + squared_norm / np.maximum(previous, 1e-12) * direction
+        scaled = residual / diagonal
+        previous, product = product, (residual * scaled).sum(0)
+        direction = scaled + product / np.maximum(previous, 1e-12) * direction
     return solution  # type: ignore[no-any-return]

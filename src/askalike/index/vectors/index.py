@@ -39,6 +39,15 @@ class VectorLayout:
     exact_up_to: int = 500_000
 
 
+@dataclass(frozen=True, slots=True)
+class PendingVectors:
+    """Documents that no commit has yet: n rows by ascending docid."""
+
+    docids: Array
+    phrasings: Array
+    vectors: Vectors
+
+
 class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
     """An index of vectors in a directory."""
 
@@ -48,6 +57,23 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
     def schemas(self) -> tuple[PartSchema, ...]:
         """The schemas of the vectors' parts; empty where the index is."""
         return self.segments[0].live.schemas if self.segments else ()
+
+    def search_with(self, pending: "PendingVectors | None", gone: Sequence[int]) -> VectorSearcher:
+        """Return a searcher of what is committed, with documents that are not yet, and without others.
+
+        gone: docids of which nothing committed counts, such as those of `pending`.
+        """
+        docids = np.array(sorted(gone), np.int64)
+        live = [_without(segment.live, docids) for segment in self.segments]
+        if pending is None:
+            return VectorSearcher(live, self.schemas)
+        schemas = tuple(PartSchema.from_part(part) for part in pending.vectors.parts)
+        kinds = [SparsePart if schema.sparse else DensePart for schema in schemas]
+        parts = zip(kinds, pending.vectors.parts, strict=True)
+        stored = tuple(kind.from_part(part, self.layout.storage) for kind, part in parts)
+        nothing = np.empty(0, np.int32)
+        segment = VectorSegment(pending.docids, pending.phrasings, nothing, self.path / "pending", schemas, stored)
+        return VectorSearcher([*live, segment], self.schemas or schemas)
 
     @contextmanager
     def writer(self, change: int | None = None) -> Iterator["VectorWriter"]:
@@ -131,3 +157,9 @@ class VectorWriter(IndexWriter[VectorSegment]):
         name = self._new_name()
         write_segment(self._index.path / name, docids, phrasings, self._schemas, parts)
         return [name]
+
+
+def _without(segment: VectorSegment, docids: Array) -> VectorSegment:
+    """Return the segment without the rows of these docids."""
+    rows = np.flatnonzero(np.isin(segment.docids, docids))
+    return segment.with_deleted(np.union1d(segment.deleted, rows).astype(np.int32)) if len(rows) else segment

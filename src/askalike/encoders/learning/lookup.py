@@ -1,0 +1,107 @@
+"""Learns a lookup encoder: ridge regression of a teacher's vectors of an archive's texts on their pieces, no torch."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from askalike.encoders import MODEL_FILE, Encoder, VectorCache
+from askalike.encoders.learning.augmentation import make_teacher_texts
+from askalike.encoders.learning.distillation import encode_targets, find_untaught_ids, fit_piece_vectors
+from askalike.encoders.learning.model_card import CARD_FILE, render_text_model_card
+from askalike.encoders.lookup import TeacherReference
+from askalike.encoders.pretrained import PretrainedEncoder
+from askalike.encoders.recipes import format_toml
+from askalike.encoders.static import WEIGHTS_FILE, StaticEncoderSettings
+from askalike.errors import TrainingError
+from askalike.files import folder_errors, replace_folder
+from askalike.labels.learned import LearnedLabels
+from askalike.store import View
+from askalike.text.features import RaggedArray
+from askalike.text.features.pieces import PieceFeatures
+from askalike.training.settings import TeacherSettings
+from askalike.types import LogCallback, Question
+
+MAX_DIM = 1_024
+
+Array = NDArray[np.float16]
+
+
+class LookupLearningSettings(TeacherSettings):
+    """Which texts the teacher encodes to be learned from, and what is looked up."""
+
+    alone: bool = Field(True, description="each word of titles alone, too, and pairs of words that several titles have")
+    recombined: float = Field(1.0, ge=0, description="so many new titles, each made of several, for each title")
+    subwords: int = Field(32_000, ge=0, description="rows of the tokenizer's vocabulary")
+    words: int = Field(32_768, ge=0, description="rows of hashed words")
+    bigrams: int = Field(65_536, ge=0, description="rows of hashed pairs of words")
+    longest: int = Field(128, ge=1, description="how many words of a text are looked up")
+    penalty: float = Field(1.0, gt=0, description="what the squared length of a piece's vector costs")
+    seed: int = Field(1, ge=0, description="of the new and unfinished titles")
+
+    @property
+    def lookup(self) -> StaticEncoderSettings:
+        """How texts are looked up: in lower case, as a word is the same at the beginning of a sentence."""
+        chosen = self.model_dump(include={"subwords", "words", "bigrams", "longest"})
+        return StaticEncoderSettings(**chosen, lower_case=True)
+
+
+def learn_lookup(
+    view: View, settings: LookupLearningSettings, teacher: Encoder, folder: Path, log: LogCallback = lambda line: None
+) -> None:
+    """Write the model to `folder`, all files at once.
+
+    The teacher's vectors are kept beside it until then, so that the same call goes on where it was interrupted. Raises
+    TrainingError where there is no text, ArchiveError where nothing can be written.
+    """
+    questions = _questions(view, settings)
+    texts = list(make_teacher_texts(questions, settings, np.random.default_rng(settings.seed)))
+    if not texts:
+        raise TrainingError(f"{view.path}: there is no text to learn from")
+    log(f"the teacher encodes {len(texts):,} texts of {len(questions):,} questions")
+    cache = folder.with_name(f".training-{folder.name}")
+    if isinstance(teacher, PretrainedEncoder) and teacher.cache is None:
+        teacher.cache = VectorCache(cache, teacher.fingerprint)
+    targets = encode_targets(teacher, texts, MAX_DIM, log)
+    log("the regression of its vectors on their pieces")
+    features = PieceFeatures.from_texts(settings.lookup, ())
+    rows = RaggedArray(*features.lookup([features.extract_text(text) for text in texts]))
+    vectors = fit_piece_vectors(rows, targets, settings.lookup.row_counts.total, penalty=settings.penalty)
+    with folder_errors(folder, "free some space"):
+        _save(view, settings, teacher, folder, features, vectors.astype(np.float16))
+    shutil.rmtree(cache, ignore_errors=True)
+
+
+def _questions(view: View, settings: LookupLearningSettings) -> Sequence[Question]:
+    left_out = find_untaught_ids(view, settings.not_taught)
+    questions = [question for _, question in view.questions() if question.id not in left_out]
+    rephrased = [replace(q, title=text, body="") for q in questions for text in q.rephrasings]
+    return [*questions, *rephrased]
+
+
+def _save(
+    view: View,
+    settings: LookupLearningSettings,
+    teacher: Encoder,
+    folder: Path,
+    features: PieceFeatures,
+    vectors: Array,
+) -> None:
+    from safetensors.numpy import save_file
+
+    reference = TeacherReference(
+        encoder=settings.encoder, model=settings.model, fingerprint=teacher.fingerprint
+    ).model_dump()
+    trained: dict[str, object] = {"texts": len(view), "change": view.change}
+    trained |= {"knows_until": view.latest_date} if view.latest_date else {}
+    tables = {"static": settings.lookup.model_dump(), "teacher": reference, "trained": trained}
+    with replace_folder(folder) as new:
+        save_file({"vectors": vectors, "weights": np.ones(len(vectors), np.float32)}, new / WEIGHTS_FILE)
+        features.save(new)
+        LearnedLabels().write(new)
+        (new / CARD_FILE).write_text(render_text_model_card(folder.name, "lookup", view), encoding="utf-8")
+        (new / MODEL_FILE).write_text(f'encoder = "lookup"\n\n{format_toml(tables)}', encoding="utf-8")

@@ -1,0 +1,103 @@
+"""Queries looked up, documents encoded by a teacher: two encoders of one space.
+
+A query's vector is a sum of learned vectors of subwords, words and pairs of words, which approximates the teacher's
+(see `askalike distil`). The teacher encodes each document once; until it has, the document is looked up, too. A model:
+
+    model.toml      encoder = "lookup"; [static] how texts are looked up; [teacher] who encodes documents
+    static.safetensors, tokenizer.json    as those of a static encoder
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+from askalike import encoders
+from askalike.config import Settings, validate_settings
+from askalike.encoders import MODEL_FILE, Encoder, Role, read_model_file
+from askalike.encoders.static import StaticEncoder, TextWords
+from askalike.errors import InputError, SettingsError
+from askalike.labels.learned import LearnedLabels
+from askalike.store import TrainingView
+from askalike.types import Answer, Question, Vectors
+
+
+class TeacherReference(Settings):
+    """The encoder of the documents. encoder: a model of the same archive, or `pretrained` with a model of its own."""
+
+    encoder: str
+    model: str = ""
+    fingerprint: str
+
+
+class LookupEncoder:
+    """Looks queries up, and has documents encoded by the teacher. Scores are cosines."""
+
+    lexical_weight = 0.25
+    """What shared words count in a hybrid, as beside its teacher."""
+
+    def __init__(self, queries: StaticEncoder, teacher: TeacherReference, folder: Path) -> None:
+        self.queries = queries
+        self._teacher, self._folder = teacher, folder
+        self.trained_until = queries.trained_until
+        """The date of the newest text that the lookup was learned from."""
+        self.learned_labels: LearnedLabels = queries.learned_labels
+
+    @classmethod
+    def from_settings(cls, values: Mapping[str, Any]) -> NoReturn:
+        """Raises SettingsError: what is looked up is learned from an archive's texts."""
+        raise SettingsError("lookup: expected the name of a model that was made by: askalike distil DIR MODEL")
+
+    @classmethod
+    def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
+        """Open the model in a folder; the teacher is opened with the first document. Raises InputError."""
+        where = f"{folder / MODEL_FILE}: teacher"
+        teacher = validate_settings(TeacherReference, read_model_file(folder).get("teacher", {}), where)
+        return cls(StaticEncoder.open(folder, values), teacher, folder)
+
+    @property
+    def fingerprint(self) -> str:
+        """See Encoder.fingerprint."""
+        return f"{self.queries.fingerprint} {self._teacher.fingerprint}"
+
+    @property
+    def document_fingerprint(self) -> str:
+        """The teacher's fingerprint: its own ranker and this one share their vectors of documents."""
+        return self._teacher.fingerprint
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See Encoder.values; a trained encoder has none."""
+        return {}
+
+    def fit(self, view: TrainingView) -> Self:
+        """Return itself: it was learned before."""
+        return self
+
+    def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
+        """Return the vectors of n texts: queries are looked up, documents encoded by the teacher."""
+        return self.look_up(texts) if role == "query" else self.teacher.encode(texts, "document")
+
+    def look_up(self, texts: Sequence[Question | Answer]) -> Vectors:
+        """Return what the teacher's vectors are taken to be, whatever the role."""
+        return self.queries.encode(texts, "query")
+
+    def text(self, text: Question | Answer) -> str:
+        """Return the plain text that is looked up."""
+        return self.queries.text(text)
+
+    def words(self, texts: Sequence[str]) -> list[TextWords]:
+        """Return plain texts' words with what each adds to its vector."""
+        return self.queries.words(texts)
+
+    @cached_property
+    def teacher(self) -> Encoder:
+        """The encoder of documents. Raises SettingsError where it is not installed, InputError for another one."""
+        values = {"model": self._teacher.model} if self._teacher.model else {}
+        own = self._folder.parent / self._teacher.encoder
+        name = self._teacher.encoder
+        teacher = encoders.open_encoder(own, values) if own.is_dir() else encoders.build(name, values)
+        if teacher.fingerprint != self._teacher.fingerprint:
+            problem = f"its teacher {self._teacher.model or name} is another model than the one that it learned from"
+            raise InputError(f"{self._folder}: {problem}; distil it again")
+        return teacher

