@@ -8,6 +8,7 @@ import pytest
 from askalike import rankers
 from askalike.encoders import TracedText, VectorContributions
 from askalike.rankers._explanations import explain_by_occlusion, explain_by_traces, similarity_matrix
+from askalike.rankers._word_vectors import Word, WordReader
 from askalike.store.archive import Archive
 from askalike.types import Question, Span, VectorPart, Vectors
 
@@ -77,3 +78,35 @@ def test_a_pre_trained_encoder_is_explained_by_what_is_lost(tmp_path):
     assert {c.word for c in reason.contributions[:2]} == {"bike", "stolen"}
     marked = {reason.text["title"][s.start : s.end] for s in reason.spans}
     assert {"bicycle", "thief"} & marked
+
+
+class Letters:
+    """Adds up words whose vectors say how often each letter stands in them; counts the texts that it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def text(self, text: Question) -> str:
+        return text.title
+
+    def words(self, texts: list[str]) -> list[tuple[list[str], np.ndarray]]:
+        self.asked += len(texts)
+        alphabet = "abcdefghijklmnopqrstuvwxyz"
+        counts = [[[word.lower().count(letter) for letter in alphabet] for word in text.split()] for text in texts]
+        return [(text.split(), np.array(own, np.float32)) for text, own in zip(texts, counts, strict=True)]
+
+
+def test_words_are_read_once_and_set_beside_the_same_or_the_nearest_word():
+    encoder = Letters()
+    reader = WordReader(encoder)
+    texts = [(("query", "Reset cards nothing most"),), (("title", "lost (cards)"), ("body", "resets a reset, zzz"))]
+    query, document = reader.read(texts)
+    assert reader.read(texts[::-1]) == [document, query]
+    assert encoder.asked == 3
+    assert document.forms == ["lost", "cards", "resets", "a", "reset", "zzz"]
+    reset, cards, nothing, most = document.find_nearest(query)
+    assert reset == Word("reset", Span("body", 9, 14))
+    assert cards == Word("cards", Span("title", 6, 11))
+    assert nothing is None
+    assert most == Word("lost", Span("title", 0, 4))
+    assert document.sum.tolist() == document.vectors.sum(axis=0).tolist()

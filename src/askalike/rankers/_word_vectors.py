@@ -91,12 +91,13 @@ class WordReader:
 
     def read(self, texts: Sequence[TextFields]) -> list[EncodedWords]:
         """Return the words of each text."""
-        known = {text: self._cached[text] for text in texts if text in self._cached}
+        cached = self._cached  # never changed, only replaced: threads may read it
+        known = {text: cached[text] for text in texts if text in cached}
         new = [text for text in dict.fromkeys(texts) if text not in known]
         encoded = iter(self._encoder.words([plain for text in new for _, plain in text]))
         for text in new:
             known[text] = EncodedWords(text, [next(encoded) for _ in text])
-        others = [item for item in self._cached.items() if item[0] not in known]
+        others = [item for item in cached.items() if item[0] not in known]
         self._cached = dict([*others, *known.items()][-MAX_CACHED_TEXTS:])
         return [known[text] for text in texts]
 
