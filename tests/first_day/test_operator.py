@@ -121,6 +121,24 @@ def test_13_a_person_reads_what_a_calibration_is_worth(command, tmp_path) -> Non
     assert (code, out) == (0, "nothing similar yet\n")
 
 
+def test_7_without_a_calibration_duplicates_are_found_by_similarity(command, mixed, tmp_path) -> None:
+    code, out, err = command("dedupe", mixed, "-o", tmp_path / "same.csv", *WORDS)
+    assert (code, "by similarity, which is no probability" in out) == (0, True), err
+    for words in (
+        ("dedupe", mixed, "-o", tmp_path / "same.csv", "--min-probability", 0.5, *WORDS),
+        ("gaps", mixed, "--min-probability", 0.5),
+    ):
+        code, out, err = command(*words)
+        assert (code, out, err.count("\n"), "so there are no probabilities" in err) == (2, "", 1, True)
+
+
+def test_7_an_answer_about_something_else_is_none(command, tmp_path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "riverside.csv"
+    assert command("import", "table", example, "-o", tmp_path / "desk")[0] == 0
+    code, out, _ = command("answer", tmp_path / "desk", "best pizza in Rome", "--json", *WORDS)
+    assert (code, json.loads(out)["abstained"]) == (0, True)
+
+
 def test_13_a_bar_says_how_alike_hits_are_where_nothing_is_calibrated(command, mixed) -> None:
     code, out, _ = command("search", mixed, "Why does beer foam?", "-k", 2, *WORDS)
     first, *_ = (line for line in out.splitlines() if "uncalibrated" in line)

@@ -105,11 +105,23 @@ def test_another_threshold_needs_no_search_until_the_archive_changes(archive, tm
 
 def test_errors_name_what_to_change(archive, tmp_path):
     with pytest.raises(SettingsError, match="askalike calibrate"):
-        dedupe(archive, rankers.create("bm25"), tmp_path / "x.csv")
+        dedupe(archive, rankers.create("bm25"), tmp_path / "x.csv", min_probability=0.5)
     with pytest.raises(SettingsError, match="--min-probability 0"):
         dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "x.csv", min_probability=0)
     with pytest.raises(InputError, match="can be written"):
         dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "no" / "x.csv")
+
+
+def test_18_7_without_a_calibration_clusters_are_found_by_similarity(archive, tmp_path):
+    """What is asked again is found, and no probability is claimed."""
+    report = dedupe(archive, rankers.create("bm25"), tmp_path / "x.csv")
+    assert (report.duplicate_rate, report.uncalibrated_reason) == (None, "none was made")
+    n_found = sum(any({f"r{n:03}", f"again-r{n:03}"} <= m for m in member_ids(report)) for n in range(1, 21))
+    assert n_found >= 10
+    with open(tmp_path / "x.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["probability"] for row in rows} == {""}
+    assert max(float(row["similarity"] or 0) for row in rows) <= 1
 
 
 def test_a_ranker_of_distinct_hits_finds_the_clusters_of_all_hits(archive, path, tmp_path):

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from askalike.errors import ArchiveError
-from askalike.moderation.gaps import GapCache, find_gaps, get_gap, ignore_gap, restore_gap
+from askalike.errors import ArchiveError, SettingsError
+from askalike.moderation.gaps import GapCache, find_gaps, get_gap, ignore_gap, require_probabilities, restore_gap
 from askalike.store.archive import Archive
 from askalike.store.query_log import LoggedQuery, delete_older_than, insert_feedback, log_query
 from commands import askalike
@@ -40,6 +40,12 @@ def test_phrasings_of_one_question_are_one_gap_by_traffic(archive):
     }  # fmt: skip
     assert (chess.times, chess.why) == (2, {"nothing": 1, "posted_anyway": 1})
     assert (clocks.times, clocks.why) == (1, {"none_of_these": 1})
+
+
+def test_18_7_without_probabilities_there_is_no_least_one(archive):
+    ask(archive, "nobody knows", shown=["r3"])
+    with pytest.raises(SettingsError, match="not calibrated, so there are no probabilities"):
+        require_probabilities(archive)
 
 
 def test_a_query_with_hits_is_no_gap_unless_they_are_improbable(archive):

@@ -7,15 +7,30 @@ import numpy as np
 import pytest
 
 from askalike.calibration.curves import estimate_prevalence, shift_prior
-from askalike.moderation.pairs import cluster_pairs, cohesion, combine_links, mean_link_probability
+from askalike.moderation.linking import ProbableLinker, SimilarLinker
+from askalike.moderation.pairs import cluster_pairs, cohesion, mean_link_probability
+
+
+def linker(base_rate=0.5):
+    return ProbableLinker(SimpleNamespace(base_rate=base_rate))
 
 
 def test_a_pair_has_the_mean_of_both_directions_at_the_archives_prevalence():
-    calibration = SimpleNamespace(base_rate=0.5)
-    links = [("b", "a", 0.9), ("a", "b", 0.6), ("c", "a", 0.75)]
-    assert combine_links(links, calibration, 0.5) == pytest.approx({("a", "b"): 0.75, ("a", "c"): 0.75})
-    assert combine_links(links[::-1], calibration, 0.2) == pytest.approx({("a", "b"): 3 / 7, ("a", "c"): 3 / 7})
-    assert combine_links([], calibration, 0.2) == {}
+    """Found in one direction: as it is. Found in both: the odds are multiplied by 20 over the larger rank."""
+    one_way = [("c", "a", 0.75)]
+    assert linker().combine_at(0.5, one_way) == pytest.approx({("a", "c"): 0.75})
+    assert linker().combine_at(0.2, one_way) == pytest.approx({("a", "c"): 3 / 7})
+    both_first = [("b", "a", 0.9), ("a", "b", 0.6), ("c", "a", 0.75)]
+    assert linker().combine_at(0.2, both_first) == pytest.approx({("a", "b"): 15 / 16, ("a", "c"): 3 / 7})
+    second = [("b", "x", 0.9), ("b", "a", 0.9), ("a", "b", 0.6)]
+    assert linker().combine_at(0.2, second)["a", "b"] == pytest.approx(7.5 / 8.5)
+    assert linker().combine_at(0.2, []) == {}
+
+
+def test_the_similarity_of_a_pair_by_hand():
+    links = [("b", "a", 0.9), ("a", "b", 0.6), ("c", "a", 1.2)]
+    pairs = SimilarLinker(0.4).combine(None, links)
+    assert pairs == pytest.approx({("a", "b"): 0.5 + 1 / 3, ("a", "c"): 2 / 3 + 1 / 60})
 
 
 def test_a_chain_does_not_become_one_cluster():

@@ -6,12 +6,14 @@ from dataclasses import replace
 import pytest
 
 from askalike import rankers
+from askalike.moderation import duplicate_rate
 from askalike.moderation import proposer as proposer_module
+from askalike.moderation.linking import ProbableLinker, SimilarLinker
 from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import pair_key
 from askalike.moderation.proposer import Proposer
 from askalike.store.archive import Archive
-from askalike.store.candidate_pairs import decide_proposal, pending_proposals
+from askalike.store.candidate_pairs import decide_proposal, pending_proposals, scan_progress
 from calibration.riverside import DEFAULT_RANKER, ask_again, riverside
 
 
@@ -62,9 +64,8 @@ def test_repeated_questions_are_proposed_with_their_probability(calibrated):
     probabilities = [p.probability for p in proposals]
     assert probabilities == sorted(probabilities, reverse=True)
     assert min(probabilities) >= proposer_module.MIN_PROBABILITY
-    pairs, duplicate_rate = find_neighbours(calibrated, proposer._ranker, proposer._calibration)
+    pairs, _ = find_neighbours(calibrated, proposer._ranker, ProbableLinker(proposer._calibration))
     of_neighbours = [pairs[pair_key(p.question, p.other)] for p in proposals]
-    assert proposer._scan.duplicate_rate >= duplicate_rate - 1e-9
     assert all(ours >= theirs - 1e-9 for ours, theirs in zip(probabilities, of_neighbours, strict=True))
     assert count_repeated(proposals) >= 14
     linked = {frozenset((link.source, link.target)) for link in calibrated.view().links()}
@@ -73,20 +74,30 @@ def test_repeated_questions_are_proposed_with_their_probability(calibrated):
 
 
 def test_an_estimate_of_0_does_not_silence_it(calibrated, monkeypatch):
-    monkeypatch.setattr(proposer_module, "estimate_prevalence", lambda probabilities, base_rate: 1e-6)
+    monkeypatch.setattr(duplicate_rate, "estimate_prevalence", lambda probabilities, base_rate: 1e-6)
     proposer = create_proposer(calibrated)
     finish(proposer)
     assert proposer._scan.duplicate_rate > 0.05  # 39 duplicate links among 264 questions
     assert pending_proposals(calibrated)
 
 
-def test_without_a_calibration_first_hits_are_proposed_by_score(archive):
-    finish(create_proposer(archive))
+def test_18_6_without_a_calibration_pairs_are_proposed_by_their_similarity(archive):
+    """The first are right, none is below a floor, and no figure depends on what else a question finds."""
+    assert scan_progress(archive) is None
+    proposer = create_proposer(archive)
+    proposer.step()
+    assert 0 < scan_progress(archive).left < len(archive.view())
+    finish(proposer)
+    assert scan_progress(archive).is_done
     proposals = pending_proposals(archive, 10_000)
     assert {p.probability for p in proposals} == {None}
     scores = [p.score for p in proposals]
     assert scores == sorted(scores, reverse=True)
+    assert proposer_module.MIN_SIMILARITY <= min(scores) <= max(scores) <= 1
     assert count_repeated(proposals) >= 14
+    assert count_repeated(proposals[:14]) >= 12
+    pairs, _ = find_neighbours(archive, proposer._ranker, SimilarLinker.above_silence(archive, proposer._ranker))
+    assert all(p.score == pytest.approx(pairs[pair_key(p.question, p.other)]) for p in proposals)
 
 
 def test_the_newest_are_scanned_first_and_new_ones_before_the_backlog(archive):

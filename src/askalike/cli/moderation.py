@@ -23,10 +23,12 @@ from askalike.cli._results import NO_RESULT_MESSAGE
 from askalike.errors import SettingsError
 from askalike.evaluation.proportion import BinomialProportion
 from askalike.moderation.dedupe import dedupe
-from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
+from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, require_probabilities, restore_gap
 from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_suggestions, suggest_tags
 from askalike.store import Archive
 
+PROBABILITY_HELP = "Minimum probability that a pair asks the same; default: 0.5. Needs a calibration."
+SIMILARITY_HELP = "Minimum similarity of a pair, 0 to 1, without a calibration; default: 0.7."
 REASON_LABELS = {"nothing": "found nothing", "none_of_these": "not helped", "posted_anyway": "posted anyway"}
 
 
@@ -37,12 +39,14 @@ def dedupe_command(
     settings: Assignments = None,
     fields: Fields = None,
     engine: EngineUrl = None,
-    min_probability: Annotated[float, Option(help="Minimum probability that a pair asks the same.")] = 0.5,
+    min_probability: Annotated[float | None, Option(help=PROBABILITY_HELP, show_default=False)] = None,
+    min_similarity: Annotated[float | None, Option(help=SIMILARITY_HELP, show_default=False)] = None,
     cluster: RayCluster = None,
 ) -> None:
     """Find clusters of duplicates and propose an original for each.
 
-    Needs a calibration. An interrupted run resumes with the same command.
+    Compares probabilities if the ranker is calibrated, similarities otherwise. An interrupted run resumes with the same
+    command.
 
     Examples:
 
@@ -53,10 +57,17 @@ def dedupe_command(
     """
     with Archive.open(directory, engine) as archive, progress_bar("looking for duplicates") as report:
         built = build_ranker(archive, ranker, settings, fields)
-        result = dedupe(archive, built, output, min_probability=min_probability, progress=report, cluster=cluster)
+        result = dedupe(
+            archive, built, output, min_probability=min_probability, min_similarity=min_similarity, progress=report,
+            cluster=cluster,
+        )  # fmt: skip
     clusters = f"{len(result.proposals):,} clusters of {sum(len(p.members) for p in result.proposals):,} questions"
-    print(f"of {result.duplicate_rate:.1%} of the questions the first hit is estimated to ask the same")
-    print(f"{clusters} at a probability of {result.threshold}: {output}")
+    if result.duplicate_rate is None:
+        print(f"by similarity, which is no probability: {built.name} is not calibrated ({result.uncalibrated_reason})")
+        print(f"{clusters} at a similarity of {result.threshold}: {output}")
+    else:
+        print(f"of {result.duplicate_rate:.1%} of the questions the first hit is estimated to ask the same")
+        print(f"{clusters} at a probability of {result.threshold}: {output}")
     for proportion, description in (
         (result.pair_precision, "pairs between labelled questions are known duplicates"),
         (result.link_recall, "duplicate links lie within a cluster"),
@@ -88,6 +99,8 @@ def gaps_command(
     ```
     """
     with Archive.open(directory) as archive:
+        if min_probability:
+            require_probabilities(archive)
         if ignore:
             ignore_gap(archive, get_gap(archive, ignore, min_probability=min_probability))
         if restore:

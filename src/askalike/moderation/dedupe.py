@@ -8,47 +8,56 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from askalike.calibration.calibrate import calibrate
 from askalike.calibration.calibration import Calibration, load_calibration
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.proportion import BinomialProportion
+from askalike.moderation.duplicate_rate import estimate_duplicate_rate
+from askalike.moderation.linking import ProbableLinker, SimilarLinker
 from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs, mean_link_probability, pair_key
-from askalike.rankers import Ranker
+from askalike.rankers import Ranker, open_current
 from askalike.rankers.distinct import DistinctRanker
 from askalike.store import Archive, Clusters, View
 from askalike.store.originals import find_originals
 from askalike.types import Progress, Question
 
-COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason")
+COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason", "similarity")
+DEFAULT_PROBABILITY, DEFAULT_SIMILARITY = 0.5, 0.7
+"""The least probability, and without a calibration the least similarity, of a pair that links two questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterProposal:
     """A cluster of questions, the original first.
 
-    reason: why the first is the original. strength: the mean probability of the pairs that have one.
-    probabilities: of each member with the original; None where neither finds the other, and for the original itself.
+    reason: why the first is the original. strength: the mean value of the pairs that have one.
+    values: the probability, or the similarity where nothing is calibrated, of each member with the original; None where
+    neither finds the other, and for the original itself.
     """
 
     members: Sequence[Question]
     reason: str
     strength: float
-    probabilities: Sequence[float | None]
+    values: Sequence[float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class DedupeReport:
     """All clusters at a threshold, and how they agree with the archive's labels.
 
-    duplicate_rate: the estimated share of questions whose first hit asks the same.
+    uncalibrated_reason: why the threshold is one of similarity, and no probability; None where it is one.
+    duplicate_rate: the estimated share of questions whose first hit asks the same; None where nothing is calibrated.
     pair_precision: of the proposed pairs with both questions in labelled clusters, those in the same one.
     link_recall: of the archive's duplicate links, those within a proposed cluster.
     Clusters that the ranker has learned from do not count for these two.
     """
 
     threshold: float
-    duplicate_rate: float
+    uncalibrated_reason: str | None
+    duplicate_rate: float | None
     proposals: Sequence[ClusterProposal]
     pair_precision: BinomialProportion
     link_recall: BinomialProportion
@@ -59,7 +68,8 @@ def dedupe(
     ranker: Ranker,
     path: Path,
     *,
-    min_probability: float = 0.5,
+    min_probability: float | None = None,
+    min_similarity: float | None = None,
     progress: Progress | None = None,
     cluster: str | None = None,
 ) -> DedupeReport:
@@ -67,21 +77,35 @@ def dedupe(
 
     The neighbours of all questions are kept with the archive's indexes: an interrupted call is resumed, and another
     threshold needs no search, as long as archive and calibration are the same. Probabilities hold for all questions, of
-    which most have no duplicate: see `find_neighbours`. cluster: the Ray cluster that searches; None: this process.
-    Raises SettingsError for a probability outside (0, 1]
-    and where there is no calibration that holds; InputError where the file cannot be written.
+    which most have no duplicate. Without a calibration that holds, or with `min_similarity`, pairs are linked by their
+    similarity (see SimilarLinker), which is no probability. cluster: the Ray cluster that searches; None: this process.
+    Raises SettingsError for a threshold outside (0, 1] and for a `min_probability` where nothing is calibrated;
+    InputError where the file cannot be written.
     """
     ranker, calibration = _unwrap_distinct(archive, ranker)
     reason = calibration.stale_reason(archive.view(), ranker) if calibration else "none was made"
-    if calibration is None or reason:
-        raise SettingsError(f"{archive.path}: {ranker.name} is not calibrated ({reason}); run: askalike calibrate")
-    if not 0 < min_probability <= 1:
-        raise SettingsError(f"--min-probability {min_probability}: expected a probability above 0 and at most 1")
+    if min_probability is not None and reason:
+        raise SettingsError(
+            f"{archive.path}: {ranker.name} is not calibrated ({reason}), so there are no probabilities; run: askalike "
+            "calibrate, or leave out --min-probability to compare by similarity"
+        )
+    for name, value in (("--min-probability", min_probability), ("--min-similarity", min_similarity)):
+        if value is not None and not 0 < value <= 1:
+            raise SettingsError(f"{name} {value}: expected a number above 0 and at most 1")
     _require_writable(path)
-    pairs, duplicate_rate = find_neighbours(archive, ranker, calibration, progress, cluster)
-    proposals = [propose_cluster(archive, pairs, members) for members in cluster_pairs(pairs, min_probability)]
-    _write_csv(path, proposals)
-    return DedupeReport(min_probability, duplicate_rate, proposals, *_agreement(archive, ranker, proposals))
+    if calibration is None or reason or min_similarity is not None:
+        reason = reason or "a similarity was asked for"
+        threshold, rate = min_similarity or DEFAULT_SIMILARITY, None
+        open_current(ranker, archive.view())
+        pairs, _ = find_neighbours(archive, ranker, SimilarLinker.above_silence(archive, ranker), progress, cluster)
+    else:
+        threshold = min_probability or DEFAULT_PROBABILITY
+        pairs, first_values = find_neighbours(archive, ranker, ProbableLinker(calibration), progress, cluster)
+        rate = estimate_duplicate_rate(archive, calibration, np.array(first_values, np.float64))
+    proposals = [propose_cluster(archive, pairs, members) for members in cluster_pairs(pairs, threshold)]
+    _write_csv(path, proposals, is_similarity=rate is None)
+    agreement = _agreement(archive, ranker, proposals)
+    return DedupeReport(threshold, reason, rate, proposals, *agreement)
 
 
 def _unwrap_distinct(archive: Archive, ranker: Ranker) -> tuple[Ranker, Calibration | None]:
@@ -103,9 +127,9 @@ def propose_cluster(archive: Archive, pairs: PairProbabilities, members: frozens
     view = archive.view()
     keys = original_keys(view, view.get_questions(members).values())
     ordered = sorted(keys, key=keys.__getitem__)
-    probabilities = [pairs.get(pair_key(ordered[0].id, question.id)) for question in ordered]
+    values = [pairs.get(pair_key(ordered[0].id, question.id)) for question in ordered]
     reason = _explain_original(ordered[0], keys[ordered[0]], keys[ordered[1]])
-    return ClusterProposal(ordered, reason, mean_link_probability(pairs, members), probabilities)
+    return ClusterProposal(ordered, reason, mean_link_probability(pairs, members), values)
 
 
 class OriginalKey(NamedTuple):
@@ -156,23 +180,24 @@ def _require_writable(path: Path) -> None:
         raise InputError(f"{path}: expected a place that can be written to")
 
 
-def _write_csv(path: Path, proposals: Sequence[ClusterProposal]) -> None:
+def _write_csv(path: Path, proposals: Sequence[ClusterProposal], is_similarity: bool) -> None:
     try:
         with open(path, "w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(COLUMNS)
             for proposal in proposals:
-                rows.writerows(_csv_rows(proposal))
+                rows.writerows(_csv_rows(proposal, is_similarity))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a place that can be written to") from None
 
 
-def _csv_rows(proposal: ClusterProposal) -> Iterator[Sequence[str]]:
-    original = proposal.members[0]
-    for question, probability in zip(proposal.members, proposal.probabilities, strict=True):
+def _csv_rows(proposal: ClusterProposal, is_similarity: bool) -> Iterator[Sequence[str]]:
+    original, strength = proposal.members[0], f"{proposal.strength:.4f}"
+    for question, value in zip(proposal.members, proposal.values, strict=True):
         role, reason = ("original", proposal.reason) if question is original else ("duplicate", "")
-        cell = "" if probability is None else f"{probability:.4f}"
-        yield original.id, question.id, question.title, role, cell, f"{proposal.strength:.4f}", reason
+        cell = "" if value is None else f"{value:.4f}"
+        probability, similarity = ("", cell) if is_similarity else (cell, "")
+        yield original.id, question.id, question.title, role, probability, strength, reason, similarity
 
 
 def _agreement(

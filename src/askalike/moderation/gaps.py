@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from askalike.calibration.calibrator import Calibrator
 from askalike.errors import ArchiveError
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs
+from askalike.rankers import create
 from askalike.store import Archive, query_log
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 
@@ -78,6 +80,12 @@ def find_gaps(archive: Archive, *, min_probability: float = 0.0, ignored: bool =
     the others. A phrasing that joins a cluster with an ignored one is ignored, too.
     """
     return [gap for gap in _find_all_gaps(archive, min_probability) if gap.ignored == ignored]
+
+
+def require_probabilities(archive: Archive) -> None:
+    """Raise SettingsError where no logged query has a probability and the archive's ranker is not calibrated."""
+    if not query_log.has_probabilities(archive):
+        Calibrator.open(archive, create(None, {}, archive)).min_probability(0.0)
 
 
 def get_gap(archive: Archive, id: str, *, min_probability: float = 0.0) -> Gap:

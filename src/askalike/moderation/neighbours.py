@@ -1,7 +1,7 @@
 """The nearest neighbours of all questions of an archive, saved while they are computed and kept for the next call."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -9,16 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
-from askalike.calibration.calibration import Calibration
-from askalike.calibration.curves import estimate_prevalence
 from askalike.calibration.features import HitFeatureExtractor
-from askalike.calibration.samples import QueryHits, load_hits, retrieve_hits
+from askalike.calibration.samples import retrieve_hits
 from askalike.errors import ArchiveError
 from askalike.files import write_atomically
 from askalike.iteration import chunks
-from askalike.moderation.pairs import MIN_PROBABILITY, PairProbabilities, combine_links, link_hits
+from askalike.moderation.linking import Linker
+from askalike.moderation.pairs import PairProbabilities
 from askalike.pieces import map_pieces
 from askalike.rankers import Ranker, Searcher, create, open_current
 from askalike.store import Archive, View
@@ -32,24 +29,20 @@ BATCH_SIZE = 1_024
 def find_neighbours(
     archive: Archive,
     ranker: Ranker,
-    calibration: Calibration,
+    linker: Linker,
     progress: Progress | None = None,
     cluster: str | None = None,
-) -> tuple[PairProbabilities, float]:
-    """Return the pairs of questions where one finds the other, and the share of questions that have a duplicate.
+) -> tuple[PairProbabilities, Sequence[float]]:
+    """Return the pairs of questions where one finds the other, and the value of each question's first hit.
 
-    A calibration is made on questions that have a duplicate; most have none. So that share is estimated from the first
-    hits of all questions, and the probabilities of the pairs are shifted to it.
-
-    They are saved below the archive's `index/`, one JSON line for each batch of questions: a call goes on after the
-    last whole line of the one before, as long as archive, ranker and curves are the same. Memory grows with the pairs,
-    not with the texts. cluster: the Ray cluster that searches, with the same results; None: this process does.
+    The links are saved below the archive's `index/`, one JSON line for each batch of questions: a call goes on after
+    the last whole line of the one before, as long as archive, ranker and linker are the same. Memory grows with the
+    pairs, not with the texts. cluster: the Ray cluster that searches, with the same results; None: this process does.
     Raises ArchiveError where the file cannot be written.
     """
     view = archive.view()
     path = archive.path / "index" / f"neighbours-{ranker.name}.jsonl"
-    curves = calibration.model_dump(mode="json", exclude={"threshold", "prevalence", "quality"})
-    header = {"change": view.change, "calibration": curves}
+    header = {"change": view.change, "linker": linker.key}
     lines = _read_finished_lines(path, header)
     searcher = open_current(ranker, view)
     path.parent.mkdir(exist_ok=True)
@@ -57,12 +50,12 @@ def find_neighbours(
     try:
         write_atomically(path, "".join(json.dumps(line) + "\n" for line in (header, *lines)))
         with open(path, "a", encoding="utf-8") as file:
-            batches = _read_batches(view, lines[-1][0] if lines else 0, calibration.has_bodies)
+            batches = _read_batches(view, lines[-1][0] if lines else 0, linker.with_bodies)
             if cluster is None:
-                work: AbstractContextManager[Iterator[Any]] = nullcontext(_search_here(searcher, calibration, batches))
+                work: AbstractContextManager[Iterator[Any]] = nullcontext(_search_here(searcher, linker, batches))
             else:
                 ranker_values = ranker.name, dict(ranker.values)
-                search = partial(_search_batch, archive.path, archive.engine, ranker_values, calibration)
+                search = partial(_search_batch, archive.path, archive.engine, ranker_values, linker)
                 work = map_pieces(search, batches, cluster)
             with work as found:
                 for line in found:
@@ -73,10 +66,8 @@ def find_neighbours(
                         progress(min(len(lines) * BATCH_SIZE, n), n)
     except OSError as error:
         raise ArchiveError(f"{path}: {error.strerror}; expected a place that can be written to") from None
-    first_probabilities = np.array([p for _, _, first in lines for p in first], np.float64)
-    duplicate_rate = estimate_prevalence(first_probabilities, calibration.base_rate)
-    links = (link for _, links, _ in lines for link in links)
-    return combine_links(links, calibration, duplicate_rate), duplicate_rate
+    first_values = [value for _, _, first in lines for value in first]
+    return linker.combine(archive, (link for _, links, _ in lines for link in links), first_values), first_values
 
 
 def _read_finished_lines(path: Path, header: Any) -> list[Any]:
@@ -120,31 +111,17 @@ def _prefetch(function: Callable[[A], B], items: Iterable[A]) -> Iterator[tuple[
             yield current[0], current[1].result()
 
 
-def _search_here(searcher: Searcher, calibration: Calibration, batches: Iterable[_Batch]) -> Iterator[list[Any]]:
+def _search_here(searcher: Searcher, linker: Linker, batches: Iterable[_Batch]) -> Iterator[list[Any]]:
     """Yield the line of each batch."""
     extractor = HitFeatureExtractor(searcher.view.language)
     for batch, session in _prefetch(lambda batch: retrieve_hits(searcher, batch.queries), batches):
-        yield [batch.last_docid, *_find_links(calibration, extractor, load_hits(session))]
+        yield [batch.last_docid, *linker.find(session, extractor)]
 
 
 def _search_batch(
-    path: Path, engine: str | None, ranker: tuple[str, dict[str, Any]], calibration: Calibration, batch: _Batch
+    path: Path, engine: str | None, ranker: tuple[str, dict[str, Any]], linker: Linker, batch: _Batch
 ) -> list[Any]:
     """Return the line of one batch, in a worker that opens the archive and its index as they were committed."""
     with Archive.open(path, engine) as archive:
         searcher = create(*ranker, archive).open(archive.view())
-        return next(_search_here(searcher, calibration, [batch]))
-
-
-def _find_links(
-    calibration: Calibration, extractor: HitFeatureExtractor, hits: Iterable[QueryHits]
-) -> tuple[list[tuple[str, str, float]], list[float]]:
-    """Return the links of at least MIN_PROBABILITY as `combine_links` takes them, and each first hit's probability."""
-    probable: list[tuple[str, str, float]] = []
-    first: list[float] = []
-    for one in hits:
-        ids = [hit.id for hit in one.documents]
-        links = link_hits(calibration, one.query.id, ids, one.compute_features(extractor))
-        first += [link.probability for link in links[:1]]
-        probable += [link[:3] for link in links if link.probability >= MIN_PROBABILITY]
-    return probable, first
+        return next(_search_here(searcher, linker, [batch]))

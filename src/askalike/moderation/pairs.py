@@ -1,54 +1,19 @@
-"""Pairs of questions with the probability that both ask the same: from hits to pairs, and from pairs to clusters."""
+"""Pairs of questions with the probability that both ask the same, or their similarity: from pairs to clusters."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import NamedTuple
-
-import numpy as np
-
-from askalike.calibration.calibration import Calibration
-from askalike.calibration.curves import Floats, shift_prior
 
 MIN_PROBABILITY = 0.05
 """The probability below which a pair is dropped."""
 MIN_COHESION = 0.5
 """The share of the pairs between two clusters that must be linked for the clusters to be joined."""
 PairProbabilities = dict[tuple[str, str], float]
-"""(an id, a greater id) → the probability that both ask the same."""
-
-
-class NeighbourLink(NamedTuple):
-    """A hit of a question, with its score and probability in an archive like the calibration's queries."""
-
-    question_id: str
-    hit_id: str
-    probability: float
-    score: float
+"""(an id, a greater id) → the probability that both ask the same, or their similarity where nothing is calibrated."""
 
 
 def pair_key(one: str, other: str) -> tuple[str, str]:
     """Return the key of two questions in PairProbabilities."""
     return min(one, other), max(one, other)
-
-
-def link_hits(calibration: Calibration, id: str, hit_ids: Sequence[str], features: Floats) -> list[NeighbourLink]:
-    """Return a question's links to its hits, best first. features: (hits, columns)."""
-    probabilities, scores = calibration.curve_probabilities(features).tolist(), features[:, 0].tolist()
-    return [NeighbourLink(id, *hit) for hit in zip(hit_ids, probabilities, scores, strict=True)]
-
-
-def combine_links(links: Iterable[tuple[str, str, float]], calibration: Calibration, rate: float) -> PairProbabilities:
-    """Return the probability of each linked pair in the archive.
-
-    links: (question id, hit id, probability), each direction at most once. The probability of a pair is the mean over
-    the directions in which one finds the other. It is then shifted from the calibration's queries, which have a
-    duplicate, to an archive in which `rate` of the questions have one.
-    """
-    directions: dict[tuple[str, str], list[float]] = {}
-    for question_id, hit_id, probability in links:
-        directions.setdefault(pair_key(question_id, hit_id), []).append(probability)
-    means = np.array([sum(both) / len(both) for both in directions.values()], np.float64)
-    return dict(zip(directions, shift_prior(means, calibration.base_rate, rate).tolist(), strict=True))
 
 
 def cluster_pairs(pairs: PairProbabilities, min_probability: float) -> list[frozenset[str]]:

@@ -1,20 +1,21 @@
 """Proposes likely duplicates of an archive for people to decide on, a few questions at a time."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from askalike.calibration.calibration import Calibration, settings_json
 from askalike.calibration.calibrator import Calibrator
-from askalike.calibration.curves import Floats, estimate_prevalence
-from askalike.calibration.samples import rank_with_features
-from askalike.calibration.silence import SilenceThreshold
+from askalike.calibration.features import HitFeatureExtractor
+from askalike.calibration.samples import retrieve_hits
 from askalike.clock import now
 from askalike.moderation.dedupe import original_keys
-from askalike.moderation.pairs import MIN_PROBABILITY, NeighbourLink, combine_links, link_hits, pair_key
-from askalike.rankers import Ranker
+from askalike.moderation.duplicate_rate import estimate_duplicate_rate
+from askalike.moderation.linking import Link, Linker, ProbableLinker, SimilarLinker
+from askalike.moderation.pairs import MIN_PROBABILITY, PairProbabilities, pair_key
+from askalike.rankers import Ranker, SearchSession
 from askalike.store import Archive, candidate_pairs
 from askalike.store.candidate_pairs import CandidatePair, ProposalScan, add_proposals, drop_open_proposals
 from askalike.types import Question
@@ -23,8 +24,8 @@ BATCH_SIZE = 4
 """The number of questions in a step."""
 SAMPLE_SIZE = 1_000
 """The number of questions, spread over the archive, from which the share with a duplicate is estimated."""
-MIN_DUPLICATE_RATE = 0.001
-"""The least share that is assumed, since an estimate from few questions can be 0. Known links may raise it."""
+MIN_SIMILARITY = 0.5
+"""The similarity below which no pair is proposed where nothing is calibrated."""
 MAX_PROPOSALS = 10_000
 """The number of open proposals that are kept; the least certain ones are dropped."""
 MAX_NEW_QUESTIONS = 1_000
@@ -35,15 +36,15 @@ class Proposer:
     """Scans an archive's questions with a ranker whose index follows it: the new ones first, then the backlog.
 
     Where the ranker is calibrated, pairs are proposed with the probabilities that `dedupe` gives them, from
-    MIN_PROBABILITY on. Where it is not, each question's first hit is proposed with its absolute score, which means the
-    same for every pair, if that is above what everyday questions reach.
+    MIN_PROBABILITY on. Where it is not, they are proposed with their similarity, which means the same for every pair
+    and is no probability, from MIN_SIMILARITY on.
     """
 
     def __init__(self, archive: Archive, ranker: Ranker) -> None:
         self._archive = archive
         self._ranker = ranker
         self._view = archive.view()
-        self._silence = SilenceThreshold(archive, ranker)
+        self._extractor = HitFeatureExtractor(self._view.language)
         self._scan: ProposalScan | None = None
         self._calibration: Calibration | None = None
         self._checked_change = -1
@@ -89,16 +90,11 @@ class Proposer:
             scan.sample_probabilities.append(self._first_hit_probability(calibration, question))
         if len(scan.sample_probabilities) >= size:
             probabilities = np.array([p for p in scan.sample_probabilities if p is not None], np.float64)
-            linked_share = candidate_pairs.count_linked_questions(self._archive) / max(len(self._view), 1)
-            lowest = max(MIN_DUPLICATE_RATE, calibration.base_rate * linked_share)
-            estimate = estimate_prevalence(probabilities, calibration.base_rate)
-            scan.duplicate_rate = min(max(estimate, lowest), calibration.base_rate)
+            scan.duplicate_rate = estimate_duplicate_rate(self._archive, calibration, probabilities)
 
     def _first_hit_probability(self, calibration: Calibration, question: Question | None) -> float | None:
-        for _, _, features in self._rank_with_features([question] if question else []):
-            for probability in calibration.curve_probabilities(features[:1]).tolist():
-                return float(probability)
-        return None
+        _, _, first = self._find_links(ProbableLinker(calibration), [question] if question else [])
+        return first[0] if first else None
 
     def _next_questions(self, scan: ProposalScan) -> list[Question]:
         """Return the next new questions, or else of the backlog. Where too many are new the scan starts afresh."""
@@ -108,41 +104,45 @@ class Proposer:
             return changed
         return candidate_pairs.next_backlog_questions(self._archive, scan, BATCH_SIZE)
 
-    def _rank_with_features(self, questions: Iterable[Question]) -> Iterator[tuple[str, list[str], Floats]]:
-        """Rank questions as the calibration's queries were: without bodies where those had none."""
-        has_bodies = self._calibration is None or self._calibration.has_bodies
-        queries = {q.id: q if has_bodies else replace(q, body="") for q in questions}
-        return rank_with_features(self._ranker.open(self._view), queries)
-
     def _find_pairs(self, questions: Iterable[Question], scan: ProposalScan) -> Iterator[CandidatePair]:
-        if self._calibration is None or scan.duplicate_rate is None:
-            yield from self._find_similar_pairs({question.id: question for question in questions})
-            return
-        links = self._find_links(self._calibration, questions)
-        hits = self._view.get_questions({link.hit_id for link in links})
-        links_back = self._find_links(self._calibration, hits.values())
-        directed = {(link.question_id, link.hit_id): link.probability for link in (*links_back, *links)}
-        directed_links = ((id, hit_id, probability) for (id, hit_id), probability in directed.items())
-        pairs = combine_links(directed_links, self._calibration, scan.duplicate_rate)
-        for link in links:
-            probability = pairs[pair_key(link.question_id, link.hit_id)]
-            if probability >= MIN_PROBABILITY:
-                yield self._make_pair(link.question_id, link.hit_id, probability, link.score)
+        """Yield each question's pairs that are likely or similar enough, by the links of both directions."""
+        if self._calibration:
+            probable = ProbableLinker(self._calibration)
+            both, links = self._find_links_both_ways(probable, questions)
+            rate = scan.duplicate_rate or self._calibration.base_rate
+            yield from self._select_pairs(links, probable.combine_at(rate, both), MIN_PROBABILITY)
+        else:
+            similar = SimilarLinker.above_silence(self._archive, self._ranker)
+            both, links = self._find_links_both_ways(similar, questions)
+            yield from self._select_pairs(links, similar.combine(self._archive, both), MIN_SIMILARITY)
 
-    def _find_similar_pairs(self, questions: Mapping[str, Question]) -> Iterator[CandidatePair]:
-        """Yield each question with its first hit, where nothing is calibrated, if they are similar."""
-        searcher = self._ranker.open(self._view)
-        session = searcher.search(questions, 1)
-        for (id, question), scores in zip(questions.items(), session.absolute_scores, strict=True):
-            threshold = self._silence.similarity(searcher, question.title)
-            if (hits := session.run[id]) and scores[0] >= threshold:
-                yield self._make_pair(id, hits[0].id, None, float(scores[0]))
+    def _select_pairs(
+        self, scores: Mapping[tuple[str, str], float], pairs: PairProbabilities, least: float
+    ) -> Iterator[CandidatePair]:
+        """Yield the pairs of at least a value. scores: (question id, hit id) → the ranker's score."""
+        for (question_id, hit_id), score in scores.items():
+            if (value := pairs[pair_key(question_id, hit_id)]) >= least:
+                yield self._make_pair(question_id, hit_id, *((value, score) if self._calibration else (None, value)))
 
-    def _find_links(self, calibration: Calibration, questions: Iterable[Question]) -> list[NeighbourLink]:
-        """Return the questions' links of at least MIN_PROBABILITY."""
-        ranked = self._rank_with_features(questions)
-        links = (link for id, hit_ids, features in ranked for link in link_hits(calibration, id, hit_ids, features))
-        return [link for link in links if link.probability >= MIN_PROBABILITY]
+    def _find_links_both_ways(
+        self, linker: Linker, questions: Iterable[Question]
+    ) -> tuple[Sequence[Link], Mapping[tuple[str, str], float]]:
+        """Return the links of questions and of their hits, and the ranker's score of each link of a question."""
+        session, links, _ = self._find_links(linker, questions)
+        scores = {(id, hit.id): hit.score for id in session.query_ids for hit in session.run[id]} if session else {}
+        hits = self._view.get_questions({hit_id for _, hit_id, _ in links})
+        _, links_back, _ = self._find_links(linker, hits.values())
+        return (*links, *links_back), {(id, hit_id): scores[id, hit_id] for id, hit_id, _ in links}
+
+    def _find_links(
+        self, linker: Linker, questions: Iterable[Question]
+    ) -> tuple[SearchSession | None, list[Link], list[float]]:
+        """Search for questions as the linker wants it; return their links and first values. None: no question."""
+        queries = {q.id: q if linker.with_bodies else replace(q, body="") for q in questions}
+        if not queries:
+            return None, [], []
+        session = retrieve_hits(self._ranker.open(self._view), queries)
+        return session, *linker.find(session, self._extractor)
 
     def _make_pair(self, one: str, other: str, probability: float | None, score: float) -> CandidatePair:
         original, duplicate = self._order_by_merit(one, other)

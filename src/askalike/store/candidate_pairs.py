@@ -210,6 +210,28 @@ class ProposalScan:
     """The estimated share of questions with a duplicate; None until the sample is complete."""
 
 
+@dataclass(frozen=True, slots=True)
+class ScanProgress:
+    """How far the latest scan has come: how many questions it has not looked at yet."""
+
+    left: int
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has looked at all questions."""
+        return self.left == 0
+
+
+def scan_progress(archive: Database) -> ScanProgress | None:
+    """Return how far the latest scan has come; None where none has begun."""
+    rows = archive._connection.execute("SELECT fingerprint FROM proposing ORDER BY started_at DESC LIMIT 1").fetchall()
+    scan = load_scan(archive, rows[0][0]) if rows else None
+    if scan is None:
+        return None
+    sql = "SELECT COUNT(*) FROM questions WHERE number < ?1 OR number >= ?1 AND (change, number) > (?2, ?3)"
+    return ScanProgress(fetch_int(archive, sql, scan.backlog_docid, scan.change, scan.docid))
+
+
 def load_scan(archive: Database, fingerprint: str) -> ProposalScan | None:
     """Return the stored scan with that fingerprint, if there is one."""
     rows = archive._connection.execute("SELECT * FROM proposing WHERE fingerprint = ?", (fingerprint,))
@@ -228,12 +250,6 @@ def save_scan(archive: Archive, scan: ProposalScan) -> None:
 def last_docid(database: Database) -> int:
     """Return the largest docid of a question; 0 where there is no question."""
     return fetch_int(database, "SELECT MAX(number) FROM questions")
-
-
-def count_linked_questions(database: Database) -> int:
-    """Return how many questions are an end of a duplicate link."""
-    ends = " UNION ".join(f"SELECT {end} AS id FROM links WHERE kind = 'duplicate'" for end in ("source", "target"))
-    return fetch_int(database, f"SELECT COUNT(*) FROM questions JOIN ({ends}) USING (id)")
 
 
 def question_from_docid(database: Database, docid: int) -> Question | None:

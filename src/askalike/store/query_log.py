@@ -73,6 +73,12 @@ def read_unhelped_queries(archive: Archive, min_probability: float = 0.0) -> Ite
     return map(UnhelpedQuery._make, archive._connection.execute(sql, (min_probability,)))
 
 
+def has_probabilities(archive: Archive) -> bool:
+    """Return whether the best hit of any logged query has a probability."""
+    sql = "SELECT EXISTS (SELECT 1 FROM asked WHERE probability IS NOT NULL)"
+    return bool(archive._connection.execute(sql).fetchone()[0])
+
+
 def delete_older_than(archive: Archive, days: float) -> tuple[int, int]:
     """Delete queries and feedback older than so many days; return how many of each were deleted."""
     before = (now("milliseconds", days_ago=days),)

@@ -18,7 +18,13 @@ from askalike.service.requests.actions import DecisionOrUndo, apply_decision
 from askalike.service.requests.context import caller_id
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import AlreadyDecidedError, Archive, MissingRecordError, PairProposal, ProposalState
-from askalike.store.candidate_pairs import count_by_state, latest_decision, pending_proposals
+from askalike.store.candidate_pairs import (
+    ScanProgress,
+    count_by_state,
+    latest_decision,
+    pending_proposals,
+    scan_progress,
+)
 from askalike.text.clean import readable_text
 from askalike.types import Answer, Question
 
@@ -58,6 +64,8 @@ class QueueState:
     counts: Mapping[ProposalState, int]
     latest: PairProposal | None
     """The proposal that the moderator decided last, which can be undone."""
+    scan: ScanProgress | None
+    """How far the search for duplicates has come; None before it begins."""
 
 
 @router.get("/a/{archive}/queue")
@@ -99,7 +107,9 @@ def _load_queue(archive: Archive, moderator: str) -> QueueState:
     questions = view.get_questions(ids)
     if first and not {first.question, first.other} <= questions.keys():
         first = None  # deleted just now
-    return QueueState(first, questions, view.get_answers_to(ids), count_by_state(archive), latest)
+    return QueueState(
+        first, questions, view.get_answers_to(ids), count_by_state(archive), latest, scan_progress(archive)
+    )
 
 
 def _build_sides(pair: Sequence[Question], answers: AnswersById, summary: ExplanationSummary) -> list[PairSide]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
@@ -14,7 +14,7 @@ from askalike.service.requests.auth import ModeratedArchive
 from askalike.service.requests.context import caller_id
 from askalike.service.requests.schema import RequestModel, ResultCount, format_confidence
 from askalike.store import Archive, PairProposal, ProposalState
-from askalike.store.candidate_pairs import count_by_state, list_proposals
+from askalike.store.candidate_pairs import count_by_state, list_proposals, scan_progress
 
 router = APIRouter(tags=["curation"])
 ProposalId = Annotated[int, Path(ge=0, le=2**53, description="the proposal's id")]
@@ -60,12 +60,23 @@ class DuplicateResponse(BaseModel):
     by: str | None = Field(description="the id of the key that it was decided with")
 
 
+class ScanResponse(BaseModel):
+    """How far the search for duplicates has come: `left` questions have not been looked at."""
+
+    state: Literal["looking", "done"]
+    left: int
+
+
 class DuplicatesResponse(BaseModel):
-    """A page of proposals; `next` is what `after` is for the next one, null after the last. `counts`: by state."""
+    """A page of proposals; `next` is what `after` is for the next one, null after the last. `counts`: by state.
+
+    `scan`: how far the search for more has come; null before it begins.
+    """
 
     duplicates: list[DuplicateResponse]
     next: int | None
     counts: dict[ProposalState, int]
+    scan: ScanResponse | None
 
 
 class DecisionRequest(RequestModel):
@@ -111,7 +122,9 @@ async def get_duplicates(site: ModeratedArchive, query: Annotated[DuplicatesQuer
         proposals = list_proposals(archive, query.state, query.limit, query.after)
         next = proposals[-1].id if len(proposals) == query.limit else None
         counts = count_by_state(archive)
-        return DuplicatesResponse(duplicates=_to_responses(archive, proposals), next=next, counts=counts)
+        progress = scan_progress(archive)
+        scan = progress and ScanResponse(state="done" if progress.is_done else "looking", left=progress.left)
+        return DuplicatesResponse(duplicates=_to_responses(archive, proposals), next=next, counts=counts, scan=scan)
 
     return await site.run_on_archive(list_page)
 

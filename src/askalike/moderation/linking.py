@@ -1,0 +1,152 @@
+"""Links from questions to their hits, and pairs from the links of both directions: probable or similar ones."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from askalike.calibration.calibration import Calibration
+from askalike.calibration.curves import shift_prior
+from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
+from askalike.calibration.samples import load_hits
+from askalike.calibration.silence import SilenceThreshold
+from askalike.moderation.duplicate_rate import estimate_duplicate_rate
+from askalike.moderation.pairs import MIN_PROBABILITY, PairProbabilities, pair_key
+from askalike.rankers import Ranker, SearchSession
+from askalike.store import Archive
+
+UNFOUND_RANK = 2 * CALIBRATION_DEPTH
+"""The rank that counts where a question does not find the other."""
+SIMILARITY_SHARE = 2 / 3
+"""What the absolute score counts in the similarity of a pair; the rest is that each finds the other first."""
+Link = tuple[str, str, float]
+"""(question id, hit id, value); the links of a question follow each other, best first."""
+
+
+class Linker(Protocol):
+    """Finds a question's links among its hits, and makes pairs of the links of all questions."""
+
+    @property
+    def with_bodies(self) -> bool:
+        """Whether questions are searched for with their bodies."""
+
+    @property
+    def key(self) -> Any:
+        """What the links depend on besides archive and ranker, for JSON."""
+
+    def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[float]]:
+        """Return the links of some questions, and of each that has a hit the value of the first."""
+
+    def combine(self, archive: Archive, links: Iterable[Link], first_values: Sequence[float]) -> PairProbabilities:
+        """Return the pairs. first_values: see `find`, of questions drawn from the whole archive."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbableLinker:
+    """Links with the probability that a hit asks the same, by a calibration."""
+
+    calibration: Calibration
+
+    @property
+    def with_bodies(self) -> bool:
+        """Whether the calibration's queries had bodies."""
+        return self.calibration.has_bodies
+
+    @property
+    def key(self) -> Any:
+        """The curves."""
+        return self.calibration.model_dump(mode="json", exclude={"threshold", "prevalence", "quality"})
+
+    def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[float]]:
+        """Return the links of at least MIN_PROBABILITY. See Linker.find."""
+        links: list[Link] = []
+        first: list[float] = []
+        for hits in load_hits(session):
+            values = self.calibration.curve_probabilities(hits.compute_features(extractor)).tolist()
+            first += values[:1]
+            pairs = zip(hits.documents, values, strict=True)
+            links += [(hits.query.id, hit.id, value) for hit, value in pairs if value >= MIN_PROBABILITY]
+        return links, first
+
+    def combine(self, archive: Archive, links: Iterable[Link], first_values: Sequence[float]) -> PairProbabilities:
+        """Return the probability of each pair; see Linker.combine and `combine_at`."""
+        rate = estimate_duplicate_rate(archive, self.calibration, np.array(first_values, np.float64))
+        return self.combine_at(rate, links)
+
+    def combine_at(self, rate: float, links: Iterable[Link]) -> PairProbabilities:
+        """Return the probability of each pair in an archive in which `rate` of the questions have a duplicate.
+
+        The mean over the directions in which one finds the other is shifted from the calibration's queries, which have
+        a duplicate, to `rate`. That each finds the other early is evidence of its own: the odds are multiplied by
+        UNFOUND_RANK over the larger of both ranks, which leaves pairs that are found in one direction as they are.
+        """
+        directions = list(_group_by_pair(links))
+        means = np.array([np.mean([value for value, _ in of_pair.values()]) for _, of_pair in directions], np.float64)
+        votes = np.array([UNFOUND_RANK / _larger_rank(of_pair) for _, of_pair in directions], np.float64)
+        shifted = shift_prior(means, self.calibration.base_rate, rate)
+        weighted = shifted * votes
+        probabilities = weighted / (weighted + 1 - shifted)
+        return dict(zip((pair for pair, _ in directions), probabilities.tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarLinker:
+    """Links with the absolute score of a hit, where nothing is calibrated. min_similarity: the least one of a link."""
+
+    min_similarity: float
+
+    @classmethod
+    def above_silence(cls, archive: Archive, ranker: Ranker) -> Self:
+        """Return one for hits that a search would show, in whatever language. The ranker's index must be there."""
+        thresholds = SilenceThreshold(archive, ranker).prepare(ranker.open(archive.view()))
+        return cls(min(thresholds.values()))
+
+    @property
+    def with_bodies(self) -> bool:
+        """True: whole questions are compared."""
+        return True
+
+    @property
+    def key(self) -> Any:
+        """The least absolute score."""
+        return {"min_similarity": self.min_similarity}
+
+    def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[float]]:
+        """Return the links of at least `min_similarity`. See Linker.find."""
+        links: list[Link] = []
+        for id, scores in zip(session.query_ids, session.absolute_scores, strict=True):
+            values = zip((hit.id for hit in session.run[id]), scores.tolist(), strict=False)
+            links += [(id, hit, value) for hit, value in values if value >= self.min_similarity]
+        return links, []
+
+    def combine(self, archive: Archive, links: Iterable[Link], first_values: Sequence[float] = ()) -> PairProbabilities:
+        """Return the similarity of each pair, from 0 to 1; it is no probability.
+
+        Two thirds are the mean absolute score, one third is 1 over the larger rank at which one finds the other.
+        """
+        pairs = {}
+        for pair, of_pair in _group_by_pair(links):
+            score = min(1.0, sum(value for value, _ in of_pair.values()) / len(of_pair))
+            pairs[pair] = SIMILARITY_SHARE * score + (1 - SIMILARITY_SHARE) / _larger_rank(of_pair)
+        return pairs
+
+
+_Directions = Mapping[str, tuple[float, int]]
+"""The id of the question that finds the other → the link's value, and its rank from 1 on."""
+
+
+def _group_by_pair(links: Iterable[Link]) -> Iterator[tuple[tuple[str, str], _Directions]]:
+    """Yield each pair with its directions. A link that comes twice counts once."""
+    pairs: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
+    ranks: dict[str, int] = {}
+    for question_id, hit_id, value in links:
+        directions = pairs.setdefault(pair_key(question_id, hit_id), {})
+        if question_id not in directions:
+            ranks[question_id] = ranks.get(question_id, 0) + 1
+            directions[question_id] = value, ranks[question_id]
+    yield from pairs.items()
+
+
+def _larger_rank(directions: _Directions) -> int:
+    return max(rank for _, rank in directions.values()) if len(directions) == 2 else UNFOUND_RANK
