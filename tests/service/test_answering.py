@@ -1,7 +1,11 @@
 """`POST answer` in its modes: what is generated says so."""
 
+import json
 import shutil
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -22,7 +26,7 @@ def test_stored_answers_have_their_origin(service: Service) -> None:
     assert set(first) == {"id", "text", "question", "title", "author", "license", "url", "score", "probability"}
 
 
-@pytest.mark.parametrize("mode", ["auto", "generate", "guess"])
+@pytest.mark.parametrize("mode", ["auto", "generate", "grounded", "guess"])
 def test_a_mode_that_the_archive_cannot_do_is_refused(service: Service, mode: str) -> None:
     refused = service.send("POST", f"{V1}/answer", {"title": "card", "mode": mode})
     assert refused.status == (422 if mode == "guess" else 409)
@@ -49,3 +53,38 @@ def test_generated_text_is_labelled(serve, archive: Path, tmp_path: Path) -> Non
     assert answer["model"] == "writer"
     assert answer["text"]
     assert answer["answer"] is answer["question"] is None
+
+
+def test_a_grounded_answer_cites_its_sources_and_a_slow_endpoint_holds_up_no_search(serve, archive: Path) -> None:
+    with Archive.open(archive) as opened:
+        sentence = opened.view().get_answers(["r013_1"])["r013_1"].body.split(". ")[0].rstrip(".")
+    waiting = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            waiting.wait(60)
+            message = {"role": "assistant", "content": f"{sentence} [r013]. It is free of charge in Atlantis [r013]."}
+            content = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    endpoint = f"endpoint=http://127.0.0.1:{server.server_port}/v1"
+    options = ("--option", endpoint, "--option", "endpoint_model=small", "--option", "timeout_s=60")
+    served, query = serve(archive, options=options), {"title": "I have lost my library card", "mode": "grounded"}
+    with ThreadPoolExecutor(1) as pool:
+        answered = pool.submit(served.send, "POST", f"{V1}/answer", query)
+        assert served.get(f"{V1}/similar?title=card").status == 200
+        waiting.set()
+        answer = answered.result(60).json
+    assert (answer["generated"], answer["grounded"], answer["model"]) == (True, True, "small")
+    assert answer["text"] == f"{sentence} [r013]."
+    assert [source["question"] for source in answer["sources"]] == ["r013"]
+    server.shutdown()
+    server.server_close()

@@ -44,7 +44,8 @@ class Reply:
     """The reply to a question.
 
     `text` is what to show: None where nothing is known, else the first source's text or, where `generated`, what a
-    model wrote. Generated text has as `sources` the stored answers that are nearest to it; it was not taken from them.
+    model wrote. Generated text has as `sources` the stored answers that are nearest to it; it was not taken from them
+    unless it is `grounded`.
     """
 
     text: str | None
@@ -54,6 +55,8 @@ class Reply:
     """Who wrote generated text."""
     matches: tuple[SearchHit, ...] = ()
     """The similar questions that were looked through for stored answers."""
+    grounded: bool = False
+    """Whether each sentence of generated text cites a source, by its question's id, and is supported by it."""
 
     @property
     def abstained(self) -> bool:

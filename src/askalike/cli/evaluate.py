@@ -3,7 +3,7 @@
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -29,15 +29,21 @@ from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import lines_without_terminal, nested_progress_bars, progress_bar
 from askalike.clock import parse_limit
 from askalike.config import parse_assignments
+from askalike.engines.local import LocalEngine
 from askalike.errors import SettingsError
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_csv, to_text
 from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
 from askalike.experiments.measuring import DEFAULT_MEASURES, evaluate_files, evaluate_ranker, evaluation_split
 from askalike.labels.partitions import Partition, create_partition
+from askalike.labels.splits import load_split
+from askalike.rankers import Ranker
 from askalike.replay.replay import WORDING_REMARK, replay
 from askalike.replay.report import write_replay
 from askalike.store import Archive
+
+if TYPE_CHECKING:
+    from askalike.experiments.answer_support import AnswerSupport
 
 MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
 RULE_HELP = "trec_eval, semeval, beir or lei: ties, self-hits, what counts 0."
@@ -61,6 +67,13 @@ def evaluate_command(
     per_query: Annotated[
         Path | None, Option(metavar="FILE.csv", help="Write the values of each query to this file.")
     ] = None,
+    grounded: Annotated[
+        int, Option(min=0, metavar="N", help="Also let --endpoint answer N of the queries; measures support, a proxy.")
+    ] = 0,
+    endpoint: Annotated[
+        str | None, Option(metavar="URL", help="With --grounded: an OpenAI-compatible endpoint.")
+    ] = None,
+    model: Annotated[str | None, Option(help="With --grounded: the endpoint's model.")] = None,
     json: Json = False,
 ) -> None:
     """Measure a ranker on an archive's labels, or a run file against qrels.
@@ -74,6 +87,7 @@ def evaluate_command(
     ```
     """
     result: Evaluation | MacroEvaluation
+    support = None
     if run and qrels:
         result, heading = evaluate_files(run, qrels, split_list(measures), rule), str(run)
         if result.unjudged:
@@ -83,6 +97,8 @@ def evaluate_command(
             built = build_ranker(archive, ranker, settings, fields)
             name = split or evaluation_split(archive, built)
             result = evaluate_ranker(archive, built, name, split_list(measures), rule=rule, k=k, progress=report)
+            if grounded:
+                support = _measure_grounded(archive, built, name, grounded, endpoint, model)
         heading = f"{built.name} on {directory}, split {name}; no query finds itself, ties in the archive's order"
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")
@@ -90,9 +106,23 @@ def evaluate_command(
         from askalike.experiments.reporting.page import write_file
 
         write_file(per_query, to_csv(result.per_query_table()))
-    print(
-        to_json({"what": heading, **result.as_dict()}) if json else f"{heading}\n\n{to_text(result.table()).rstrip()}"
-    )
+    if json:
+        more = {"grounded": support.as_dict()} if support else {}
+        print(to_json({"what": heading, **result.as_dict(), **more}))
+        return
+    print(f"{heading}\n\n{to_text(result.table()).rstrip()}")
+    if support:
+        print(f"\n{support}")
+
+
+def _measure_grounded(
+    archive: Archive, ranker: Ranker, split: str, n: int, endpoint: str | None, model: str | None
+) -> "AnswerSupport":
+    from askalike.answering.chat_endpoint import named_endpoint
+    from askalike.experiments.answer_support import measure_support
+
+    writer, queries = named_endpoint(endpoint, model), list(load_split(archive, split).queries.values())
+    return measure_support(LocalEngine(archive, ranker), queries[:n], writer)
 
 
 def compare_command(

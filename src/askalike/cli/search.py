@@ -38,6 +38,7 @@ from askalike.filters import Filter
 from askalike.labels.splits import identify_queries, load_split
 from askalike.readers import read_candidates, read_queries
 from askalike.store import Archive
+from askalike.types import Question
 from askalike.values import parse_memory
 
 QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]
@@ -183,8 +184,10 @@ def answer_command(
     directory: Directory,
     text: QuestionText,
     mode: Annotated[
-        Literal["nearest", "generate", "auto"],
-        Option(help="Stored answers; text that a model writes; or whichever its probability speaks for."),
+        Literal["nearest", "generate", "auto", "grounded"],
+        Option(
+            help="Stored answers; text that a model writes; either, by probability; an endpoint's, from stored ones."
+        ),
     ] = "nearest",
     k: Annotated[int, Option("-k", min=1, help="Number of stored answers.")] = 3,
     ranker: RankerName = None,
@@ -192,7 +195,15 @@ def answer_command(
     fields: Fields = None,
     engine: EngineUrl = None,
     body: Body = "",
-    model: Annotated[str | None, Option(help="Which model of the archive writes.", show_default=False)] = None,
+    model: Annotated[
+        str | None, Option(help="Which model of the archive, or of the endpoint, writes.", show_default=False)
+    ] = None,
+    endpoint: Annotated[
+        str | None,
+        Option(
+            metavar="URL", help="With grounded: an OpenAI-compatible endpoint; its key is in ASKALIKE_ENDPOINT_KEY."
+        ),
+    ] = None,
     min_probability: Annotated[
         float | None, Option(help="No answer below this probability; needs a calibration.")
     ] = None,
@@ -213,7 +224,15 @@ def answer_command(
         LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
     ):
         started = time.perf_counter()
-        reply = opened.answer(text, mode, k, body=body, min_probability=min_probability, sure=sure, model=model)
+        if mode == "grounded":
+            from askalike.answering.chat_endpoint import named_endpoint
+            from askalike.answering.grounded import write_grounded
+
+            writer = named_endpoint(endpoint, model)
+            stored = opened.answer(text, "nearest", k, body=body, min_probability=min_probability)
+            reply = write_grounded(Question("", text, body), stored, writer).reply
+        else:
+            reply = opened.answer(text, mode, k, body=body, min_probability=min_probability, sure=sure, model=model)
         took_ms = (time.perf_counter() - started) * 1000
         if reply.abstained:
             _require_searchable(archive, text + body)

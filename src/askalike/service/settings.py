@@ -47,6 +47,8 @@ class ServiceSettings(Settings):
     session_hours: float = Field(12.0, gt=0, le=8_760, description="how long people stay logged in")
     propose: float = Field(0.1, ge=0, le=0.9, description="the share of the indexer's time for finding duplicates")
 
+    endpoint: str | None = Field(None, description="an OpenAI-compatible endpoint that writes grounded answers")
+    endpoint_model: str | None = Field(None, description="the name of its model")
     keep_days: float = Field(90.0, ge=0, le=36_500, description="days that settled questions are stored; 0 stores none")
 
     @field_validator("allow_origins")

@@ -1,12 +1,14 @@
 """`similar`, `answer` and `feedback`: a question that is typed, one that is settled on, and what came of it."""
 
 import time
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, Field
 
 from askalike.addresses import safe_url
+from askalike.answering.chat_endpoint import ChatEndpoint
+from askalike.answering.grounded import write_grounded
 from askalike.answering.reply import AnswerMode, AnswerSource, Reply
 from askalike.answering.writers import writer_folders
 from askalike.engines.local import LocalEngine
@@ -15,11 +17,12 @@ from askalike.service.requests.auth import ReadableArchive, SearchableArchive
 from askalike.service.requests.records import AnswerRecord
 from askalike.service.requests.schema import FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
 from askalike.store.query_log import LoggedQuery, log_query
+from askalike.types import Question
 
 MAX_LOGGED_HITS = 5
 """How many similar questions the log holds of each question."""
 
-MODE_DESCRIPTION = "stored answers, text that a model writes, or as its probability says"
+MODE_DESCRIPTION = "stored answers; text that a model writes; either, by probability; an endpoint's, from stored ones"
 router = APIRouter()
 
 
@@ -35,9 +38,7 @@ class SimilarResponse(BaseModel):
 class AnswerRequest(QuestionText):
     """A question to be answered, and how."""
 
-    mode: AnswerMode = Field(
-        "nearest", description="stored answers, text that a model writes, or as its probability says"
-    )
+    mode: AnswerMode | Literal["grounded"] = Field("nearest", description=MODE_DESCRIPTION)
     k: Annotated[int, Field(ge=1, le=20, description="how many stored answers are wanted")] = 3
 
 
@@ -63,6 +64,7 @@ class AnswerResponse(BaseModel):
 
     text: str | None
     generated: bool
+    grounded: bool
     sources: list[AnswerSourceResponse]
     answer: AnswerRecord | None
     question: SimilarQuestion | None
@@ -91,13 +93,19 @@ async def post_similar(site: SearchableArchive, request: Request, query: Similar
 @router.post("/answer", tags=["asking"])
 async def post_answer(site: ReadableArchive, query: AnswerRequest) -> AnswerResponse:
     """Answer from the archive. The question is logged for as long as is configured."""
+    if query.mode == "grounded" and not site.writes_grounded_answers:
+        raise HTTPException(409, "mode: no endpoint writes answers here; see --option endpoint")
     reply, logged_query = await site.run_on_engine(lambda engine: _answer(engine, query))
+    if query.mode == "grounded":
+        stored, question = reply, Question("", query.title, query.body)
+        reply = await site.run_on_endpoint(lambda endpoint: _write_grounded(question, stored, endpoint))
     await site.run_on_archive(lambda archive: log_query(archive, logged_query, site.retention_days))
     first = reply.sources[0] if reply.sources and not reply.generated else None
     match = next((m for m in reply.matches if first and m.question.id == first.question.id), None)
     return AnswerResponse(
         text=reply.text,
         generated=reply.generated,
+        grounded=reply.grounded,
         sources=[_to_source_response(source) for source in reply.sources],
         answer=AnswerRecord.from_answer(first.answer) if first else None,
         question=SimilarQuestion.from_hit(match) if match else None,
@@ -115,15 +123,21 @@ async def post_feedback(site: SearchableArchive, feedback: FeedbackRequest) -> N
 def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQuery]:
     """Return the reply and what is logged of the question. Raises HTTPException (409) for a mode it cannot do."""
     name = engine.archive.path.name
-    if query.mode != "nearest" and len(writer_folders(engine.archive.path)) != 1:
+    mode: AnswerMode = "nearest" if query.mode == "grounded" else query.mode
+    if mode != "nearest" and len(writer_folders(engine.archive.path)) != 1:
         raise HTTPException(409, f"mode: {name} has no model that writes answers, or several")
     if engine.archive.view().has_answers:
-        reply = engine.answer(query.title, query.mode, query.k, body=query.body)
+        reply = engine.answer(query.title, mode, query.k, body=query.body)
     else:
         reply = Reply(None, False, (), matches=tuple(engine.search(query.title, body=query.body)))
     probability = reply.matches[0].probability if reply.matches else None
     shown_ids = [match.question.id for match in reply.matches[:MAX_LOGGED_HITS]]
     return reply, LoggedQuery(query.title, query.body, shown_ids, engine.ranker.name, probability)
+
+
+def _write_grounded(question: Question, stored: Reply, endpoint: ChatEndpoint | None) -> Reply:
+    assert endpoint, "checked before"
+    return write_grounded(question, stored, endpoint).reply
 
 
 def _to_source_response(source: AnswerSource) -> AnswerSourceResponse:

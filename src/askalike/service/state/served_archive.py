@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
+from askalike.answering.chat_endpoint import ChatEndpoint, named_endpoint
 from askalike.engines.local import LocalEngine
 from askalike.errors import AskalikeError
 from askalike.moderation.gaps import GapCache
@@ -74,6 +75,7 @@ class ServedArchive:
         self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
         self._archive_executor = BoundedExecutor(self._archive, settings)
         self._encoder_executor = BoundedExecutor(ArchiveEncoders(path), settings)
+        self._endpoint_executor = BoundedExecutor(_named_endpoint(settings), settings)
 
     @property
     def model(self) -> str:
@@ -91,6 +93,15 @@ class ServedArchive:
     async def run_on_encoders(self, work: Callable[[ArchiveEncoders], ResultT]) -> ResultT:
         """Return what the work on the archive's encoders returns. Raises OverloadedError, TimeoutError."""
         return await self._encoder_executor.run(work)
+
+    @property
+    def writes_grounded_answers(self) -> bool:
+        """Whether the operator has named an endpoint that writes."""
+        return bool(self._settings.endpoint)
+
+    async def run_on_endpoint(self, work: Callable[[ChatEndpoint | None], ResultT]) -> ResultT:
+        """Return what the work on the endpoint returns. Raises OverloadedError, TimeoutError."""
+        return await self._endpoint_executor.run(work)
 
     async def index_status(self) -> IndexStatus:
         """Return the status of its index."""
@@ -122,9 +133,17 @@ class ServedArchive:
         self._engine_executor.close()
         self._archive_executor.close()
         self._encoder_executor.close()
+        self._endpoint_executor.close()
         self._served_engine.engine.close()
         self._archive.close()
         self.key_archive.close()
+
+
+def _named_endpoint(settings: ServiceSettings) -> ChatEndpoint | None:
+    """Return the endpoint that the operator has named; None without one. Raises SettingsError."""
+    if settings.endpoint is None:
+        return None
+    return named_endpoint(settings.endpoint, settings.endpoint_model, settings.timeout_s)
 
 
 @asynccontextmanager

@@ -1,0 +1,94 @@
+"""An endpoint that speaks OpenAI's chat completions, which the operator names: messages in, a text out."""
+
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
+
+from askalike.addresses import safe_url
+from askalike.errors import AskalikeError, SettingsError
+
+KEY_VARIABLE = "ASKALIKE_ENDPOINT_KEY"
+"""The environment variable that holds the endpoint's key."""
+DEFAULT_TIMEOUT_S = 60.0
+MAX_RESPONSE_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 14
+
+
+class EndpointError(AskalikeError):
+    """The endpoint gives no answer in time, or one that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEndpoint:
+    """Where a model answers (`…/v1`, as OpenAI's clients take it), and how. timeout_s: for a whole response.
+
+    Raises SettingsError.
+    """
+
+    url: str
+    model: str
+    key: str = ""
+    timeout_s: float = DEFAULT_TIMEOUT_S
+
+    def __post_init__(self) -> None:
+        if safe_url(self.url) is None:
+            raise SettingsError(f"endpoint {self.url!r}: expected an address such as http://127.0.0.1:11434/v1")
+        if not self.model:
+            raise SettingsError("an endpoint needs the name of its model")
+
+    def complete(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """Return what the model writes. Raises EndpointError."""
+        body = {"model": self.model, "messages": list(messages), "temperature": 0, "stream": False}
+        headers = {"Content-Type": "application/json", "User-Agent": "askalike"}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        address = f"{self.url.rstrip('/')}/chat/completions"
+        request = urllib.request.Request(address, json.dumps(body).encode(), headers)
+        deadline = time.monotonic() + self.timeout_s
+        try:
+            with urllib.request.urlopen(request, timeout=self.timeout_s) as response:
+                content = _read(response, deadline)
+            choice = json.loads(content)["choices"][0]
+            text, complete = choice["message"]["content"], choice.get("finish_reason") in (None, "stop")
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise EndpointError(f"{address}: answered {error.code} {error.reason}") from None
+        except TimeoutError:
+            raise EndpointError(f"{address}: gave no whole answer within {self.timeout_s:g} s") from None
+        except (OSError, HTTPException) as error:
+            raise EndpointError(f"{address}: gives no answer ({error})") from None
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+            raise EndpointError(f"{address}: answered no chat completion; expected OpenAI's shape") from None
+        if not isinstance(text, str):
+            raise EndpointError(f"{address}: answered without a text")
+        return text if complete else _without_last_line(text)
+
+
+def named_endpoint(url: str | None, model: str | None, timeout_s: float = DEFAULT_TIMEOUT_S) -> ChatEndpoint:
+    """Return the endpoint that an operator names, with the key of the environment. Raises SettingsError without one."""
+    if url is None or model is None:
+        raise SettingsError("grounded: name what writes: --endpoint http://127.0.0.1:11434/v1 --model NAME")
+    return ChatEndpoint(url, model, os.environ.get(KEY_VARIABLE, ""), timeout_s)
+
+
+def _read(response: HTTPResponse, deadline: float) -> bytes:
+    """Return a response's body. Raises TimeoutError after the deadline, ValueError where it is too long."""
+    content = bytearray()
+    while chunk := response.read1(CHUNK_BYTES):
+        content += chunk
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        if len(content) > MAX_RESPONSE_BYTES:
+            raise ValueError
+    return bytes(content)
+
+
+def _without_last_line(text: str) -> str:
+    """Return a text that was cut off without the sentence that has no end."""
+    end = max(text.rfind(sign) for sign in ".!?]\n")
+    return text[: end + 1]

@@ -1,0 +1,58 @@
+"""Which sentences of a written answer the texts that they cite support.
+
+A proxy for what a person would say: a sentence counts as supported by a cited text that has most of its content words
+and all of its numbers. It does not understand: a negation that was added, or words in another order, go unnoticed.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.sentences import split_sentences
+
+MIN_SHARED = 0.6
+"""The share of a sentence's content words that the cited text has to have."""
+CITATION = re.compile(r"\s*\[([^\[\]\n]{1,300})\]")
+NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_ANALYZER = Analyzer(AnalyzerSettings(stop_words=True))
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSentence:
+    """A sentence without its citations, the ids that it cites, and those of the cited texts that support it."""
+
+    text: str
+    cited: tuple[str, ...]
+    supported_by: tuple[str, ...]
+
+
+def check_sentences(written: str, texts: Mapping[str, str], language: str | None = None) -> list[WrittenSentence]:
+    """Return the sentences of an answer that cites ids in brackets. texts: id → the text that may be cited."""
+    sentences = []
+    for marked in _sentences_with_citations(written):
+        cited = [id.strip() for match in CITATION.finditer(marked) for id in (match[1], *match[1].split(","))]
+        known = tuple(dict.fromkeys(id for id in cited if id in texts))
+        text = CITATION.sub("", marked).strip()
+        supporting = tuple(id for id in known if is_supported(text, texts[id], language))
+        sentences.append(WrittenSentence(text, known, supporting))
+    return sentences
+
+
+def is_supported(sentence: str, text: str, language: str | None = None) -> bool:
+    """Return whether a text has most of a sentence's content words, and all its numbers."""
+    words = set(_ANALYZER.analyze(sentence, language))
+    if not words or not set(NUMBER.findall(sentence)) <= set(NUMBER.findall(text)):
+        return False
+    return len(words & set(_ANALYZER.analyze(text, language))) >= MIN_SHARED * len(words)
+
+
+def _sentences_with_citations(written: str) -> Sequence[str]:
+    """Return the sentences; citations that stand behind a full stop belong to the sentence before it."""
+    sentences: list[str] = []
+    for sentence in split_sentences(re.sub(r"([.!?])((?:\s*\[[^\[\]\n]{1,300}\])+)", r"\2\1", written)):
+        if sentences and not CITATION.sub("", sentence).strip(" .!?-*•"):
+            sentences[-1] += f" {sentence}"
+        else:
+            sentences.append(sentence)
+    return sentences

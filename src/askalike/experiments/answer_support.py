@@ -1,0 +1,63 @@
+"""How much of what an endpoint writes the cited texts support: a proxy for whether grounded answers are true."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from askalike.answering.chat_endpoint import ChatEndpoint
+from askalike.answering.grounded import write_grounded
+from askalike.engines.local import LocalEngine
+from askalike.evaluation.resampling import bootstrap_means, percentile_interval
+from askalike.types import Question
+
+STORED_ANSWERS = 3
+DRAWS, SEED = 10_000, 0
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSupport:
+    """Grounded answers to some questions. share: of written sentences, those that a cited text supports; None of none.
+
+    interval: 95 %, from a bootstrap over answers. abstained: the questions that got no answer.
+    """
+
+    questions: int
+    abstained: int
+    written: int
+    supported: int
+    share: float | None
+    interval: tuple[float, float] | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        counts = f"{self.questions} questions, {self.abstained} without an answer"
+        if self.share is None or self.interval is None:
+            return f"grounded answers: {counts}; no sentence was written"
+        low, high = self.interval
+        return (
+            f"grounded answers: {self.share:.3f} [{low:.3f}, {high:.3f}] of {self.written} sentences are supported by "
+            f"what they cite ({counts}). This is a proxy: shared words and numbers, not truth"
+        )
+
+
+def measure_support(engine: LocalEngine, questions: Sequence[Question], endpoint: ChatEndpoint) -> AnswerSupport:
+    """Return how far the cited texts support what the endpoint writes to questions, each asked as if it was typed.
+
+    Raises EndpointError, ArchiveError where there are no answers.
+    """
+    replies = [
+        write_grounded(q, engine.answer(q.title, "nearest", STORED_ANSWERS, body=q.body), endpoint) for q in questions
+    ]
+    counts = np.array([(r.supported, r.written) for r in replies if r.written], np.float64).reshape(-1, 2)
+    supported, written = map(int, counts.sum(axis=0))
+    abstained = sum(r.reply.abstained for r in replies)
+    if not written:
+        return AnswerSupport(len(replies), abstained, 0, 0, None, None)
+    means = bootstrap_means(counts, DRAWS, SEED)
+    interval = percentile_interval(means[:, 0] / means[:, 1])
+    return AnswerSupport(len(replies), abstained, written, supported, supported / written, interval)
