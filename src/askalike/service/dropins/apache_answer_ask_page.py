@@ -61,7 +61,7 @@ def _to_listed(question: Question, n_answers: int) -> ListedQuestion:
         url_title=url_title(question.url),
         answer_count=n_answers,
         status="closed" if "closed" in question.states else "available",
-        accepted_answer=question.accepted_answer_id is not None,
+        accepted_answer="answered" in question.states,
     )
 
 
