@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers, registry
-from askalike.calibration.calibrate import calibrate, measure_abstention
+from askalike.calibration.calibrate import calibrate, calibrate_each_use, measure_abstention
 from askalike.calibration.calibration import Calibration, load_calibration
 from askalike.calibration.curve_selection import _split_into_fold_masks, predict_out_of_fold
 from askalike.calibration.curves import shift_balanced_prior
@@ -214,6 +214,35 @@ def test_a_fingerprint_is_of_all_that_was_learned():
     assert hybrid.fingerprint == static.fingerprint
 
 
+def test_18_9_titles_and_whole_questions_have_their_own(tmp_path):
+    """One run makes both; a search takes the one for what it asks, and one alone serves both."""
+    ranker = rankers.create(DEFAULT_RANKER)
+    with Archive.open(riverside(tmp_path / "riverside")) as archive:
+        questions = [question for _, question in archive.view().questions()]
+    asked = [replace(q, id=f"asked {q.id}", title=q.rephrasings[0], rephrasings=()) for q in questions if q.rephrasings]
+    with Archive.create(tmp_path / "uses") as archive:
+        archive.upsert([replace(q, body="I could not find it on the page.", rephrasings=()) for q in questions])
+        archive.upsert(EvaluationQuery("whole", replace(q, body="Please help.")) for q in asked)
+        archive.upsert(Judgement("whole", q.id, q.id.removeprefix("asked "), 1) for q in asked)
+        reports = calibrate_each_use(archive, ranker, "whole")
+        assert [r.calibration.titles_only for r in reports] == [False, True]
+        whole, titles = (report.calibration for report in reports)
+        assert whole.has_bodies
+        assert not titles.has_bodies
+        titles.save(archive.path)
+        assert load_calibration(archive, ranker) == load_calibration(archive, ranker, "title") == titles
+        whole.save(archive.path)
+        assert (load_calibration(archive, ranker), load_calibration(archive, ranker, "title")) == (whole, titles)
+        engine = LocalEngine(archive, ranker)
+        typed, posted = (engine.search(asked[0].title, 1, body=body, min_probability=0.0)[0] for body in ("", "Please"))
+        assert engine.calibration == titles
+        for hit, query, calibration in (
+            (typed, Question("q", asked[0].title), titles), (posted, Question("q", asked[0].title, "Please"), whole),
+        ):  # fmt: skip
+            [(_, ids, features)] = rank_with_features(rankers.open_current(ranker, archive.view()), {"q": query})
+            assert hit.probability == pytest.approx(calibration.estimate(features)[ids.index(hit.question.id)])
+
+
 def test_a_damaged_file_is_one_line(report, tmp_path):
     with Archive.open(riverside(tmp_path / "damaged")) as archive:
         path = report.calibration.save(archive.path)
@@ -238,7 +267,7 @@ def test_the_file_is_plain_text_with_the_keys_of_its_format(report, directory):
     assert values["ranker"] == report.calibration.ranker
     assert set(values) == {
         "format", "ranker", "settings", "weights", "state", "split", "bodies", "queries", "base_rate", "first", "later",
-        "known", "line", "prevalence", "measured",
+        "known", "line", "prevalence", "measured", "titles_only",
     }  # fmt: skip
     assert set(values["line"]) == {"probability", "of", "share"}
     assert set(values["measured"]) == {"queries", "found", "bins", "error", "chance"}

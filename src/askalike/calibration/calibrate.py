@@ -29,7 +29,7 @@ from askalike.calibration.thresholds import (
     measure_thresholds,
     trace_abstention,
 )
-from askalike.errors import SettingsError
+from askalike.errors import ArchiveError, SettingsError
 from askalike.rankers import Ranker, open_current
 from askalike.store import Archive
 from askalike.types import Progress, Question
@@ -122,6 +122,7 @@ def calibrate(
         state=ArchiveState.from_view(archive.view()),
         split=sample.split,
         has_bodies=sample.has_bodies,
+        titles_only=titles_only,
         queries=len(sample.queries),
         base_rate=float(relevant.mean()),
         first_hit_curve=curves.first_hit_curve,
@@ -134,6 +135,23 @@ def calibrate(
     half = _measure_half_answerable(sample, predictions, seed)
     rows = measure_thresholds(probabilities, relevant, len(sample.queries))
     return CalibrationReport(calibration, curves.method, sample, predictions, first_hits, later, half, rows, choice)
+
+
+def calibrate_each_use(
+    archive: Archive, ranker: Ranker, split: str | None = None, *, titles_only: bool = False, **options: Any
+) -> Sequence[CalibrationReport]:
+    """Calibrate for whole questions, and for titles where the questions have bodies: see `calibrate`.
+
+    titles_only: for titles alone. The report of whole questions comes first, where there is one. It serves both uses
+    where titles alone find too little to calibrate on.
+    """
+    first = calibrate(archive, ranker, split, titles_only=titles_only, **options)
+    if not first.sample.has_bodies:
+        return [first]
+    try:
+        return [first, calibrate(archive, ranker, split, titles_only=True, **options)]
+    except ArchiveError:
+        return [first]
 
 
 def measure_abstention(

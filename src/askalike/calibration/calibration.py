@@ -1,10 +1,10 @@
-"""A ranker's calibration on an archive, saved as `DIR/calibration/RANKER-DIGEST.json`."""
+"""A ranker's calibrations on an archive, saved as `DIR/calibration/RANKER-DIGEST.json` and `….title.json`."""
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field
@@ -19,6 +19,10 @@ from askalike.store import Archive, View
 
 FORMAT = 1
 FOLDER = "calibration"
+Use = Literal["title", "question"]
+"""What is asked: a title, as people type it, or a whole question, as `dedupe` and the queue ask."""
+TITLE_SUFFIX = ".title"
+"""In the name of a calibration's file that was made on titles, though their questions have bodies."""
 MAX_DRIFT = 0.1
 """The share of the archive's questions that may be added, changed or deleted before a calibration is stale."""
 
@@ -80,6 +84,7 @@ class Calibration(Settings):
         validation_alias="bodies", serialization_alias="bodies",
         description="whether the queries it was fitted on had bodies",
     )  # fmt: skip
+    titles_only: bool = Field(False, description="whether the bodies of its queries were left out")
     queries: int
     base_rate: float = Field(description="the share of first hits that was right")
     first_hit_curve: Curve = Field(validation_alias="first", serialization_alias="first")
@@ -120,16 +125,20 @@ class Calibration(Settings):
 
     def save(self, directory: Path) -> Path:
         """Write it into an archive's directory. Return the path of the file."""
-        path = _calibration_path(directory, self.ranker, self.settings)
+        use: Use = "title" if self.titles_only else "question"
+        path = _calibration_path(directory, self.ranker, self.settings, use)
         path.parent.mkdir(exist_ok=True)
         write_atomically(path, self.model_dump_json(indent=1) + "\n")
         return path
 
 
-def load_calibration(archive: Archive, ranker: Ranker) -> Calibration | None:
-    """Return a ranker's calibration with its settings on an archive, if any. Raises ArchiveError or SettingsError."""
-    path = _calibration_path(archive.path, ranker.name, settings_json(ranker.values))
-    if not path.exists():
+def load_calibration(archive: Archive, ranker: Ranker, use: Use = "question") -> Calibration | None:
+    """Return a ranker's calibration with its settings on an archive, if any; another use's where this one has none.
+
+    Raises ArchiveError or SettingsError.
+    """
+    path = next((path for path in _paths_by_fitness(archive, ranker, use) if path.exists()), None)
+    if path is None:
         return None
     advice = "make it again with: askalike calibrate"
     try:
@@ -146,8 +155,15 @@ def load_calibration(archive: Archive, ranker: Ranker) -> Calibration | None:
 
 def calibration_version(archive: Archive, ranker: Ranker) -> int:
     """Return a number that changes with each new calibration of the ranker; 0 where there is none."""
-    path = _calibration_path(archive.path, ranker.name, settings_json(ranker.values))
-    return path.stat().st_mtime_ns if path.exists() else 0
+    paths = _paths_by_fitness(archive, ranker, "question")
+    return max((path.stat().st_mtime_ns for path in paths if path.exists()), default=0)
+
+
+def _paths_by_fitness(archive: Archive, ranker: Ranker, use: Use) -> Sequence[Path]:
+    """Return where a ranker's calibrations are saved, the one for a use first."""
+    other: Use = "title" if use == "question" else "question"
+    settings = settings_json(ranker.values)
+    return [_calibration_path(archive.path, ranker.name, settings, name) for name in (use, other)]
 
 
 def fingerprint(ranker: Ranker) -> str:
@@ -160,5 +176,6 @@ def settings_json(values: Mapping[str, Any]) -> str:
     return json.dumps(values, sort_keys=True, default=str)
 
 
-def _calibration_path(directory: Path, ranker: str, settings: str) -> Path:
-    return directory / FOLDER / f"{ranker}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}.json"
+def _calibration_path(directory: Path, ranker: str, settings: str, use: Use) -> Path:
+    suffix = TITLE_SUFFIX if use == "title" else ""
+    return directory / FOLDER / f"{ranker}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}{suffix}.json"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Self
 
-from askalike.calibration.calibration import Calibration, load_calibration
+from askalike.calibration.calibration import Calibration, Use, load_calibration
 from askalike.calibration.curves import Floats
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.errors import SettingsError
@@ -25,9 +25,9 @@ class Calibrator:
         self._stale_reason: str | None = None
 
     @classmethod
-    def open(cls, archive: Archive, ranker: Ranker) -> Self:
-        """Load a ranker's calibration on an archive, if there is one. Raises ArchiveError or SettingsError."""
-        return cls(archive, ranker, load_calibration(archive, ranker))
+    def open(cls, archive: Archive, ranker: Ranker, use: Use = "question") -> Self:
+        """Load a ranker's calibration for a use, if there is one. Raises ArchiveError or SettingsError."""
+        return cls(archive, ranker, load_calibration(archive, ranker, use))
 
     @property
     def calibration(self) -> Calibration | None:

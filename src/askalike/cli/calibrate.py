@@ -1,12 +1,14 @@
 """askalike calibrate: what a ranker's scores mean on an archive, and how that is shown."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
-from askalike.calibration.calibrate import CalibrationReport, calibrate, measure_abstention
+from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use, measure_abstention
 from askalike.calibration.reliability import Reliability
 from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries
 from askalike.calibration.thresholds import (
@@ -21,7 +23,9 @@ from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Jso
 from askalike.cli._output import format_proportion, to_json
 from askalike.cli._progress import progress_bar
 from askalike.evaluation.tables import ResultTable, to_text
+from askalike.rankers import Ranker
 from askalike.store import Archive
+from askalike.types import Question
 
 OFF_TOPIC_HELP = "Queries that nothing should be found for: JSON lines, or another archive."
 PREVALENCE_HELP = "The share of what people ask that was asked before; default: 1, for --off-topic's threshold 0.5."
@@ -50,9 +54,11 @@ def calibrate_command(
 ) -> None:
     """Turn a ranker's scores into probabilities, and measure how reliable they are.
 
-    From then on `search` shows probabilities, and nothing below the threshold where one was picked: the one that
-    --precision asks for, else the one at which nine in ten of the queries that --off-topic names get nothing. The
-    calibration holds for this ranker with these settings, until a tenth of the archive has changed.
+    Where questions have bodies it is done twice: for whole questions, which `dedupe` and the queue ask, and for titles,
+    which people type; --titles: for titles alone. From then on `search` shows probabilities, and nothing below the
+    threshold where one was picked: the one that --precision asks for, else the one at which nine in ten of the queries
+    that --off-topic names get nothing. The calibration holds for this ranker with these settings, until a tenth of the
+    archive has changed.
 
     Examples:
 
@@ -66,26 +72,55 @@ def calibrate_command(
         off_topic_queries = load_off_topic_queries(off_topic, seed=seed) if off_topic else []
         built = build_ranker(archive, ranker, settings, fields)
         share = prevalence if prevalence is not None else 0.5 if off_topic and precision is None else 1.0
-        result = calibrate(
+        results = calibrate_each_use(
             archive, built, split, precision=precision, prevalence=share, titles_only=titles, max_queries=max_queries,
             max_per_cluster=per_cluster, seed=seed, progress=report,
         )  # fmt: skip
-        curve = measure_abstention(archive, built, result, off_topic_queries) if off_topic_queries else None
-        threshold = curve.threshold if curve and precision is None else result.calibration.threshold
-        path = result.calibration.model_copy(update={"threshold": threshold}).save(directory)
+        calibrated = [_save(directory, archive, built, result, off_topic_queries) for result in results]
     if json:
-        chosen = {"abstention": curve and curve.as_dict(), "line": threshold and threshold.model_dump()}
-        print(to_json({**result.as_dict(), **chosen, "path": str(path)}))
+        first, *others = [each.as_dict() for each in calibrated]
+        print(to_json(first | ({"titles": others[0]} if others else {})))
         return
-    print(_format_verdict(result, curve, threshold))
-    if verbose:
-        print(f"\n{_format_report(result, directory, seed)}")
-        if curve and off_topic:
-            print(f"\n{_format_abstention(curve, off_topic)}")
-        print()
-    print(f"{_format_saved(threshold, result.calibration.prevalence)}\nkept in {path}")
+    for each in calibrated:
+        if len(calibrated) > 1:
+            print("while typing, by titles:" if each.report.calibration.titles_only else "whole questions:")
+        print(_format_verdict(each.report, each.curve, each.threshold))
+        if verbose:
+            print(f"\n{_format_report(each.report, directory, seed)}")
+            if each.curve and off_topic:
+                print(f"\n{_format_abstention(each.curve, off_topic)}")
+            print()
+        print(f"{_format_saved(each.threshold, each.report.calibration.prevalence)}\nkept in {each.path}")
     if not verbose:
         print("all that was measured, with its intervals: --verbose")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCalibration:
+    """A saved calibration with its report, the threshold that was picked, and abstention on off-topic queries."""
+
+    report: CalibrationReport
+    curve: AbstentionCurve | None
+    threshold: Threshold | None
+    path: Path
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the single hits, for JSON."""
+        chosen = {
+            "abstention": self.curve and self.curve.as_dict(),
+            "line": self.threshold and self.threshold.model_dump(),
+        }
+        return {**self.report.as_dict(), **chosen, "path": str(self.path)}
+
+
+def _save(
+    directory: Path, archive: Archive, ranker: Ranker, report: CalibrationReport, off_topic: Sequence[Question]
+) -> SavedCalibration:
+    """Save a calibration with the threshold for its precision, else for abstention on the off-topic queries."""
+    curve = measure_abstention(archive, ranker, report, off_topic) if off_topic else None
+    threshold = curve.threshold if curve and report.threshold_choice is None else report.calibration.threshold
+    path = report.calibration.model_copy(update={"threshold": threshold}).save(directory)
+    return SavedCalibration(report, curve, threshold, path)
 
 
 def _format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, threshold: Threshold | None) -> str:

@@ -4,12 +4,12 @@ import time
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from askalike import rankers
 from askalike.answering.replies import DEFAULT_SURE, answer_question
 from askalike.answering.reply import AnswerMode, Reply
-from askalike.calibration.calibration import Calibration
+from askalike.calibration.calibration import Calibration, Use
 from askalike.calibration.calibrator import Calibrator
 from askalike.calibration.silence import SilenceThreshold
 from askalike.engines._display import name_links
@@ -38,7 +38,9 @@ class LocalEngine:
         """
         self.archive, self.ranker, self.filter = archive, ranker, filter or Filter()
         self._view = archive.view() if view is None else view
-        self._calibrator = Calibrator.open(archive, ranker)
+        self._calibrators: Mapping[Use, Calibrator] = {
+            use: Calibrator.open(archive, ranker, use) for use in get_args(Use)
+        }
         self._silence = SilenceThreshold(archive, ranker)
 
     @classmethod
@@ -59,13 +61,13 @@ class LocalEngine:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The calibration that holds for the archive as it is; None where there is none."""
-        return self._calibrator.calibration
+        """The calibration of typed titles that holds for the archive as it is; None where there is none."""
+        return self._calibrators["title"].calibration
 
     @property
     def stale_reason(self) -> str | None:
         """Why a calibration that was made no longer holds; None where one holds, or none was made."""
-        return self._calibrator.stale_reason
+        return self._calibrators["title"].stale_reason
 
     def searcher(self) -> Searcher:
         """The ranker opened on the archive as it is; where another process is indexing, as it last committed."""
@@ -124,22 +126,23 @@ class LocalEngine:
         return find_precedents(self.searcher(), Question(TYPED_QUERY_ID, title, body), hit, k)
 
     def _search(self, queries: Sequence[_Query]) -> list[SearchResult]:
-        """Requests that differ in their texts alone are searched for together."""
-        searcher, groups = self.searcher(), groupby(queries, lambda query: query[1].options)
+        """Requests that differ in their texts alone are searched for together, titles apart from whole questions."""
+        searcher, groups = self.searcher(), groupby(queries, lambda query: (query[1].options, _use(query[1])))
         return [result for _, group in groups for result in self._search_together(searcher, list(group))]
 
     def _search_together(self, searcher: Searcher, queries: Sequence[_Query]) -> list[SearchResult]:
         started, request = time.perf_counter(), queries[0][1]
         filter = self.filter & request.filter
         self._view.require_tags(filter.tags)
-        calibrator = self._calibrator if self._calibrator.calibration else None
-        min_probability = self._calibrator.min_probability(request.min_probability)
+        of_use = self._calibrators[_use(request)]
+        calibrator = of_use if of_use.calibration else None
+        min_probability = of_use.min_probability(request.min_probability)
         thresholds = [
             min_probability if calibrator else self._min_similarity(searcher, question, own)
             for question, own in queries
         ]
         questions = {question.id: question for question, _ in queries}
-        depth = self._calibrator.retrieval_depth(request.k)
+        depth = of_use.retrieval_depth(request.k)
         while True:
             session = searcher.search(questions, depth, filter=filter, prefix=request.prefix)
             batch = HitSelection(session, request, filter, calibrator, thresholds)
@@ -155,3 +158,7 @@ class LocalEngine:
         if request.min_similarity is not None:
             return request.min_similarity
         return self._silence.similarity(searcher, f"{question.title} {question.body}")
+
+
+def _use(request: SearchRequest) -> Use:
+    return "question" if request.body.strip() else "title"

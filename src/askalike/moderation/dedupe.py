@@ -116,7 +116,7 @@ def _unwrap_distinct(archive: Archive, ranker: Ranker) -> tuple[Ranker, Calibrat
     part: Any = ranker.part
     part_calibration = load_calibration(archive, part)
     if part_calibration is None or part_calibration.stale_reason(archive.view(), part):
-        report = calibrate(archive, part, calibration.split, titles_only=not calibration.has_bodies)
+        report = calibrate(archive, part, calibration.split, titles_only=calibration.titles_only)
         part_calibration = report.calibration
         part_calibration.save(archive.path)
     return part, part_calibration

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from askalike import rankers
-from askalike.calibration.calibrate import CalibrationReport, calibrate
+from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use
 from askalike.errors import AskalikeError, SettingsError
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
@@ -146,8 +146,9 @@ def _calibrate(
         return None, "nobody has labelled what asks the same"
     split_name = task.held_out_calibration_split if is_label_trained else task.full_calibration_split
     try:
-        report = calibrate(archive, ranker, split_name)
+        reports = calibrate_each_use(archive, ranker, split_name)
     except AskalikeError as error:
         return None, str(error)
-    report.calibration.save(archive.path)
-    return report, None
+    for report in reports:
+        report.calibration.save(archive.path)
+    return reports[0], None
