@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from askalike.labels.splits import identify_queries, load_split, splits_to_hold_out
     from askalike.labels.training_pairs import count_pairs, training_pairs
     from askalike.moderation.dedupe import dedupe
+    from askalike.moderation.drafts import find_drafts
     from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
     from askalike.moderation.tags import evaluate_suggestions, suggest_tags
     from askalike.nn import Network as Network
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from askalike.similarities import Similarity
     from askalike.store import Archive, TrainingView, View, withdraw_ranker
     from askalike.store.backup import backup, restore
+    from askalike.store.drafts import accept_draft, list_drafts, reject_draft
     from askalike.store.feedback import export_feedback
     from askalike.store.keys import create_key, list_keys, revoke_key
     from askalike.store.query_log import delete_older_than as purge_query_log
@@ -85,16 +87,16 @@ __all__ = [
     "Reader", "Record", "RejectedRow", "Reply", "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest",
     "SearchResult", "Searcher", "ServiceSettings", "Settings", "SettingsError", "Similarity", "SourceFiles", "Span",
     "Split", "TopDocs", "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors",
-    "View", "adopt_encoder", "backup", "build", "calibrate", "cluster_status", "compare", "compare_runs",
-    "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes", "distil",
-    "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
-    "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_gaps", "get_gap",
-    "identify_queries", "ignore_gap", "import_archive", "init_cluster", "lexical_grids", "list_keys", "list_models",
-    "load", "load_off_topic_queries", "load_recipe", "load_split", "measure_abstention", "merge_indexes",
-    "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels", "read_queries", "read_run",
-    "reject", "replay_archive", "restore", "restore_gap", "revoke_key", "run_checks", "serve", "splits_to_hold_out",
-    "suggest_tags", "train", "training_pairs", "tune", "tune_ranker", "validate_settings", "withdraw_ranker",
-    "write_run",
+    "View", "accept_draft", "adopt_encoder", "backup", "build", "calibrate", "cluster_status", "compare",
+    "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",
+    "distil", "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
+    "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_drafts", "find_gaps", "get_gap",
+    "identify_queries", "ignore_gap", "import_archive", "init_cluster", "lexical_grids", "list_drafts", "list_keys",
+    "list_models", "load", "load_off_topic_queries", "load_recipe", "load_split", "measure_abstention",
+    "merge_indexes", "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels", "read_queries",
+    "read_run", "reject", "reject_draft", "replay_archive", "restore", "restore_gap", "revoke_key", "run_checks",
+    "serve", "splits_to_hold_out", "suggest_tags", "train", "training_pairs", "tune", "tune_ranker",
+    "validate_settings", "withdraw_ranker", "write_run",
 ]
 # fmt: on
 _NEURAL = ("Loss", "Network")
