@@ -45,7 +45,7 @@ def fill_archive(path: Path) -> None:
                 Question("math", FORMULA_TITLE, FORMULA_BODY, "html", created_at="2009-01-01T00:00:00"),
                 Question("x 2", "كيف أجدد بطاقة المكتبة؟", language="ar"),
                 Answer("x/1a", "x/1", BODY, "html"),
-                Link("r013", "x/1", "duplicate"),
+                Link("x/1", "r013", "duplicate"),
                 Link("r013", "math", "related"),
             ]
         )

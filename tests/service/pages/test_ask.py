@@ -94,7 +94,7 @@ def test_everything_works_without_javascript(visit, service) -> None:
 def test_a_question_shows_its_answers_and_why_its_duplicates_are_thought_so(visit) -> None:
     page = visit("/a/riverside/questions/r013")
     same = page.get_by_role("region", name="Asked the same")
-    assert "The original" in same.inner_text()
+    assert "A duplicate of this" in same.inner_text()
     assert same.locator(".item").count() == 1
     assert page.get_by_role("region", name="Related").locator(".item").count() == 1
     also = page.get_by_role("region", name="Also similar")
