@@ -5,7 +5,9 @@ Each test names the points of the report that it holds. What needs real data ski
 
 import csv
 import json
+import shutil
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -102,6 +104,36 @@ def test_4_a_pasted_error_message_finds_the_question_that_quotes_it(command, mix
     assert (code, titles_of(out)) == (0, ["Why does int() fail on words?"])
     [result] = json.loads(out)["results"]
     assert ERROR in result["snippet"]
+
+
+FOREIGN = ("Pourquoi le métro est-il fermé ?", "Почему поезд опаздывает?", "Kann man Lasagne einfrieren?")
+NONSENSE = ("xyzzy", "asdf qwer zxcv", "zzzz")
+
+
+@pytest.mark.parametrize("calibrated", [False, True], ids=["uncalibrated", "calibrated"])
+def test_11_one_word_nonsense_and_other_languages_get_the_same_everywhere(
+    command, calibrated_riverside, tmp_path, monkeypatch, calibrated
+) -> None:
+    """On the command line, over HTTP and on Ask; a calibration without a threshold of its own shows no nonsense."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "service"))
+    pytest.importorskip("uvicorn", reason="needs askalike[service]")
+    from serving import Service
+
+    path = Path(shutil.copytree(calibrated_riverside, tmp_path / "riverside"))
+    if not calibrated:
+        shutil.rmtree(path / "calibration")
+    service = Service(path, ranker=(), options=("--option", "propose=0"))
+    try:
+        for query in (*NONSENSE, *FOREIGN, "library", "bicycle", "my libary crad is lsot"):
+            _, out, _ = command("search", path, query, "--json", "-k", 7)
+            found = titles_of(out)
+            typed = service.get(f"/v1/riverside/similar?k=7&title={quote(query)}").json["results"]
+            assert [result["title"] for result in typed] == found
+            page = service.get(f"/a/riverside?title={quote(query)}").body.decode()
+            assert page.count('<li class="item">') == len(found)
+            assert bool(found) == (query not in NONSENSE + FOREIGN), query
+    finally:
+        service.end()
 
 
 def test_13_a_person_reads_what_a_calibration_is_worth(command, tmp_path) -> None:

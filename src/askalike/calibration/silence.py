@@ -1,4 +1,4 @@
-"""Silence without labels: from which absolute score on a hit is shown where nothing is calibrated.
+"""Silence without labels: from which absolute score on a hit is shown where no calibration has a threshold.
 
 A threshold is what nearly all everyday questions that have nothing to do with the archive stay below. 1,000 of them
 come with askalike, in five languages (`off_topic.tsv`, written for this, CC0). It is no probability.
@@ -97,9 +97,9 @@ class SilenceThreshold:
 
 
 def prepare_silence(archive: Archive, ranker: Ranker) -> None:
-    """Find and save the thresholds of a ranker whose index was just built, unless a calibration decides."""
-    view = archive.view()
-    if len(view) and ranker.indexes(view) and load_calibration(archive, ranker) is None:
+    """Find and save the thresholds of a ranker whose index was just built, unless a calibration has one."""
+    view, calibration = archive.view(), load_calibration(archive, ranker)
+    if len(view) and ranker.indexes(view) and not (calibration and calibration.threshold):
         SilenceThreshold(archive, ranker).prepare(ranker.open(view))
 
 

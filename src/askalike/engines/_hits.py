@@ -26,7 +26,7 @@ class _Candidate(NamedTuple):
 class HitSelection:
     """The hits of a batch of queries with equal options, from the session in which they were searched for.
 
-    thresholds: of each query, of the probability; of the absolute score where there is no calibrator.
+    min_probability: where there is a calibrator. min_similarities: the least absolute score for each query, 0 for any.
     """
 
     def __init__(
@@ -35,10 +35,12 @@ class HitSelection:
         request: SearchRequest,
         filter: Filter,
         calibrator: Calibrator | None,
-        thresholds: Sequence[float],
+        min_probability: float,
+        min_similarities: Sequence[float],
     ) -> None:
         self._session, self._request, self._filter = session, request, filter
-        self._calibrator, self._thresholds = calibrator, thresholds
+        self._calibrator, self._min_similarities = calibrator, min_similarities
+        self._thresholds = [min_probability] * len(min_similarities) if calibrator else min_similarities
         texts = session.texts
         self._present = [
             np.array([docid in texts for docid in top.docids.tolist()], np.bool_) for top in session.topdocs
@@ -67,7 +69,8 @@ class HitSelection:
         """Return the hits of the query in place `row`, best first; none where nothing is certain enough."""
         top, request = self._session.topdocs[row], self._request
         is_calibrated = self._calibrator is not None
-        if not is_calibrated and request.min_similarity is None and is_too_short(f"{request.title}{request.body}"):
+        needs_similarity = self._min_similarities[row] > 0 or not is_calibrated
+        if needs_similarity and request.min_similarity is None and is_too_short(f"{request.title}{request.body}"):
             return []
         candidates, certain = self._candidates[row], self._certain[row].tolist()
         scores = top.scores[self._present[row]]
@@ -116,7 +119,10 @@ class HitSelection:
         return list(candidates.values())
 
     def _certainties(self, row: int) -> Floats:
-        """Return the probability of each candidate, without a calibration its absolute score, (candidates,)."""
+        """Return the probability of each candidate, without a calibration its absolute score, (candidates,).
+
+        −inf is the probability of one whose absolute score is too low.
+        """
         present = self._present[row]
         places = [candidate.place for candidate in self._candidates[row]]
         if self._calibrator is None:
@@ -125,7 +131,10 @@ class HitSelection:
         own = None if similarities is None else similarities[row][present]
         questions = self._retrieved[row][: places[-1] + 1 if places else 0]
         scores = self._session.topdocs[row].scores[present]
-        return self._calibrator.estimate(self._session.queries[row].query, scores, questions, own)[places]
+        estimates = self._calibrator.estimate(self._session.queries[row].query, scores, questions, own)[places]
+        if not (min_similarity := self._min_similarities[row]):
+            return estimates
+        return np.where(self._session.absolute_scores[row][present][places] >= min_similarity, estimates, -np.inf)
 
 
 class _ShownOriginals(NamedTuple):

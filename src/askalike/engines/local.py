@@ -80,9 +80,9 @@ class LocalEngine:
         """The k questions most similar to the one typed, best first; none where nothing is similar.
 
         Once `askalike calibrate` was run each hit has its probability, and none is below the calibration's threshold,
-        or below `min_probability`. Without a calibration none is below the absolute score that nearly all everyday
-        questions stay below on this archive, or below `min_similarity`; 0 shows all. prefix: the last word may be
-        unfinished. A duplicate is never shown in place of its original: that stands for it, with its `asked_as`.
+        or below `min_probability`. Where that decides nothing, none is below the absolute score that nearly all
+        everyday questions stay below on this archive, or below `min_similarity`; 0 shows all. prefix: the last word may
+        be unfinished. A duplicate is never shown in place of its original: that stands for it, with its `asked_as`.
         explain: each hit says why it was found, and shows the passage of its body that matched.
         Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or where there are
         no probabilities.
@@ -137,15 +137,14 @@ class LocalEngine:
         of_use = self._calibrators[_use(request)]
         calibrator = of_use if of_use.calibration else None
         min_probability = of_use.min_probability(request.min_probability)
-        thresholds = [
-            min_probability if calibrator else self._min_similarity(searcher, question, own)
-            for question, own in queries
+        min_similarities = [
+            self._min_similarity(searcher, question, own, of_use.calibration) for question, own in queries
         ]
         questions = {question.id: question for question, _ in queries}
         depth = of_use.retrieval_depth(request.k)
         while True:
             session = searcher.search(questions, depth, filter=filter, prefix=request.prefix)
-            batch = HitSelection(session, request, filter, calibrator, thresholds)
+            batch = HitSelection(session, request, filter, calibrator, min_probability, min_similarities)
             if not batch.lacks_hits(depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
             depth *= DEPTH_FACTOR
@@ -153,8 +152,15 @@ class LocalEngine:
         took_ms = (time.perf_counter() - started) * 1000
         return [SearchResult(row, took_ms) for row in hits]
 
-    def _min_similarity(self, searcher: Searcher, question: Question, request: SearchRequest) -> float:
-        """The absolute score below which no hit is shown: what was asked for, else the archive's threshold."""
+    def _min_similarity(
+        self, searcher: Searcher, question: Question, request: SearchRequest, calibration: Calibration | None
+    ) -> float:
+        """The absolute score below which no hit is shown: what was asked for, else the archive's threshold.
+
+        0 where a probability decides: one that was asked for, or the threshold of a calibration.
+        """
+        if calibration and (calibration.threshold or request.min_probability is not None):
+            return 0.0
         if request.min_similarity is not None:
             return request.min_similarity
         return self._silence.similarity(searcher, f"{question.title} {question.body}")

@@ -63,18 +63,18 @@ def test_the_body_counts_too(visit) -> None:
 
 def test_feedback_is_stored(visit, service) -> None:
     page = visit(ASK)
-    page.locator("#title").fill("I lost my card")
-    page.get_by_role("button", name="This answers it: I have lost my library card").click()
+    page.locator("#title").fill("my hired bike was stolen")
+    page.get_by_role("button", name="This answers it: The bike I hired was stolen").click()
     page.get_by_text("We noted that it answers your question.").wait_for()
     page.get_by_role("button", name="Not the same").nth(1).click()
     page.get_by_text("Noted: it is not the same.").wait_for()
     page.get_by_role("button", name="None of these is my question").click()
     page.get_by_text("Noted: what you look for is not here yet.").wait_for()
-    rows = [row for row in read_feedback(service) if row[0] == "I lost my card"]
-    assert [(chosen, verdict) for _, _, chosen, verdict in rows][::2] == [("r013", "accept"), (None, "none_of_these")]
-    assert all("r013" in shown for _, shown, _, _ in rows)
+    rows = [row for row in read_feedback(service) if row[0] == "my hired bike was stolen"]
+    assert [(chosen, verdict) for _, _, chosen, verdict in rows][::2] == [("r001", "accept"), (None, "none_of_these")]
+    assert all("r001" in shown for _, shown, _, _ in rows)
     page.get_by_role("link", name="Read it in full").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "I have lost my library card. What should I do?"
+    assert page.get_by_role("heading", level=1).inner_text() == "The bike I hired was stolen. What do I have to do?"
 
 
 def test_everything_works_without_javascript(visit, service) -> None:
