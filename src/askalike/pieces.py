@@ -5,6 +5,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from askalike.errors import SettingsError
@@ -19,20 +20,39 @@ PIECES_PER_CORE = 2
 """How many pieces wait or are worked on, as each is held in memory."""
 
 
-@contextmanager
-def map_pieces(
-    function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT], cluster: str | None
-) -> Iterator[Iterator[ResultT]]:
-    """The function's result for each piece, in their order, worked out on a Ray cluster until the context ends.
+_ray: ContextVar[Any] = ContextVar("ray", default=None)
 
-    cluster: None for this process; `auto`, or the address of a running cluster. A piece whose worker is lost is done
-    again by another one. Raises SettingsError where Ray is not installed, or no cluster answers.
+
+@contextmanager
+def work_on(cluster: str | None) -> Iterator[None]:
+    """Have `map_pieces` work on a Ray cluster until the context ends.
+
+    cluster: `auto`, or the address of a running cluster; None for this process. Raises SettingsError where Ray is not
+    installed, or no cluster answers.
     """
     if cluster is None:
-        yield map(function, pieces)
+        yield
         return
     with _connect(cluster) as ray:
-        yield _map_on_ray(ray, function, pieces)
+        token = _ray.set(ray)
+        try:
+            yield
+        finally:
+            _ray.reset(token)
+
+
+def has_cluster() -> bool:
+    """Whether `map_pieces` works on a cluster now."""
+    return _ray.get() is not None
+
+
+def map_pieces(function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT]) -> Iterator[ResultT]:
+    """Yield the function's result for each piece, in their order.
+
+    On a cluster a piece whose worker is lost is done again by another one.
+    """
+    ray = _ray.get()
+    return map(function, pieces) if ray is None else _map_on_ray(ray, function, pieces)
 
 
 def _map_on_ray(ray: Any, function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT]) -> Iterator[ResultT]:

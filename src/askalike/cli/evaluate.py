@@ -19,6 +19,7 @@ from askalike.cli._options import (
     Json,
     QrelsFile,
     RankerName,
+    RayCluster,
     announce_compilation,
     build_ranker,
     checked,
@@ -37,6 +38,7 @@ from askalike.experiments.comparing import compare_runs, declared_value, load_ju
 from askalike.experiments.measuring import DEFAULT_MEASURES, evaluate_files, evaluate_ranker, evaluation_split
 from askalike.labels.partitions import Partition, create_partition
 from askalike.labels.splits import load_split
+from askalike.pieces import work_on
 from askalike.rankers import Ranker
 from askalike.replay.replay import WORDING_REMARK, replay
 from askalike.replay.report import write_replay
@@ -235,6 +237,7 @@ def experiment_command(
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="Change a key of FILE; may be repeated.")
     ] = None,
     force: Annotated[bool, Option("--force", help="Discard the experiment that is in the folder.")] = False,
+    cluster: RayCluster = None,
     json: Json = False,
 ) -> None:
     """Run the experiment that a TOML file declares, into a folder that reproduces it.
@@ -256,7 +259,7 @@ def experiment_command(
     folder = output or Path("runs") / file.stem
     announce_compilation()
     log = lines_without_terminal()
-    with nested_progress_bars() as watch:
+    with work_on(cluster), nested_progress_bars() as watch:
         outcome = run_experiment(experiment, folder, resume=True, force=force, open_bar=watch, log=log)
     if json:
         print(to_json(outcome.as_dict()))

@@ -10,7 +10,7 @@ from typer import Argument, Exit, Option
 
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
-from askalike.cli._options import Assignments, Directory, Fields, Json, announce_compilation, parse_settings
+from askalike.cli._options import Assignments, Directory, Fields, Json, RayCluster, announce_compilation, parse_settings
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.encoders import NEURAL_EXTRA_MODULES
@@ -18,6 +18,7 @@ from askalike.encoders.recipes import list_trainable
 from askalike.errors import SettingsError
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.models import list_models, load_recipe, remove_model, train
+from askalike.pieces import work_on
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.tuning.promotion import promote
 
@@ -37,6 +38,7 @@ def train_command(
     ] = None,
     name: Annotated[str | None, Option(help="What the model is called; default: my_RECIPE.")] = None,
     devices: Annotated[int, Option(min=1, help="How many processes train, each on a device of its own.")] = 1,
+    cluster: RayCluster = None,
 ) -> None:
     """Train a network on the archive's own labels.
 
@@ -55,7 +57,7 @@ def train_command(
     values = parse_settings(settings) | ({"signals": signals} if signals else {})
     loaded = load_recipe(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
     name = name or f"my_{Path(recipe).stem}"
-    with Archive.open(directory) as archive:
+    with work_on(cluster), Archive.open(directory) as archive:
         folder = train(archive, loaded, name, dev=dev, report=_print_training_progress, log=print_remark)
     print(f"{folder}: use it with --ranker {folder.name}")
 

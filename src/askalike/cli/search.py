@@ -22,6 +22,7 @@ from askalike.cli._options import (
     Fields,
     Json,
     RankerName,
+    RayCluster,
     Tags,
     Without,
     build_ranker,
@@ -36,6 +37,7 @@ from askalike.errors import ArchiveError, InputError
 from askalike.evaluation.trec import write_run
 from askalike.filters import Filter
 from askalike.labels.splits import identify_queries, load_split
+from askalike.pieces import work_on
 from askalike.readers import read_candidates, read_queries
 from askalike.store import Archive
 from askalike.types import Question
@@ -57,6 +59,7 @@ def index_command(
         str | None,
         Option(metavar="SIZE", callback=checked(parse_memory), help="Memory limit of the build; default: 2GB."),
     ] = None,
+    cluster: RayCluster = None,
 ) -> None:
     """Build or update the index of a ranker.
 
@@ -67,7 +70,7 @@ def index_command(
     askalike index DIR --ranker bm25 --fields title
     ```
     """
-    with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
+    with work_on(cluster), Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
         chosen_ranker = rankers.create(ranker, parse_settings(settings, fields), archive)
         started = time.perf_counter()
         if rebuild:

@@ -7,13 +7,14 @@ from typer import Option
 
 from askalike import registry
 from askalike.cli import _tuning
-from askalike.cli._options import Directory, Fields, Json, announce_compilation, parse_settings, split_list
+from askalike.cli._options import Directory, Fields, Json, RayCluster, announce_compilation, parse_settings, split_list
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.errors import SettingsError
 from askalike.experiments.grid_search import FOLDS, SEED, TuningEstimate, estimate_tuning, lexical_grids, sample_queries
 from askalike.experiments.measuring import LEXICAL_TUNING_MEASURE, TUNING_MEASURE, tuning_splits
 from askalike.labels.splits import load_split
+from askalike.pieces import work_on
 from askalike.store import Archive
 from askalike.tuning.run import tune_archive
 from askalike.tuning.state import parse_duration
@@ -41,6 +42,7 @@ def tune_command(
     ranker_names: Annotated[str, Option("--rankers", help=RANKERS_HELP, show_default=False)] = "",
     sample: Annotated[int | None, Option(min=1, help="With --only: choose on so many of the dev queries only.")] = None,
     folds: Annotated[int, Option(min=2, help="With --only: folds, where there is no test split.")] = FOLDS,
+    cluster: RayCluster = None,
     json: Json = False,
 ) -> None:
     """Find the ranker that suits an archive best, activate it, and calibrate it.
@@ -69,7 +71,7 @@ def tune_command(
     if dev or test or sample:
         raise SettingsError("--dev, --test and --sample go with --only lexical; tune divides the labels itself")
     limit, measure = parse_duration(budget), measure or TUNING_MEASURE
-    with Archive.open(directory) as archive:
+    with work_on(cluster), Archive.open(directory) as archive:
         announce_compilation()
         printer = _tuning.TuningPrinter(directory, measure, quiet=json)
         outcome = tune_archive(

@@ -23,6 +23,10 @@ class VectorCache:
         self._path = Path()
         self._dtype = np.dtype("V1")
 
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Other processes get None, as one process alone appends."""
+        return type(None), ()
+
     def get_or_encode(self, texts: Sequence[str], encode: Callable[[Sequence[str]], Array]) -> Array:
         """Return the vectors of texts, (texts, dim); `encode` makes the new ones. Raises ArchiveError."""
         keys = list(map(_compute_key, texts))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,10 @@ class WordTable:
         self._lock = Lock()
         self._rows: dict[WordKey, int] = {}
         self._vectors = np.empty((0, dim), np.float32)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Other processes get it empty."""
+        return type(self), (self._compute, self._vectors.shape[1])
 
     def look_up(self, keys: Sequence[WordKey]) -> NDArray[np.float32]:
         """Return the vectors of n words: (n, dim)."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
 from askalike.iteration import ProgressTracker, T
 from askalike.labels.partitions import create_partition
+from askalike.pieces import has_cluster, map_pieces
 from askalike.store import Archive
 from askalike.types import LogCallback, Progress, Split
 
@@ -114,16 +116,41 @@ def _track_with_bars(open_bar: OpenBar) -> ProgressTracker:
 def _run_cells(context: CellContext, open_bar: OpenBar) -> SystemCells:
     experiment = context.experiment
     pairs = [(system, seed) for system in experiment.system for seed in system_seeds(experiment, system)]
+    tuned: dict[str, Mapping[str, Any]] = {}
+    for system in experiment.system:
+        tuned[system.label] = _load_or_tune(context, system, open_bar)["settings"] if system.tune else {}
     cells: dict[str, dict[int, CellResult]] = {}
     with open_bar("systems") as report:
+        if has_cluster():
+            ranked = [(system, tuned[system.label], seed) for system, seed in pairs if system.run is None]
+            _write_cells_on_cluster(context, ranked, report)
         for done, (system, seed) in enumerate(pairs):
-            if report:
+            if report and not has_cluster():
                 report(done, len(pairs))
-            tuned = _load_or_tune(context, system, open_bar)["settings"] if system.tune else {}
             with open_bar(system.label) as indexing:
-                cell = run_cell(context, system, tuned, seed, indexing)
+                cell = run_cell(context, system, tuned[system.label], seed, indexing)
             cells.setdefault(system.label, {})[experiment.seeds[0] if seed is None else seed] = cell
     return cells
+
+
+Cell = tuple[SystemSettings, Mapping[str, Any], int | None]
+"""A system, what was tuned of its settings, and the seed."""
+
+
+def _write_cells_on_cluster(context: CellContext, cells: Sequence[Cell], report: Progress | None) -> None:
+    """Write the runs of all cells, whose files are found afterwards like those of an interrupted experiment."""
+    experiment = context.experiment.model_copy(update={"archive": context.archive.path.resolve()})
+    work = partial(_write_cell, experiment, context.folder.path.resolve())
+    for done, _ in enumerate(map_pieces(work, cells), 1):
+        if report:
+            report(done, len(cells))
+
+
+def _write_cell(experiment: Experiment, folder: Path, cell: Cell) -> None:
+    """Write the run of one cell, in a worker."""
+    system, tuned, seed = cell
+    with Archive.open(experiment.archive, experiment.engine) as archive:
+        run_cell(CellContext.open(experiment, archive, ExperimentFolder(folder)), system, tuned, seed, None)
 
 
 def _load_or_tune(context: CellContext, system: SystemSettings, open_bar: OpenBar = no_bar) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ from askalike.files import write_atomically
 from askalike.iteration import chunks
 from askalike.moderation.linking import Linker
 from askalike.moderation.pairs import PairProbabilities
-from askalike.pieces import map_pieces
+from askalike.pieces import has_cluster, map_pieces, work_on
 from askalike.rankers import Ranker, Searcher, create, open_current
 from askalike.store import Archive, View
 from askalike.types import Progress, Question
@@ -51,14 +50,8 @@ def find_neighbours(
         write_atomically(path, "".join(json.dumps(line) + "\n" for line in (header, *lines)))
         with open(path, "a", encoding="utf-8") as file:
             batches = _read_batches(view, lines[-1][0] if lines else 0, linker.with_bodies)
-            if cluster is None:
-                work: AbstractContextManager[Iterator[Any]] = nullcontext(_search_here(searcher, linker, batches))
-            else:
-                ranker_values = ranker.name, dict(ranker.values)
-                search = partial(_search_batch, archive.path, archive.engine, ranker_values, linker)
-                work = map_pieces(search, batches, cluster)
-            with work as found:
-                for line in found:
+            with work_on(cluster):
+                for line in _search_batches(archive, searcher, ranker, linker, batches):
                     lines.append(line)
                     file.write(json.dumps(lines[-1]) + "\n")
                     file.flush()
@@ -109,6 +102,16 @@ def _prefetch(function: Callable[[A], B], items: Iterable[A]) -> Iterator[tuple[
             current = following
         if current:
             yield current[0], current[1].result()
+
+
+def _search_batches(
+    archive: Archive, searcher: Searcher, ranker: Ranker, linker: Linker, batches: Iterable[_Batch]
+) -> Iterator[list[Any]]:
+    """Yield the line of each batch."""
+    if not has_cluster():
+        return _search_here(searcher, linker, batches)
+    values = ranker.name, dict(ranker.values)
+    return map_pieces(partial(_search_batch, archive.path.resolve(), archive.engine, values, linker), batches)
 
 
 def _search_here(searcher: Searcher, linker: Linker, batches: Iterable[_Batch]) -> Iterator[list[Any]]:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -18,6 +19,7 @@ from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayo
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.labels.learned import LearnedLabels
+from askalike.pieces import map_pieces
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
@@ -181,9 +183,9 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
             writer.delete(view.deleted_docids(writer.change))
             total = view.count_changed(writer.change) if progress else 0
             done = 0
-            for batch in self._batches(view, writer.change, writer.sent_docid):
-                docids, phrasings, texts, attributes = zip(*batch, strict=True)
-                vectors = self.encoder.encode(texts, "document")
+            batches = self._batches(view, writer.change, writer.sent_docid)
+            for batch, vectors in map_pieces(partial(_encode_batch, self.encoder), batches):
+                docids, phrasings, _, attributes = zip(*batch, strict=True)
                 writer.add(np.array(docids), np.array(phrasings), vectors, attributes)
                 done += phrasings.count(0)
                 if progress:
@@ -273,6 +275,10 @@ class DenseSearcher(Searcher):
         encoded = self._ranker.select_fields(question)
         fields = {"title": replace(encoded, body=""), "body": replace(encoded, title="")}
         return {name: text for name, text in fields.items() if getattr(text, name)}
+
+
+def _encode_batch(encoder: Encoder, batch: list[EncodedDocument]) -> tuple[list[EncodedDocument], Vectors]:
+    return batch, encoder.encode([text for _, _, text, _ in batch], "document")
 
 
 def _split_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

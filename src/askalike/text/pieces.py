@@ -65,6 +65,10 @@ class PieceLookup:
             )  # fmt: skip
             return rows[: offsets[-1]], offsets
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Other processes get it without the words that it remembers."""
+        return type(self), (self.row_counts, self._bpe, self._lower_case)
+
     def word_row(self, word: str) -> int:
         """Return the row of a lower-case word, where there are rows of words."""
         return self.row_counts.subwords + hash_word(word) % self.row_counts.words

@@ -1,6 +1,7 @@
 """Distillation: the texts that a student learns, the teacher's vectors of them, and the student's initial vectors."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.pair_data import TrainingData
 from askalike.encoders.learning.text_vectors import concatenate_parts
 from askalike.errors import SettingsError
+from askalike.iteration import chunks
+from askalike.pieces import map_pieces
 from askalike.store import TrainingView, View, labels
 from askalike.text.features import RaggedArray, Text
 from askalike.training.settings import TeacherSettings
@@ -70,11 +73,11 @@ def collect_distillation_data(
 
 def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: LogCallback) -> Array:
     """Return the teacher's vectors, (texts, at most max_dim), whose dot products approximate the teacher's scores."""
-    blocks = []
-    for start in range(0, len(texts), CHUNK_SIZE):
-        blocks.append(concatenate_parts(encoder.encode(texts[start : start + CHUNK_SIZE], "document")))
-        if start and start % (16 * CHUNK_SIZE) == 0:
-            log(f"the teacher has encoded {start} of {len(texts)} texts")
+    blocks: list[Any] = []
+    for block in map_pieces(partial(_encode_block, encoder), chunks(texts, CHUNK_SIZE)):
+        if blocks and len(blocks) % 16 == 0:
+            log(f"the teacher has encoded {len(blocks) * CHUNK_SIZE} of {len(texts)} texts")
+        blocks.append(block)
     vectors = scipy.sparse.vstack(blocks, format="csr") if scipy.sparse.issparse(blocks[0]) else np.concatenate(blocks)
     if vectors.shape[1] <= max_dim and not scipy.sparse.issparse(vectors):
         return np.asarray(vectors, np.float32)
@@ -103,6 +106,10 @@ def fit_piece_vectors(
     turned = np.linalg.solve(sums.T @ sums + penalty * np.eye(filled.shape[1]), sums.T @ targets)
     first = (filled @ turned).astype(np.float32)
     return first + _solve_ridge(pieces, targets - pieces @ first, penalty, steps)
+
+
+def _encode_block(encoder: Encoder, texts: Sequence[Text]) -> Any:
+    return concatenate_parts(encoder.encode(texts, "document"))
 
 
 def find_untaught_ids(view: View, splits: Sequence[str]) -> set[str]:

@@ -1,0 +1,98 @@
+"""Offline work on a Ray cluster: the bytes of one process, whatever worker is lost."""
+
+import os
+import shutil
+import signal
+import sys
+
+import pytest
+
+from askalike import encoders, rankers
+from askalike.encoders.learning import distillation
+from askalike.encoders.learning.distillation import encode_targets
+from askalike.errors import SettingsError
+from askalike.experiments.declaration import Experiment
+from askalike.experiments.run import run_experiment
+from askalike.moderation import neighbours
+from askalike.moderation.dedupe import dedupe
+from askalike.pieces import map_pieces, work_on
+from askalike.rankers import dense
+from askalike.store import Archive
+from calibration.riverside import DEFAULT_RANKER
+
+
+@pytest.fixture
+def ray():
+    return pytest.importorskip("ray", reason="needs the extra ray")
+
+
+def test_without_a_cluster_pieces_are_worked_on_here():
+    with work_on(None):
+        assert list(map_pieces(abs, [-1, 2])) == [1, 2]
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SettingsError, match=r"askalike\[ray\]"), work_on("auto"):
+        pass
+
+
+@pytest.mark.long
+def test_a_killed_worker_loses_only_its_piece(ray, tmp_path):
+    marker = tmp_path / "killed"
+
+    def square(number: int) -> int:
+        if number == 7 and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number * number
+
+    with work_on("auto"):
+        results = map_pieces(square, range(20))
+        assert next(results) == 0
+        assert {node["NodeManagerAddress"] for node in ray.nodes()} == {"127.0.0.1"}
+        assert [0, *results] == [n * n for n in range(20)]
+        abandoned = map_pieces(square, range(1_000))
+        next(abandoned)
+    assert marker.exists()
+    assert not ray.is_initialized()
+
+
+@pytest.mark.long
+def test_dedupe_writes_the_same_bytes(ray, calibrated_riverside, tmp_path, monkeypatch):
+    monkeypatch.setattr(neighbours, "BATCH_SIZE", 50)
+    written = []
+    for cluster in (None, "auto"):
+        with Archive.open(calibrated_riverside) as archive:
+            (archive.path / "index" / f"neighbours-{DEFAULT_RANKER}.jsonl").unlink(missing_ok=True)
+            dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "out.csv", cluster=cluster)
+            lines = (archive.path / "index" / f"neighbours-{DEFAULT_RANKER}.jsonl").read_bytes()
+        written.append((lines, (tmp_path / "out.csv").read_bytes()))
+    assert written[0] == written[1]
+
+
+@pytest.mark.long
+def test_encoding_teaching_and_experiments_write_the_same_bytes(ray, calibrated_riverside, tmp_path, monkeypatch):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    monkeypatch.setattr(dense, "BATCH", 50)
+    monkeypatch.setattr(distillation, "CHUNK_SIZE", 50)
+    written = []
+    for cluster in (None, "auto"):
+        path = tmp_path / str(cluster) / "library"
+        shutil.copytree(calibrated_riverside, path, ignore=shutil.ignore_patterns("index"))
+        systems = [{"ranker": name} for name in ("bm25", "hybrid")]
+        experiment = Experiment(title="Ray", archive=path, split="duplicates", system=systems)
+        with work_on(cluster):
+            with Archive.open(path) as archive:
+                rankers.create("static").build(archive.view())
+                built = read_files(path / "index")
+                texts = [question for _, question in archive.view().questions()]
+            targets = encode_targets(encoders.build("static", {}), texts, 64, print).tobytes()
+            run_experiment(experiment, tmp_path / str(cluster) / "run")
+        written.append((built, targets, read_files(tmp_path / str(cluster) / "run" / "runs")))
+    assert all(written[0])
+    assert written[0] == written[1]
+
+
+def read_files(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
