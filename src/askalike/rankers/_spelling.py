@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from askalike.index.lexical.edits import edit_distance
 from askalike.index.lexical.searcher import PostingsSearcher
@@ -17,6 +17,9 @@ from askalike.rankers._ranker import ResolvedQuery
 from askalike.store import View
 from askalike.text.analyzer import Analyzer
 from askalike.text.stop_words import stop_words
+
+if TYPE_CHECKING:
+    from askalike.index.cluster.lexical import ClusterPostingsSearcher
 
 WORD = re.compile(r"\w+")
 MIN_LETTERS = 4
@@ -50,7 +53,7 @@ class _Word(NamedTuple):
 class SpellingCorrector:
     """Corrects the titles of queries by the words of a view, of which `postings` is the index."""
 
-    def __init__(self, view: View, postings: PostingsSearcher, analyzer: Analyzer) -> None:
+    def __init__(self, view: View, postings: "PostingsSearcher | ClusterPostingsSearcher", analyzer: Analyzer) -> None:
         self._view, self._postings, self._analyzer = view, postings, analyzer
         self._words: dict[tuple[str, str, str | None], str | None] = {}
 

@@ -159,7 +159,7 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
         self.name, self.similarity, self.settings = name, similarity, settings or LexicalSettings()
         self.extractor = TermExtractor(self.settings)
         self.analyze_cached = lru_cache(CACHED_TEXTS)(self._analyze)
-        self._corrector: tuple[View, PostingsSearcher, SpellingCorrector] | None = None
+        self._corrector: tuple[View, PostingsSearcher | ClusterPostingsSearcher, SpellingCorrector] | None = None
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -189,7 +189,7 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
     def open(self, view: View) -> "LexicalSearcher":
         return LexicalSearcher(self, view, self._built_index(view).searcher)
 
-    def corrector(self, view: View, postings: PostingsSearcher) -> SpellingCorrector:
+    def corrector(self, view: View, postings: "PostingsSearcher | ClusterPostingsSearcher") -> SpellingCorrector:
         """The corrector of queries, which remembers words until the view or its index is another."""
         if self._corrector is None or self._corrector[:2] != (view, postings):
             made = SpellingCorrector(view, postings, self.extractor.analyzer)
@@ -265,16 +265,15 @@ class LexicalSearcher(Searcher):
         self._postings: Any = postings
 
     def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
-        """See Searcher.correct. A cluster's index leaves words as they were typed."""
-        in_directory = isinstance(self._postings, PostingsSearcher)
-        if self.view.kind != "questions" or not self._ranker.settings.spelling or not in_directory:
+        """See Searcher.correct."""
+        if self.view.kind != "questions" or not self._ranker.settings.spelling:
             return queries
         languages = [self._query_language(one.query) for one in queries]
         return self._ranker.corrector(self.view, self._postings).correct(queries, languages, prefix)
 
     def finish(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
         """See Searcher.finish: by the commonest word of the archive that begins so."""
-        if self.view.kind != "questions" or not isinstance(self._postings, PostingsSearcher):
+        if self.view.kind != "questions":
             return queries
         languages = [self._query_language(one.query) for one in queries]
         return self._ranker.corrector(self.view, self._postings).finish(queries, languages)

@@ -25,7 +25,9 @@ SEARCH_HEADER = {
     "ignore_unavailable": True,
 }
 """Scores use the term statistics of all shards; a result is whole or an error; an empty archive has no index."""
-ANSWER_PARTS = "took,responses.hits.hits,responses.aggregations,responses.error,responses.status,responses._shards"
+ANSWER_PARTS = "took," + ",".join(
+    f"responses.{part}" for part in ("hits.hits", "aggregations", "suggest", "error", "status", "_shards")
+)
 ResultT = TypeVar("ResultT")
 
 

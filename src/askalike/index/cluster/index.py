@@ -38,6 +38,7 @@ SHARED_FIELDS = {
 SHARED_SETTINGS = {
     "index.max_result_window": MAX_WINDOW,
     "index.max_terms_count": 1 << 20,
+    "index.max_regex_length": 10_000,
     "index.refresh_interval": -1,
     "index.merge.policy.expunge_deletes_allowed": 0,
 }

@@ -24,7 +24,9 @@ from askalike.index.cluster.index import (
     split_docids,
 )
 from askalike.index.cluster.rephrasings import SIMILARITY, table_clause
+from askalike.index.cluster.spelling import ClusterTermSpeller
 from askalike.index.cluster.statistics import TermStatistics
+from askalike.index.lexical.completions import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
 from askalike.index.lexical.index import PostingsLayout
 from askalike.index.lexical.searcher import MIN_INFORMATION, QueryTerms, TermContributions
 from askalike.index.lexical.term_scores import TermScorer, round_to_integers
@@ -32,7 +34,6 @@ from askalike.index.rows import Array, DocAttributes
 from askalike.types import AllowedDocs, LaterTopDocs, TopDocs
 
 MAX_TOKEN = 30_000
-MAX_COMPLETIONS = 50
 MORE_TEXTS = 10
 REPHRASINGS_PER_HIT, MORE_REPHRASINGS = 4, 100
 """How many texts are fetched first beside the k wanted, and how many rephrasings, as several may be of one question."""
@@ -107,6 +108,9 @@ class ClusterPostingsSearcher:
         self._cluster, self._index, self._phrasings = cluster, index, phrasings
         self._fields = (OWN, REPHRASING) if phrasings > 1 else (OWN,)
         self._statistics = TermStatistics(cluster, index, OWN, REPHRASING)
+        self._completions: dict[str, list[str]] = {}
+        self.speller = ClusterTermSpeller(cluster, index, self._fields)
+        """Finds terms that are spelt nearly like a word."""
 
     def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> PreparedClusterQueries:
         """Look up the completions of unfinished words."""
@@ -207,22 +211,24 @@ class ClusterPostingsSearcher:
 
     def complete(self, prefix: str) -> list[str]:
         """Return the terms that begin with a prefix, those in most questions first, at most MAX_COMPLETIONS."""
+        if prefix not in self._completions:
+            if len(self._completions) >= MAX_CACHED_PREFIXES:
+                self._completions.clear()
+            self._completions[prefix] = self._find_completions(prefix)
+        return self._completions[prefix]
+
+    def _find_completions(self, prefix: str) -> list[str]:
         escaped = "".join(f"\\{c}" if not c.isalnum() else c for c in prefix)
-        words = {
-            "field": "vocabulary",
-            "include": f"{escaped}.*",
-            "size": MAX_COMPLETIONS,
-            "shard_size": 10 * MAX_COMPLETIONS,
-        }
-        aggregation = {"words": {"terms": {**words, "order": [{"_count": "desc"}, {"_key": "asc"}]}}}
+        words = {"field": "vocabulary", "include": f"{escaped}.*", "size": MAX_COMPLETIONS}
+        orders: Sequence[Mapping[str, str]] = ({"_count": "desc"}, {"_key": "asc"})
         own: Mapping[str, Any] = {"term": {"phrasing": 0}}
         found: dict[str, None] = {}
-        for condition in (own, {"bool": {"must_not": own}})[: len(self._fields)]:
-            body = {
-                "size": 0,
-                "query": {"bool": {"filter": [condition, {"prefix": {"vocabulary": prefix}}]}},
-                "aggs": aggregation,
-            }
+        for condition, order in (own, orders), ({"bool": {"must_not": own}}, orders[1:]):
+            if condition is not own and len(self._fields) < 2:
+                break
+            terms = {**words, "shard_size": 10 * MAX_COMPLETIONS, "order": list(order)}
+            query = {"bool": {"filter": [condition, {"prefix": {"vocabulary": prefix}}]}}
+            body = {"size": 0, "query": query, "aggs": {"words": {"terms": terms}}}
             result = self._cluster.search_later(self._index, body).result
             found |= dict.fromkeys(bucket["key"] for bucket in result["aggregations"]["words"]["buckets"])
         return list(found)[:MAX_COMPLETIONS]

@@ -1,6 +1,6 @@
 """The terms that a misspelt word may stand for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from askalike.index.lexical.completions import count_live_documents
@@ -65,8 +65,15 @@ class TermSpeller:
             rows = zip(live.terms_at(ids), edits.tolist(), ends.tolist(), strict=True)
             near |= {term: NearTerm(term, n, end) for term, n, end in rows}
 
-        def rank(counted: tuple[int, str]) -> tuple[int, int, bool, int, str]:
-            count, term = counted
-            return near[term].edits, -len(term) if tail else 0, term[0] != word[0], count, term
+        counted = count_live_documents(self._segments, sorted(near))
+        return rank_near_terms(word, tail, [(-count, near[term]) for count, term in counted])
 
-        return [near[term] for _, term in sorted(count_live_documents(self._segments, sorted(near)), key=rank)]
+
+def rank_near_terms(word: str, tail: int, counted: Iterable[tuple[int, NearTerm]]) -> list[NearTerm]:
+    """Return terms near a word, given with the number of questions that have each, the best first."""
+
+    def key(one: tuple[int, NearTerm]) -> tuple[int, int, bool, int, str]:
+        count, (term, edits, _) = one
+        return edits, -len(term) if tail else 0, term[0] != word[0], -count, term
+
+    return [near for _, near in sorted(counted, key=key)]
