@@ -23,6 +23,8 @@ from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.files import user_cache
+
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 ReturnT = TypeVar("ReturnT")
 TupleT = TypeVar("TupleT", bound=tuple[Any, ...])
@@ -141,8 +143,7 @@ class CompiledFunction(Generic[P, ReturnT]):
         """The folders that machine code may be in, the preferred one first."""
         if chosen := os.environ.get(CACHE_VARIABLE):
             return (Path(chosen),)
-        user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return Path(self.function.__globals__["__file__"]).parent / "__pycache__", user / "askalike"
+        return Path(self.function.__globals__["__file__"]).parent / "__pycache__", user_cache()
 
     def _load(self) -> None:
         with _lock:

@@ -88,6 +88,11 @@ def folder_errors(path: Path, advice: str) -> Iterator[None]:
         raise ArchiveError(f"{path}: cannot be written ({error.strerror or error}); {advice}") from None
 
 
+def user_cache() -> Path:
+    """Return the folder of what this user's programs can make again. Raises RuntimeError for a user without a home."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "askalike"
+
+
 def fsync_path(path: Path) -> None:
     """Make a file's bytes, or the entries of a folder, durable."""
     descriptor = os.open(path, os.O_RDONLY)

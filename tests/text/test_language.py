@@ -8,6 +8,7 @@ import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askalike.text import _language_model
 from askalike.text.language import LANGUAGES, detect_language
 
 TEXTS = {
@@ -62,3 +63,18 @@ def test_russian_questions(shared_data: Path) -> None:
 def test_the_model_is_loaded_only_when_needed() -> None:
     code = "import sys, askalike.text.analyzer; sys.exit('py3langid' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_unpacked_model_says_what_the_packed_one_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    packed = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    expected = [packed.rank(text) for text in TEXTS.values()]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first, mapped = _language_model.load_identifier(), _language_model.load_identifier()
+    assert [first.rank(text) for text in TEXTS.values()] == [mapped.rank(text) for text in TEXTS.values()] == expected
+    (folder,) = (tmp_path / "askalike").iterdir()
+    (folder / "row.npy").write_bytes(b"damaged")
+    assert [_language_model.load_identifier().rank(text) for text in TEXTS.values()] == expected
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    assert [_language_model.load_identifier().rank(text) for text in TEXTS.values()] == expected

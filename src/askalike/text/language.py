@@ -33,8 +33,8 @@ def detect_language(text: str, candidates: Sequence[str] | None = None) -> str |
     """Return the ISO 639-1 code of the language of plain `text`; None where it is uncertain, or there is no letter.
 
     candidates: the languages to choose from (all of LANGUAGES by default). Chinese, Japanese and Korean are recognised
-    by their script, the others by py3langid's byte n-grams, whose model takes a fraction of a second to load on first
-    use. A few words are often uncertain: pass all the text there is, or fewer languages.
+    by their script, the others by py3langid's byte n-grams, whose model takes a fraction of a second to unpack the
+    first time on a machine. A few words are often uncertain: pass all the text there is, or fewer languages.
     """
     text = text[:_MAX_CHARACTERS]
     letters = len(_LETTER.findall(text))
@@ -67,6 +67,6 @@ def _detect_by_ngrams(text: str, languages: tuple[str, ...]) -> str | None:
 
 @cache
 def _load_identifier() -> "LanguageIdentifier":
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    from askalike.text._language_model import load_identifier
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    return load_identifier()
