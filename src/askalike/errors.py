@@ -2,7 +2,7 @@
 
 
 class AskalikeError(Exception):
-    """An error that a person can mend. The command line prints it without a traceback and exits with 2."""
+    """An error that a user can fix. The command line prints it without a traceback and exits with 2."""
 
 
 class InputError(AskalikeError):

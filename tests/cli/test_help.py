@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import typer
+from write_help import GOLDEN_FILE, help_texts
 
 import askalike
 from askalike.cli import FILES, GROUP_OF, register, register_summaries
@@ -57,6 +58,10 @@ def test_list_of_commands_imports_none_of_them() -> None:
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stderr.strip() == "['askalike.cli._command', 'askalike.errors', 'askalike.cli']"
+
+
+def test_help_texts_are_those_of_the_golden_file() -> None:
+    assert help_texts() == GOLDEN_FILE.read_text(encoding="utf-8"), "look at what changed: python tools/write_help.py"
 
 
 def test_every_command_is_in_a_group() -> None:

@@ -55,7 +55,7 @@ def test_from_the_archive_to_answers_by_the_models_name(desk, tmp_path):
     assert ranked.stdout.startswith("39 queries ranked by mine")
     listed = askalike("models", desk)
     assert listed.stdout.startswith("mine                  static ")
-    assert "\nin service: " in listed.stdout
+    assert "\nactive ranker: " in listed.stdout
     assert askalike("models", desk, "--remove", "mine").stdout == "removed mine\n"
     assert askalike("models", desk).stdout.startswith("no model; ")
 

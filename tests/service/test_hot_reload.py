@@ -83,7 +83,7 @@ def test_a_new_ranker_finds_what_was_written_meanwhile(serve, archive) -> None:
 def test_a_service_started_with_a_ranker_stays_with_it_and_says_so(serve, archive) -> None:
     served = serve(archive)
     deploy(archive, "bm25")
-    lines = wait_for(lambda: [line for line in served.lines if "was put into service" in line])
+    lines = wait_for(lambda: [line for line in served.lines if "was activated" in line])
     assert f"--ranker {LEXICAL} and stays with it" in lines[0]
     assert model(served) == LEXICAL
 

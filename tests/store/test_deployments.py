@@ -42,7 +42,7 @@ def test_the_deployed_ranker_is_used_where_none_is_named(archive):
 def test_a_deployed_model_is_not_removed(archive, settings):
     (archive.path / "models" / "mine").mkdir(parents=True)
     serve_ranker(archive, *settings, "chosen")
-    with pytest.raises(ArchiveError, match="in service"):
+    with pytest.raises(ArchiveError, match="is active"):
         remove_model(archive, "mine")
     withdraw_ranker(archive)
     remove_model(archive, "mine")

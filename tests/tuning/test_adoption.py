@@ -94,7 +94,7 @@ def test_check_finds_files_that_were_changed(archive, model):
 
 def test_a_removed_model_is_no_longer_the_archives(archive, model):
     adopt_encoder(archive, str(model))
-    with pytest.raises(ArchiveError, match="in service"):
+    with pytest.raises(ArchiveError, match="is active"):
         remove_model(archive, "small-model")
     assert askalike("rollback", archive.path).returncode == 0
     remove_model(archive, "small-model")
@@ -203,4 +203,4 @@ def test_import_takes_an_encoder(tmp_path, model):
     done = askalike("import", "table", table, "-o", target, "--encoder", model)
     assert done.returncode == 0, done.stderr
     assert "encoder: small-model" in done.stderr
-    assert "in service: hybrid" in askalike("models", target).stdout
+    assert "active ranker: hybrid" in askalike("models", target).stdout

@@ -1,4 +1,4 @@
-"""Which ranker comes into service: one that is significantly better, on what neither has learned from."""
+"""Which ranker is activated: one that is significantly better, on what neither has learned from."""
 
 import json
 import shutil
@@ -52,7 +52,7 @@ def test_a_better_ranker_is_put_into_service(archive):
     assert result.reason.startswith(f"{WORDS}: +")
     assert result.reason.endswith("significantly better; serving it")
     again = promote(archive, WORDS)
-    assert (again.promoted, "in service already" in again.reason) == (False, True)
+    assert (again.promoted, "active already" in again.reason) == (False, True)
 
 
 def test_a_ranker_that_is_not_better_is_refused_with_a_reason(archive):
@@ -117,4 +117,4 @@ def test_the_commands(archive):
     assert askalike("rollback", archive.path).stdout == f"{WORDS} is withdrawn; {WORDS} serves again\n"
     assert "the default" in askalike("rollback", archive.path).stdout
     nothing = askalike("rollback", archive.path)
-    assert (nothing.returncode, "nothing was put into service" in nothing.stderr) == (2, True)
+    assert (nothing.returncode, "no ranker was activated" in nothing.stderr) == (2, True)

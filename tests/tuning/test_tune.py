@@ -1,4 +1,4 @@
-"""Tuning as a whole: it serves its choice, goes on where it was killed, and serves a lexical ranker unless beaten."""
+"""Tuning as a whole: it serves its choice, resumes where it was killed, and serves a lexical ranker unless beaten."""
 
 import json
 import os

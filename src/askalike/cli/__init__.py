@@ -120,7 +120,7 @@ def _global_options(
 
 
 def main() -> None:
-    """Run the command line. An error that a person can mend is one line on stderr, with exit code 2."""
+    """Run the command line. An error that a user can fix is one line on stderr, with exit code 2."""
     try:
         command = _find_command()
         register(app, command) if command else register_summaries(app)

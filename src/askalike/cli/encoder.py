@@ -41,5 +41,5 @@ def use_encoder_command(
     if json:
         print(to_json(asdict(encoder)))
         return
-    print(f"{encoder.name} is the archive's encoder; in service: hybrid of lm_jelinek_mercer and {encoder.name}")
+    print(f"{encoder.name} is the archive's encoder; active ranker: hybrid of lm_jelinek_mercer and {encoder.name}")
     print(f"a running service encodes the {questions:,} questions by itself; else run: askalike index {directory}")

@@ -1,4 +1,4 @@
-"""askalike train, models, promote, rollback: the trained models of an archive, and which ranker is in service."""
+"""askalike train, models, promote, rollback: the trained models of an archive, and which ranker is active."""
 
 import importlib.util
 import sys
@@ -110,7 +110,7 @@ def models_command(
         print(f"{model.name:<20}  {model.kind:<12}  {value:<24}  {model.size_bytes / 1e6:.1f} MB".rstrip())
     if not trained:
         print("no model; train one with: askalike train")
-    print(f"in service: {active} (where no --ranker is named)")
+    print(f"active ranker: {active} (where no --ranker is named)")
 
 
 def promote_command(
@@ -158,7 +158,7 @@ def rollback_command(directory: Directory) -> None:
     with Archive.open(directory) as archive:
         withdrawn = get_served_ranker(archive)
         if withdrawn is None:
-            raise SettingsError(f"{directory}: nothing was put into service; {rankers.default_name()} is the default")
+            raise SettingsError(f"{directory}: no ranker was activated; {rankers.default_name()} is the default")
         successor = withdraw_ranker(archive)
     active = successor.ranker if successor else f"the default, {rankers.default_name()},"
     print(f"{withdrawn.ranker} is withdrawn; {active} serves again")

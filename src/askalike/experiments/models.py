@@ -130,7 +130,7 @@ def list_models(archive: Archive) -> Sequence[TrainedModel]:
 def remove_model(archive: Archive, name: str) -> None:
     """Delete a model, or what an interrupted training of that name has left.
 
-    Raises ArchiveError without one, and for one that is in service.
+    Raises ArchiveError without one, and for one that is active.
     """
     folder = archive.path / MODELS_FOLDER / name
     paths = [path for path in (folder, folder.with_name(f".training-{name}")) if path.is_dir()]
@@ -139,7 +139,7 @@ def remove_model(archive: Archive, name: str) -> None:
         raise ArchiveError(f"{archive.path}: no model {name!r}; there are: {names}")
     served = get_served_ranker(archive)
     if served and name in served.part_names:
-        raise ArchiveError(f"{archive.path}: {name!r} is in service; first: askalike rollback {archive.path}")
+        raise ArchiveError(f"{archive.path}: {name!r} is active; first: askalike rollback {archive.path}")
     for path in paths:
         shutil.rmtree(path)
     if (encoder := get_archive_encoder(archive)) and encoder.name == name:

@@ -68,7 +68,7 @@ def no_tokens(context: CheckContext) -> Finding:
     unsearchable = (q.id for _, q in questions if (q.title + q.body).strip() and not any(context.tokens(q)))
     count, examples = count_with_examples(unsearchable)
     n = len(context.view)
-    meaning = "No query can find these: they are only signs or markup; look at the examples, mend or delete them."
+    meaning = "No query can find these: they are only signs or markup; look at the examples, fix or delete them."
     return Finding("no_tokens", count, n, "questions", meaning, examples, loud=count > LOUD_SHARE * n)
 
 

@@ -43,7 +43,7 @@ def read_json_values(source: SourceFiles, path: Path) -> Iterator[tuple[Place, A
         items = cursor.read_items() if first == "[" else [cursor.read_value()]
         for place, value in items:
             cleaned = replace_forbidden(value)
-            source.note("rows with NULs or lone surrogates mended", cleaned != value)
+            source.note("rows with NULs or lone surrogates repaired", cleaned != value)
             yield place, cleaned
 
 
@@ -83,7 +83,7 @@ def _check_object(source: SourceFiles, place: Place, value: Any, escaped: bool =
     if not isinstance(value, dict):
         return reject(place, "expected a JSON object", value)
     cleaned: Row = replace_forbidden(value) if escaped else value
-    source.note("rows with NULs or lone surrogates mended", cleaned != value)
+    source.note("rows with NULs or lone surrogates repaired", cleaned != value)
     return cleaned
 
 

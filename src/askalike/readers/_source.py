@@ -121,7 +121,7 @@ class SourceFiles:
             raise InputError(f"{place}: {problem}") from None
         text = text.removeprefix("\ufeff") if not offset else text
         if "\0" in text:
-            self.note("lines with NUL characters mended")
+            self.note("lines with NUL characters repaired")
             return text.replace("\0", "\ufffd")
         return text
 

@@ -94,7 +94,7 @@ class _ElementBuilder:
             return describe_invalid_utf8(at, chunk[inside])
         if not chunk:
             return "the XML ends before its last element is closed; the file is cut short or empty, fetch it again"
-        return f"not well-formed XML ({expat.ErrorString(error.code)}); mend the file there, or fetch it again"
+        return f"not well-formed XML ({expat.ErrorString(error.code)}); repair the file there, or fetch it again"
 
     def _start_element(self, tag: str, attributes: dict[str, str]) -> None:
         if self._open or tag == self._tag:

@@ -28,7 +28,7 @@ PROBE = Question("probe", "How do I do this?")
 
 
 def adopt_encoder(archive: Archive, model: str, *, name: str = "", download: bool = False) -> ArchiveEncoder:
-    """Copy a model into the archive, and put the hybrid of words and this encoder into service.
+    """Copy a model into the archive, and activate the hybrid of the lexical ranker and this encoder.
 
     model: a folder or an installed package; with `download`, a model's name on the hub. name: what it is called in the
     archive; else the last part of `model`. A model that the archive has already is not copied again. Its vectors are

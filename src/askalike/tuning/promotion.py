@@ -1,4 +1,4 @@
-"""Promotion: a ranker goes into service where a paired test on held-out queries shows that it is better."""
+"""Promotion: a ranker is activated where a paired test on held-out queries shows that it is better."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -77,17 +77,17 @@ def promote(
     force: bool = False,
     progress: Progress | None = None,
 ) -> Promotion:
-    """Compare a ranker with the active one, and put it into service if it is significantly better.
+    """Compare a ranker with the active one, and activate it if it is significantly better.
 
     The test is a paired randomisation test over queries (two-sided, p < 0.05), on duplicate links and feedback that
-    neither ranker has learned from. force: the ranker goes into service whatever the test says. Raises SettingsError
+    neither ranker has learned from. force: the ranker is activated whatever the test says. Raises SettingsError
     for an unknown ranker or measure, and for a recipe that is not trained.
     """
     candidate, active = rankers.create(name, settings, archive), rankers.create(None, {}, archive)
     if name in list_recipes() and name not in rankers.trained_model_names(archive.path):
         raise SettingsError(f"{name} is a recipe, not a model; train it first: askalike train {archive.path}")
     if is_served(archive, candidate):
-        return Promotion(name, active.name, False, f"{name} with these settings is in service already", measure)
+        return Promotion(name, active.name, False, f"{name} with these settings is active already", measure)
     queries = _select_queries(archive, (candidate, active))
     pair, is_better = None, False
     comparison = f"{name}: {queries} are too few to tell whether it is better than {active.name}"

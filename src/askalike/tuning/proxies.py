@@ -110,11 +110,11 @@ def _queries_from_shortened_titles(archive: Archive, questions: Sequence[Questio
             yield question.id, _make_query(question, " ".join(words[n] for n in positions))
 
 
-# Those first whose verdicts agreed best with labels where there were both; see experiments/LOG.md.
+# Those that never chose otherwise than labels come first; see experiments/LOG.md.
 PROXIES = (
-    Proxy("a question → one that it is linked to as related", _queries_from_related_links),
     Proxy("an answer's first words → its question", _queries_from_answers),
     Proxy("a body's first sentence → its title", _queries_from_first_sentences, {"fields": "title"}),
+    Proxy("a question → one that it is linked to as related", _queries_from_related_links),
     Proxy("a title → its body", _queries_from_titles, {"fields": "body"}),
     Proxy("a title without some of its words → its question", _queries_from_shortened_titles),
 )

@@ -1,4 +1,4 @@
-"""Tuning: candidates are tried as long as there is time, one is chosen, measured once, and put into service."""
+"""Tuning: candidates are tried as long as there is time, one is chosen, measured once, and activated."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def tune_archive(
     on_event: EventListener = lambda event: None,
     log: Callable[[str], None] = lambda line: None,
 ) -> TuningResult:
-    """Find the ranker that serves an archive best, put it into service and calibrate it.
+    """Find the ranker that serves an archive best, activate it and calibrate it.
 
     encoder: a pre-trained encoder's folder or package, which teaches and competes; unless given, the archive's own.
     fixed: settings that all rankers have. on_event: called with the task, the result of each candidate, and each

@@ -21,7 +21,7 @@ from askalike.service.settings import ServiceSettings
 PRELOADED_MODULE = "askalike.rankers.lexical"
 """What nearly every ranker needs, and takes longest to import."""
 USER_ERROR_EXIT_CODE = 2
-"""The exit code of a process whose error a person has to mend."""
+"""The exit code of a process whose error a user has to fix."""
 
 
 def start_child(settings: ServiceSettings, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
