@@ -89,6 +89,11 @@ class PendingSearch:
         hits: Sequence[Mapping[str, Any]] = self.result.get("hits", {}).get("hits", ())
         return hits
 
+    def buckets(self, aggregation: str) -> Sequence[Mapping[str, Any]]:
+        """Return the buckets of an aggregation: none where the index has no shard yet, as it is being made."""
+        found: Sequence[Mapping[str, Any]] = self.result.get("aggregations", {}).get(aggregation, {}).get("buckets", ())
+        return found
+
 
 class SearchQueue:
     """The searches of one thread that were not sent yet. Another thread may need their answers."""

@@ -128,23 +128,23 @@ class ClusterPostingsSearcher:
         sizes = {OWN: k + MORE_TEXTS, REPHRASING: REPHRASINGS_PER_HIT * k + MORE_REPHRASINGS}
         pending = [self._search_fields(prepared, row, sizes, filters) for row in range(len(prepared.queries))]
 
-        def fetch_more(row: int) -> TopDocs:
-            """Fetch more texts until none that is left can be among the k best."""
-            searches, fetched = pending[row], sizes
-            while True:
-                found = _best_scores(searches)
-                worst = sorted(found.values(), reverse=True)[:k][-1] if len(found) >= k else 0.0
-                more = {
-                    field: min(4 * fetched[field], MAX_WINDOW)
-                    for field, search in searches.items()
-                    if fetched[field] == len(search.hits) < MAX_WINDOW and _may_go_on(search.hits, worst)
-                }
-                if not more:
-                    return self._order_hits(prepared, row, found, k)
-                searches = searches | self._search_fields(prepared, row, more, filters)
-                fetched = fetched | more
+        def fetch_all() -> list[TopDocs]:
+            """Fetch more texts for all queries together, until none that is left can be among the k best of any."""
+            fetched, found = [sizes] * len(pending), [dict[int, float]()] * len(pending)
+            rows = list(range(len(pending)))
+            while rows:
+                more: dict[int, dict[str, int]] = {}
+                for row in rows:
+                    found[row] = _best_scores(pending[row])
+                    if windows := _larger_windows(pending[row], fetched[row], found[row], k):
+                        more[row] = windows
+                for row, windows in more.items():
+                    pending[row] = pending[row] | self._search_fields(prepared, row, windows, filters)
+                    fetched[row] = fetched[row] | windows
+                rows = list(more)
+            return [self._order_hits(prepared, row, scores, k) for row, scores in enumerate(found)]
 
-        return LaterTopDocs(len(pending), lambda: [fetch_more(row) for row in range(len(pending))])
+        return LaterTopDocs(len(pending), fetch_all)
 
     def score(self, prepared: PreparedClusterQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
         """Return the score of each query's candidates: docids in any order; 0 where nothing matches."""
@@ -229,8 +229,8 @@ class ClusterPostingsSearcher:
             terms = {**words, "shard_size": 10 * MAX_COMPLETIONS, "order": list(order)}
             query = {"bool": {"filter": [condition, {"prefix": {"vocabulary": prefix}}]}}
             body = {"size": 0, "query": query, "aggs": {"words": {"terms": terms}}}
-            result = self._cluster.search_later(self._index, body).result
-            found |= dict.fromkeys(bucket["key"] for bucket in result["aggregations"]["words"]["buckets"])
+            buckets = self._cluster.search_later(self._index, body).buckets("words")
+            found |= dict.fromkeys(bucket["key"] for bucket in buckets)
         return list(found)[:MAX_COMPLETIONS]
 
     def _search_docids(self, prepared: PreparedClusterQueries, row: int, docids: Array) -> dict[str, PendingSearch]:
@@ -342,6 +342,18 @@ def _best_scores(searches: Mapping[str, PendingSearch]) -> dict[int, float]:
             score, docid = hit["sort"]
             best[docid] = max(score, best.get(docid, 0.0))
     return best
+
+
+def _larger_windows(
+    searches: Mapping[str, PendingSearch], fetched: Mapping[str, int], found: Mapping[int, float], k: int
+) -> dict[str, int]:
+    """Return field → how many texts to fetch of those fields whose texts that are left may be among the k best."""
+    worst = sorted(found.values(), reverse=True)[:k][-1] if len(found) >= k else 0.0
+    return {
+        field: min(4 * fetched[field], MAX_WINDOW)
+        for field, search in searches.items()
+        if fetched[field] == len(search.hits) < MAX_WINDOW and _may_go_on(search.hits, worst)
+    }
 
 
 def _may_go_on(hits: Sequence[Mapping[str, Any]], worst: float) -> bool:

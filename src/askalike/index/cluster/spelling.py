@@ -87,7 +87,7 @@ class ClusterTermSpeller:
             "aggs": {"own": {"filter": OWN_TEXT}},
         }
         body = {"size": 0, "query": {"bool": {"filter": [matching]}}, "aggs": {"terms": buckets}}
-        found = self._cluster.search_later(self._index, body).result["aggregations"]["terms"]["buckets"]
+        found = self._cluster.search_later(self._index, body).buckets("terms")
         return {bucket["key"]: int(bucket["own"]["doc_count"]) for bucket in found}
 
 

@@ -126,6 +126,8 @@ class TermStatistics:
         filters = {"own": own, "rephrasings": {"bool": {"must_not": [own]}}}
         longest = {"longest": {"max": {"field": "length"}}}
         body = {"size": 0, "aggs": {"texts": {"filters": {"filters": filters}, "aggs": longest}}}
-        found = self._cluster.search_later(self._index, body).result["aggregations"]["texts"]["buckets"]
-        own_length, rephrasing_length = (int(found[name]["longest"]["value"] or 0) for name in filters)
-        return own_length, rephrasing_length
+        found = self._cluster.search_later(self._index, body).result.get("aggregations")
+        if found is None:  # the index is being made, and has no shard yet
+            return 0, 0
+        buckets = found["texts"]["buckets"]
+        return int(buckets["own"]["longest"]["value"] or 0), int(buckets["rephrasings"]["longest"]["value"] or 0)
