@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from commands import MAIN, askalike, askalike_process, environment
+from needs import need
 
-pytest.importorskip("lightning_fabric", reason="needs the extra neural")
+need("lightning_fabric")
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 SETTINGS = ("subwords=0", "start=random", "words=500", "bigrams=500", "dim=16", "accelerator=cpu")

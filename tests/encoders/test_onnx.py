@@ -14,10 +14,10 @@ from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.errors import InputError
 from askalike.packages import find_model
 from askalike.types import Question
+from needs import need
 from small_models import ARCHITECTURES, SIZES, WORDS, make_model_folder
 
-for package in ("onnxruntime", "onnx", "sentence_transformers"):
-    pytest.importorskip(package)
+need("onnxruntime", "onnx", "sentence_transformers")
 
 from askalike.encoders.onnx.blocks import BLOCK_SIZE, ZERO, quantise  # noqa: E402
 from askalike.encoders.onnx.model import OnnxModel  # noqa: E402

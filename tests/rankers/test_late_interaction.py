@@ -8,10 +8,10 @@ from askalike.errors import SettingsError
 from askalike.rankers.late_interaction import LateInteractionRanker
 from askalike.store import Archive
 from askalike.types import Question
+from needs import need
 from small_models import WORDS, make_model_folder
 
-for package in ("onnxruntime", "onnx", "sentence_transformers"):
-    pytest.importorskip(package)
+need("onnxruntime", "onnx", "sentence_transformers")
 
 DEPTH, WEIGHT = 5, 0.4
 QUERIES = {f"q{n}": Question(f"q{n}", " ".join(WORDS[n : n + 4])) for n in range(6)}

@@ -31,7 +31,9 @@ def test_stack_exchange(
 @pytest.mark.parametrize(
     ("reader", "path", "options", "expected"),
     [
-        ("beir", "askubuntu-titles", {}, {"questions": 44_148, "queries": 12_302 + 1_118}),
+        pytest.param(
+            "beir", "askubuntu-titles", {}, {"questions": 44_148, "queries": 12_302 + 1_118}, marks=pytest.mark.long
+        ),
         ("pairs", "semeval2016-task3/train/train-part1-pairs.csv", {"split": "train"}, {"judgements": 1_999}),
         ("pairs", "yahoo-zhang2014/dev.tsv", {}, {"queries": 625, "questions": 11_977, "judgements": 11_984}),
         ("table", "medquad/medquad.jsonl.gz", {}, {"questions": 16_407, "answers": 16_407}),

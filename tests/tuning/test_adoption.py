@@ -22,10 +22,10 @@ from askalike.tuning.candidates import Candidate, late_interaction_candidate
 from askalike.tuning.run import _encoder_trial
 from askalike.types import Question
 from commands import askalike
+from needs import need
 from small_models import make_model_folder
 
-for package in ("onnxruntime", "onnx", "sentence_transformers"):
-    pytest.importorskip(package)
+need("onnxruntime", "onnx", "sentence_transformers")
 
 HUB_NAME = "somebody/small-model"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
