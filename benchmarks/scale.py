@@ -17,8 +17,8 @@ from pathlib import Path
 
 import _synthetic
 import numpy as np
+from _rows import DATA, add_row
 
-DATA = Path(__file__).parents[1] / "bench-data"
 QUERIES = 300
 
 
@@ -83,16 +83,14 @@ def main() -> None:
     if options.search:
         print(json.dumps(search(options.search, options.rankers[0])))
         return
-    rows = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else []
     for size in options.sizes:
         path = make_archive(size)
         for ranker in options.rankers:
             row = {"questions": size, "ranker": ranker, **index(path, ranker)}
             command = [sys.executable, __file__, "--search", str(path), "--rankers", ranker]
             row |= json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            rows = [r for r in rows if (r["questions"], r["ranker"]) != (size, ranker)] + [row]
             print(*(f"{key} {value:.1f}" if isinstance(value, float) else value for key, value in row.items()))
-            options.output.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+            add_row(options.output, row, ("questions", "ranker"))
 
 
 if __name__ == "__main__":

@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 from _engines import ENGINES
+from _rows import DATA, add_row
 from _synthetic import texts
 
 HERE = Path(__file__).parent
-DATA = HERE.parent / "bench-data"
 SIMILARITIES = ("tfidf", "bm25", "ib", "dfr", "lm_dirichlet", "lm_jelinek_mercer")
 ONE_THREAD = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
@@ -89,7 +89,7 @@ def build_and_open(data: Path) -> None:
         print(f"{engine:10} {built:8.1f} {disk:8.0f} {opened['seconds'] * 1e3:8.1f} {opened['first'] * 1e3:16.1f}")
 
 
-def race(data: Path, kind: str, queries: int, rounds: int) -> None:
+def race(data: Path, kind: str, queries: int, rounds: int, output: Path) -> None:
     """All engines in turns; a first round that is not counted."""
     workers = {engine: Worker(engine, data) for engine in ENGINES}
     lines = [("bm25s", "bm25"), ("tantivy", "bm25"), *(("askalike", s) for s in SIMILARITIES)]
@@ -113,6 +113,9 @@ def race(data: Path, kind: str, queries: int, rounds: int) -> None:
             f"{line[0] + ' ' + line[1]:30} {per_second:10.0f} {statistics.median(ratios):8.2f} {min(ratios):7.2f}"
             f" {resident[line[0]]:12.0f}"
         )
+        what = {"data": data.name, "queries": kind, "engine": line[0], "similarity": line[1]}
+        ratio = {"ratio_to_bm25s": statistics.median(ratios), "lowest_ratio": min(ratios)}
+        add_row(output, {**what, "per_s": per_second, **ratio, "resident_mb": resident[line[0]]}, tuple(what))
 
 
 def main() -> None:
@@ -121,6 +124,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="*", default=[100_000, 1_000_000], help="how many made questions")
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--output", type=Path, default=DATA / "search.json", help="the JSON, to which rows are added")
     options = parser.parse_args()
     sources = [(re.sub(r"\W", "-", p.stem), archive_texts(p)) for p in options.archive]
     for name, pairs in sources or [(f"made-{n}", texts(n)) for n in options.sizes]:
@@ -130,7 +134,7 @@ def main() -> None:
         print(f"\n{name}: {count:,} questions, {options.queries} queries, {options.rounds} rounds, one thread each\n")
         build_and_open(data)
         for kind in ("title", "title + body"):
-            race(data, kind, options.queries, options.rounds)
+            race(data, kind, options.queries, options.rounds, options.output)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from _clients import load, saturate
+from _clients import EVERY_S, Outcome, load, saturate
+from _rows import DATA, add_row
 from _served import Served, archive, titles
 
 CLIENTS = 50
@@ -26,13 +27,23 @@ AT_ONCE = 16
 RANKERS = {"lm_jelinek_mercer": (), "hybrid": ("--set", "static.exact_up_to=50000")}
 
 
-def row(name: str, workers: int, writes: int, asked: Sequence[float], failed: Sequence[str]) -> str:
-    ms = np.percentile(asked, [50, 95, 99, 100]) * 1000 if asked else [np.nan] * 4
-    times = " ".join(f"{t:8.1f}" for t in ms)
-    return f"{name:24} {workers:7} {writes:8} {len(asked):8} {times} {len(failed):7} {' '.join(sorted(set(failed)))}"
+TIMES = ("p50_ms", "p95_ms", "p99_ms", "longest_ms")
 
 
-def measured(path: Path, ranker: str, workers: int, options: argparse.Namespace, asked: Sequence[str]) -> None:
+def summary(outcome: Outcome) -> dict[str, float | None]:
+    """How many were answered and failed, and the times of those answered; None where none was."""
+    ms = (np.percentile(outcome.seconds, [50, 95, 99, 100]) * 1000).tolist() if outcome.seconds else [None] * 4
+    return {"answered": len(outcome.seconds), **dict(zip(TIMES, ms, strict=True)), "failed": len(outcome.errors)}
+
+
+def line(name: str, workers: int, writes: int, outcome: Outcome) -> str:
+    found = summary(outcome)
+    times = " ".join(f"{np.nan if found[t] is None else found[t]:8.1f}" for t in TIMES)
+    errors = " ".join(sorted(set(outcome.errors)))
+    return f"{name:24} {workers:7} {writes:8} {found['answered']:8} {times} {found['failed']:7} {errors}"
+
+
+def measure_ranker(path: Path, ranker: str, workers: int, options: argparse.Namespace, asked: Sequence[str]) -> None:
     """Without writes, saturated, then with writes: what is written would else be in the way of the rest."""
     more = ("--workers", workers, "--set", "requests_per_s=0", *RANKERS.get(ranker, ()))
     name = path.resolve().name
@@ -41,11 +52,16 @@ def measured(path: Path, ranker: str, workers: int, options: argparse.Namespace,
         asyncio.run(load(*where, CLIENTS, 0, options.warm_up))
         for writes in (0, WRITES_PER_S):
             found, written = asyncio.run(load(*where, CLIENTS, writes, options.seconds))
-            print(row(ranker, workers, writes, found.seconds, found.errors), flush=True)
+            print(line(ranker, workers, writes, found), flush=True)
+            what = {"archive": name, "ranker": ranker, "workers": workers, "writes_per_s": writes}
+            measured = {**what, "requests_per_s": round(CLIENTS / EVERY_S), **summary(found)}
             if writes:
-                print(row("  the writes", workers, writes, written.seconds, written.errors), flush=True)
+                print(line("  the writes", workers, writes, written), flush=True)
+                measured["writes"] = summary(written)
             else:
                 rate = asyncio.run(saturate(*where, AT_ONCE, options.warm_up))
+                measured |= {"saturated_per_s": rate, "started_s": served.seconds_to_start}
+            add_row(options.output, measured, tuple(what))
         print(
             f"{'  saturated':24} {workers:7} {rate:17.0f} answers a second; started in {served.seconds_to_start:.1f} s"
         )
@@ -60,6 +76,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
     parser.add_argument("--warm-up", type=float, default=5, help="seconds before the first of them")
     parser.add_argument("--prepare", action="store_true", help="only make and index the questions, which takes longest")
+    parser.add_argument("--output", type=Path, default=DATA / "serve.json", help="the JSON, to which rows are added")
     options = parser.parse_args()
     path = options.archive or archive(options.questions)
     for ranker in options.rankers:
@@ -82,7 +99,7 @@ def measure(path: Path, options: argparse.Namespace) -> None:
     print(f"{'ranker':24} workers writes/s {head}  errors")
     for ranker in options.rankers:
         for workers in options.workers:
-            measured(path, ranker, workers, options, asked)
+            measure_ranker(path, ranker, workers, options, asked)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,16 @@
+"""What benchmarks measured, as rows of a JSON file: a row that is measured again takes the place of the older one."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).parents[1] / "bench-data"
+
+
+def add_row(path: Path, row: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """Write a row into a file. keys: the fields that say what was measured."""
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    others = [old for old in rows if [old.get(key) for key in keys] != [row[key] for key in keys]]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([*others, row], indent=1), encoding="utf-8")
