@@ -157,7 +157,8 @@ def test_acknowledged_writes_survive_kill_9(tmp_path):
         reader, writer = os.pipe()
         child = FORKED.Process(target=write_for_ever, args=(path, writer))
         child.start()
-        time.sleep(dice.uniform(0.05, 0.2))
+        total += len(os.read(reader, 1))  # it writes now
+        time.sleep(dice.uniform(0, 0.15))
         os.kill(child.pid, signal.SIGKILL)
         child.join()
         os.close(writer)
