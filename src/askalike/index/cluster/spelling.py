@@ -66,7 +66,8 @@ class ClusterTermSpeller:
         options |= {"prefix_length": 0, "min_word_length": 1, "max_edits": max_edits, "analyzer": "terms"}
         suggest = {field: {"text": word, "term": {"field": field, **options}} for field in self._fields}
         result = self._cluster.search_later(self._index, {"size": 0, "suggest": suggest}).result
-        entries = [entry for of_field in result["suggest"].values() for entry in of_field]
+        suggested = result.get("suggest", {})  # none where the index is being made, and has no shard yet
+        entries = [entry for of_field in suggested.values() for entry in of_field]
         return [option["text"] for entry in entries for option in entry["options"]]
 
     def _find_beginnings(self, word: str, beginning: int) -> list[str]:
