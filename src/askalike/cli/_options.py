@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from typer import Argument, BadParameter, Option
 
 from askalike import rankers
+from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._output import print_remark
 from askalike.clock import parse_limit
 from askalike.config import parse_assignments
@@ -30,7 +31,7 @@ def checked(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
 
 RANKER_NAMES = ", ".join(rankers.names())
 RANKER_HELP = f"A model of the archive, or one of: {RANKER_NAMES}."
-Directory = Annotated[Path, Argument(metavar="DIR", envvar="ASKALIKE_DIR", help="The archive's directory.")]
+Directory = Annotated[Path, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archive's directory.")]
 RankerName = Annotated[
     str | None,
     Option("--ranker", "-r", metavar="NAME", envvar="ASKALIKE_RANKER", help=RANKER_HELP, show_default="the active one"),

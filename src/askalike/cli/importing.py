@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from askalike.cli._command import ArchiveCommand, CommandGroup
+from askalike.cli._command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import byte_progress_bar
 from askalike.readers import import_archive
@@ -20,7 +20,7 @@ from askalike.store.rejects import REJECTS_FILE
 COMMON_PARAMETERS: dict[str, Any] = {
     "paths": Annotated[list[Path], Argument(metavar="PATH", help="the files or folders to read")],
     "output": Annotated[
-        Path, Option("--output", "-o", metavar="DIR", envvar="ASKALIKE_DIR", help="the archive; created if new")
+        Path, Option("--output", "-o", metavar="DIR", envvar=DIRECTORY_VARIABLE, help="the archive; created if new")
     ],
     "strict": Annotated[bool, Option("--strict", help="stop at the first row that cannot be taken")],
     "language": Annotated[str | None, Option(metavar="XX", help="the archive's language; else it is detected")],
