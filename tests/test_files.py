@@ -1,11 +1,13 @@
 """Files and folders are complete or absent."""
 
+import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 from askalike.errors import ArchiveError
-from askalike.files import folder_errors, replace_file, replace_folder, scratch_folder, write_atomically
+from askalike.files import folder_errors, measure_folder, replace_file, replace_folder, scratch_folder, write_atomically
 
 
 def entries(folder: Path) -> list[str]:
@@ -66,3 +68,23 @@ def test_errors_of_a_folder_are_one_line(tmp_path):
     inside, unwritable = tmp_path / "file" / "a", pytest.raises(ArchiveError, match=r"be written \(.*\); repeat$")
     with unwritable, folder_errors(inside, "repeat"), scratch_folder(inside):
         pass
+
+
+def test_a_folder_is_measured_while_parts_of_it_come_and_go(tmp_path):
+    (tmp_path / "lasting").mkdir()
+    (tmp_path / "lasting" / "a").write_bytes(b"12345")
+    ended = threading.Event()
+
+    def make_and_remove() -> None:
+        while not ended.is_set():
+            for name in "bcdef":
+                (tmp_path / name / "deep").mkdir(parents=True)
+            for name in "bcdef":
+                shutil.rmtree(tmp_path / name)
+
+    thread = threading.Thread(target=make_and_remove)
+    thread.start()
+    sizes = {measure_folder(tmp_path) for _ in range(500)}
+    ended.set()
+    thread.join()
+    assert sizes == {5}

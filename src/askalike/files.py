@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from askalike.errors import ArchiveError
@@ -112,6 +112,16 @@ def fsync_folder(folder: Path) -> None:
 def _clear_folder(folder: Path) -> None:
     for entry in folder.iterdir():
         shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+def measure_folder(folder: Path) -> int:
+    """Return the bytes of all files in a folder, at any depth, without those that another process removes meanwhile."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.lstat(os.path.join(parent, name)).st_size
+    return total
 
 
 def compute_sha256(path: Path) -> str:

@@ -12,6 +12,7 @@ from askalike.encoders import MODEL_FILE
 from askalike.encoders.learning.corpus import CorpusEncoder
 from askalike.encoders.recipes import CORPUS_ENCODERS, Recipe
 from askalike.errors import ArchiveError, SettingsError
+from askalike.files import measure_folder
 from askalike.labels.splits import document_kind, load_split
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts
@@ -149,6 +150,6 @@ def remove_model(archive: Archive, name: str) -> None:
 def _read_model(folder: Path) -> TrainedModel:
     model = encoders.read_model_file(folder)
     trained = model.get("trained", {})
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    size = measure_folder(folder)
     kind = model.get("network", {}).get("name") or model.get("encoder", "")
     return TrainedModel(folder.name, kind, trained.get("measure", ""), trained.get("value"), trained.get("pairs"), size)

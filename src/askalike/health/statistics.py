@@ -1,12 +1,12 @@
 """What an archive holds: counts, dates, lengths, labels, and its size on disk."""
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from askalike.files import measure_folder
 from askalike.labels.partitions import Partition, list_partitions
 from askalike.store import Archive, ArchiveSummary, count_questions_by, sample_answers, sample_questions, statistics
 from askalike.store.archive_encoder import ArchiveEncoder, get_archive_encoder
@@ -113,13 +113,8 @@ def disk_sizes(path: Path) -> dict[str, int]:
     sizes = {"archive": sum(f.stat().st_size for f in path.glob(f"{DATABASE_FILE}*"))}
     for folder in ("index", "models"):
         for child in sorted((path / folder).glob("*")):
-            sizes[f"{folder}/{child.name}"] = sum(_file_sizes(child))
+            sizes[f"{folder}/{child.name}"] = measure_folder(child)
     return sizes
-
-
-def _file_sizes(folder: Path) -> Iterator[int]:
-    for where, _, names in os.walk(folder):
-        yield from (os.lstat(os.path.join(where, name)).st_size for name in names)
 
 
 def _measure_lengths(

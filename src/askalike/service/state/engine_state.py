@@ -1,7 +1,6 @@
 """The engine that answers an archive's searches: whether another replaces it, and how far its index is behind."""
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -11,6 +10,7 @@ from typing import Self
 from askalike import rankers
 from askalike.calibration.calibration import calibration_version
 from askalike.engines.local import LocalEngine
+from askalike.files import measure_folder
 from askalike.index.commits import MANIFEST
 from askalike.rankers import Ranker
 from askalike.service.settings import ServiceSettings
@@ -76,7 +76,7 @@ def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
         return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, 0)
     paths = ranker.index_paths(view)
     behind, oldest = archive.view().pending_changes(min(map(_committed_change, paths), default=0))
-    return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, sum(map(_size_bytes, paths)))
+    return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, sum(map(measure_folder, paths)))
 
 
 def is_indexed(ranker: Ranker, view: View) -> bool:
@@ -89,14 +89,6 @@ def _committed_change(index: Path) -> int:
         return int(json.loads((index / MANIFEST).read_text(encoding="utf-8"))["change"])
     except (OSError, ValueError, KeyError):  # not built yet, or damaged and about to be rebuilt by the indexer
         return 0
-
-
-def _size_bytes(index: Path) -> int:
-    total = 0
-    for path in index.rglob("*"):
-        with suppress(FileNotFoundError):  # a commit has just removed it
-            total += path.stat().st_size
-    return total
 
 
 def _seconds_since(moment: str) -> float:
