@@ -99,8 +99,10 @@ class Transformer:
         padding = int(config.get("pad_token_id") or 0)
         first = padding + 1 if self._architecture.positions_after_padding else 0
         self._positions = to_float32(self._tensor("embeddings.position_embeddings.weight"))[first:]
-        if f"{self._prefix}embeddings.token_type_embeddings.weight" in tensors:
-            self._positions = self._positions + to_float32(self._tensor("embeddings.token_type_embeddings.weight")[0])
+        typed = f"{self._prefix}embeddings.token_type_embeddings.weight" in tensors
+        self._types = to_float32(self._tensor("embeddings.token_type_embeddings.weight")) if typed else None
+        if self._types is not None:
+            self._positions = self._positions + self._types[0]
         self.embedding_norm = self._affine("embeddings.LayerNorm")
         relative = f"{self._prefix}encoder.relative_attention_bias.weight"
         self._relative = to_float32(tensors[relative]) if relative in tensors else None
@@ -115,9 +117,16 @@ class Transformer:
         """Whether attention depends on how far tokens are apart."""
         return self._relative is not None
 
-    def embed(self, ids: NDArray[np.int64]) -> Array:
-        """Return the embeddings (texts, tokens, hidden) of token ids (texts, tokens), not normalised yet."""
-        return to_float32(self._words[ids]) + self._positions[: ids.shape[1]]
+    def embed(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None = None) -> Array:
+        """Return the embeddings (texts, tokens, hidden) of token ids (texts, tokens), not normalised yet.
+
+        types: (texts, tokens), 1 for the tokens of a second text; without them, or where the model has one type, all 0.
+        """
+        embedded: Array = to_float32(self._words[ids]) + self._positions[: ids.shape[1]]
+        if types is None or self._types is None or len(self._types) < 2:
+            return embedded
+        typed: Array = embedded + (self._types[types] - self._types[0])
+        return typed
 
     def relative_bias(self, tokens: int) -> Array:
         """Return what is added to the attention between tokens, (1, heads, tokens, tokens)."""

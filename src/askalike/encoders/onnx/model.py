@@ -44,14 +44,14 @@ class OnnxModel:
         self._layers = _open_layers(place, bits)
         self._tokenizer = open_tokenizer(place / "tokenizer.json", extra="encoder")
         self._tokenizer.no_padding()
-        text = _read_text_limits(place, self._layers.max_tokens)
+        text = read_text_limits(place, self._layers.max_tokens)
         self._tokenizer.enable_truncation(text.max_tokens)
         self._lowercase = text.lowercase
 
     def encode(self, texts: Sequence[str], batch: int = 32) -> Array:
         """Return the vectors of texts, (texts, dim). batch: the largest number of texts that are computed together."""
         rows = self._tokenize(texts)
-        batches = list(_batches_of_equal_length(rows, batch))
+        batches = list(batches_of_equal_length(rows, batch))
         encoded = self._encode_all([[rows[n] for n in places] for places in batches])
         vectors = np.zeros((len(rows), encoded[0].shape[1] if encoded else self.dim), np.float32)
         for places, values in zip(batches, encoded, strict=True):
@@ -62,7 +62,7 @@ class OnnxModel:
         """Return the last states of each text's tokens, of length 1: (tokens, hidden) for each text."""
         rows = self._tokenize(texts)
         states: list[Array] = [np.zeros((0, 0), np.float32)] * len(rows)
-        for places in _batches_of_equal_length(rows, batch):
+        for places in batches_of_equal_length(rows, batch):
             for place, own in zip(places, self._layers.run(np.array([rows[n] for n in places], np.int64)), strict=True):
                 states[place] = normalise(own)
         return states
@@ -105,7 +105,7 @@ class BuiltLayers:
     def __init__(self, place: Path, bits: Bits) -> None:
         self._transformer = Transformer(read_json(place / "config.json"), map_tensors(place), place)
         self.max_tokens: int | None = self._transformer.max_tokens
-        self._session = _open_session(build_graph(self._transformer, bits))
+        self._session = open_session(build_graph(self._transformer, bits))
 
     def run(self, ids: NDArray[np.int64]) -> Array:
         """See Layers.run."""
@@ -121,7 +121,7 @@ class ExportedLayers:
 
     def __init__(self, path: Path, bits: Bits) -> None:
         self.max_tokens: int | None = None
-        self._session = _open_session(str(path) if bits == 32 else round_weights(path))
+        self._session = open_session(str(path) if bits == 32 else round_weights(path))
         self._inputs = [described.name for described in self._session.get_inputs()]
         outputs = [described.name for described in self._session.get_outputs()]
         self._output = next((name for name in STATE_OUTPUTS if name in outputs), outputs[0])
@@ -145,7 +145,8 @@ def _open_layers(place: Path, bits: Bits) -> Layers:
     return BuiltLayers(place, bits)
 
 
-def _open_session(graph: bytes | str) -> Any:
+def open_session(graph: bytes | str) -> Any:
+    """Open a graph, or its file, on one thread. Raises InputError for one that ONNX Runtime cannot run."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = FATAL
@@ -163,7 +164,8 @@ class TextLimits(NamedTuple):
     lowercase: bool
 
 
-def _read_text_limits(place: Path, max_positions: int | None) -> TextLimits:
+def read_text_limits(place: Path, max_positions: int | None) -> TextLimits:
+    """Return how much of a text the model in a folder reads. max_positions: of its architecture, if it has a limit."""
     files = (place / "sentence_bert_config.json", place / "tokenizer_config.json")
     own, tokenizer = (read_json(path) if path.exists() else {} for path in files)
     limits = [own.get("max_seq_length") or tokenizer.get("model_max_length") or LONGEST_TEXT]
@@ -171,7 +173,7 @@ def _read_text_limits(place: Path, max_positions: int | None) -> TextLimits:
     return TextLimits(int(min(limits)), bool(own.get("do_lower_case")))
 
 
-def _batches_of_equal_length(rows: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:
+def batches_of_equal_length(rows: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:
     """Yield the places of texts with equally many tokens, which need no padding; a text without a token has none."""
     places: dict[int, list[int]] = {}
     for place, row in enumerate(rows):

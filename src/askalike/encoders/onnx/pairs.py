@@ -1,0 +1,73 @@
+"""A cross-encoder's folder that ONNX Runtime runs: pairs of texts in, one score each out."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.encoders.onnx.architectures import Transformer
+from askalike.encoders.onnx.graph import BIAS, EMBEDDED, build_graph
+from askalike.encoders.onnx.model import Bits, batches_of_equal_length, open_session, read_text_limits
+from askalike.encoders.onnx.modules import Array, read_json
+from askalike.encoders.onnx.weights import Tensor, map_tensors, to_float32
+from askalike.errors import InputError
+from askalike.text.subwords import open_tokenizer
+
+BATCH = 32
+HEADS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "bert": (("bert.pooler.dense", "tanh"), ("classifier", "")),
+    "roberta": (("classifier.dense", "tanh"), ("classifier.out_proj", "")),
+    "xlm-roberta": (("classifier.dense", "tanh"), ("classifier.out_proj", "")),
+    "camembert": (("classifier.dense", "tanh"), ("classifier.out_proj", "")),
+    "distilbert": (("pre_classifier", "relu"), ("classifier", "")),
+}
+"""model_type → the linear maps from the first token's state to the label, each with what follows it."""
+
+
+class OnnxPairModel:
+    """A model opened for reading. A pair's score depends neither on the other pairs nor on threads.
+
+    Raises InputError for a folder that cannot be run, SettingsError without its packages.
+    """
+
+    def __init__(self, folder: Path, bits: Bits = 8) -> None:
+        config, tensors = read_json(folder / "config.json"), map_tensors(folder)
+        self._transformer = Transformer(config, tensors, folder)
+        kind = str(config.get("model_type"))
+        if kind not in HEADS:
+            raise InputError(f"{folder}: model_type = {kind!r}; expected one of {', '.join(HEADS)}")
+        self._head = [(_read(tensors, name, folder), after) for name, after in HEADS[kind]]
+        if len(self._head[-1][0][1]) != 1:
+            raise InputError(f"{folder}: it has {len(self._head[-1][0][1])} labels; expected a cross-encoder with one")
+        self._session = open_session(build_graph(self._transformer, bits))
+        self._tokenizer = open_tokenizer(folder / "tokenizer.json", extra="encoder")
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(read_text_limits(folder, self._transformer.max_tokens).max_tokens)
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> Array:
+        """Return the label's probability for each pair, (pairs,)."""
+        encodings = self._tokenizer.encode_batch(list(pairs))
+        scores = np.zeros(len(pairs), np.float32)
+        for places in batches_of_equal_length([one.ids for one in encodings], BATCH):
+            batch = [encodings[n] for n in places]
+            ids, types = np.array([one.ids for one in batch]), np.array([one.type_ids for one in batch])
+            scores[places] = self._score_batch(ids, types)
+        return scores
+
+    def _score_batch(self, ids: NDArray[np.int64], types: NDArray[np.int64]) -> Array:
+        inputs = {EMBEDDED: self._transformer.embed(ids, types)}
+        if self._transformer.has_relative_positions:
+            inputs[BIAS] = self._transformer.relative_bias(ids.shape[1])
+        values: Array = self._session.run(None, inputs)[0][:, 0]
+        for (weight, bias), after in self._head:
+            values = values @ weight.T + bias
+            values = np.tanh(values) if after == "tanh" else np.maximum(values, 0) if after == "relu" else values
+        return np.asarray(1 / (1 + np.exp(-values[:, 0])), np.float32)
+
+
+def _read(tensors: Mapping[str, Tensor], name: str, folder: Path) -> tuple[Array, Array]:
+    try:
+        return to_float32(tensors[f"{name}.weight"]), to_float32(tensors[f"{name}.bias"])
+    except KeyError as missing:
+        raise InputError(f"{folder}: the weights have no tensor {missing}; expected a cross-encoder") from None

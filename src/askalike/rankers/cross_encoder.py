@@ -1,0 +1,97 @@
+"""Ranks by a cross-encoder: a transformer that reads query and document as one text, run by ONNX Runtime.
+
+It ranks candidates, or what another ranker proposes: `--ranker cascade --set parts=hybrid,cross_encoder`. The folder is
+that of a sentence-transformers CrossEncoder with one label, of BERT's architecture (extra `encoder`).
+"""
+
+import hashlib
+import importlib.util
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field
+
+from askalike.config import Settings, validate_settings
+from askalike.errors import SettingsError
+from askalike.rankers.pairwise import PairwiseRanker
+from askalike.text.clean import CodeRule, plain_text
+from askalike.types import Answer, Question
+
+
+class CrossEncoderSettings(Settings):
+    """Which model reads pairs, and how."""
+
+    model: str = Field("", description="the model's folder, or an installed package that carries one")
+    fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
+    code: CodeRule = Field("drop", description="whether code counts")
+    precision: Annotated[Literal["8", "32"], BeforeValidator(str)] = Field("8", description="the bits of weights")
+    rephrasings: bool = Field(True, description="accepted for hybrids and cascades; a title is all that is read")
+
+
+class CrossEncoderScorer:
+    """Scores pairs by a cross-encoder: the probability of its one label, from 0 to 1."""
+
+    def __init__(self, settings: CrossEncoderSettings) -> None:
+        self.settings, self.folder = settings, _find_folder(settings.model)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See PairScorer.values."""
+        return self.settings.model_dump()
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the model's description and of the size and end of its weights."""
+        digest = hashlib.sha256((self.folder / "config.json").read_bytes())
+        for path in sorted(self.folder.glob("*.safetensors")):
+            with open(path, "rb") as file:
+                file.seek(max(0, path.stat().st_size - (1 << 20)))
+                digest.update(f"{path.stat().st_size}".encode() + file.read())
+        return digest.hexdigest()
+
+    def score(self, query: Question, documents: Sequence[Question | Answer]) -> NDArray[np.float32]:
+        """See PairScorer.score."""
+        text = self._text(query)
+        scores: NDArray[np.float32] = self._model.score([(text, self._text(document)) for document in documents])
+        return scores
+
+    def _text(self, text: Question | Answer) -> str:
+        body = plain_text(text.body, text.markup, code=self.settings.code) if "body" in self.settings.fields else ""
+        if isinstance(text, Answer):
+            return body
+        return f"{plain_text(text.title, 'text') if 'title' in self.settings.fields else ''} {body}".strip()
+
+    @cached_property
+    def _model(self) -> Any:
+        """The model, opened when it is first used. Raises SettingsError without the extra that runs it, InputError."""
+        try:
+            from askalike.encoders.onnx.pairs import OnnxPairModel
+        except ModuleNotFoundError as missing:
+            problem = f"{missing.name} is not installed: pip install 'askalike[encoder]'"
+            raise SettingsError(f"cross_encoder: {problem}") from None
+        return OnnxPairModel(self.folder, 8 if self.settings.precision == "8" else 32)
+
+
+class CrossEncoderRanker(PairwiseRanker):
+    """Ranking of candidates by a cross-encoder."""
+
+    @classmethod
+    def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:  # type: ignore[override]
+        """See Ranker.from_settings. Raises SettingsError where there is no such model on this machine."""
+        return cls(CrossEncoderScorer(validate_settings(CrossEncoderSettings, values, name)), name)
+
+
+def _find_folder(model: str) -> Path:
+    """Return the folder of a cross-encoder: that path, or the one inside an installed package."""
+    module = model.replace("-", "_")
+    spec = importlib.util.find_spec(module) if module.isidentifier() else None
+    places = [Path(model).expanduser(), *map(Path, (spec.submodule_search_locations or ()) if spec else ())]
+    for place in places if model else ():
+        found = sorted(place.rglob("config.json"), key=lambda path: len(path.parts))
+        if found:
+            return found[0].parent
+    raise SettingsError(f"cross_encoder.model={model!r}: no model is there; expected a folder or an installed package")

@@ -1,0 +1,93 @@
+"""Cross-encoders by ONNX Runtime: the probabilities of sentence-transformers, in a cascade behind another ranker."""
+
+import json
+
+import numpy as np
+import pytest
+
+from askalike import rankers
+from askalike.errors import InputError, SettingsError
+from askalike.store import Archive
+from askalike.types import Question
+from small_models import ARCHITECTURES, WORDS, make_model_folder
+
+for package in ("onnxruntime", "onnx", "sentence_transformers"):
+    pytest.importorskip(package)
+
+PAIRS = [(" ".join(WORDS[n : n + 3]), " ".join(WORDS[n + 2 : n + 4 + n % 5])) for n in range(12)]
+PAIRS += [("rice", "rice " * 60), ("", "my bike")]
+
+
+def make_cross_encoder(path, name, labels=1):
+    """Save a small cross-encoder with random weights as transformers does."""
+    import torch
+    import transformers
+
+    from tokenizers.processors import TemplateProcessing
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(make_model_folder(path, name))
+    ids = [("[CLS]", 0), ("[SEP]", 2)]
+    pair = "[CLS] $A [SEP] $B:1 [SEP]:1"
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing("[CLS] $A [SEP]", pair=pair, special_tokens=ids)
+    tokenizer.model_input_names = ["input_ids", "attention_mask", *(["token_type_ids"] if name == "bert" else [])]
+    config = transformers.AutoConfig.for_model(name, **ARCHITECTURES[name], num_labels=labels)
+    model = transformers.AutoModelForSequenceClassification.from_config(config)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    model.save_pretrained(path / "cross")
+    tokenizer.save_pretrained(path / "cross")
+    return path / "cross"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make_cross_encoder(tmp_path_factory.mktemp("cross"), "bert")
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "distilbert"])
+def test_it_equals_sentence_transformers(name, tmp_path):
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Sigmoid
+
+    from askalike.encoders.onnx.pairs import OnnxPairModel
+
+    folder = make_cross_encoder(tmp_path, name)
+    expected = CrossEncoder(str(folder), device="cpu").predict(PAIRS, activation_fn=Sigmoid(), show_progress_bar=False)
+    scores = OnnxPairModel(folder, 32).score(PAIRS)
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
+    np.testing.assert_allclose(
+        [OnnxPairModel(folder, 32).score([pair])[0] for pair in PAIRS[:4]], scores[:4], atol=1e-6
+    )
+    assert np.ptp(expected) > 0.01
+
+
+def test_a_cascade_orders_what_another_ranker_proposes(folder, tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert(Question(f"{n:02}", " ".join(WORDS[n : n + 4])) for n in range(15))
+        settings = {"parts": ["lm_jelinek_mercer", "cross_encoder"], "cross_encoder.model": str(folder)}
+        ranker = rankers.create("cascade", settings, archive)
+        searcher = rankers.open_current(ranker, archive.view())
+        query = Question("q", "my bike was stolen")
+        session = searcher.search({"q": query}, 5)
+        texts = [session.texts[docid] for docid in session.topdocs[0].docids.tolist()]
+        scores = session.topdocs[0].scores
+        assert len(texts) > 2
+        assert scores.tolist() == sorted(scores.tolist(), reverse=True)
+        np.testing.assert_allclose(scores, ranker.parts[1].scorer.score(query, texts), rtol=1e-6)
+        assert session.explain(0, session.topdocs[0].docids.tolist()[:1])
+        assert rankers.create("cascade", ranker.values, archive).fingerprint == ranker.fingerprint
+
+
+def test_what_is_wrong_is_said(folder, tmp_path):
+    with pytest.raises(SettingsError, match="no model is there; expected a folder"):
+        rankers.create("cross_encoder", {"model": "nowhere"})
+    two = make_cross_encoder(tmp_path, "bert", labels=2)
+    ranker = rankers.create("cross_encoder", {"model": str(two)})
+    with pytest.raises(InputError, match="2 labels; expected a cross-encoder with one"):
+        ranker.scorer.score(Question("q", "rice"), [Question("d", "rice")])
+    description = json.loads((two / "config.json").read_text())
+    (two / "config.json").write_text(json.dumps({**description, "model_type": "mpnet"}))
+    with pytest.raises(InputError, match="model_type = 'mpnet'; expected one of bert"):
+        rankers.create("cross_encoder", {"model": str(two)}).scorer.score(
+            Question("q", "rice"), [Question("d", "rice")]
+        )
