@@ -20,6 +20,7 @@ from askalike.tuning.run import tune_archive
 from askalike.tuning.state import parse_duration
 
 ENCODER_HELP = "A pre-trained encoder that teaches and competes: a folder or package; else the archive's own."
+CROSS_ENCODER_HELP = "A cross-encoder, a folder or package: the first 20 hits re-ranked by it are tried, too."
 MEASURE_HELP = f"What to maximise, as ir-measures writes it; default: {TUNING_MEASURE}."
 ONLY_HELP = "lexical: only the settings of the lexical rankers, on a finer grid; serves nothing."
 RANKERS_HELP = "With --only: which rankers, with commas; default: all."
@@ -29,6 +30,7 @@ def tune_command(
     directory: Directory,
     budget: Annotated[str, Option(metavar="TIME", help="How long it may take: 90s, 10m, 1.5h.")] = "10m",
     encoder: Annotated[str, Option(metavar="MODEL", help=ENCODER_HELP)] = "",
+    cross_encoder: Annotated[str, Option(metavar="MODEL", help=CROSS_ENCODER_HELP)] = "",
     measure: Annotated[str, Option(help=MEASURE_HELP, show_default=False)] = "",
     settings: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting that all rankers have; may be repeated.")
@@ -75,8 +77,8 @@ def tune_command(
         announce_compilation()
         printer = _tuning.TuningPrinter(directory, measure, quiet=json)
         outcome = tune_archive(
-            archive, budget_s=limit, encoder=encoder, measure=measure, rule=rule, fixed=fixed, seed=seed,
-            on_event=printer, log=print_remark,
+            archive, budget_s=limit, encoder=encoder, cross_encoder=cross_encoder, measure=measure, rule=rule,
+            fixed=fixed, seed=seed, on_event=printer, log=print_remark,
         )  # fmt: skip
     print(to_json(_tuning.outcome_as_dict(outcome)) if json else _tuning.format_outcome(outcome, directory))
 

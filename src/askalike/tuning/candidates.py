@@ -16,6 +16,8 @@ DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""
 PRETRAINED_RANKER = "pretrained"
 """The ranker of a pre-trained encoder by itself."""
+CROSS_ENCODER_RANKER = "cross_encoder"
+"""The ranker that re-ranks by a cross-encoder."""
 ABSOLUTE_WEIGHTS = ((0.2, 0.8), (0.3, 0.7), (0.4, 0.6), (0.5, 0.5), (0.7, 0.3))
 """The weights of the lexical and the dense part of a hybrid of absolute scores."""
 POOL_WEIGHTS = ((4.0, 1.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0))
@@ -27,8 +29,10 @@ VOTE_WEIGHTS = (0.1, 0.2, 0.4, 0.7, 1.0)
 INCUMBENT, UNTUNED, TUNED, WITH_VOTES = -1, 0, 1, 2
 DISTINCT_LEVELS = 4
 """The number of kinds of candidates of one family, and how much higher the level of each is with distinct hits."""
-LATE_LEVEL = 1_000
-"""How much higher the level of a candidate is with late interaction: above all others."""
+LATE_LEVEL, CROSS_LEVEL = 1_000, 2_000
+"""How much higher the level of a candidate is with late interaction, or with a cross-encoder: above all others."""
+CROSS_DEPTH = 20
+"""The number of hits that a cross-encoder re-ranks."""
 LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings")
 TEXT_SIGNALS = (*LABEL_SIGNALS, "related", "title_body", "question_answer")
 WEAK_SIGNALS = ("same_tag", "same_category")
@@ -165,6 +169,12 @@ def late_interaction_candidate(candidate: Candidate, trial: Trial, encoder: Tria
     return Candidate(
         f"late_interaction ({candidate.name})", LATE_LEVEL + candidate.level, trials, candidate.lexical_base
     )
+
+
+def cross_encoder_candidate(candidate: Candidate, trial: Trial, cross_encoder: Trial) -> Candidate:
+    """Return a trial of a candidate with its first hits re-ranked by a cross-encoder."""
+    trials = (Trial("cascade", {**_composite_settings(trial, cross_encoder), "depth": CROSS_DEPTH}),)
+    return Candidate(f"cross_encoder ({candidate.name})", CROSS_LEVEL + candidate.level, trials, candidate.lexical_base)
 
 
 def _composite_settings(*parts: Trial) -> RankerSettings:

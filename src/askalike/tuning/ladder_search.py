@@ -3,17 +3,19 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 
 from askalike.errors import SettingsError, TrainingError
 from askalike.experiments.grid_search import nested_folds
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.tuning.candidates import (
+    CROSS_DEPTH,
     FAMILY_LEVELS,
     LADDER,
     WITH_VOTES,
     Candidate,
     CandidateFamily,
+    cross_encoder_candidate,
     dense_candidates,
     distinct_candidate,
     incumbent_candidate,
@@ -130,6 +132,16 @@ class LadderSearch:
             elif not entry.candidate.is_lexical:
                 self._try_candidate(candidate)
 
+    def try_cross_encoder(self, cross_encoder: Trial) -> None:
+        """Try what the queries choose so far with its first hits re-ranked by a cross-encoder."""
+        needed = self._time_pairs(cross_encoder) * len(self.task.dev.qrels)
+        for entry in self._choices_over_folds(choose):
+            candidate = cross_encoder_candidate(entry.candidate, entry.trial, cross_encoder)
+            if needed > self.budget.remaining_s and not self._is_evaluated(candidate):
+                self._skip(candidate.name, _no_time_reason(needed, self.budget.remaining_s))
+            else:
+                self._try_candidate(candidate)
+
     def try_distinct(self) -> None:
         """Try what the queries choose so far with distinct hits, if not all known duplicates are held out."""
         clusters = self.archive.view(held_out_splits=self.task.held_out_splits).clusters()
@@ -152,6 +164,16 @@ class LadderSearch:
         means, seconds = (best.mean(queries), best.reported_mean), time.monotonic() - started
         self.candidate_results.append(CandidateResult(candidate, best.trial, *means, len(queries), seconds))
         self._notify(self.candidate_results[-1])
+
+    def _time_pairs(self, cross_encoder: Trial) -> float:
+        """Return the seconds that the pairs of one query take."""
+        scorer = self.evaluator.create_ranker(cross_encoder).scorer  # type: ignore[attr-defined]
+        query = next(iter(self.task.dev.queries.values()))
+        documents = [question for _, question in islice(self.archive.view().questions(), CROSS_DEPTH)]
+        scorer.score(query, documents[:1])  # opens the model
+        started = time.monotonic()
+        scorer.score(query, documents)
+        return time.monotonic() - started
 
     def _is_over(self) -> bool:
         return self.budget.remaining_s < 0

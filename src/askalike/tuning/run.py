@@ -15,7 +15,7 @@ from askalike.rankers import Ranker, active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
 from askalike.store.archive_encoder import get_archive_encoder
 from askalike.store.deployments import serving_history
-from askalike.tuning.candidates import DEFAULT_RANKER, LADDER, PRETRAINED_RANKER
+from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, LADDER, PRETRAINED_RANKER
 from askalike.tuning.ladder_search import CandidateResult, EventListener, LadderSearch, Skipped
 from askalike.tuning.model_training import ModelTrainer, Teacher
 from askalike.tuning.promotion import is_served
@@ -49,6 +49,7 @@ def tune_archive(
     *,
     budget_s: float = 600.0,
     encoder: str = "",
+    cross_encoder: str = "",
     measure: str = TUNING_MEASURE,
     rule: str = "trec_eval",
     fixed: Mapping[str, Any] | None = None,
@@ -59,10 +60,10 @@ def tune_archive(
     """Find the ranker that serves an archive best, activate it and calibrate it.
 
     encoder: a pre-trained encoder's folder or package, which teaches and competes; unless given, the archive's own.
-    fixed: settings that all rankers have. on_event: called with the task, the result of each candidate, and each
-    skipped one. The same call goes on where another was interrupted, with a budget of its own, and tries what was
-    skipped as far as that reaches. Raises ArchiveError where there is nothing to tune on, SettingsError for an unknown
-    measure, rule, encoder or setting.
+    cross_encoder: one that re-ranks the first hits, a folder or package. fixed: settings that all rankers have.
+    on_event: called with the task, the result of each candidate, and each skipped one. The same call goes on where
+    another was interrupted, with a budget of its own, and tries what was skipped as far as that reaches. Raises
+    ArchiveError where there is nothing to tune on, SettingsError for an unknown measure, rule, encoder or setting.
     """
     canonical_name(measure)
     trial = _encoder_trial(archive, encoder)
@@ -88,6 +89,8 @@ def tune_archive(
     search.try_lexical()
     search.try_dense()
     search.try_late_interaction()
+    if cross_encoder:
+        search.try_cross_encoder(Trial(CROSS_ENCODER_RANKER, {"model": cross_encoder}))
     search.try_distinct()
     verdict = reach_verdict(task, evaluator, search.evaluated_trials)
 

@@ -23,6 +23,8 @@ HEADS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "distilbert": (("pre_classifier", "relu"), ("classifier", "")),
 }
 """model_type → the linear maps from the first token's state to the label, each with what follows it."""
+WITHOUT_A_CLASS = ("TokenizersBackend", "PreTrainedTokenizerFast")
+"""Tokenizers that transformers opens without a class of their model; by default they do not number the two texts."""
 
 
 class OnnxPairModel:
@@ -44,6 +46,7 @@ class OnnxPairModel:
         self._tokenizer = open_tokenizer(folder / "tokenizer.json", extra="encoder")
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(read_text_limits(folder, self._transformer.max_tokens).max_tokens)
+        self._numbers_texts = _numbers_texts(folder)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> Array:
         """Return the label's probability for each pair, (pairs,)."""
@@ -51,11 +54,11 @@ class OnnxPairModel:
         scores = np.zeros(len(pairs), np.float32)
         for places in batches_of_equal_length([one.ids for one in encodings], BATCH):
             batch = [encodings[n] for n in places]
-            ids, types = np.array([one.ids for one in batch]), np.array([one.type_ids for one in batch])
-            scores[places] = self._score_batch(ids, types)
+            types = np.array([one.type_ids for one in batch]) if self._numbers_texts else None
+            scores[places] = self._score_batch(np.array([one.ids for one in batch]), types)
         return scores
 
-    def _score_batch(self, ids: NDArray[np.int64], types: NDArray[np.int64]) -> Array:
+    def _score_batch(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None) -> Array:
         inputs = {EMBEDDED: self._transformer.embed(ids, types)}
         if self._transformer.has_relative_positions:
             inputs[BIAS] = self._transformer.relative_bias(ids.shape[1])
@@ -64,6 +67,15 @@ class OnnxPairModel:
             values = values @ weight.T + bias
             values = np.tanh(values) if after == "tanh" else np.maximum(values, 0) if after == "relu" else values
         return np.asarray(1 / (1 + np.exp(-values[:, 0])), np.float32)
+
+
+def _numbers_texts(folder: Path) -> bool:
+    """Whether the model is told which of the two texts a token is of."""
+    path = folder / "tokenizer_config.json"
+    described = read_json(path) if path.exists() else {}
+    if names := described.get("model_input_names"):
+        return "token_type_ids" in names
+    return described.get("tokenizer_class") not in WITHOUT_A_CLASS
 
 
 def _read(tensors: Mapping[str, Tensor], name: str, folder: Path) -> tuple[Array, Array]:
