@@ -1,12 +1,16 @@
 """Archives of several groups, each ranked within itself, and runs of other systems."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 from tests.first_day.planted import plant
 
 from askalike import rankers
+from askalike.calibration.calibrate import calibrate
+from askalike.calibration.groups import GroupAverages
+from askalike.calibration.reliability import measure_reliability
 from askalike.errors import InputError
 from askalike.evaluation.evaluate import evaluate
 from askalike.experiments.declaration import read_experiment
@@ -94,3 +98,30 @@ def test_without_groups_nothing_is_weighted(tmp_path):
     evaluation = evaluate({"q": {"a": 1.0}}, {"q": {"a": 1}}, ["RR"])
     assert evaluation.weights == {}
     assert evaluation.weighted("RR") == evaluation.per_query("RR")
+
+
+def test_a_calibration_counts_groups_the_same(archive, tmp_path, monkeypatch):
+    monkeypatch.setattr("askalike.calibration.samples.MIN_QUERIES", 30)
+    with Archive.open(shutil.copytree(archive, tmp_path / "archive")) as opened:
+        opened.upsert(Question(f"y/e{n}", f"easy number{n} of y") for n in range(10))
+        opened.upsert(Link(f"y/e{n}", f"y/q{n}") for n in range(10))  # never right
+        report = calibrate(opened, rankers.create("bm25"), "duplicates")
+        macro = evaluate_ranker(opened, rankers.create("bm25"), "duplicates", ["Success@1"])
+    averages, sample = report.group_averages, report.sample
+    assert [id.split("/")[0] for id in sample.queries] == list(sample.groups)
+    shares = {name: of.base_rate * of.n / macro.groups[name].n for name, of in averages.groups.items()}
+    assert shares == pytest.approx({name: of.means["Success@1"] for name, of in macro.groups.items()})
+    assert averages.base_rate == pytest.approx(np.mean([of.base_rate for of in averages.groups.values()]))
+    assert averages.base_rate != pytest.approx(report.first_hits.base_rate)
+    assert report.as_dict()["macro"]["groups"].keys() == {"x", "y"}
+
+
+def test_intervals_of_averages_come_from_clusters_within_groups():
+    rng = np.random.default_rng(1)
+    probabilities, right = rng.random(200), rng.random(200) < 0.5
+    group = probabilities, right, [str(n // 2) for n in range(200)]
+    alone, twice = GroupAverages.measure({"a": group}), GroupAverages.measure({"a": group, "b": group})
+    whole = measure_reliability(*group)
+    assert (alone.skill, alone.skill_interval, alone.error) == (whole.skill, whole.skill_interval, whole.error)
+    widths = [high - low for low, high in (alone.base_rate_interval, twice.base_rate_interval)]
+    assert widths[1] == pytest.approx(widths[0] / 2**0.5, rel=0.15)

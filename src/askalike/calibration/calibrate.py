@@ -9,6 +9,7 @@ import numpy as np
 from askalike.calibration.calibration import ArchiveState, Calibration, CalibrationQuality, fingerprint, settings_json
 from askalike.calibration.curve_selection import OutOfFoldPredictions, predict_out_of_fold, select_curves
 from askalike.calibration.curves import Floats
+from askalike.calibration.groups import GroupAverages, GroupHits
 from askalike.calibration.reliability import Reliability, measure_reliability
 from askalike.calibration.samples import (
     MAX_PER_CLUSTER,
@@ -41,7 +42,7 @@ class CalibrationReport:
 
     later_hits: of the hits after the first, down to CALIBRATION_DEPTH; None where there are none.
     half_answerable: of first hits where half of the queries have nothing right in the archive.
-    threshold_choice: None where no precision was requested.
+    threshold_choice: None where no precision was requested. group_averages: of first hits; None without groups.
     """
 
     calibration: Calibration
@@ -53,6 +54,7 @@ class CalibrationReport:
     half_answerable: Reliability
     thresholds: list[ThresholdRow]
     threshold_choice: ThresholdChoice | None
+    group_averages: GroupAverages | None = None
 
     def at(self, threshold: float) -> ThresholdRow:
         """What first hits give at a threshold."""
@@ -72,6 +74,7 @@ class CalibrationReport:
             "mixed": asdict(self.half_answerable),
             "thresholds": [row.as_dict() for row in self.thresholds],
             "picked": self.threshold_choice.as_dict() if self.threshold_choice else None,
+            **({"macro": self.group_averages.as_dict()} if self.group_averages else {}),
         }
 
 
@@ -91,7 +94,7 @@ def calibrate(
     """Fit a calibration and measure it by nested cross-validation over folds that keep duplicate clusters whole.
 
     Nothing is saved until `.calibration.save(archive.path)`. The index holds the whole archive; the ranker must not
-    have learned from the split.
+    have learned from the split. Where the archive has groups, each query is ranked within its own.
     precision: the precision that the threshold is chosen for; None for no threshold.
     prevalence: the share of queries in use that have a duplicate, to which probabilities are lowered.
     Raises what `draw_sample` raises, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
@@ -134,7 +137,10 @@ def calibrate(
     )
     half = _measure_half_answerable(sample, predictions, seed)
     rows = measure_thresholds(probabilities, relevant, len(sample.queries))
-    return CalibrationReport(calibration, curves.method, sample, predictions, first_hits, later, half, rows, choice)
+    averages = _average_groups(sample, predictions.first_probabilities, seed)
+    return CalibrationReport(
+        calibration, curves.method, sample, predictions, first_hits, later, half, rows, choice, averages
+    )
 
 
 def calibrate_each_use(
@@ -181,6 +187,18 @@ def _summarise_quality(sample: CalibrationSample, first_hits: Reliability) -> Ca
 def _measure_hits(sample: CalibrationSample, hits: LabelledHits, probabilities: Floats, seed: int) -> Reliability:
     clusters = np.array(sample.clusters)[hits.query_index].tolist()
     return measure_reliability(probabilities, hits.relevant, clusters, seed)
+
+
+def _average_groups(sample: CalibrationSample, probabilities: Floats, seed: int) -> GroupAverages | None:
+    """Measure the first hits of each group, where there are groups."""
+    hits = sample.first_hits
+    group_of_hit, cluster_of_hit = (np.array(each)[hits.query_index] for each in (sample.groups, sample.clusters))
+    names = [name for name in dict.fromkeys(group_of_hit.tolist()) if name]
+    rows = {name: group_of_hit == name for name in names}
+    groups: dict[str, GroupHits] = {
+        name: (probabilities[own], hits.relevant[own], cluster_of_hit[own].tolist()) for name, own in rows.items()
+    }
+    return GroupAverages.measure(groups, seed) if groups else None
 
 
 def _measure_half_answerable(sample: CalibrationSample, predictions: OutOfFoldPredictions, seed: int) -> Reliability:

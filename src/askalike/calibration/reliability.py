@@ -47,11 +47,28 @@ def measure_reliability(probabilities: Floats, labels: Bools, clusters: Sequence
     bins = _make_bins(probabilities, labels)
     exact = np.random.default_rng(seed).random((200, len(labels))) < probabilities
     chance = float(np.mean([_calibration_error(_make_bins(probabilities, drawn)) for drawn in exact]))
-    skill, low, high = _skill(probabilities, labels, clusters, seed)
+    whole = _cluster_sums(probabilities, labels, clusters).mean(axis=0, keepdims=True)
+    skill = float(skill_of_means(whole)[0])
+    interval = percentile_interval(skill_of_means(resample_clusters(probabilities, labels, clusters, seed)))
     return Reliability(
-        len(labels), len(set(clusters)), float(labels.mean()), _calibration_error(bins), chance, skill, (low, high),
+        len(labels), len(set(clusters)), float(labels.mean()), _calibration_error(bins), chance, skill, interval,
         log_loss(probabilities, labels), bins,
     )  # fmt: skip
+
+
+def resample_clusters(probabilities: Floats, labels: Bools, clusters: Sequence[str], seed: int = 0) -> Floats:
+    """Return the mean cluster of clusters drawn with replacement: hits, right ones, squared error, (draws, 3)."""
+    return bootstrap_means(_cluster_sums(probabilities, labels, clusters), BOOTSTRAP_DRAWS, seed)
+
+
+def skill_of_means(means: Floats) -> Floats:
+    """Return 1 - Brier score / Brier score of the base rate, (draws,); 0 where all labels are equal.
+
+    means: (draws, 3) of n, right hits and squared errors.
+    """
+    rate = means[:, 1] / means[:, 0]
+    base = rate * (1 - rate)
+    return np.where(base > 0, 1 - means[:, 2] / means[:, 0] / np.maximum(base, 1e-12), 0.0)
 
 
 def log_loss(probabilities: Floats, labels: Bools) -> float:
@@ -72,17 +89,8 @@ def _calibration_error(bins: Sequence[Bin]) -> float:
     return sum(abs(b.probability - b.right) * b.n for b in bins) / sum(b.n for b in bins)
 
 
-def _skill(probabilities: Floats, labels: Bools, clusters: Sequence[str], seed: int) -> tuple[float, float, float]:
-    """Return 1 - Brier score / Brier score of the base rate, and its bounds by resampling whole clusters."""
+def _cluster_sums(probabilities: Floats, labels: Bools, clusters: Sequence[str]) -> Floats:
+    """Return each cluster's number of hits, of right ones, and its sum of squared errors, (clusters, 3)."""
     cluster_index = np.unique(np.array(clusters), return_inverse=True)[1]
     rows = np.column_stack([np.ones(len(labels)), labels, (probabilities - labels) ** 2])
-    sums = np.column_stack([np.bincount(cluster_index, column) for column in rows.T]).astype(np.float64)
-    resampled = _skill_of_means(bootstrap_means(sums, BOOTSTRAP_DRAWS, seed))
-    return float(_skill_of_means(sums.mean(axis=0, keepdims=True))[0]), *percentile_interval(resampled)
-
-
-def _skill_of_means(means: Floats) -> Floats:
-    """means: (draws, 3) of n, right hits and squared errors. Returns (draws,); 0 where all labels are equal."""
-    rate = means[:, 1] / means[:, 0]
-    base = rate * (1 - rate)
-    return np.where(base > 0, 1 - means[:, 2] / means[:, 0] / np.maximum(base, 1e-12), 0.0)
+    return np.column_stack([np.bincount(cluster_index, column) for column in rows.T]).astype(np.float64)

@@ -1,8 +1,9 @@
 """Labelled queries and their hits: the rows that curves are fitted and measured on."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,12 @@ from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, 
 from askalike.errors import ArchiveError, SettingsError
 from askalike.iteration import chunks
 from askalike.labels import splits
-from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out, uncut_splits
+from askalike.labels.splits import labelled_splits, load_split, split_groups, splits_to_hold_out, uncut_splits
 from askalike.rankers import Ranker, Searcher, SearchSession, open_current
 from askalike.readers import read_queries
 from askalike.store import Archive, Clusters, read_labels, sample_questions, shuffle_names
 from askalike.store.labels import ranks_answers
-from askalike.types import Progress, Question, Split
+from askalike.types import Progress, Question
 
 MAX_QUERIES = 5_000
 MAX_PER_CLUSTER = 3
@@ -46,14 +47,15 @@ class LabelledHits:
 class CalibrationSample:
     """Labelled queries of a split, the cluster of each, and their hits.
 
-    has_bodies: whether any query has a body. later_hits: the hits after the first, down to CALIBRATION_DEPTH.
-    first_wrong_hits: the hits that would be first if nothing right were in the archive, as for a query without a
-    duplicate.
+    groups: the group that each query was ranked within; "" without groups. has_bodies: whether any query has a body.
+    later_hits: the hits after the first, down to CALIBRATION_DEPTH. first_wrong_hits: the hits that would be first if
+    nothing right were in the archive, as for a query without a duplicate.
     """
 
     split: str
     queries: Sequence[str]
     clusters: Sequence[str]
+    groups: Sequence[str]
     has_bodies: bool
     first_hits: LabelledHits
     later_hits: LabelledHits
@@ -93,6 +95,8 @@ def draw_sample(
 ) -> CalibrationSample:
     """Draw labelled queries of a split, at most `max_per_cluster` of a duplicate cluster, and rank the whole archive.
 
+    Where the archive has groups, each query is ranked within its own.
+
     split_name: None for the default split. titles_only: leave out the queries' bodies. A hit is right where the query's
     own judgements say so. Raises ArchiveError where there are too few queries or right or wrong first hits;
     SettingsError for a split that was judged on candidates only.
@@ -110,12 +114,18 @@ def draw_sample(
     if len(ids) < MIN_QUERIES:
         available = f"{len(ids)} labelled queries (split {name}, at most {max_per_cluster} a cluster)"
         raise _too_few_error(archive, available)
-    queries = {id: replace(split.queries[id], body="") if titles_only else split.queries[id] for id in ids}
-    view = archive.view(held_out_splits=splits_to_hold_out(archive, name))
-    first, later, first_wrong = _collect_labelled_hits(open_current(ranker, view, progress), queries, split)
+    groups = {id: group for group, part in split_groups(archive, split) for id in ids if id in part.queries}
+    queries = {id: replace(split.queries[id], body="") if titles_only else split.queries[id] for id in groups}
+    hits = _rank_groups(archive, ranker, name, queries, groups, progress)
+    first, later, first_wrong = _collect_labelled_hits(
+        archive.view().language, hits, [split.qrels[id] for id in groups]
+    )
     _require_right_and_wrong_hits(archive, name, first)
     has_bodies = any(query.body for query in queries.values())
-    return CalibrationSample(name, ids, [clusters[id] for id in ids], has_bodies, first, later, first_wrong)
+    of_queries = [clusters[id] for id in groups]
+    return CalibrationSample(
+        name, list(groups), of_queries, list(groups.values()), has_bodies, first, later, first_wrong
+    )
 
 
 def count_found_by_rank(sample: CalibrationSample) -> tuple[int, ...]:
@@ -193,16 +203,34 @@ def load_hits(session: SearchSession) -> Iterator[QueryHits]:
         yield QueryHits(resolved.query, documents, top.scores[present], similarities)
 
 
+def _rank_groups(
+    archive: Archive,
+    ranker: Ranker,
+    split_name: str,
+    queries: Mapping[str, Question],
+    groups: Mapping[str, str],
+    progress: Progress | None,
+) -> Iterator[QueryHits]:
+    """Yield the hits of each query, those of each group from that group. groups: query id → group, group by group."""
+    held_out = splits_to_hold_out(archive, split_name)
+    for group, ids in groupby(groups, key=lambda id: groups[id]):
+        view = archive.view(held_out_splits=held_out, group=group or None)
+        yield from rank_queries(open_current(ranker, view, progress), {id: queries[id] for id in ids})
+
+
 def _collect_labelled_hits(
-    searcher: Searcher, queries: Mapping[str, Question], split: Split
+    language: str | None, hits_of_queries: Iterable[QueryHits], grades: Sequence[Mapping[str, int]]
 ) -> tuple[LabelledHits, LabelledHits, LabelledHits]:
-    """Return the rows of first hits, of later hits, and of the hits that are first among the wrong ones."""
+    """Return the rows of first hits, of later hits, and of the hits that are first among the wrong ones.
+
+    language: the archive's. grades: of each query, document id → grade.
+    """
     first: list[tuple[Floats, bool, int]] = []
     later: list[tuple[Floats, bool, int]] = []
     first_wrong: list[tuple[Floats, bool, int]] = []
-    extractor = HitFeatureExtractor(searcher.view.language)
-    for index, (id, hits) in enumerate(zip(queries, rank_queries(searcher, queries), strict=True)):
-        relevant = [split.qrels[id].get(hit.id, 0) > 0 for hit in hits.documents]
+    extractor = HitFeatureExtractor(language)
+    for index, (hits, judged) in enumerate(zip(hits_of_queries, grades, strict=True)):
+        relevant = [judged.get(hit.id, 0) > 0 for hit in hits.documents]
         rows = list(zip(hits.compute_features(extractor), relevant, [index] * len(relevant), strict=True))
         first += rows[:1]
         later += rows[1:]

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use, measure_abstention
+from askalike.calibration.groups import GroupAverages
 from askalike.calibration.reliability import Reliability
 from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries
 from askalike.calibration.thresholds import (
@@ -166,6 +167,8 @@ def _format_report(report: CalibrationReport, directory: Path, seed: int) -> str
     if report.later_hits:
         parts.append(_format_reliability("hits 2 to 10", report.later_hits))
     parts.append(_format_reliability("first hits, half of the queries without anything right", report.half_answerable))
+    if report.group_averages:
+        parts += ["", to_text(_group_table(report.group_averages)).rstrip()]
     parts += ["", to_text(_bin_table(report.first_hits)), to_text(_threshold_table(report.thresholds)).rstrip()]
     if report.threshold_choice:
         parts += ["", _format_threshold_choice(report.threshold_choice)]
@@ -224,6 +227,22 @@ def _format_reliability(what: str, reliability: Reliability) -> str:
         f"reliability error {reliability.error:.3f} (exact probabilities would show {reliability.chance:.3f}); "
         f"Brier skill {reliability.skill:+.3f} [{low:+.3f}, {high:+.3f}]; log loss {reliability.log_loss:.3f}"
     )
+
+
+def _group_table(averages: GroupAverages) -> ResultTable:
+    """Return a row a group, and the averages in which each counts the same."""
+    rows = [
+        (name, f"{of.n:,}", f"{of.base_rate:.3f}", f"{of.error:.3f}", f"{of.skill:+.3f}")
+        for name, of in averages.groups.items()
+    ]
+    rate, skill = averages.base_rate_interval, averages.skill_interval
+    n = sum(each.n for each in averages.groups.values())
+    rows.append(
+        ("macro average", f"{n:,}", f"{averages.base_rate:.3f}", f"{averages.error:.3f}", f"{averages.skill:+.3f}")
+    )
+    rows.append(("95 % interval", "", f"{rate[0]:.3f} – {rate[1]:.3f}", "", f"{skill[0]:+.3f} – {skill[1]:+.3f}"))
+    notes = ("each query is ranked within its group; intervals: clusters drawn with replacement within each group",)
+    return ResultTable("first hits, group by group", ("group", "n", "right", "error", "Brier skill"), rows, notes)
 
 
 def _bin_table(reliability: Reliability) -> ResultTable:

@@ -12,7 +12,7 @@ from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels import splits
-from askalike.labels.splits import identical_answers, labelled_splits, load_split, restrict_split, splits_to_hold_out
+from askalike.labels.splits import identical_answers, labelled_splits, load_split, split_groups, splits_to_hold_out
 from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store import Archive, TrainingView, View
 from askalike.types import Columns, DocumentKind, Progress, Run, Split
@@ -153,14 +153,8 @@ class RankingTask:
             yield name, part, self.archive.training_view(hidden, kind=self.kind, group=name or None, dev=own_dev)
 
     def split_groups(self, labels: Split) -> Iterator[tuple[str, Split]]:
-        """Yield each group that has queries, with these; the group "" with all where the archive has no groups."""
-        names: list[str] = self.archive.meta.get("groups") or []
-        if not names:
-            yield "", labels
-        for name in names:
-            part = restrict_split(labels, {id for id in labels.queries if id.startswith(f"{name}/")})
-            if part.queries:
-                yield name, part
+        """See askalike.labels.splits.split_groups."""
+        return split_groups(self.archive, labels)
 
     def measure_groups(
         self, run: Run, labels: Split, measures: Sequence[str], rule: str

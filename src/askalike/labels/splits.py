@@ -176,6 +176,17 @@ def restrict_split(parent: Split, query_ids: set[str]) -> Split:
     return Split(restrict(parent.queries), restrict(parent.qrels), candidates)
 
 
+def split_groups(archive: Archive, split: Split) -> Iterator[tuple[str, Split]]:
+    """Yield each group of the archive that has queries, with these; the group "" with all where it has no groups."""
+    names: list[str] = archive.meta.get("groups") or []
+    if not names:
+        yield "", split
+    for name in names:
+        part = restrict_split(split, {id for id in split.queries if id.startswith(f"{name}/")})
+        if part.queries:
+            yield name, part
+
+
 def _load_imported(archive: Archive, name: str, kind: DocumentKind, queries: Mapping[str, Question]) -> Split:
     qrels: dict[str, dict[str, int]] = {}
     for query, document, relevance in labels.imported_qrels(archive, name, kind):

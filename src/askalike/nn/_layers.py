@@ -26,24 +26,28 @@ class WindowMax(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Encode ids, mask (batch, tokens) as (batch, units); zeros for a text without words."""
-        highest = self._windows(ids, mask).max(1).values
+        highest = self._windows(ids, mask).amax(1) + self.bias
         return highest.masked_fill(~mask.any(1, keepdim=True), 0).tanh()
 
     def trace(self, ids: Tensor, mask: Tensor) -> TokenTrace:
         """Return each unit with its value and the middle of its window, (batch, units): see Network.trace."""
         highest, middle = self._windows(ids, mask).max(1)
-        values = highest.masked_fill(~mask.any(1, keepdim=True), 0).tanh()
+        values = (highest + self.bias).masked_fill(~mask.any(1, keepdim=True), 0).tanh()
         columns = torch.arange(self.units, device=values.device).expand_as(values)
         return TokenTrace(columns, values, middle, self.window // 2)
 
     def _windows(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Return W1 z + b of each window, (batch, tokens, units); −inf where its middle is padding."""
+        """Return W1 z of each window, (batch, tokens, units); −inf where its middle is padding.
+
+        Sums are made in place: reading and writing them is what takes the time.
+        """
         tokens, side = ids.shape[1], self.window // 2
         words, places = torch.unique(functional.pad(ids.where(mask, 0), (side, side)), return_inverse=True)
         products = (self.words(words) @ self.weight).view(len(words), self.window, self.units)
-        rows = (functional.embedding(places[:, j : j + tokens], products[:, j]) for j in range(self.window))
-        windows = self.bias + sum(rows)
-        return windows.masked_fill(~mask[:, :, None], -torch.inf)
+        windows = functional.embedding(places[:, :tokens], products[:, 0])
+        for j in range(1, self.window):
+            windows += functional.embedding(places[:, j : j + tokens], products[:, j])
+        return windows.masked_fill_(~mask[:, :, None], -torch.inf)
 
 
 class WeightedBag(nn.Module):
