@@ -8,6 +8,7 @@ from tests.first_day.planted import CHEATING, HONEST, N_PAIRS, NETWORK, day, pla
 
 import askalike
 from askalike import rankers
+from askalike.calibration.samples import draw_sample
 from askalike.encoders import read_model_file
 from askalike.errors import NotFittedError, SettingsError
 from askalike.experiments import models
@@ -16,6 +17,7 @@ from askalike.labels.learned import LearnedLabels
 from askalike.labels.partitions import create_partition
 from askalike.moderation.dedupe import ClusterProposal, _agreement
 from askalike.store import Archive
+from askalike.store.deployments import serve_ranker
 
 MEASURES = ["Success@1"]
 OPTIONS = [word for key, value in NETWORK.items() for word in ("--set", f"{key}={json.dumps(value)}")]
@@ -153,6 +155,50 @@ def test_a_student_has_learned_what_its_teacher_has(trained, command):
     code, printed, _ = command(*words, "halves/test")
     assert code == 0
     assert json.loads(printed)["measures"]["Success@1"]["mean"] < HONEST
+
+
+def test_a_lookup_has_learned_what_its_teacher_has(trained, command):
+    models.distil(trained, "mine", "looked-up", {"subwords": 0, "words": 512, "bigrams": 64, "recombined": 0})
+    lookup, teacher = (rankers.create(name, None, trained).learned_labels for name in ("looked-up", "mine"))
+    assert lookup == teacher
+    words = ["evaluate", trained.path, "--ranker", "looked-up", "--json", "--split"]
+    assert command(*words, "halves/train")[0] == 2
+    code, printed, said = command(*words, "halves/test")
+    assert code == 0, said
+    assert json.loads(printed)["measures"]["Success@1"]["mean"] < HONEST
+
+
+def test_what_a_model_of_an_earlier_version_taught_is_as_unknown(tmp_path):
+    LearnedLabels(frozenset("a"), frozenset("b"), frozenset("c")).write(tmp_path)
+    assert LearnedLabels.read(tmp_path, {}) == LearnedLabels(frozenset("a"), frozenset("b"), frozenset("c"))
+
+
+def test_a_figure_says_where_its_queries_chose_the_settings(tmp_path, command):
+    with Archive.open(plant(tmp_path / "planted")) as archive:
+        train, test = (askalike.load_split(archive, f"halves/{part}") for part in ("train", "test"))
+        serve_ranker(archive, "bm25", {"k1": 0.5}, "a test", train.qrels)
+        chosen_by_some = askalike.load_split(archive, "duplicates")
+        assert len(chosen_by_some.qrels) == len(train.qrels) + len(test.qrels)
+    words = ["evaluate", tmp_path / "planted", "--json", "--split"]
+    expected = {"halves/train": "30 of these 30", "duplicates": "30 of these 60", "halves/test": None}
+    for split, n in expected.items():
+        code, printed, said = command(*words, split)
+        assert code == 0, said
+        remark = f"tune chose its settings by the labels of {n} queries; no part in that: halves/test"
+        assert (remark in json.loads(printed)["what"]) == bool(n)
+        _, printed, _ = command(*words, split, "--ranker", "bm25", "--set", "k1=0.6")
+        assert "tune chose" not in printed
+
+
+def test_calibrate(trained, monkeypatch):
+    """What is right among first hits is what chance finds: too little to calibrate on."""
+    monkeypatch.setattr("askalike.calibration.samples.MIN_QUERIES", 30)
+    mine = rankers.create("mine", None, trained)
+    monkeypatch.setattr("askalike.calibration.samples._require_right_and_wrong_hits", lambda *_: None)
+    hits = draw_sample(trained, mine, "halves/test").first_hits
+    assert len(hits.relevant) == 30
+    assert hits.relevant.mean() < HONEST
+    assert draw_sample(trained, mine).split == "halves/test"
 
 
 def test_promote(trained):

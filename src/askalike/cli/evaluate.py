@@ -35,7 +35,13 @@ from askalike.errors import SettingsError
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_csv, to_text
 from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
-from askalike.experiments.measuring import DEFAULT_MEASURES, evaluate_files, evaluate_ranker, evaluation_split
+from askalike.experiments.measuring import (
+    DEFAULT_MEASURES,
+    describe_choice,
+    evaluate_files,
+    evaluate_ranker,
+    evaluation_split,
+)
 from askalike.labels.partitions import Partition, create_partition
 from askalike.labels.splits import load_split
 from askalike.pieces import work_on
@@ -99,9 +105,11 @@ def evaluate_command(
             built = build_ranker(archive, ranker, settings, fields)
             name = split or evaluation_split(archive, built)
             result = evaluate_ranker(archive, built, name, split_list(measures), rule=rule, k=k, progress=report)
+            remark = describe_choice(archive, built, name)
             if grounded:
                 support = _measure_grounded(archive, built, name, grounded, endpoint, model)
         heading = f"{built.name} on {directory}, split {name}; no query finds itself, ties in the archive's order"
+        heading += f"; {remark}" if remark else ""
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")
     if per_query:

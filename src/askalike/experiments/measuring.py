@@ -7,14 +7,24 @@ from typing import Self
 
 import numpy as np
 
+from askalike import rankers
 from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels import splits
-from askalike.labels.splits import identical_answers, labelled_splits, load_split, split_groups, splits_to_hold_out
+from askalike.labels.learned import LearnedLabels
+from askalike.labels.splits import (
+    document_kind,
+    identical_answers,
+    labelled_splits,
+    load_split,
+    split_groups,
+    splits_to_hold_out,
+)
 from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store import Archive, TrainingView, View
+from askalike.store.deployments import get_served_ranker
 from askalike.types import Columns, DocumentKind, Progress, Run, Split
 
 DEFAULT_MEASURES = ("Success@1", "Success@5", "Success@10", "AP", "RR")
@@ -42,6 +52,24 @@ def evaluation_split(archive: Archive, ranker: Ranker | None = None) -> str:
         return name
     reason = "nothing to evaluate with: no duplicate links, rephrasings or evaluation set"
     raise ArchiveError(f"{archive.path}: {reason}; import one, or evaluate a run with --run FILE --qrels FILE")
+
+
+def describe_choice(archive: Archive, ranker: Ranker, split_name: str) -> str:
+    """Return that the queries of a split chose the settings of the active ranker, and how many; "" where none did.
+
+    Their figure is too good: it says how well the best of many did on the queries that found it the best.
+    """
+    served = get_served_ranker(archive)
+    if served is None or not served.chosen_by or document_kind(archive, split_name) == "answers":
+        return ""
+    active = rankers.create(served.ranker, served.settings, archive.path)
+    chosen_by = LearnedLabels(duplicates=served.chosen_by)
+    labels = load_split(archive, split_name)
+    n, total = chosen_by.count_queries(archive, labels), len(labels.queries)
+    if not n or (active.name, active.values) != (ranker.name, ranker.values):
+        return ""
+    others = ", ".join(chosen_by.unlearned_splits(archive)) or "none"
+    return f"tune chose its settings by the labels of {n} of these {total} queries; no part in that: {others}"
 
 
 def tuning_splits(archive: Archive, dev: str | None = None, test: str | None = None) -> tuple[str, str | None]:

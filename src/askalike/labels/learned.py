@@ -56,7 +56,8 @@ class LearnedLabels:
         path = folder / LEARNED_FILE
         if path.exists():
             ids = json.loads(path.read_text(encoding="utf-8"))
-            return cls(frozenset(ids["duplicates"]), frozenset(ids["answers"]))
+            all_but = frozenset(ids["all_but"]) if "all_but" in ids else None
+            return cls(frozenset(ids["duplicates"]), frozenset(ids["answers"]), all_but)
         signals = model.get("data", {}).get("signals", LABEL_SIGNALS)
         if model.get("teacher", {}).get("encoder") or not {*LABEL_SIGNALS, "question_answer"} & {*signals}:
             return cls()
@@ -65,6 +66,7 @@ class LearnedLabels:
     def write(self, folder: Path) -> None:
         """Write what `read` returns."""
         ids = {"duplicates": sorted(self.duplicates), "answers": sorted(self.answers)}
+        ids |= {} if self.all_but is None else {"all_but": sorted(self.all_but)}
         (folder / LEARNED_FILE).write_text(json.dumps(ids, ensure_ascii=False), encoding="utf-8")
 
     def count_queries(self, archive: Archive, labels: Split, rank_answers: bool = False) -> int:

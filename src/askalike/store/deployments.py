@@ -1,7 +1,7 @@
 """Which ranker an archive serves where none is named: the one deployed last and not withdrawn since."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,17 @@ from askalike.store.database import execute
 
 @dataclass(frozen=True, slots=True)
 class ServedRanker:
-    """A deployed ranker: its name and settings, since when (ISO 8601, UTC), and the reason in a sentence."""
+    """A deployed ranker: its name and settings, since when (ISO 8601, UTC), and the reason in a sentence.
+
+    chosen_by: the ids of the queries whose labels chose it among others; empty where none did, or nobody knows.
+    """
 
     number: int
     since: str
     ranker: str
     settings: Mapping[str, Any]
     reason: str
+    chosen_by: frozenset[str] = frozenset()
 
     @property
     def part_names(self) -> tuple[str, ...]:
@@ -26,10 +30,12 @@ class ServedRanker:
         return (self.ranker, *self.settings.get("parts", ()))
 
 
-def serve_ranker(archive: Archive, ranker: str, settings: Mapping[str, Any], reason: str) -> ServedRanker:
-    """Deploy a ranker: every search that names none uses it from now on."""
-    sql = "INSERT INTO served (since, ranker, settings, reason) VALUES (?, ?, ?, ?)"
-    execute(archive, sql, now(), ranker, json.dumps(dict(settings)), reason)
+def serve_ranker(
+    archive: Archive, ranker: str, settings: Mapping[str, Any], reason: str, chosen_by: Iterable[str] = ()
+) -> ServedRanker:
+    """Deploy a ranker: every search that names none uses it from now on. chosen_by: see ServedRanker."""
+    sql = "INSERT INTO served (since, ranker, settings, reason, chosen_by) VALUES (?, ?, ?, ?, ?)"
+    execute(archive, sql, now(), ranker, json.dumps(dict(settings)), reason, json.dumps(sorted(chosen_by)))
     return serving_history(archive)[0]
 
 
@@ -62,6 +68,7 @@ def serving_history(archive: Archive) -> list[ServedRanker]:
 
 
 def _served_rankers(archive: Archive, condition: str) -> Iterator[ServedRanker]:
-    sql = f"SELECT number, since, ranker, settings, reason FROM served WHERE {condition}"
-    for number, since, ranker, settings, reason in execute(archive, sql):
-        yield ServedRanker(number, since, ranker, json.loads(settings), reason)
+    sql = f"SELECT number, since, ranker, settings, reason, chosen_by FROM served WHERE {condition}"
+    for number, since, ranker, settings, reason, chosen_by in execute(archive, sql):
+        ids = frozenset(json.loads(chosen_by or "[]"))
+        yield ServedRanker(number, since, ranker, json.loads(settings), reason, ids)

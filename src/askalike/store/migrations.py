@@ -167,6 +167,7 @@ MIGRATIONS = (
         decided_at TEXT, by TEXT
     );
     """,
+    "ALTER TABLE served ADD COLUMN chosen_by TEXT;",
 )
 
 FILE_SUFFIXES = re.compile(r"(-(Posts|PostLinks))?\.7z$|\.(csv|tsv|tab|txt|jsonl?|xml|gz|bz2|parquet|xlsx)\b.*$")

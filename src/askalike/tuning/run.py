@@ -103,7 +103,8 @@ def tune_archive(
         evaluator.keep_index(kept)
     evaluator.remove_indexes()
     if get_served_ranker(archive) is None or not is_served(archive, ranker):
-        serve_ranker(archive, served.ranker, settings, verdict.sentence)
+        is_chosen = verdict.served_trial is not verdict.incumbent and not task.is_proxy
+        serve_ranker(archive, served.ranker, settings, verdict.sentence, task.dev.qrels if is_chosen else ())
     past = (Trial(row.ranker, row.settings) for row in serving_history(archive))
     trainer.remove_losers({name for trial in past for name in (trial.ranker, *trial.part_names)})
     is_label_trained = not trainer.label_trained_models.isdisjoint((served.ranker, *served.part_names))

@@ -102,6 +102,6 @@ def _save(
     with replace_folder(folder) as new:
         save_file({"vectors": vectors, "weights": np.ones(len(vectors), np.float32)}, new / WEIGHTS_FILE)
         features.save(new)
-        LearnedLabels().write(new)
+        getattr(teacher, "learned_labels", LearnedLabels()).write(new)
         (new / CARD_FILE).write_text(render_text_model_card(folder.name, "lookup", view), encoding="utf-8")
         (new / MODEL_FILE).write_text(f'encoder = "lookup"\n\n{format_toml(tables)}', encoding="utf-8")
