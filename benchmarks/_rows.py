@@ -5,11 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from askalike.experiments.provenance import describe_hardware, git_commit
+
 DATA = Path(__file__).parents[1] / "bench-data"
 
 
 def add_row(path: Path, row: Mapping[str, Any], keys: Sequence[str]) -> None:
-    """Write a row into a file. keys: the fields that say what was measured."""
+    """Write a row into a file, with the machine and the commit. keys: the fields that say what was measured."""
+    row = {**row, "hardware": describe_hardware(), "commit": git_commit(Path(__file__).parent)}
     rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     others = [old for old in rows if [old.get(key) for key in keys] != [row[key] for key in keys]]
     path.parent.mkdir(parents=True, exist_ok=True)

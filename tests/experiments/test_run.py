@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def runs(folder):
 
 
 def test_the_folder_holds_what_reproduces_it(archive, toml, tmp_path):
-    outcome = run_experiment(read_experiment(toml, {"typing_curve": True}), tmp_path / "out")
+    outcome = run_experiment(read_experiment(toml, {"typing_curve": True}), tmp_path / "out", command="askalike …")
     assert set(runs(tmp_path / "out")) == {"bm25.trec", "TF-IDF-ours.trec"}
     report = json.loads((tmp_path / "out/report.json").read_text())
     assert [s["label"] for s in report["systems"]] == ["bm25", "TF-IDF (ours)"]
@@ -54,11 +55,24 @@ def test_the_folder_holds_what_reproduces_it(archive, toml, tmp_path):
     assert {"python", "askalike", "numpy", "scipy", "numba"} <= set(origin["versions"])
     assert ("torch" in origin["versions"]) == ("torch" in sys.modules)  # versions of what is loaded
     assert origin["seeds"] == [0]
+    assert origin["command"] == "askalike …"
+    assert re.fullmatch(r".+, \d+ cores, \d+ GB", origin["hardware"])
+    assert report["systems"][0]["cost"].keys() == {"ms_per_query", "index_bytes"}
+    assert report["systems"][0]["cost"]["index_bytes"] > 1_000
     assert set(origin["seconds"]["bm25"]["0"]) == {"fit", "index", "rank"}
     with Archive.open(archive) as opened:
         assert origin["data"] == content_hash(opened)
     assert "finished" in (tmp_path / "out/log.txt").read_text()
     assert report["check"]["verdict"].startswith("check: ")
+
+
+def test_a_system_says_what_it_was_trained_on_and_whether_it_may_have_seen_the_archive(archive, tmp_path):
+    declared = {"ranker": "bm25", "trained_on": "pairs of the web", "may_have_seen": ["elsewhere", archive.name]}
+    toml = toml_at(tmp_path / "seen.toml", archive, system=[declared, {"ranker": "tfidf"}])
+    run_experiment(read_experiment(toml), tmp_path / "out")
+    first, second = json.loads((tmp_path / "out/report.json").read_text())["systems"]
+    assert (first["trained_on"], first["may_have_seen"]) == ("pairs of the web", True)
+    assert (second["trained_on"], second["may_have_seen"]) == ("", False)
 
 
 def test_what_is_measured_is_what_is_written(toml, tmp_path):

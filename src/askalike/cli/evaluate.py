@@ -1,6 +1,8 @@
 """askalike evaluate, compare, split, experiment, replay: how well rankers find what is known to be relevant."""
 
+import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -268,12 +270,21 @@ def experiment_command(
     announce_compilation()
     log = lines_without_terminal()
     with work_on(cluster), nested_progress_bars() as watch:
-        outcome = run_experiment(experiment, folder, resume=True, force=force, open_bar=watch, log=log)
+        outcome = run_experiment(
+            experiment, folder, resume=True, force=force, open_bar=watch, log=log,
+            command=_experiment_command_line(file, output, changes or []),
+        )  # fmt: skip
     if json:
         print(to_json(outcome.as_dict()))
     else:
         print(f"{to_text(summary_table(outcome))}{describe_findings(outcome.findings)}")
         print(f"{folder}: report.html, report.json, runs/")
+
+
+def _experiment_command_line(file: Path, output: Path | None, changes: Sequence[str]) -> str:
+    """Return the command that was given, for the report."""
+    given = [part for change in changes for part in ("--set", change)] + (["-o", str(output)] if output else [])
+    return shlex.join(["askalike", "experiment", str(file), *given])
 
 
 def replay_command(

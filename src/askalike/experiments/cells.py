@@ -18,11 +18,12 @@ from askalike.experiments.declaration import Experiment, SystemSettings
 from askalike.experiments.folder import ExperimentFolder, cell_name, file_name
 from askalike.experiments.measuring import RankingTask, merge_runs
 from askalike.experiments.outcome import SeedResult
-from askalike.files import write_atomically
+from askalike.files import measure_folder, write_atomically
+from askalike.index.commits import CommittedIndex
 from askalike.iteration import T
 from askalike.labels.splits import labelled_splits, splits_to_hold_out
 from askalike.rankers import Ranker, Searcher, open_current
-from askalike.store import Archive
+from askalike.store import Archive, View
 from askalike.types import Progress, Question, Split
 
 TypingCurve = Mapping[str, Mapping[str, float]]
@@ -99,7 +100,7 @@ def run_cell(
     record, run = context.folder.read_json(f"cells/{name}.json") or {}, read_run(path)
     evaluation = context.task.measure(run, context.labels, context.experiment.measures, context.experiment.rule)
     seconds = record["seconds"]
-    result = SeedResult(run, evaluation, sum(seconds.values()), record.get("beside", {}))
+    result = SeedResult(run, evaluation, sum(seconds.values()), record.get("beside", {}), record.get("cost", {}))
     return CellResult(result, record["typing"], seconds, record.get("samples", ()))
 
 
@@ -119,20 +120,31 @@ def _compute_cell(context: CellContext, ranker: Ranker, label: str, name: str, p
     """Write the cell's record and then its run, with which the cell is finished; each group is ranked within itself."""
     experiment, task = context.experiment, context.task
     seconds: dict[str, float] = {}
-    runs, curves, diagnostics = [], [], {}
+    runs, curves, diagnostics, busy, index_bytes = [], [], {}, 0.0, 0
     for group, labels, view in task.groups(context.labels, context.held_out, context.dev):
         fitted = _time_step(seconds, "fit", partial(ranker.fit, view))
         task.require_unlearned(fitted, labels)
         searcher = _time_step(seconds, "index", partial(open_current, fitted, view, progress))
+        started = time.process_time()
         runs.append(_time_step(seconds, "rank", partial(task.rank, searcher, labels, experiment.k)))
+        busy += time.process_time() - started
+        index_bytes += _measure_indexes(ranker, view)
         if experiment.typing_curve:
             curves.append(compute_typing_curve(searcher, labels, experiment))
         if not group:
             diagnostics = diagnose_answers(fitted, task, labels, context.dev).as_dict()
     typing = mean_typing_curve(curves) if curves else {}
-    context.folder.write_json(f"cells/{name}.json", {"seconds": seconds, "typing": typing, **diagnostics})
+    cost = {"ms_per_query": round(1000 * busy / max(1, len(context.labels.queries)), 3), "index_bytes": index_bytes}
+    record = {"seconds": seconds, "typing": typing, "cost": cost, **diagnostics}
+    context.folder.write_json(f"cells/{name}.json", record)
     write_run(merge_runs(runs), context.folder.run_path(name), file_name(label))
     context.folder.log(f"{name}: {', '.join(f'{step} {took:.2f} s' for step, took in seconds.items())}")
+
+
+def _measure_indexes(ranker: Ranker, view: View) -> int:
+    """Return the bytes on disk of a ranker's indexes of a view; those in a cluster are not counted."""
+    paths = {index.path for index in ranker.indexes(view) if isinstance(index, CommittedIndex)}
+    return sum(map(measure_folder, paths))
 
 
 def _time_step(seconds: dict[str, float], step: str, action: Callable[[], T]) -> T:

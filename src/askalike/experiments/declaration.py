@@ -101,6 +101,10 @@ class SystemSettings(Settings):
     )
     tune_measure: Measure | None = Field(None, description="what tuning maximises; default: the first measure")
     paper: dict[Measure, Share] = Field({}, description="measure → the value that a paper gives, as a share of 1")
+    trained_on: str = Field("", description="what its model was trained on, for tables")
+    may_have_seen: tuple[str, ...] = Field(
+        (), description="the archives, by directory name, whose texts may be among it"
+    )
     run: Path | None = Field(None, description="a run file of another system, instead of a ranker")
 
     @model_validator(mode="before")

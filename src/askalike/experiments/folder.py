@@ -1,16 +1,12 @@
-"""An experiment's folder: what lies where in it, when it may be begun or resumed, and the numbers' provenance."""
+"""An experiment's folder: what lies where in it, and when it may be begun or resumed."""
 
 import json
 import logging
-import platform
 import re
 import shutil
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +16,10 @@ from askalike.clock import now
 from askalike.config import format_path
 from askalike.errors import ArchiveError, SettingsError
 from askalike.files import write_atomically
-from askalike.store import Archive, content_hash
 from askalike.types import LogCallback
 
 OWN_FILES = ("config.toml", "started.json", "log.txt", "report.json", "report.html", "figures", "runs", "cells")
-PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", "wordllama", "torch")
 LEARNING_LOGGER = "askalike.encoders.learning"
-LOADED_ONLY = ("torch",)
-"""Packages that count only where they were used: to import one takes seconds."""
 
 
 def file_name(label: str) -> str:
@@ -162,39 +154,3 @@ def _find_differences(old: Any, new: Any, path: tuple[str | int, ...]) -> Iterat
 
 def _are_tables(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(row, dict) for row in value)
-
-
-def collect_provenance(archive: Archive) -> dict[str, Any]:
-    """Return versions, platform, the data's hash, askalike's commit (None outside a git working tree), the time."""
-    return {
-        "started_at": now(),
-        "versions": package_versions(),
-        "platform": f"{platform.platform()}, {platform.processor() or platform.machine()}",
-        "data": content_hash(archive),
-        "commit": git_commit(Path(__file__).parent),
-    }
-
-
-def package_versions() -> Mapping[str, str]:
-    """Return the versions of Python and of each package that the numbers depend on."""
-    versions = {"python": platform.python_version(), "askalike": sys.modules["askalike"].__version__}
-    for package in PACKAGES:
-        if package not in LOADED_ONLY or package in sys.modules:
-            try:
-                versions[package] = version(package)
-            except PackageNotFoundError:
-                versions[package] = "not installed as a package"
-    return versions
-
-
-def git_commit(folder: Path) -> str | None:
-    """Return the commit of a folder under git, with `-dirty` where something in it has changed since; else None."""
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
-    with suppress(OSError, subprocess.CalledProcessError):
-        git("ls-files", "--error-unmatch", ".")
-        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", ".") else "")
-    return None

@@ -19,12 +19,16 @@ from askalike.types import Run, Split
 
 @dataclass(frozen=True, slots=True)
 class SeedResult:
-    """One system run once, with one seed. diagnostics: the name → value of `experiments.answer_measures`."""
+    """One system run once, with one seed. diagnostics: the name → value of `experiments.answer_measures`.
+
+    cost: `ms_per_query`, the processor time of ranking all queries together, divided by their number; `index_bytes`.
+    """
 
     run: Run
     evaluation: Evaluation
     seconds: float
     diagnostics: Mapping[str, float] = field(default_factory=dict)
+    cost: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class SystemResult:
 
     settings: the resolved ones, tuned values included. seed_results: one where the system is not random. tuned: what
     tuning chose, and the value that it was chosen by, as in `{"k1": 0.9, "Success@10 on dev (n = 50)": 0.31}`.
+    trained_on, may_have_seen: what the experiment declares about the system's training data and this archive.
     """
 
     label: str
@@ -40,6 +45,8 @@ class SystemResult:
     settings: Mapping[str, Any]
     seed_results: Mapping[int, SeedResult]
     tuned: Mapping[str, Any] = field(default_factory=dict)
+    trained_on: str = ""
+    may_have_seen: bool = False
 
     def mean(self, measure: str) -> float:
         """Return the mean over queries and seeds."""
@@ -59,10 +66,12 @@ class SystemResult:
 
     def diagnostics(self) -> Mapping[str, tuple[float, float | None]]:
         """Return the mean and standard deviation over seeds (None with one seed) of each diagnostic value."""
-        of_seeds = [result.diagnostics for result in self.seed_results.values()]
-        names = dict.fromkeys(name for values in of_seeds for name in values)
-        lists = {name: [values[name] for values in of_seeds if name in values] for name in names}
+        lists = _collect([result.diagnostics for result in self.seed_results.values()])
         return {name: (fmean(values), stdev(values) if len(values) > 1 else None) for name, values in lists.items()}
+
+    def cost(self) -> Mapping[str, float]:
+        """Return the mean over seeds of what a query and the index cost; see SeedResult."""
+        return {name: fmean(values) for name, values in _collect([r.cost for r in self.seed_results.values()]).items()}
 
     def as_dict(self, measures: Sequence[str]) -> dict[str, Any]:
         """Return the row for JSON, with the means by these measures."""
@@ -75,13 +84,22 @@ class SystemResult:
             "ranker": self.ranker,
             "settings": dict(self.settings),
             "tuned": dict(self.tuned),
+            "trained_on": self.trained_on,
+            "may_have_seen": self.may_have_seen,
             "measures": means,
+            "cost": dict(self.cost()),
             "beside": {name: {"mean": mean, "sd": sd} for name, (mean, sd) in self.diagnostics().items()},
             "seeds": {str(seed): result.evaluation.as_dict() for seed, result in self.seed_results.items()},
         }
 
     def _means(self, measure: str) -> list[float]:
         return [result.evaluation.means[measure] for result in self.seed_results.values()]
+
+
+def _collect(of_seeds: Sequence[Mapping[str, float]]) -> Mapping[str, Sequence[float]]:
+    """Return name → its values, one for each seed that has it."""
+    names = dict.fromkeys(name for values in of_seeds for name in values)
+    return {name: [values[name] for values in of_seeds if name in values] for name in names}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from askalike.evaluation.comparison import Comparison
 from askalike.evaluation.significance import compare
 from askalike.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
 from askalike.experiments.declaration import Experiment, SystemSettings, resolve
-from askalike.experiments.folder import ExperimentFolder, collect_provenance, file_name
+from askalike.experiments.folder import ExperimentFolder, file_name
 from askalike.experiments.grid_search import search_grid
 from askalike.experiments.outcome import ExperimentResult, SystemResult
+from askalike.experiments.provenance import collect_provenance
 from askalike.experiments.trials import TrialEvaluator
 from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
@@ -42,13 +43,14 @@ def no_bar(description: str) -> Iterator[None]:
 
 def run_experiment(
     experiment: Experiment, folder: Path, *, resume: bool = False, force: bool = False, open_bar: OpenBar = no_bar,
-    log: LogCallback = lambda line: None,
+    log: LogCallback = lambda line: None, command: str | None = None,
 ) -> ExperimentResult:  # fmt: skip
     """Rank and measure every system with every seed, and write all of it into a folder.
 
     The same experiment on the same data writes the same run files. resume: cells whose run is written are not
-    repeated. force: an experiment in the folder is thrown away. log: is given each line of the log. Raises
-    SettingsError where the folder is refused, and where resuming would mix runs of two states of the archive.
+    repeated. force: an experiment in the folder is thrown away. log: is given each line of the log. command: the
+    command line that was given, for the report. Raises SettingsError where the folder is refused, and where resuming
+    would mix runs of two states of the archive.
     """
     with Archive.open(experiment.archive, experiment.engine) as archive:
         experiment = resolve(experiment, archive)
@@ -57,7 +59,7 @@ def run_experiment(
             create_partition(archive, partition.by, partition.settings, source_split=partition.of, name=partition.name)
         context = CellContext.open(experiment, archive, place)
         place.begin(declaration(experiment), resume=resume, force=force)
-        provenance = _begin(place, archive)
+        provenance = _begin(place, archive, command)
         findings = run_checks(archive, track=_track_with_bars(open_bar))
         with place.log_training():
             cells = _run_cells(context, open_bar)
@@ -74,7 +76,9 @@ def run_experiment(
 def declaration(experiment: Experiment) -> dict[str, Any]:
     """Return the content of the TOML file that declares an experiment, without what is not given."""
     values = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
-    values["system"] = [{k: v for k, v in system.items() if v not in ({}, False)} for system in values["system"]]
+    values["system"] = [
+        {k: v for k, v in system.items() if v not in ({}, False, "", [])} for system in values["system"]
+    ]
     return values
 
 
@@ -89,9 +93,9 @@ def system_seeds(experiment: Experiment, system: SystemSettings) -> tuple[int | 
     return experiment.seeds
 
 
-def _begin(folder: ExperimentFolder, archive: Archive) -> dict[str, Any]:
+def _begin(folder: ExperimentFolder, archive: Archive, command: str | None) -> dict[str, Any]:
     """Return the provenance as it was when the experiment was begun."""
-    current, saved = collect_provenance(archive), folder.read_json("started.json")
+    current, saved = collect_provenance(archive, command), folder.read_json("started.json")
     if saved is None:
         folder.write_json("started.json", current)
     elif saved["data"] != current["data"]:
@@ -217,14 +221,16 @@ def _experiment_result(
 
 def _system_result(context: CellContext, system: SystemSettings, cells: Mapping[int, CellResult]) -> SystemResult:
     values, tuned, results = system.settings, {}, {seed: cell.result for seed, cell in cells.items()}
+    has_seen = context.archive.path.name in system.may_have_seen
+    trained: dict[str, Any] = {"trained_on": system.trained_on, "may_have_seen": has_seen}
     if system.run is not None:
-        return SystemResult(system.label, "run", {"run": str(system.run)}, results)
+        return SystemResult(system.label, "run", {"run": str(system.run)}, results, **trained)
     if system.tune:
         record = _load_or_tune(context, system)
         values = {**values, **record["settings"]}
         tuned = {**record["settings"], f"{record['measure']} on {record['split']} (n = {record['n']})": record["value"]}
     settings = rankers.create(system.ranker, values, context.archive.path).values
-    return SystemResult(system.label, system.ranker, settings, results, tuned)
+    return SystemResult(system.label, system.ranker, settings, results, tuned, **trained)
 
 
 def _compare_systems(systems: Sequence[SystemResult], measures: Sequence[str]) -> dict[str, Comparison]:

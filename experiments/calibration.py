@@ -1,0 +1,51 @@
+"""How reliable the default ranker's probabilities are: nested cross-validation on each archive's labels, as JSON.
+
+    python experiments/calibration.py ARCHIVE:SPLIT … -o experiments/reports/calibration.json
+
+Nothing is saved in the archives. No cluster is both fitted on and measured on; see docs/calibration.md.
+"""
+
+import argparse
+import json
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from askalike import rankers
+from askalike.calibration.calibrate import calibrate
+from askalike.experiments.provenance import collect_provenance
+from askalike.store import Archive
+
+
+def measure(path: Path, split: str) -> dict[str, object]:
+    """Calibrate the default ranker on titles, as people type them, and return what its first hits are worth."""
+    with Archive.open(path) as archive:
+        name = rankers.default_name()
+        ranker = rankers.create(name, {}, path)
+        report = calibrate(archive, ranker, split, titles_only=True)
+        command = shlex.join(["python", "experiments/calibration.py", *sys.argv[1:]])
+        return {
+            "archive": path.name,
+            "split": split,
+            "ranker": name,
+            "queries": len(report.sample.queries),
+            "method": report.method,
+            "first_hits": asdict(report.first_hits),
+            "provenance": collect_provenance(archive, command),
+        }
+
+
+def main() -> None:
+    """Write the reports of all archives into one file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("archives", nargs="+", metavar="ARCHIVE:SPLIT")
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args()
+    pairs = [name.rsplit(":", 1) for name in options.archives]
+    rows = [measure(Path(path), split) for path, split in pairs]
+    options.output.write_text(json.dumps(rows, indent=1, default=float) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
