@@ -20,10 +20,8 @@ CROSS_ENCODER_RANKER = "cross_encoder"
 """The ranker that re-ranks by a cross-encoder."""
 ABSOLUTE_WEIGHTS = ((0.2, 0.8), (0.3, 0.7), (0.4, 0.6), (0.5, 0.5), (0.7, 0.3))
 """The weights of the lexical and the dense part of a hybrid of absolute scores."""
-POOL_WEIGHTS = ((4.0, 1.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0))
-"""The same where votes are a third part, and scores are shares of the pool."""
 VOTES_RANKER = "votes"
-VOTE_WEIGHTS = (0.1, 0.2, 0.4, 0.7, 1.0)
+VOTE_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.6)
 """The weights of votes, relative to the sum of the other parts' weights."""
 
 INCUMBENT, UNTUNED, TUNED, WITH_VOTES = -1, 0, 1, 2
@@ -128,10 +126,10 @@ def dense_candidates(base: Trial, dense: Trial, name: str, level: int, has_votes
     """Yield a dense ranker alone, in a hybrid with the lexical base under several weights, and both with votes."""
     both = f"{base.ranker} + {name}"
     yield Candidate(name, level, (dense,))
-    yield Candidate(f"hybrid ({both})", level + 1, tuple(absolute_hybrids((base, dense))), base)
+    yield Candidate(f"hybrid ({both})", level + 1, tuple(absolute_hybrids((base, dense), ABSOLUTE_WEIGHTS)), base)
     if has_votes:
         yield votes_candidate(name, level + 2, (dense,), ((1.0,),))
-        yield votes_candidate(both, level + 3, (base, dense), POOL_WEIGHTS, base)
+        yield votes_candidate(both, level + 3, (base, dense), ABSOLUTE_WEIGHTS, base)
 
 
 def votes_candidate(
@@ -139,20 +137,14 @@ def votes_candidate(
 ) -> Candidate:
     """Return a hybrid of rankers and the documents' votes, under each choice of weights and each weight of votes."""
     weights = [(*choice, round(votes * sum(choice), 3)) for choice, votes in product(weight_choices, VOTE_WEIGHTS)]
-    trials = tuple(pool_hybrids((*parts, Trial(VOTES_RANKER)), weights))
+    trials = tuple(absolute_hybrids((*parts, Trial(VOTES_RANKER)), weights))
     return Candidate(f"hybrid ({name} + {VOTES_RANKER})", level, trials, base)
 
 
-def absolute_hybrids(parts: Sequence[Trial]) -> Iterator[Trial]:
-    """Yield a hybrid of words and vectors, of absolute scores as the default ranker's, under each choice of weights."""
-    for weights in ABSOLUTE_WEIGHTS:
-        yield Trial("hybrid", {**_composite_settings(*parts), "weights": list(weights), "normalise": "absolute"})
-
-
-def pool_hybrids(parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]]) -> Iterator[Trial]:
-    """Yield a hybrid of the parts, whose scores are shares of the pool, under each choice of weights."""
+def absolute_hybrids(parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]]) -> Iterator[Trial]:
+    """Yield a hybrid of the parts, of absolute scores as the default ranker's, under each choice of weights."""
     for weights in weight_choices:
-        yield Trial("hybrid", {**_composite_settings(*parts), "weights": list(weights)})
+        yield Trial("hybrid", {**_composite_settings(*parts), "weights": list(weights), "normalise": "absolute"})
 
 
 def distinct_candidate(candidate: Candidate, trial: Trial) -> Candidate:
