@@ -1,7 +1,8 @@
 """Queries looked up, documents encoded by a teacher: two encoders of one space.
 
 A query's vector is a sum of learned vectors of subwords, words and pairs of words, which approximates the teacher's
-(see `askalike distil`). The teacher encodes each document once; until it has, the document is looked up, too. A model:
+(see `askalike distil`). The teacher encodes each document once; until it has, the document is looked up, too. The sum
+errs in a document as it does in a query that has the same words, so that some of the document's own is added. A model:
 
     model.toml      encoder = "lookup"; [static] how texts are looked up; [teacher] who encodes documents
     static.safetensors, tokenizer.json    as those of a static encoder
@@ -12,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
+import numpy as np
+
 from askalike import encoders
 from askalike.config import Settings, validate_settings
 from askalike.encoders import MODEL_FILE, Encoder, Role, read_model_file
@@ -19,15 +22,19 @@ from askalike.encoders.static import StaticEncoder, TextWords
 from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView
-from askalike.types import Answer, Question, Vectors
+from askalike.types import Answer, Question, VectorPart, Vectors
 
 
 class TeacherReference(Settings):
-    """The encoder of the documents. encoder: a model of the same archive, or `pretrained` with a model of its own."""
+    """The encoder of the documents. encoder: a model of the same archive, or `pretrained` with a model of its own.
+
+    lookup_share: how much of a document's own lookup is added to the teacher's vector, both of length 1.
+    """
 
     encoder: str
     model: str = ""
     fingerprint: str
+    lookup_share: float = 0.0
 
 
 class LookupEncoder:
@@ -62,8 +69,9 @@ class LookupEncoder:
 
     @property
     def document_fingerprint(self) -> str:
-        """The teacher's fingerprint: its own ranker and this one share their vectors of documents."""
-        return self._teacher.fingerprint
+        """The teacher's fingerprint where documents have its vectors alone: its own ranker and this one share them."""
+        share = self._teacher.lookup_share
+        return f"{self.fingerprint} {share}" if share else self._teacher.fingerprint
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -76,7 +84,16 @@ class LookupEncoder:
 
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
         """Return the vectors of n texts: queries are looked up, documents encoded by the teacher."""
-        return self.look_up(texts) if role == "query" else self.teacher.encode(texts, "document")
+        return self.look_up(texts) if role == "query" else self._encode_documents(texts)
+
+    def _encode_documents(self, texts: Sequence[Question | Answer]) -> Vectors:
+        encoded = self.teacher.encode(texts, "document")
+        if not self._teacher.lookup_share:
+            return encoded
+        from askalike.encoders.learning.text_vectors import concatenate_parts
+
+        own, taught = concatenate_parts(self.look_up(texts)), concatenate_parts(encoded)
+        return Vectors((VectorPart(taught + np.float32(self._teacher.lookup_share) * own, "cosine"),))
 
     def look_up(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return what the teacher's vectors are taken to be, whatever the role."""

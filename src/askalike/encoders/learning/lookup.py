@@ -41,6 +41,9 @@ class LookupLearningSettings(TeacherSettings):
     bigrams: int = Field(65_536, ge=0, description="rows of hashed pairs of words")
     longest: int = Field(128, ge=1, description="how many words of a text are looked up")
     penalty: float = Field(1.0, gt=0, description="what the squared length of a piece's vector costs")
+    lookup_share: float = Field(
+        0.5, ge=0, description="how much of its lookup a document has beside its teacher's vector"
+    )
     seed: int = Field(1, ge=0, description="of the new and unfinished titles")
 
     @property
@@ -94,8 +97,9 @@ def _save(
     from safetensors.numpy import save_file
 
     reference = TeacherReference(
-        encoder=settings.encoder, model=settings.model, fingerprint=teacher.fingerprint
-    ).model_dump()
+        encoder=settings.encoder, model=settings.model, fingerprint=teacher.fingerprint,
+        lookup_share=settings.lookup_share,
+    ).model_dump()  # fmt: skip
     trained: dict[str, object] = {"texts": len(view), "change": view.change}
     trained |= {"knows_until": view.latest_date} if view.latest_date else {}
     tables = {"static": settings.lookup.model_dump(), "teacher": reference, "trained": trained}
