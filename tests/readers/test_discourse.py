@@ -118,3 +118,11 @@ def test_categories_have_to_be_named(tmp_path: Path) -> None:
     (tmp_path / "topics.json").write_text(json.dumps(TOPICS))
     with pytest.raises(SettingsError, match="no category is named; name those that everybody may see: --category 4,7"):
         import_archive("discourse", [tmp_path / "topics.json"], tmp_path / "out")
+
+
+def test_only_topics_that_changed_since(imported: Importing, tmp_path: Path) -> None:
+    edited = topic(7, "Edited?", post(71, 1, "?", updated_at="2024-05-01T00:00:00Z"))
+    (tmp_path / "topics.json").write_text(json.dumps([*TOPICS[:2], edited]))
+    done = imported("discourse", tmp_path / "topics.json", category="all", since="2024-02-01")
+    assert list(done.questions) == ["1", "7"]
+    assert done.summary.notes["older than --since left out"] == 1

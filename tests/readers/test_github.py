@@ -9,7 +9,7 @@ from imported import Importing
 
 from askalike import rankers
 from askalike.engines.local import LocalEngine
-from askalike.errors import InputError
+from askalike.errors import InputError, SettingsError
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.types import Link
@@ -210,3 +210,23 @@ def test_a_circle_of_duplicates_is_shown_as_its_first_issue(imported: Importing,
     done = imported("github", write(tmp_path, json.dumps(issues)))
     engine = LocalEngine(done.archive, rankers.create("bm25"))
     assert [hit.id for hit in engine.search("It does not start", min_similarity=0)] == ["1"]
+
+
+def test_only_what_changed_since(imported: Importing, tmp_path: Path) -> None:
+    old, new = issue(1, "Old?", updatedAt="2026-01-30T23:59:59Z"), issue(2, "New?", updatedAt="2026-01-31T00:00:00Z")
+    file = write(tmp_path, json.dumps([old, new]))
+    done = imported("github", file, since="2026-01-31")
+    assert (list(done.questions), done.summary.notes) == (["2"], {"older than --since left out": 1})
+    imported("github", write(tmp_path, json.dumps([old, new])))
+    done = imported("github", write(tmp_path, json.dumps([old])), since="2026-01-31")  # a day on which nothing changed
+    assert (list(done.questions), done.summary.notes) == (["2", "1"], {"older than --since left out": 1})
+
+
+def test_a_date_to_go_by(tmp_path: Path) -> None:
+    file = write(tmp_path, json.dumps([issue(1, "When?")]))
+    with pytest.raises(InputError, match="no updatedAt, which --since goes by"):
+        import_archive("github", [file], tmp_path / "archive", options={"since": "2026-01-31"})
+    with pytest.raises(SettingsError, match="--since and --prune: what did not change would be removed"):
+        import_archive("github", [file], tmp_path / "archive", options={"since": "2026-01-31"}, prune=True)
+    with pytest.raises(SettingsError, match="since.*expected a date"):
+        import_archive("github", [file], tmp_path / "archive", options={"since": "yesterday"})

@@ -11,7 +11,7 @@ from askalike.cli._output import to_json
 from askalike.errors import InputError
 from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
 from askalike.store import Archive
-from askalike.store.drafts import accept_draft, list_drafts, reject_draft
+from askalike.store.drafts import Draft, accept_draft, list_drafts, reject_draft
 
 MAX_ANSWER_CHARACTERS = 300
 
@@ -56,11 +56,17 @@ def drafts_command(
         print(to_json([asdict(draft) for draft in drafts]))
         return
     for draft in drafts:
-        print(f"{draft.number}. {draft.title}  ({len(draft.sources)} questions: {', '.join(draft.sources[:5])})")
+        print(f"{draft.number}. {draft.title}  ({_describe_origin(draft)})")
         for rephrasing in draft.rephrasings:
             print(f"    also: {rephrasing}")
         print(f"    answer: {' '.join(draft.answer.split())[:MAX_ANSWER_CHARACTERS]}")
     print(f"{len(drafts)} drafts are open, {n_new} of them new")
+
+
+def _describe_origin(draft: Draft) -> str:
+    if draft.origin:
+        return f"thread {draft.origin}{', ' if draft.url else ''}{draft.url or ''}"
+    return f"{len(draft.sources)} questions: {', '.join(draft.sources[:5])}"
 
 
 def _read_answer(path: Path) -> str:

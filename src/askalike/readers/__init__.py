@@ -9,8 +9,10 @@ from askalike.errors import InputError, SettingsError
 from askalike.readers._encoding import parse_encoding
 from askalike.readers._queries import read_candidates, read_queries
 from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject
+from askalike.readers._threads import ThreadReader
 from askalike.registry import load
 from askalike.store import ArchiveSummary
+from askalike.store.draft_importing import DraftImport, import_drafts
 from askalike.store.importing import ImportRequest, import_records, open_for_import, open_for_plan, plan_import
 from askalike.types import LocatedRecord
 from askalike.values import parse_language
@@ -51,6 +53,7 @@ def import_archive(
     updated by their ids; ids that another source has, too, get the source's name before them. prune: remove what the
     source no longer has. dry_run: write nothing, and return what would change. yes: go on where more than a tenth of
     what earlier imports of the source brought would get another text, or be removed.
+    What a chat's reader reads becomes drafts, and no questions.
     Rows that cannot be imported are listed in the archive's `rejected.jsonl`.
     Raises InputError, SettingsError or ArchiveError.
     """
@@ -62,13 +65,28 @@ def import_archive(
     if not paths:
         raise InputError("no path is given; expected the files or folders to import")
     chosen = validate_settings(load("reader", reader), options or {}, f"reader {reader}")
+    is_follow_up = getattr(chosen, "since", None) is not None
+    if is_follow_up and prune:
+        raise SettingsError("--since and --prune: what did not change would be removed; expected one of them")
     files = [Path(path) for path in paths]
     decoding = parse_encoding(encoding) if encoding else None
 
-    def open_records() -> tuple[SourceFiles, Iterator[LocatedRecord]]:
+    def open_files() -> SourceFiles:
         opened = SourceFiles(progress, strict=strict, encoding=decoding)
+        opened.is_follow_up = is_follow_up
+        return opened
+
+    def open_records() -> tuple[SourceFiles, Iterator[LocatedRecord]]:
+        opened = open_files()
         return opened, iter(chosen.read(files, opened))
 
+    if isinstance(chosen, ThreadReader):
+        if prune:
+            raise SettingsError("--prune: drafts are not removed; reject those that nobody needs")
+        opened = open_files()
+        drafts = DraftImport(reader, files, opened, chosen.read(files, opened), source, strict)
+        with (open_for_plan if dry_run else open_for_import)(Path(directory)) as archive:
+            return import_drafts(archive, drafts, dry_run=dry_run)
     request = ImportRequest(reader, files, open_records, language, strict, source, prune, confirmed=yes)
     if dry_run:
         with open_for_plan(Path(directory)) as archive:

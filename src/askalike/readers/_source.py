@@ -45,6 +45,8 @@ class SourceFiles:
         """What the reader learned about the whole: name, license, language, groups."""
         self.ids_are_given = True
         """True where ids come from the file, so that a repeated id is an error; ids derived from content may repeat."""
+        self.is_follow_up = False
+        """True where only what changed is read, so that what is not in the files is not missing."""
         self.source_prefixes: Mapping[str, str] | None = None
         """In an exported archive: source → what its ids may begin with; None where records name no source."""
         self._progress = progress

@@ -1,16 +1,17 @@
 """Reads topics of a Discourse forum, as its API gives them (`/t/ID.json`), or as a CSV of its data explorer."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from askalike.config import Settings
 from askalike.errors import InputError, SettingsError
 from askalike.readers._dates import parse_optional_date
 from askalike.readers._json import read_json_values
 from askalike.readers._rows import open_table
+from askalike.readers._since import FollowUpReader
 from askalike.readers._source import SourceFiles, find_files, parse_rows
 from askalike.readers._values import split_cell, to_text
 from askalike.states import Mark
@@ -23,7 +24,7 @@ SYSTEM_USER = "system"
 Topic = Mapping[str, Any]
 
 
-class DiscourseReader(Settings):
+class DiscourseReader(FollowUpReader):
     """Topics of a Discourse forum: PATHs are files of `/t/ID.json`, or a CSV of the data explorer.
 
     Only topics of the named categories are taken. Private messages, unlisted topics and hidden posts never are.
@@ -43,7 +44,12 @@ class DiscourseReader(Settings):
         for file in files:
             is_table = ".csv" in file.suffixes
             topics = _read_explorer(source, file) if is_table else _read_topics(source, file)
-            yield from parse_rows(topics, parser.parse, shown=lambda topic: {**topic, "post_stream": "…"})
+            changed = (
+                (place, topic)
+                for place, topic in topics
+                if isinstance(topic, RejectedRow) or not self.is_unchanged(_changed_at(topic), source)
+            )
+            yield from parse_rows(changed, parser.parse, shown=lambda topic: {**topic, "post_stream": "…"})
 
 
 class _TopicParser:
@@ -157,6 +163,16 @@ def _read_explorer(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Top
         )
     if topic:
         yield topic_place, topic
+
+
+def _changed_at(topic: Topic) -> str | None:
+    """Return when the latest post of a topic was written or edited; None where no date can be read."""
+    dates = [post.get(name) for post in _posts(topic) for name in ("created_at", "updated_at")]
+    read = []
+    for date in (topic.get("last_posted_at"), *dates):
+        with suppress(ValueError):
+            read.append(parse_optional_date(date) or "")
+    return max(read, default="") or None
 
 
 def _posts(topic: Topic) -> list[Mapping[str, Any]]:

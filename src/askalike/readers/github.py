@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from askalike.config import Settings
 from askalike.errors import InputError
 from askalike.readers._json import read_json_values
+from askalike.readers._since import FollowUpReader
 from askalike.readers._source import SourceFiles, find_files, parse_rows
 from askalike.readers._values import parse_optional_utc, to_text
 from askalike.states import Mark
@@ -32,7 +32,7 @@ HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 """What issue templates tell whoever fills them in; nobody sees it on the page."""
 
 
-class GithubReader(Settings):
+class GithubReader(FollowUpReader):
     """Issues and discussions of one repository: PATHs are files of JSON, of `gh issue list --json …` or GraphQL.
 
     Pull requests, and what bots opened or answered, are left out.
@@ -44,7 +44,18 @@ class GithubReader(Settings):
         source.expect(files)
         parser = _ItemParser(source)
         for file in files:
-            yield from parse_rows(_read_items(source, file), parser.parse)
+            yield from parse_rows(self._changed(_read_items(source, file), source), parser.parse)
+
+    def _changed(self, items: Iterator[tuple[Place, Item]], source: SourceFiles) -> Iterator[tuple[Place, Item]]:
+        """Yield the items that changed since the date of the settings. Raises InputError where they do not say it."""
+        for place, item in items:
+            updated = _get(item, "updatedAt")
+            if self.since is not None and not updated:
+                raise InputError(
+                    f"{place}: no updatedAt, which --since goes by; fetch it, too (gh: --json updatedAt,…)"
+                )
+            if not self.is_unchanged(parse_optional_utc(updated), source):
+                yield place, item
 
 
 class _ItemParser:

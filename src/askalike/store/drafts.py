@@ -8,15 +8,20 @@ from typing import Literal
 from askalike.clock import now
 from askalike.errors import ArchiveError
 from askalike.store.archive import Archive
-from askalike.store.database import execute, write_transaction
+from askalike.store.database import execute, fetch_int, write_transaction
 from askalike.store.records import decode_strings, encode_strings
-from askalike.types import Answer, Link, Markup, Question
+from askalike.types import Answer, Link, Markup, Place, Question, RejectedRow
 
 DraftState = Literal["open", "accepted", "rejected"]
 FAQ_ID_PREFIX = "faq-"
-COLUMNS = "number, title, rephrasings, answer, markup, sources, found_at, state, decided_at, by"
+COLUMNS = "number, title, rephrasings, answer, markup, sources, found_at, state, decided_at, by, body, origin, url"
 
 INSERT_SQL = "INSERT INTO drafts (title, rephrasings, answer, markup, sources, found_at) VALUES (?, ?, ?, ?, ?, ?)"
+UPSERT_THREAD_SQL = """INSERT INTO drafts (title, body, answer, url, origin, found_at, rephrasings, markup, sources)
+    VALUES (?, ?, ?, ?, ?, ?, '[]', 'text', '[]') ON CONFLICT (origin) DO UPDATE SET title = excluded.title, body =
+    excluded.body, answer = excluded.answer, url = excluded.url WHERE state = 'open' AND (title, body, answer, url)
+    IS NOT (excluded.title, excluded.body, excluded.answer, excluded.url)"""
+ThreadEffect = Literal["added", "updated", "unchanged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,8 @@ class Draft:
 
     markup: of the answer. sources: the ids of the questions that it is made from, first that of its answer.
     number, found_at: None before it is stored. decided_at, by: when and by whom it was accepted or rejected.
+    body: longer text of the question. origin: of a thread of a chat the name of its source and its id there; url: its
+    address.
     """
 
     title: str
@@ -37,11 +44,37 @@ class Draft:
     state: DraftState = "open"
     decided_at: str | None = None
     by: str | None = None
+    body: str = ""
+    origin: str | None = None
+    url: str | None = None
 
     @property
     def question_id(self) -> str:
         """The id of the question that an accepted draft becomes."""
         return f"{FAQ_ID_PREFIX}draft-{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadDraft:
+    """A conversation of a chat that begins with a question and has an answer, as plain text; id: in its source."""
+
+    id: str
+    title: str
+    body: str
+    answer: str
+    url: str | None = None
+
+
+LocatedThread = tuple[ThreadDraft | RejectedRow, Place]
+"""What readers of chats yield."""
+
+
+def put_thread(archive: Archive, origin: str, thread: ThreadDraft) -> ThreadEffect:
+    """Store a draft for a thread, or the thread's new texts where its draft is open; return what that did."""
+    values = thread.title, thread.body, thread.answer, thread.url, origin, now()
+    before = fetch_int(archive, "SELECT COUNT(*) FROM drafts WHERE origin = ?", origin)
+    is_written = execute(archive, UPSERT_THREAD_SQL, *values).rowcount > 0
+    return "unchanged" if not is_written else "updated" if before else "added"
 
 
 def add_drafts(archive: Archive, drafts: Iterable[Draft]) -> int:
@@ -68,20 +101,29 @@ def list_drafts(archive: Archive, state: DraftState = "open") -> list[Draft]:
 
 
 def accept_draft(
-    archive: Archive, number: int, by: str = "", *, title: str | None = None, answer: str | None = None
+    archive: Archive,
+    number: int,
+    by: str = "",
+    *,
+    title: str | None = None,
+    answer: str | None = None,
+    body: str | None = None,
+    rephrasings: Sequence[str] | None = None,
 ) -> Question:
     """Make a draft a question of the archive with its answer, related to its sources; return the question.
 
-    title, answer: what a person writes in place of the draft's. Can be repeated if interrupted. Raises ArchiveError.
+    title, answer, body, rephrasings: what a person writes in place of the draft's; without `rephrasings` the draft's
+    own and its title are kept. Can be repeated if interrupted. Raises ArchiveError.
     """
     draft = _get_open_draft(archive, number)
     at = now()
     id = draft.question_id
-    wordings = (draft.title, *draft.rephrasings) if title else draft.rephrasings
+    wordings = (draft.title, *draft.rephrasings) if rephrasings is None else rephrasings
     title = title or draft.title
     stored = Answer(f"{id}-a", id, answer or draft.answer, "text" if answer else draft.markup, created_at=at)
-    rephrasings = tuple(wording for wording in dict.fromkeys(wordings) if wording != title)
-    question = Question(id, title, created_at=at, accepted_answer_id=stored.id, rephrasings=rephrasings)
+    others = tuple(wording for wording in dict.fromkeys(wordings) if wording != title)
+    text = draft.body if body is None else body
+    question = Question(id, title, text, created_at=at, accepted_answer_id=stored.id, rephrasings=others)
     present = archive.view().docids(draft.sources)
     links = [Link(source, id, "related", at) for source in draft.sources if source in present]
     archive.upsert([question, stored, *links])

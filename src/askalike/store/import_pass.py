@@ -27,6 +27,7 @@ class RecordSource(Protocol):
     notes: Counter[str]
     facts: dict[str, Any]
     ids_are_given: bool
+    is_follow_up: bool
     source_prefixes: Mapping[str, str] | None
 
 

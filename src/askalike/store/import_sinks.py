@@ -1,6 +1,7 @@
 """Where the batches of an import go: into the archive, or nowhere, to find out what it would do."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 from askalike.clock import now
@@ -21,11 +22,6 @@ class ArchiveSink:
         self._differences: list[Difference] = []
         self._writer = ArchiveWriter(archive._connection, self._differences.append)
 
-    @property
-    def import_numbers(self) -> Sequence[int]:
-        """The numbers of the imports that were begun."""
-        return tuple(self._numbers.values())
-
     def begin(self, source: Source) -> int:
         """Return the number of the import from a source, which is recorded as begun."""
         if source not in self._numbers:
@@ -43,6 +39,13 @@ class ArchiveSink:
             self._writer.put(*record)
         self._writer.flush()
         return tuple(self._differences)
+
+    def finish(self, rejected: int, notes: Mapping[str, int], *, finished: bool) -> None:
+        """Record of the imports that were begun that they ended: finished, or interrupted by an error."""
+        sql = "UPDATE imports SET finished_at = ?, rejected = ?, notes = ? WHERE number = ?"
+        text = json.dumps(dict(notes), ensure_ascii=False)
+        for number in self._numbers.values():
+            execute(self._archive, sql, now() if finished else None, rejected, text, number)
 
     def count_written(self, table: str) -> int:
         """Return how many rows of a table these imports have brought."""

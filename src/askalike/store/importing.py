@@ -7,17 +7,15 @@ A `kill -9` at any moment leaves a valid archive: committed records stay, `impor
 repeating the import completes it.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from askalike.clock import now
 from askalike.errors import ArchiveError, InputError
 from askalike.store.archive import Archive
-from askalike.store.database import DATABASE_FILE, execute, fetch_int, storage_errors
+from askalike.store.database import DATABASE_FILE, fetch_int, storage_errors
 from askalike.store.import_counts import sum_counts
 from askalike.store.import_pass import ImportPass, OpenedFiles, RecordSource
 from askalike.store.import_sinks import ArchiveSink, PlanSink
@@ -173,7 +171,8 @@ class _ArchiveImport:
         return replace(summarise_archive(self._archive), source=self._files.name, changes=changes)
 
     def _refuse_if_empty(self) -> None:
-        if self._pass.question_count and fetch_int(self._archive, "SELECT EXISTS (SELECT 1 FROM questions)"):
+        has_read = self._pass.question_count or self._files.source.is_follow_up  # nothing may have changed
+        if has_read and fetch_int(self._archive, "SELECT EXISTS (SELECT 1 FROM questions)"):
             return
         self._finish(finished=False)
         self._languages.store_languages()
@@ -187,7 +186,7 @@ class _ArchiveImport:
         for source, counts in self._pass.counts.items():
             if self._request.prune:
                 prune_source(self._archive, counts)
-            elif missing := count_missing(self._archive, counts, "questions"):
+            elif not self._files.source.is_follow_up and (missing := count_missing(self._archive, counts, "questions")):
                 brought = f"questions that {source.name or self._files.name} brought earlier are not in these files"
                 self._files.source.notes[f"{brought}; if they are all of it, --prune removes them"] = missing
 
@@ -199,10 +198,7 @@ class _ArchiveImport:
         self._archive.set_meta(**{name: value for name, value in facts.items() if name not in existing})
 
     def _finish(self, finished: bool) -> None:
-        sql = "UPDATE imports SET finished_at = ?, rejected = ?, notes = ? WHERE number = ?"
-        notes = json.dumps(dict(self._files.source.notes), ensure_ascii=False)
-        for number in self._sink.import_numbers:
-            execute(self._archive, sql, now() if finished else None, self._rejects.count, notes, number)
+        self._sink.finish(self._rejects.count, self._files.source.notes, finished=finished)
 
 
 def _has_questions(directory: Path) -> bool:

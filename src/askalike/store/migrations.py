@@ -168,6 +168,12 @@ MIGRATIONS = (
     );
     """,
     "ALTER TABLE served ADD COLUMN chosen_by TEXT;",
+    """
+    ALTER TABLE drafts ADD COLUMN body TEXT NOT NULL DEFAULT '';
+    ALTER TABLE drafts ADD COLUMN origin TEXT;
+    ALTER TABLE drafts ADD COLUMN url TEXT;
+    CREATE UNIQUE INDEX drafts_by_origin ON drafts (origin);
+    """,
 )
 
 FILE_SUFFIXES = re.compile(r"(-(Posts|PostLinks))?\.7z$|\.(csv|tsv|tab|txt|jsonl?|xml|gz|bz2|parquet|xlsx)\b.*$")

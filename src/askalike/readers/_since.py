@@ -1,0 +1,31 @@
+"""Follow-up imports: only what changed on or after a date."""
+
+from pydantic import Field, field_validator
+
+from askalike.clock import parse_limit
+from askalike.config import Settings
+from askalike.readers._source import SourceFiles
+
+
+class FollowUpReader(Settings):
+    """Settings of a reader whose files say when something changed."""
+
+    since: str | None = Field(
+        None, description="take only what changed on or after this date, e.g. 2026-01-31; for follow-up imports"
+    )
+
+    @field_validator("since")
+    @classmethod
+    def _check_since(cls, value: str | None) -> str | None:
+        return value if value is None else parse_limit(value)
+
+    def is_unchanged(self, changed_at: str | None, source: SourceFiles) -> bool:
+        """Return whether something is to be left out, as it last changed before `since`; it is counted.
+
+        changed_at: ISO 8601 in UTC. Without a date it is taken.
+        """
+        if self.since is None:
+            return False
+        is_older = bool(changed_at) and (changed_at or "") < self.since
+        source.note("older than --since left out", is_older)
+        return is_older

@@ -1,0 +1,92 @@
+"""Conversations of a chat: those that begin with a question, as drafts for a person to review."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from askalike.readers._since import FollowUpReader
+from askalike.readers._source import SourceFiles
+from askalike.store.drafts import LocatedThread, ThreadDraft
+from askalike.text.sentences import split_sentences
+
+MAX_ANSWERS = 10
+"""So many messages of others are taken as the answer where none is marked as the solution."""
+MAX_TITLE_LENGTH = 300
+SOLVED_EMOJIS = frozenset({"white_check_mark", "heavy_check_mark", "ballot_box_with_check", "check", "check_mark"})
+"""A reaction with one of these marks a message as the solution."""
+OPENERS = re.compile(
+    r"(?:how (?:do|does|can|could|should|would|to|is|are)|what(?:'s)? |why |where |when |which |who |is there|"
+    r"are there|(?:can|could|does|has) (?:i|we|you|anyone|anybody|someone|somebody)|anyone |any idea)",
+    re.IGNORECASE,
+)
+"""How a sentence begins that asks without a question mark."""
+CODE_OR_LINK = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
+
+
+class ThreadReader(FollowUpReader):
+    """Reads conversations; `read` yields drafts instead of records of the archive."""
+
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedThread]:
+        """Yield a draft for each conversation that begins with a question and has an answer. Raises InputError."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a conversation as plain text. author: anything that tells people apart. at: seconds since 1970."""
+
+    text: str
+    author: str
+    at: float
+    is_bot: bool = False
+    is_solution: bool = False
+
+
+class Conversation:
+    """The first message of a conversation and the answers to it. At most MAX_ANSWERS and the solutions are held."""
+
+    def __init__(self, first: Message) -> None:
+        self.first, self.last_at = first, first.at
+        self._answers: list[Message] = []
+        self._solutions: list[Message] = []
+        self._has_reply_of_bot = self._has_reply = False
+
+    def add(self, message: Message) -> None:
+        """Add a message that comes later."""
+        self.last_at = max(self.last_at, message.at)
+        self._has_reply_of_bot |= message.is_bot
+        self._has_reply |= not message.is_bot
+        if message.is_bot or message.author == self.first.author or not message.text:
+            return
+        if message.is_solution:
+            self._solutions.append(message)
+        elif len(self._answers) < MAX_ANSWERS:
+            self._answers.append(message)
+
+    def to_draft(self, id: str, url: str | None, source: SourceFiles) -> ThreadDraft | None:
+        """Return the draft, whose answer is the solution, else what others wrote; None (and a note) without one."""
+        title = find_question(self.first.text)
+        if title is None:
+            return None
+        answers = self._solutions or self._answers
+        if not answers:
+            only_bots = self._has_reply_of_bot and not self._has_reply
+            source.note(
+                "threads that bots alone answered left out" if only_bots else "threads that nobody answered left out"
+            )
+            return None
+        body = "" if self.first.text == title else self.first.text
+        return ThreadDraft(id, title, body, "\n\n".join(answer.text for answer in answers), url)
+
+
+def find_question(text: str) -> str | None:
+    """Return the first sentence that ends with a question mark, else the first that begins as questions do, or None.
+
+    Code and links count neither way.
+    """
+    sentences = split_sentences(CODE_OR_LINK.sub(" … ", text))
+    marked = (s for s in sentences if s.rstrip("\"'”’»)]* _").endswith(("?", "？", "؟", ";?")))
+    opened = (s for s in sentences if OPENERS.match(s))
+    question = next(marked, None) or next(opened, None)
+    return " ".join(question.split())[:MAX_TITLE_LENGTH] if question else None

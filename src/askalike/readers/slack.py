@@ -1,0 +1,168 @@
+"""Reads the export of a Slack workspace: `channels.json`, `users.json`, and a folder of days for each channel."""
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import Field
+
+from askalike.clock import parse_utc
+from askalike.errors import InputError, SettingsError
+from askalike.readers._json import read_json_values
+from askalike.readers._source import SourceFiles, reject
+from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question
+from askalike.readers._values import split_cell, to_text
+from askalike.store.drafts import LocatedThread
+from askalike.types import Place
+
+OF_PEOPLE = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
+"""Subtypes of messages that somebody wrote; all others are about the channel."""
+DAY_FILES = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json"
+REFERENCE = re.compile(r"<(?P<kind>[@#!]?)(?P<target>[^<>|]*)(?:\|(?P<label>[^<>]*))?>")
+
+Row = Mapping[str, Any]
+
+
+class SlackReader(ThreadReader):
+    """Threads of Slack that begin with a question, as drafts for review: PATH is the folder of an unpacked export.
+
+    Only public channels are read. Nobody is shown a draft before it is accepted: askalike drafts, or the page Drafts.
+    """
+
+    channels: str | None = Field(None, description="the channels to read, e.g. help,support; else all public ones")
+    workspace: str | None = Field(None, description="the workspace's address, for links: https://NAME.slack.com")
+
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedThread]:
+        """Yield a draft for each thread of these channels. Raises InputError or SettingsError."""
+        source.facts["name"] = ", ".join(path.resolve().name for path in paths)
+        for folder in paths:
+            channels = _find_channels(folder, split_cell(self.channels, ","))
+            source.expect(file for channel in channels for file in channel.days)
+            people = _Users.load(folder, source)
+            for channel in channels:
+                yield from self._read_channel(channel, people, source)
+
+    def _read_channel(self, channel: "_Channel", people: "_Users", source: SourceFiles) -> Iterator[LocatedThread]:
+        """Yield the drafts of a channel once all its days are read, as a thread may go on for days."""
+        threads: dict[str, tuple[Conversation, Place]] = {}
+        for file in channel.days:
+            for place, row in read_json_values(source, file):
+                if not isinstance(row, dict) or not re.fullmatch(r"\d+(\.\d+)?", to_text(row.get("ts"))):
+                    yield reject(place, "expected a message with its ts", row), place
+                    continue
+                _add_message(row, place, threads, people, source)
+        for ts, (thread, place) in threads.items():
+            if not self.is_unchanged(parse_utc(str(int(thread.last_at))), source):
+                draft = thread.to_draft(f"{channel.id}/{ts}", channel.link_to(ts, self.workspace), source)
+                if draft:
+                    yield draft, place
+
+
+class _Channel(NamedTuple):
+    id: str
+    days: Sequence[Path]
+
+    def link_to(self, ts: str, workspace: str | None) -> str | None:
+        return f"{workspace.rstrip('/')}/archives/{self.id}/p{ts.replace('.', '')}" if workspace else None
+
+
+class _Users:
+    """Who is who in `users.json`; an export may lack it."""
+
+    def __init__(self, users: Sequence[Row]) -> None:
+        self._users = {to_text(user.get("id")): user for user in users}
+
+    @classmethod
+    def load(cls, folder: Path, source: SourceFiles) -> "_Users":
+        path = folder / "users.json"
+        if not path.is_file():
+            source.note("users.json is missing: people have no names, and bots are known by their messages alone")
+            return cls([])
+        return cls(_read_objects(path))
+
+    def name(self, id: str) -> str:
+        """Return what a person is called, `someone` where nobody says."""
+        user = self._users.get(id, {})
+        profile = user.get("profile")
+        display_name = profile.get("display_name") if isinstance(profile, dict) else None
+        names = (to_text(field) for field in (display_name, user.get("real_name"), user.get("name")))
+        return next(filter(None, names), "someone")
+
+    def is_bot(self, row: Row) -> bool:
+        """Return whether a bot wrote a message."""
+        user = to_text(row.get("user"))
+        known = self._users.get(user, {}).get("is_bot") is True
+        return known or user == "USLACKBOT" or bool(row.get("bot_id")) or row.get("subtype") == "bot_message"
+
+    def plain_text(self, text: Any) -> str:
+        """Return a message without Slack's marks for people, channels and links."""
+        return html.unescape(REFERENCE.sub(self._resolve, to_text(text))).strip()
+
+    def _resolve(self, match: re.Match[str]) -> str:
+        kind, target, label = match["kind"], match["target"], match["label"]
+        if kind == "@":
+            return f"@{label or self.name(target)}"
+        if kind:
+            return label if label and kind == "!" else f"{'#' if kind == '#' else '@'}{label or target.split('^')[0]}"
+        return f"{label} ({target})" if label and label not in target else target
+
+
+def _add_message(
+    row: Row, place: Place, threads: dict[str, tuple[Conversation, Place]], people: _Users, source: SourceFiles
+) -> None:
+    """Begin a thread with a message, or add the message to the thread that it belongs to."""
+    if to_text(row.get("subtype")) not in OF_PEOPLE:
+        return
+    ts = to_text(row["ts"])
+    root = to_text(row.get("thread_ts"))
+    message = Message(
+        people.plain_text(row.get("text")),
+        to_text(row.get("user") or row.get("bot_id")),
+        float(ts),
+        people.is_bot(row),
+        _is_solution(row),
+    )
+    if root and root != ts:
+        if root in threads:
+            threads[root][0].add(message)
+    elif root or row.get("reply_count") or row.get("replies"):
+        if message.is_bot:
+            source.note("threads that a bot began left out")
+        elif find_question(message.text) is None:
+            source.note("threads that begin with no question left out")
+        else:
+            threads[ts] = Conversation(message), place
+
+
+def _is_solution(row: Row) -> bool:
+    reactions = row.get("reactions")
+    given = reactions if isinstance(reactions, list) else []
+    return any(isinstance(reaction, dict) and reaction.get("name") in SOLVED_EMOJIS for reaction in given)
+
+
+def _find_channels(folder: Path, wanted: Sequence[str]) -> list[_Channel]:
+    """Return the public channels of an export, or those of them that are wanted."""
+    if not folder.is_dir():
+        advice = "unpack it, e.g. unzip export.zip -d FOLDER, and name the folder" if folder.exists() else "not there"
+        raise InputError(f"{folder}: is no folder; {advice}")
+    listing = folder / "channels.json"
+    if not listing.is_file():
+        raise InputError(f"{folder}: no channels.json in it; expected the folder of a Slack export")
+    ids = {to_text(row.get("name")): to_text(row.get("id")) for row in _read_objects(listing)}
+    if unknown := [name for name in wanted if name.removeprefix("#") not in ids]:
+        known = ", ".join(sorted(ids)) or "none"
+        raise SettingsError(f"--channels {', '.join(unknown)}: no public channel of that name; there are: {known}")
+    names = [name.removeprefix("#") for name in wanted] or list(ids)
+    return [_Channel(ids[name] or name, sorted((folder / name).glob(DAY_FILES))) for name in names]
+
+
+def _read_objects(path: Path) -> list[Row]:
+    """Return the objects of a list in a small file. Raises InputError."""
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); export it again") from None
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

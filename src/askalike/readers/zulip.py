@@ -1,0 +1,190 @@
+"""Reads topics of Zulip: messages as its API gives them (`GET /api/v1/messages`), or a data export of the organization.
+
+An export has `realm.json` (people, channels) and `messages-000001.json`, …; the API's people are those of
+`GET /api/v1/users`, whose response may be one of the files.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import Field
+
+from askalike.clock import parse_utc
+from askalike.errors import InputError
+from askalike.readers._json import read_json_values
+from askalike.readers._source import SourceFiles, find_files, reject
+from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question
+from askalike.readers._values import split_cell, to_text
+from askalike.store.drafts import LocatedThread
+from askalike.text.clean import readable_text
+from askalike.types import Place, RejectedRow
+
+REALM_FILE = "realm.json"
+CHANNEL_RECIPIENT = 2
+"""The type of a recipient that is a channel, in an export."""
+MENTION = re.compile(r"@_?\*\*([^*|\n]+)(?:\|\d+)?\*\*|#\*\*([^*\n]+)\*\*")
+RESOLVED_MARK = "✔ "
+"""What Zulip puts before the name of a topic that is resolved."""
+
+Row = Mapping[str, Any]
+
+
+class ZulipReader(ThreadReader):
+    """Topics of Zulip that begin with a question, as drafts for review: PATHs are responses of its API, or an export.
+
+    Private channels and direct messages are never read. Nobody is shown a draft before it is accepted.
+    """
+
+    channels: str | None = Field(None, description="the channels to read, e.g. help,support; else all public ones")
+    site: str | None = Field(None, description="the organization's address, for links to its messages")
+
+    def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedThread]:
+        """Yield a draft for each topic of these channels. Raises InputError."""
+        files = find_files(paths, "messages*.json", REALM_FILE)
+        source.facts["name"] = paths[0].resolve().name.partition(".")[0]
+        source.expect(files)
+        people, wanted = _Directory(), split_cell(self.channels, ",")
+        topics: dict[tuple[str, str], _Topic] = {}
+        skipped: set[tuple[str, str]] = set()
+        for file in sorted(files, key=lambda file: (file.name != REALM_FILE, str(file))):
+            for place, row in _read_messages(file, people, source):
+                if isinstance(row, RejectedRow):
+                    yield row, place
+                elif (channel := people.channel_of(row, source)) and (not wanted or channel[1] in wanted):
+                    _add_message(row, place, channel, topics, skipped, people, source)
+        for (channel_id, _), topic in topics.items():
+            if not self.is_unchanged(parse_utc(str(int(topic.conversation.last_at))), source):
+                draft = topic.conversation.to_draft(f"{channel_id}/{topic.first_id}", self._link_to(topic), source)
+                if draft:
+                    yield draft, topic.place
+
+    def _link_to(self, topic: "_Topic") -> str | None:
+        if not self.site:
+            return None
+        channel = quote(topic.channel, safe="").replace(".", "%2E").replace("%", ".")
+        return f"{self.site.rstrip('/')}/#narrow/channel/{channel}/near/{topic.first_id}"
+
+
+class _Topic:
+    """A topic by its first message, the name or id of its channel, and where that message stands."""
+
+    def __init__(self, conversation: Conversation, first_id: str, channel: str, place: Place) -> None:
+        self.conversation, self.first_id, self.channel, self.place = conversation, first_id, channel, place
+
+
+class _Directory:
+    """Who is a bot, and which channels everybody may see, as far as files say so."""
+
+    def __init__(self) -> None:
+        self._bots: set[str] = set()
+        self._channels: dict[str, tuple[str, str]] = {}
+        """In an export: recipient → id and name of its channel."""
+
+    def learn_realm(self, realm: Row) -> None:
+        """Take people and channels from an export's `realm.json`."""
+        users = [*_rows(realm, "zerver_userprofile"), *_rows(realm, "zerver_userprofile_crossrealm")]
+        self._bots |= {to_text(u.get("id")) for u in users if u.get("is_bot")}
+        self._bots |= {to_text(u.get("id")) for u in _rows(realm, "zerver_userprofile_crossrealm")}
+        names = {s.get("id"): to_text(s.get("name")) for s in _rows(realm, "zerver_stream") if not s.get("invite_only")}
+        for recipient in _rows(realm, "zerver_recipient"):
+            if recipient.get("type") == CHANNEL_RECIPIENT and (id := recipient.get("type_id")) in names:
+                self._channels[to_text(recipient.get("id"))] = to_text(id), names[id]
+
+    def learn_users(self, members: Sequence[Any]) -> None:
+        """Take people from a response of `GET /api/v1/users`."""
+        self._bots |= {to_text(m.get("user_id")) for m in members if isinstance(m, dict) and m.get("is_bot")}
+
+    def channel_of(self, row: Row, source: SourceFiles) -> tuple[str, str] | None:
+        """Return the id and name of a message's channel; None for a direct message, or in a private channel."""
+        if "recipient" in row:
+            found = self._channels.get(to_text(row["recipient"]))
+        else:
+            is_channel = row.get("type") in ("stream", "channel") and isinstance(row.get("display_recipient"), str)
+            found = (to_text(row.get("stream_id")), to_text(row.get("display_recipient"))) if is_channel else None
+        source.note("direct messages, and messages in private channels, left out", found is None)
+        return found
+
+    def is_bot(self, row: Row) -> bool:
+        """Return whether a bot wrote a message; without a list of people bots are known by their addresses."""
+        address = to_text(row.get("sender_email"))
+        is_internal = row.get("sender_realm_str") == "zulipinternal"
+        return to_text(_sender(row)) in self._bots or is_internal or bool(re.search(r"-bot@", address))
+
+
+def _add_message(
+    row: Row,
+    place: Place,
+    channel: tuple[str, str],
+    topics: dict[tuple[str, str], _Topic],
+    skipped: set[tuple[str, str]],
+    people: _Directory,
+    source: SourceFiles,
+) -> None:
+    """Begin a topic with a message, or add the message to its topic. skipped: topics that begin with no question."""
+    key = channel[0], to_text(row.get("subject")).removeprefix(RESOLVED_MARK).casefold()
+    message = Message(_plain_text(row), to_text(_sender(row)), _sent_at(row), people.is_bot(row), _is_solution(row))
+    if key in topics:
+        topics[key].conversation.add(message)
+    elif key not in skipped:
+        if message.is_bot or find_question(message.text) is None:
+            skipped.add(key)
+            began = "a bot began" if message.is_bot else "begin with no question"
+            source.note(f"threads that {began} left out")
+            return
+        topics[key] = _Topic(Conversation(message), to_text(row["id"]), "-".join(channel).replace(" ", "-"), place)
+
+
+def _read_messages(file: Path, people: _Directory, source: SourceFiles) -> Iterator[tuple[Place, Row | RejectedRow]]:
+    """Yield the messages in a file; people and channels in it are learned. Raises InputError."""
+    for place, document in read_json_values(source, file):
+        if not isinstance(document, dict):
+            raise InputError(f"{place}: expected a response of Zulip's API, or a file of an export")
+        if "zerver_stream" in document:
+            people.learn_realm(document)
+            continue
+        if isinstance(document.get("members"), list):
+            people.learn_users(document["members"])
+            continue
+        messages = document.get("messages", document.get("zerver_message"))
+        if not isinstance(messages, list):
+            problem = to_text(document.get("msg")) or "there are no messages in it"
+            raise InputError(f"{place}: {problem}; expected a response of Zulip's API, or a file of an export")
+        solved = {to_text(r.get("message")) for r in _rows(document, "zerver_reaction") if _marks_solution(r)}
+        for row in messages:
+            if not isinstance(row, dict) or not row.get("id") or not _sent_at(row):
+                yield place, reject(place, "expected a message with its id and date", row)
+            else:
+                yield place, {**row, "solved": to_text(row["id"]) in solved}
+
+
+def _rows(document: Row, name: str) -> list[Row]:
+    value = document.get(name)
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def _sender(row: Row) -> Any:
+    return row.get("sender_id", row.get("sender"))
+
+
+def _sent_at(row: Row) -> float:
+    value = row.get("timestamp", row.get("date_sent"))
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _is_solution(row: Row) -> bool:
+    return bool(row.get("solved")) or any(_marks_solution(reaction) for reaction in _rows(row, "reactions"))
+
+
+def _marks_solution(reaction: Row) -> bool:
+    return reaction.get("emoji_name") in SOLVED_EMOJIS
+
+
+def _plain_text(row: Row) -> str:
+    """Return a message's Markdown with the names of people and channels; HTML as people read it."""
+    content = to_text(row.get("content"))
+    if row.get("content_type") == "text/html":
+        return readable_text(content, "html").strip()
+    return MENTION.sub(lambda match: f"@{match[1]}" if match[1] else f"#{match[2]}", content)
