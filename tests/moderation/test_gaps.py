@@ -1,11 +1,12 @@
 """Gaps: which phrasings are one gap, in which order, and that an ignored gap stays ignored."""
 
 import json
+from functools import partial
 
 import pytest
 
-from askalike.errors import ArchiveError, SettingsError
-from askalike.moderation.gaps import GapCache, find_gaps, get_gap, ignore_gap, require_probabilities, restore_gap
+from askalike.errors import ArchiveError, UncalibratedError
+from askalike.moderation.gaps import GapCache, find_gaps, get_gap, ignore_gap, restore_gap
 from askalike.store.archive import Archive
 from askalike.store.query_log import LoggedQuery, delete_older_than, insert_feedback, log_query
 from commands import askalike
@@ -44,8 +45,9 @@ def test_phrasings_of_one_question_are_one_gap_by_traffic(archive):
 
 def test_18_7_without_probabilities_there_is_no_least_one(archive):
     ask(archive, "nobody knows", shown=["r3"])
-    with pytest.raises(SettingsError, match="not calibrated, so there are no probabilities"):
-        require_probabilities(archive)
+    for refused in (partial(find_gaps, archive), partial(get_gap, archive, "x")):
+        with pytest.raises(UncalibratedError, match="not calibrated, so there are no probabilities"):
+            refused(min_probability=0.5)
 
 
 def test_a_query_with_hits_is_no_gap_unless_they_are_improbable(archive):

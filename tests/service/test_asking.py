@@ -4,9 +4,10 @@ import re
 import subprocess
 import sys
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from serving import Service
+from serving import Service, wait_for
 
 from askalike.store import Archive, keys
 
@@ -57,6 +58,27 @@ def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> N
     purged = subprocess.run(command, capture_output=True, text=True)
     assert purged.stdout == "3 questions asked and 2 pieces of feedback deleted\n"
     assert served.get(f"{V1}/gaps").json["gaps"] == []
+
+
+def test_18_7_a_question_about_something_else_is_abstained_from_and_becomes_a_gap(serve, archive) -> None:
+    """By default, without a calibration: where nothing is similar, nothing is said, and moderators see it."""
+    served = serve(archive, ranker=())
+    off_topic = "How do I freeze a lasagne?"
+    typed = f"{V1}/similar?title={quote(off_topic)}"
+    wait_for(lambda: (found := served.get(typed)).status == 200 and not found.json["results"])  # the index is there
+    reply = served.send("POST", f"{V1}/answer", {"title": off_topic}).json
+    assert (reply["answer"], reply["question"], reply["abstained"]) == (None, None, True)
+    answered = served.send("POST", f"{V1}/answer", {"title": "I have lost my library card"}).json
+    assert (answered["question"]["id"], answered["abstained"]) == ("r013", False)
+    [gap] = served.get(f"{V1}/gaps").json["gaps"]
+    assert (gap["title"], gap["why"]) == (off_topic, {"nothing": 1})
+
+
+def test_18_7_gaps_by_probability_are_refused_where_nothing_is_calibrated(service: Service) -> None:
+    for method, path in (("GET", "gaps"), ("POST", "gaps/x/ignore"), ("POST", "gaps/x/restore")):
+        refused = service.send(method, f"{V1}/{path}?min_probability=0.5")
+        assert (refused.status, "riverside: " in refused.json["detail"]) == (422, True), refused.json
+        assert "not calibrated, so there are no probabilities; run: askalike calibrate" in refused.json["detail"]
 
 
 def test_only_moderators_see_what_was_asked(serve, archive) -> None:

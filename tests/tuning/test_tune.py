@@ -13,7 +13,10 @@ from tests.tuning.small import labelled, unlabelled
 from askalike import rankers
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.errors import SettingsError
+from askalike.experiments import trials
+from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import Trial
+from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
 from askalike.tuning import ladder_search, model_training, proxies, run
@@ -232,3 +235,30 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
         }
         assert set(repeated) <= probed
     assert not list(path.glob("tuning/*/encoded"))
+
+
+def test_18_5_a_trial_is_stopped_between_queries_and_says_where(tmp_path, monkeypatch):
+    """What was ranked until then counts for nothing; the same trial with time to spare ranks all."""
+    monkeypatch.setattr(trials, "QUERIES_AT_ONCE", 10)
+    ranked = []
+    rank = RankingTask.rank
+    monkeypatch.setattr(RankingTask, "rank", lambda *of: ranked.extend(of[2].queries) or rank(*of))
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        evaluator = trials.TrialEvaluator(RankingTask(archive), {"dev": load_split(archive, "rephrasings")}, ["RR"])
+        next(evaluator.evaluate_trials([Trial("bm25")]))
+        assert len(ranked) == 64
+        ranked.clear()
+        found = evaluator.evaluate_trials([Trial("bm25"), Trial("tfidf")], is_over=lambda: len(ranked) >= 20)
+        next(found)
+        with pytest.raises(trials.OutOfTimeError, match="stopped after 20 of 64 queries"):
+            next(found)
+        assert len(ranked) == 20
+        assert evaluator.memory.trial_values(Trial("tfidf"), "dev") is None
+
+
+def test_18_5_an_index_that_takes_too_long_is_not_finished(tmp_path):
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        evaluator = trials.TrialEvaluator(RankingTask(archive), {"dev": load_split(archive, "rephrasings")}, ["RR"])
+        with pytest.raises(trials.OutOfTimeError, match="documents of its index"):
+            next(evaluator.evaluate_trials([Trial("bm25")], is_over=lambda: True))
+        next(evaluator.evaluate_trials([Trial("bm25")]))

@@ -6,7 +6,7 @@ from typing import Self
 from askalike.calibration.calibration import Calibration, Use, load_calibration
 from askalike.calibration.curves import Floats
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
-from askalike.errors import SettingsError
+from askalike.errors import SettingsError, UncalibratedError
 from askalike.rankers import Ranker
 from askalike.store import Archive
 from askalike.types import Question
@@ -75,9 +75,9 @@ class Calibrator:
             raise self._uncalibrated_error()
         return self._saved_calibration.estimate(self._features.extract(query, scores, hits, similarities))
 
-    def _uncalibrated_error(self) -> SettingsError:
+    def _uncalibrated_error(self) -> UncalibratedError:
         reason = f" ({self.stale_reason})" if self.stale_reason else ""
-        return SettingsError(
-            f"{self._path}: {self._ranker.name} with these settings is not calibrated{reason}, so there are no "
+        return UncalibratedError(
+            f"{self._path.name}: {self._ranker.name} with these settings is not calibrated{reason}, so there are no "
             "probabilities; run: askalike calibrate"
         )

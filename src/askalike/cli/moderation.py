@@ -23,7 +23,7 @@ from askalike.cli._results import NO_RESULT_MESSAGE
 from askalike.errors import SettingsError
 from askalike.evaluation.proportion import BinomialProportion
 from askalike.moderation.dedupe import dedupe
-from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, require_probabilities, restore_gap
+from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
 from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_suggestions, suggest_tags
 from askalike.store import Archive
 
@@ -99,8 +99,6 @@ def gaps_command(
     ```
     """
     with Archive.open(directory) as archive:
-        if min_probability:
-            require_probabilities(archive)
         if ignore:
             ignore_gap(archive, get_gap(archive, ignore, min_probability=min_probability))
         if restore:

@@ -17,28 +17,27 @@ ComputeVectors = Callable[[Sequence[WordKey]], NDArray[np.float32]]
 class WordTable:
     """The vectors of words, by word. Threads take turns."""
 
-    def __init__(self, compute: ComputeVectors, dim: int) -> None:
-        self._compute = compute
+    def __init__(self, dim: int) -> None:
         self._lock = Lock()
         self._rows: dict[WordKey, int] = {}
         self._vectors = np.empty((0, dim), np.float32)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Other processes get it empty."""
-        return type(self), (self._compute, self._vectors.shape[1])
+        return type(self), (self._vectors.shape[1],)
 
-    def look_up(self, keys: Sequence[WordKey]) -> NDArray[np.float32]:
-        """Return the vectors of n words: (n, dim)."""
+    def look_up(self, keys: Sequence[WordKey], compute: ComputeVectors) -> NDArray[np.float32]:
+        """Return the vectors of n words: (n, dim). compute: always the same, for those that are not there yet."""
         with self._lock:
             new = [key for key in dict.fromkeys(keys) if key not in self._rows]
             if len(self._rows) + len(new) > MAX_WORDS:
                 new, self._rows = list(dict.fromkeys(keys)), {}
             if new:
-                self._append(new)
+                self._append(new, compute(new))
             return self._vectors[np.array([self._rows[key] for key in keys], np.int64)]
 
-    def _append(self, keys: Sequence[WordKey]) -> None:
-        vectors, n = self._compute(keys), len(self._rows)
+    def _append(self, keys: Sequence[WordKey], vectors: NDArray[np.float32]) -> None:
+        n = len(self._rows)
         if n + len(keys) > len(self._vectors):
             grown = np.empty((2 * (n + len(keys)), vectors.shape[1]), np.float32)
             grown[:n] = self._vectors[:n]

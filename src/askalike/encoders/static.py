@@ -77,7 +77,7 @@ class StaticEncoder:
         self.pieces = PieceFeatures(settings, bpe)
         self.vectors = np.ascontiguousarray(vectors, np.float32)
         self.weights = np.ascontiguousarray(weights, np.float32)
-        self._word_table = WordTable(self._sum_words, self.vectors.shape[1])
+        self._word_table = WordTable(self.vectors.shape[1])
         described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
         self.fingerprint = hashlib.sha256(described.encode()).hexdigest()
 
@@ -141,7 +141,7 @@ class StaticEncoder:
         words = [text.split() for text in texts]
         before = [["", *own] if self.settings.bigrams else [""] * len(own) for own in words]
         keys = [key for pair in zip(before, words, strict=True) for key in zip(*pair, strict=False)]
-        vectors = np.split(self._word_table.look_up(keys), np.cumsum(list(map(len, words)))[:-1])
+        vectors = np.split(self._word_table.look_up(keys, self._sum_words), np.cumsum(list(map(len, words)))[:-1])
         return list(map(TextWords, words, vectors)) if texts else []
 
     def _sum_words(self, keys: Sequence[WordKey]) -> NDArray[np.float32]:

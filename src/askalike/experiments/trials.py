@@ -5,15 +5,18 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
 
 from askalike import rankers
+from askalike.errors import AskalikeError
 from askalike.evaluation.measures import parse_cutoff
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH, RankingTask, merge_runs
+from askalike.labels.splits import restrict_split
 from askalike.rankers import Ranker, Searcher
 from askalike.store import TrainingView
 from askalike.types import Run, Split
@@ -23,6 +26,19 @@ QueryValues = Mapping[str, float]
 """Query id → the value of a measure."""
 TrialValues = Mapping[str, QueryValues]
 """Measure → query id → value."""
+QUERIES_AT_ONCE = 100
+"""A trial ranks so many queries before it asks whether the time is over."""
+IsOver = Callable[[], bool]
+"""Whether the time for trials is over."""
+
+
+class OutOfTimeError(AskalikeError):
+    """Work was stopped because the time for it was over."""
+
+
+def never() -> bool:
+    """Return that the time is not over."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,30 +114,29 @@ class TrialEvaluator:
         self.remove_indexes()
 
     def evaluate_trials(
-        self, trials: Iterable[Trial], part: str = "dev", *, is_over: Callable[[], bool] = lambda: False
+        self, trials: Iterable[Trial], part: str = "dev", *, is_over: IsOver = never
     ) -> Iterator[TrialValues]:
         """Yield the values of each trial on a part, in the order of the trials.
 
-        Consecutive hybrids that differ in their weights alone are ranked together. is_over: whether to stop, asked
-        before what takes time.
+        Consecutive hybrids that differ in their weights alone are ranked together. is_over: asked while an index is
+        built, and between queries. Raises OutOfTimeError, which says where a trial was stopped; its values are lost.
         """
         for _, group in groupby(trials, _key_without_weights):
             batch = list(group)
-            if any(self.memory.trial_values(t, part) is None for t in batch) and is_over():
-                return
-            self._evaluate_batch([t for t in batch if self.memory.trial_values(t, part) is None], part)
+            self._evaluate_batch([t for t in batch if self.memory.trial_values(t, part) is None], part, is_over)
             for trial in batch:
                 yield self.memory.trial_values(trial, part) or {}
 
-    def time_ranking(self, trial: Trial) -> float:
-        """Return the seconds that ranking dev takes once the trial's index is there."""
+    def time_ranking(self, trial: Trial, is_over: IsOver = never) -> float:
+        """Return the seconds that ranking dev takes once the trial's index is there. Raises OutOfTimeError."""
         started = time.monotonic()
-        self._rank_batch([trial], self.parts["dev"], DEFAULT_DEPTH)
+        self._rank_batch([trial], self.parts["dev"], DEFAULT_DEPTH, is_over)
         return time.monotonic() - started
 
     def rank(self, trial: Trial, labels: Split) -> Run:
         """Rank the queries of any split under a trial, as deep as the measures look."""
-        return self._rank(trial, labels, self.depth)
+        [run] = self._rank_batch([trial], labels, self.depth, never)
+        return run
 
     def measure_run(self, run: Run, labels: Split) -> Evaluation:
         """Measure a run by the judgements of a split."""
@@ -148,41 +163,43 @@ class TrialEvaluator:
         for path in self.memory.created_indexes - self._kept_indexes:
             shutil.rmtree(path, ignore_errors=True)
 
-    def _evaluate_batch(self, trials: Sequence[Trial], part: str) -> None:
+    def _evaluate_batch(self, trials: Sequence[Trial], part: str, is_over: IsOver) -> None:
         if not trials:
             return
         started, labels = time.monotonic(), self.parts[part]
-        runs = self._rank_batch(trials, labels, self.depth)
+        runs = self._rank_batch(trials, labels, self.depth, is_over)
         evaluations = [self.measure_run(run, labels) for run in runs]
         seconds = (time.monotonic() - started) / len(trials)
         for trial, evaluation in zip(trials, evaluations, strict=True):
             values = {measure: evaluation.weighted(measure) for measure in self.measures}
             self.memory.save_trial(trial, part, values, seconds)
 
-    def _rank_batch(self, trials: Sequence[Trial], labels: Split, depth: int) -> Sequence[Run]:
-        """Rank trials that differ in their weights alone. The parts of a hybrid score once for all weights."""
+    def _rank_batch(self, trials: Sequence[Trial], labels: Split, depth: int, is_over: IsOver) -> Sequence[Run]:
+        """Rank trials that differ in their weights alone."""
+        groups = self._groups(labels)
+        runs = [self._rank_group(trials, part, view, depth, is_over) for _, part, view in groups]
+        return [merge_runs(of_trial) for of_trial in zip(*runs, strict=True)]
+
+    def _rank_group(
+        self, trials: Sequence[Trial], labels: Split, view: TrainingView, depth: int, is_over: IsOver
+    ) -> Sequence[Run]:
+        """Rank the queries of one group; the parts of a hybrid score once for all trials."""
         from askalike.rankers.hybrid import HybridSearcher  # numba is slow to import
 
-        if self.task.kind == "questions" and all("weights" in trial.settings for trial in trials):
-            weights = [trial.settings["weights"] for trial in trials]
-            runs: list[list[Run]] = []
-            for _, part, view in self._groups(labels):
-                searcher = self._open(trials[0], part, view)
-                if not isinstance(searcher, HybridSearcher):
-                    break
-                runs.append(list(searcher.rank_with_weights(part.queries, depth, weights, candidates=part.candidates)))
-            else:
-                return [merge_runs(of_weights) for of_weights in zip(*runs, strict=True)]
-        return [self._rank(trial, labels, depth) for trial in trials]
-
-    def _rank(self, trial: Trial, labels: Split, depth: int) -> Run:
-        groups = self._groups(labels)
-        return merge_runs(self.task.rank(self._open(trial, part, view), part, depth) for _, part, view in groups)
+        searcher = self._open(trials[0], labels, view, is_over)
+        chunks = _split_queries(labels, is_over)
+        if len(trials) == 1:
+            return [merge_runs(self.task.rank(searcher, some, depth) for some in chunks)]
+        if self.task.kind == "answers" or not isinstance(searcher, HybridSearcher):
+            return [run for trial in trials for run in self._rank_group([trial], labels, view, depth, is_over)]
+        weights = [trial.settings["weights"] for trial in trials]
+        ranked = (searcher.rank_with_weights(c.queries, depth, weights, candidates=c.candidates) for c in chunks)
+        return [merge_runs(of_weights) for of_weights in zip(*ranked, strict=True)]
 
     def _groups(self, labels: Split) -> Iterator[tuple[str, Split, TrainingView]]:
         return self.task.groups(labels, self.held_out, self.parts.get("dev"))
 
-    def _open(self, trial: Trial, labels: Split, view: TrainingView) -> Searcher:
+    def _open(self, trial: Trial, labels: Split, view: TrainingView, is_over: IsOver) -> Searcher:
         """Return a trial's ranker, fitted and opened, and remember the indexes that it makes."""
         created = self.create_ranker(trial)
         self.task.require_unlearned(created, labels)
@@ -190,9 +207,24 @@ class TrialEvaluator:
         for path in ranker.index_paths(view):
             if not path.exists():
                 self.memory.record_index(path)
-        return rankers.open_current(ranker, view)
+        return rankers.open_current(ranker, view, partial(_stop_building, is_over))
 
 
 def _key_without_weights(trial: Trial) -> str:
     settings = {name: value for name, value in trial.settings.items() if name != "weights"}
     return trial_key(Trial(trial.ranker, settings), "")
+
+
+def _split_queries(labels: Split, is_over: IsOver) -> Iterator[Split]:
+    """Yield a split's queries, some at once. Raises OutOfTimeError."""
+    ids = list(labels.queries)
+    for start in range(0, len(ids), QUERIES_AT_ONCE):
+        if is_over():
+            raise OutOfTimeError(f"stopped after {start:,} of {len(ids):,} queries")
+        yield restrict_split(labels, set(ids[start : start + QUERIES_AT_ONCE]))
+
+
+def _stop_building(is_over: IsOver, done: int, total: int) -> None:
+    """See Progress. Raises OutOfTimeError."""
+    if is_over():
+        raise OutOfTimeError(f"stopped after {done:,} of {total:,} documents of its index")

@@ -77,15 +77,10 @@ def find_gaps(archive: Archive, *, min_probability: float = 0.0, ignored: bool =
     """Return the gaps, the most frequent first, ties by the latest query.
 
     min_probability: a query whose best hit is less probable counts, too. ignored: return the ignored gaps instead of
-    the others. A phrasing that joins a cluster with an ignored one is ignored, too.
+    the others. A phrasing that joins a cluster with an ignored one is ignored, too. Raises UncalibratedError where
+    nothing has a probability.
     """
     return [gap for gap in _find_all_gaps(archive, min_probability) if gap.ignored == ignored]
-
-
-def require_probabilities(archive: Archive) -> None:
-    """Raise SettingsError where no logged query has a probability and the archive's ranker is not calibrated."""
-    if not query_log.has_probabilities(archive):
-        Calibrator.open(archive, create(None, {}, archive)).min_probability(0.0)
 
 
 def get_gap(archive: Archive, id: str, *, min_probability: float = 0.0) -> Gap:
@@ -125,12 +120,20 @@ def restore_gap(archive: Archive, gap: Gap) -> None:
 
 
 def _find_all_gaps(archive: Archive, min_probability: float) -> list[Gap]:
+    if min_probability:
+        _require_probabilities(archive)
     groups = _group_by_words(query_log.read_unhelped_queries(archive, min_probability), _build_word_extractor(archive))
     ignored = query_log.ignored_phrasings(archive)
     found = (_build_gap(members, groups, ignored) for members in _cluster_phrasings(groups))
     gaps = sorted(found, key=lambda gap: gap.id)
     gaps.sort(key=lambda gap: (gap.times, gap.last_asked_at), reverse=True)
     return gaps
+
+
+def _require_probabilities(archive: Archive) -> None:
+    """Raise UncalibratedError where no logged query has a probability and the archive's ranker is not calibrated."""
+    if not query_log.has_probabilities(archive):
+        Calibrator.open(archive, create(None, {}, archive)).min_probability(0.0)
 
 
 def _build_word_extractor(archive: Archive) -> Callable[[str], WordKey]:

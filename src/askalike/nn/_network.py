@@ -143,7 +143,7 @@ def copy_pretrained_vectors(table: nn.Embedding, vectors: Tensor | None) -> None
         dim, expected = vectors.shape[1], table.embedding_dim
         raise SettingsError(f"pre-trained vectors have {dim} numbers, network.dim is {expected}; set network.dim={dim}")
     with torch.no_grad():
-        pretrained = vectors.isfinite().all(1)
+        pretrained = vectors.sum(1).isfinite()  # isfinite of the table itself takes as much memory again
         pretrained[0] = False
         table.weight[pretrained] = vectors[pretrained].to(table.weight)
 

@@ -41,7 +41,7 @@ class StaticNetwork(Network):
             if self.settings.piece_weights == "idf":
                 self.weight.copy_(idf)
             if vectors is not None:
-                length = vectors[vectors.isfinite().all(1)].std()
+                length = vectors[vectors.sum(1).isfinite()].std()
                 self.pieces.weight.mul_(RANDOM_ROW_SCALE * length / self.pieces.weight.std())
                 copy_pretrained_vectors(self.pieces, vectors)
 
@@ -50,6 +50,8 @@ class StaticNetwork(Network):
         ids, mask = batch["ids"], batch["mask"]
         flat, ends = ids[mask], mask.sum(1).cumsum(0)
         weights = functional.dropout(self.weight[flat], self.settings.dropout, self.training)
-        starts, table, sparse = functional.pad(ends[:-1], (1, 0)), self.pieces.weight, self.pieces.sparse
-        bag = functional.embedding_bag
-        return (bag(flat, table, starts, mode="sum", per_sample_weights=weights, sparse=sparse),)
+        pieces, places = torch.unique(
+            flat, return_inverse=True
+        )  # a gradient for each piece, not for each time that it occurs
+        starts, bag = functional.pad(ends[:-1], (1, 0)), functional.embedding_bag
+        return (bag(places, self.pieces(pieces), starts, mode="sum", per_sample_weights=weights),)

@@ -7,7 +7,7 @@ from itertools import count, islice
 
 from askalike.errors import SettingsError, TrainingError
 from askalike.experiments.grid_search import nested_folds
-from askalike.experiments.trials import Trial, TrialEvaluator
+from askalike.experiments.trials import OutOfTimeError, Trial, TrialEvaluator, never
 from askalike.tuning.candidates import (
     CROSS_DEPTH,
     FAMILY_LEVELS,
@@ -24,7 +24,7 @@ from askalike.tuning.candidates import (
     missing_module,
     votes_candidate,
 )
-from askalike.tuning.model_training import ModelTrainer, OutOfTimeError
+from askalike.tuning.model_training import ModelTrainer
 from askalike.tuning.state import Budget, format_duration
 from askalike.tuning.task import TuningTask
 from askalike.tuning.verdict import EvaluatedTrial, choose, choose_lexical
@@ -88,7 +88,7 @@ class LadderSearch:
             self._try_candidate(untuned, is_optional=False)
         for candidate in tuned:
             is_evaluated = self._is_evaluated(candidate)
-            if not is_evaluated and not self._ranking_s:
+            if not is_evaluated and not self._ranking_s and not self._is_over():
                 self._ranking_s = self.evaluator.time_ranking(untuned.trials[0])
             needed = len(candidate.trials) * self._ranking_s
             if not is_evaluated and self.budget.remaining_s - needed < reserved:
@@ -150,12 +150,16 @@ class LadderSearch:
 
     def _try_candidate(self, candidate: Candidate, is_optional: bool = True) -> None:
         """Measure the candidate's trials until the budget is spent; what was not measured is skipped."""
-        started, measure = time.monotonic(), self.evaluator.measures[0]
-        is_over = self._is_over if is_optional else lambda: False
-        pairs = zip(candidate.trials, self.evaluator.evaluate_trials(candidate.trials, is_over=is_over), strict=False)
-        entries = [EvaluatedTrial.from_values(candidate, trial, measure, values) for trial, values in pairs]
-        if len(entries) < len(candidate.trials):
-            self._skip(candidate.name, f"no time: {len(entries)} of {len(candidate.trials)} settings were tried")
+        started, measure, trials = time.monotonic(), self.evaluator.measures[0], candidate.trials
+        found = self.evaluator.evaluate_trials(trials, is_over=self._is_over if is_optional else never)
+        entries: list[EvaluatedTrial] = []
+        try:
+            for trial, values in zip(trials, found, strict=True):
+                entries.append(EvaluatedTrial.from_values(candidate, trial, measure, values))
+        except OutOfTimeError as error:
+            self._skip(
+                candidate.name, f"no time: {len(entries)} of {len(trials)} settings were tried, the next {error}"
+            )
         if not entries:
             return
         self.evaluated_trials += entries
@@ -223,5 +227,5 @@ class LadderSearch:
 
 
 def _no_time_reason(needed_s: float, remaining_s: float, of_what: str = "") -> str:
-    needed, remaining = format_duration(needed_s), format_duration(max(remaining_s, 0.0))
-    return f"no time: it takes about {needed}, and {remaining}{of_what} are left"
+    needed = f"it takes about {format_duration(needed_s)}, and " if needed_s else ""
+    return f"no time: {needed}{format_duration(max(remaining_s, 0.0))}{of_what} are left"

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from askalike import rankers
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
 from askalike.encoders.recipes import Recipe
-from askalike.errors import AskalikeError
 from askalike.experiments import models
-from askalike.experiments.trials import Trial
+from askalike.experiments.trials import OutOfTimeError, Trial
 from askalike.labels.training_pairs import count_pairs
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, View, sample_questions
@@ -100,10 +99,6 @@ def count_words(question: Question) -> int:
     return min(len(question.title.split()) + len(question.body.split()), MAX_WORDS)
 
 
-class OutOfTimeError(AskalikeError):
-    """Training was stopped because the budget was spent. The next run goes on from its last checkpoint."""
-
-
 class ModelTrainer:
     """Trains the models of candidate families; `label_trained_models` names those that have learned from labels."""
 
@@ -164,7 +159,7 @@ class ModelTrainer:
     def train(self, family: CandidateFamily, budget: Budget) -> Trial:
         """Train the family's model, unless it is trained already, and return its trial.
 
-        Raises OutOfTimeError where the budget is spent, and TrainingError.
+        Raises OutOfTimeError where the budget is spent (the next run goes on from the last checkpoint), TrainingError.
         """
         if not self.is_trained(family):
             started = time.monotonic()

@@ -101,9 +101,6 @@ def _use_events(feedback: FeedbackRequest) -> list[UseEvent]:
 
 
 def _search(engine: LocalEngine, query: SimilarRequest) -> SearchHits:
-    if query.min_probability is not None and engine.calibration is None:
-        uncalibrated = f"{engine.ranker.name} is not calibrated on {engine.archive.path.name}"
-        raise HTTPException(422, f"min_probability: {uncalibrated}, its scores are no probabilities")
     filter = Filter(tuple(query.tags), query.after, without=tuple(query.without)) & Filter(before=query.before)
     return engine.search(
         query.title,

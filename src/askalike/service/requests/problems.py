@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from askalike.errors import AskalikeError
+from askalike.errors import AskalikeError, UncalibratedError
 from askalike.moderation.gaps import GapNotFoundError
 from askalike.service.requests.context import REQUEST_ID_HEADER, add_log_fields, app_state, request_state
 from askalike.service.requests.schema import FieldError, Problem
@@ -34,6 +34,7 @@ CLIENT_ERRORS: dict[type[Exception], int] = {
     AlreadyDecidedError: 409,
     UnknownTagError: 404,
     UnknownEncoderError: 404,
+    UncalibratedError: 422,
 }
 """The errors that a client causes and is told of, and their statuses."""
 
