@@ -185,16 +185,12 @@ def test_what_makes_no_sense_is_refused(command, mixed) -> None:
 
 @pytest.fixture
 def page(mixed, monkeypatch, browser):
-    """A browser before a service of both sites, with a pair to decide on."""
+    """A browser before a service of both sites."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "service"))
     pytest.importorskip("uvicorn", reason="needs askalike[service]")
     from serving import Service
 
-    with Archive.open(mixed) as archive:
-        ids = {question.title: question.id for _, question in archive.view().questions()}
-        pair = ids["How long does a keg last?"], ids["Why does beer foam?"]
-        add_proposals(archive, [CandidatePair(*pair, 0.9, 1.0, "lm_jelinek_mercer")])
-    service = Service(mixed, options=("--set", "propose=0"))
+    service = Service(mixed)
     page = browser.new_page(base_url=service.url.geturl(), viewport={"width": 390, "height": 800})
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -205,7 +201,15 @@ def page(mixed, monkeypatch, browser):
     assert problems == []
 
 
-def test_8_10_12_the_pages(page) -> None:
+def propose_pair(path: Path, *titles: str) -> None:
+    with Archive.open(path) as archive:
+        ids = {question.title: question.id for _, question in archive.view().questions()}
+        add_proposals(archive, [CandidatePair(*(ids[title] for title in titles), None, 0.8, "lm_jelinek_mercer")])
+
+
+def test_6_7_8_10_12_the_pages(page, mixed) -> None:
+    from serving import wait_for
+
     page.goto("/a/mix")
     page.locator("#title").fill("Is sorting fast?")
     first = page.locator(".item").first
@@ -224,11 +228,22 @@ def test_8_10_12_the_pages(page) -> None:
     assert "A duplicate of this" in same.inner_text()
     assert same.locator(".item").count() == 1
     page.goto("/a/mix/queue")
-    page.get_by_role("heading", name="Do these ask the same?").wait_for()
+    wait_for(lambda: page.reload() and page.get_by_text("All questions have been looked at.").count())  # 6
+    propose_pair(mixed, "How long does a keg last?", "Why does beer foam?")
+    page.reload()
+    page.get_by_role("heading", name="Do these ask the same?").wait_for()  # 6: no probability is claimed
+    assert "How likely they ask the same is not known" in page.locator("main").inner_text()
+    assert page.locator(".pair-head .sure").inner_text().strip() == "how alike"
+    assert page.get_by_label("how alike both are, from 0 to 1").count() == 1
     page.get_by_role("button", name="They do not").click()
     page.get_by_text("You rejected:").wait_for()
     page.goto("/a/mix/gaps")
     page.get_by_text("No gaps").wait_for()
+    page.goto("/a/mix/quality")  # 7: what is used instead, and nothing in red
+    note = page.locator(".note")
+    assert "from 0 to 1, which is no probability. One is shown " in note.inner_text()
+    assert "hardly any everyday question about something else reaches" in note.inner_text()
+    assert page.locator(".note.bad, [role=alert]").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

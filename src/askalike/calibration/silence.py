@@ -57,7 +57,7 @@ class SilenceThreshold:
 
     def prepare(self, searcher: Searcher) -> Thresholds:
         """Return the thresholds: those that were saved, if they still hold, else newly found ones, which are saved."""
-        thresholds = self._load()
+        thresholds = self.saved_thresholds
         if thresholds is None:
             thresholds = find_thresholds(searcher)
             if self._is_indexed():
@@ -72,18 +72,19 @@ class SilenceThreshold:
             self._thresholds = thresholds if self._is_indexed() else None
         return choose_threshold(thresholds, text)
 
-    def _is_indexed(self) -> bool:
-        """Whether the ranker's indexes were committed once: another process may be building them still."""
-        return all(index.change for index in self._ranker.indexes(self._view))
-
-    def _load(self) -> Thresholds | None:
-        """Return the saved thresholds; None where there are none, or the archive or the ranker has changed."""
+    @property
+    def saved_thresholds(self) -> Thresholds | None:
+        """The thresholds that were saved; None where there are none, or the archive or the ranker has changed."""
         try:
             saved = Silence.model_validate_json(self._path.read_text(encoding="utf-8"))
         except (OSError, ValidationError):
             return None
         holds = saved.fingerprint == fingerprint(self._ranker) and saved.state.stale_reason(self._view) is None
         return saved.thresholds if holds and saved.thresholds.get(OTHER_LANGUAGES) else None
+
+    def _is_indexed(self) -> bool:
+        """Whether the ranker's indexes were committed once: another process may be building them still."""
+        return all(index.change for index in self._ranker.indexes(self._view))
 
     def _save(self, thresholds: Thresholds) -> None:
         """Save the thresholds, unless the archive cannot be written."""

@@ -11,7 +11,7 @@ from askalike.answering.replies import DEFAULT_SURE, answer_question
 from askalike.answering.reply import AnswerMode, Reply
 from askalike.calibration.calibration import Calibration, Use
 from askalike.calibration.calibrator import Calibrator
-from askalike.calibration.silence import SilenceThreshold
+from askalike.calibration.silence import SilenceThreshold, Thresholds
 from askalike.engines._display import name_links
 from askalike.engines._engine import SearchRequest, SearchResult
 from askalike.engines._hits import HitSelection
@@ -69,6 +69,14 @@ class LocalEngine:
         """Why a calibration that was made no longer holds; None where one holds, or none was made."""
         return self._calibrators["title"].stale_reason
 
+    @property
+    def similarity_thresholds(self) -> Thresholds | None:
+        """Language → the absolute score from which on a hit is shown where no calibration decides; "" for all others.
+
+        None where they were not found yet.
+        """
+        return self._silence.saved_thresholds
+
     def searcher(self) -> Searcher:
         """The ranker opened on the archive as it is; where another process is indexing, as it last committed."""
         return rankers.open_committed(self.ranker, self._view)
@@ -105,6 +113,12 @@ class LocalEngine:
         """Id → why that question would be found for this one, for those of `ids` that are there."""
         explanations = self.searcher().explain_ids(question, ids)
         return {id: name_links(explanation) for id, explanation in explanations.items()}
+
+    def likeness(self, question: Question, id: str) -> float | None:
+        """Return a question's absolute score for another one, from 0 to 1; None where it is not in the archive."""
+        session = self.searcher().search({question.id: question}, 1, candidates={question.id: [id]})
+        [scores] = session.absolute_scores
+        return float(min(max(scores[0], 0.0), 1.0)) if len(scores) else None
 
     def answer(
         self, title: str, mode: AnswerMode = "nearest", k: int = 3, *, body: str = "",

@@ -116,3 +116,19 @@ def test_hostile_texts_are_only_texts(visit, hostile_title) -> None:
     assert prose.locator("ul li").count() == 2
     assert prose.get_by_role("link", name="[a plan]").get_attribute("rel") == "nofollow noopener noreferrer ugc"
     assert 'print("a long line' in prose.locator("pre code").inner_text()
+
+
+def test_18_12_what_is_found_stands_right_below_the_question_on_narrow_pages(visit) -> None:
+    """And beside the whole form on wide ones; the keyboard goes the same way."""
+    page = visit("/a/riverside?title=lost+my+card")
+    hit, body = page.locator(".item").first, page.locator("#body")
+    for width in (375, 700, 900):
+        page.set_viewport_size({"width": width, "height": 800})
+        above, below = hit.bounding_box(), body.bounding_box()
+        assert page.locator("#title").bounding_box()["y"] < above["y"] < below["y"]
+        assert page.locator(".none").bounding_box()["y"] < below["y"]
+        assert above["y"] < 400
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size({"width": 1200, "height": 800})
+    form = body.bounding_box()
+    assert hit.bounding_box()["x"] > form["x"] + form["width"]

@@ -48,7 +48,9 @@ class ReplaySummary:
 @router.get("/a/{archive}/quality")
 async def get_quality(site: UserArchive, request: Request) -> Response:
     """Show the report."""
-    calibration, stale_reason = await site.run_on_engine(lambda engine: (engine.calibration, engine.stale_reason))
+    calibration, stale_reason, thresholds = await site.run_on_engine(
+        lambda engine: (engine.calibration, engine.stale_reason, engine.similarity_thresholds)
+    )
     measured = calibration.quality if calibration else None
     verdicts = await site.run_on_archive(lambda archive: weekly_verdicts(archive, MAX_WEEKS))
     use = await site.run_on_archive(lambda archive: daily_use(archive, USE_DAYS))
@@ -62,6 +64,7 @@ async def get_quality(site: UserArchive, request: Request) -> Response:
         "quality.html",
         calibration=calibration,
         stale_reason=stale_reason,
+        thresholds=thresholds,
         measured=measured,
         bars=bars,
         replay=await site.run_on_archive(lambda archive: _load_replay(archive, site.model)),

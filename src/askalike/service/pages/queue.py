@@ -92,11 +92,15 @@ async def _queue_context(site: ServedArchive, request: Request) -> dict[str, Any
     moderator = caller_id(request)
     queue = await site.run_on_archive(lambda archive: _load_queue(archive, moderator))
     if queue.next is None:
-        return {"queue": queue, "sides": [], "why": summarise_explanation(None)}
+        return {"queue": queue, "sides": [], "why": summarise_explanation(None), "likeness": None}
     pair = [queue.questions[id] for id in (queue.next.question, queue.next.other)]
-    explanations = await site.run_on_engine(lambda engine: engine.explain(pair[0], [pair[1].id]))
-    summary = summarise_explanation(explanations.get(pair[1].id), pair[1].language)
-    return {"queue": queue, "sides": _build_sides(pair, queue.answers, summary), "why": summary}
+    question, other = pair
+    explanation, likeness = await site.run_on_engine(
+        lambda engine: (engine.explain(question, [other.id]).get(other.id), engine.likeness(question, other.id))
+    )
+    summary = summarise_explanation(explanation, other.language)
+    sides = _build_sides(pair, queue.answers, summary)
+    return {"queue": queue, "sides": sides, "why": summary, "likeness": likeness}
 
 
 def _load_queue(archive: Archive, moderator: str) -> QueueState:
