@@ -54,6 +54,7 @@ from askalike.store import Archive
 
 if TYPE_CHECKING:
     from askalike.experiments.answer_support import AnswerSupport
+    from askalike.experiments.prediction import PredictionReport
 
 MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
 RULE_HELP = "trec_eval, semeval, beir or lei: ties, self-hits, what counts 0."
@@ -77,6 +78,9 @@ def evaluate_command(
     per_query: Annotated[
         Path | None, Option(metavar="FILE.csv", help="Write the values of each query to this file.")
     ] = None,
+    predict: Annotated[
+        bool, Option("--predict", help="Also correlate what predicts a query's first measure without labels.")
+    ] = False,
     grounded: Annotated[
         int, Option(min=0, metavar="N", help="Also let --endpoint answer N of the queries; measures support, a proxy.")
     ] = 0,
@@ -97,7 +101,7 @@ def evaluate_command(
     ```
     """
     result: Evaluation | MacroEvaluation
-    support = None
+    support = prediction = None
     if run and qrels:
         result, heading = evaluate_files(run, qrels, split_list(measures), rule), str(run)
         if result.unjudged:
@@ -108,6 +112,8 @@ def evaluate_command(
             name = split or evaluation_split(archive, built)
             result = evaluate_ranker(archive, built, name, split_list(measures), rule=rule, k=k, progress=report)
             remark = describe_choice(archive, built, name)
+            if predict:
+                prediction = _measure_prediction(archive, built, name, result)
             if grounded:
                 support = _measure_grounded(archive, built, name, grounded, endpoint, model)
         heading = f"{built.name} on {directory}, split {name}; no query finds itself, ties in the archive's order"
@@ -120,11 +126,24 @@ def evaluate_command(
         write_file(per_query, to_csv(result.per_query_table()))
     if json:
         more = {"grounded": support.as_dict()} if support else {}
+        more |= {"prediction": prediction.as_dict()} if prediction else {}
         print(to_json({"what": heading, **result.as_dict(), **more}))
         return
     print(f"{heading}\n\n{to_text(result.table()).rstrip()}")
+    if prediction:
+        print(f"\n{to_text(prediction.table()).rstrip()}")
     if support:
         print(f"\n{support}")
+
+
+def _measure_prediction(
+    archive: Archive, ranker: Ranker, split: str, result: Evaluation | MacroEvaluation
+) -> "PredictionReport":
+    from askalike.experiments.prediction import measure_prediction
+
+    of_queries = result.as_evaluation() if isinstance(result, MacroEvaluation) else result
+    measure = next(iter(of_queries.values))
+    return measure_prediction(archive, ranker, split, measure, of_queries.values[measure])
 
 
 def _measure_grounded(

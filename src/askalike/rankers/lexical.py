@@ -312,6 +312,10 @@ class LexicalSearcher(Searcher):
         pairs = zip(docids.tolist(), matches, strict=True)
         return {docid: self._explain_document(texts[docid], forms, match) for docid, match in pairs}
 
+    def own_terms(self, question: Question) -> Sequence[str]:
+        """Return the terms of a question of the archive, without its rephrasings."""
+        return self._extractor.own_terms(question, question.language or self.view.language)
+
     def _query_language(self, query: Question) -> str | None:
         language = self.view.language
         if query.language or self._ranker.settings.language != "auto" or language or len(self.view.languages) < 2:

@@ -99,11 +99,8 @@ class Rm3Searcher(LexicalSearcher):
 
     def _read_terms(self, docids: Iterable[int]) -> Mapping[int, Sequence[str]]:
         """Docid → the terms of that question's own text."""
-        language, questions = self.view.language, self.view.questions_by_docid(sorted(docids))
-        return {
-            docid: self._extractor.own_terms(question, question.language or language)
-            for docid, question in questions.items()
-        }
+        questions = self.view.questions_by_docid(sorted(docids))
+        return {docid: self.own_terms(question) for docid, question in questions.items()}
 
     def _expand(self, query: QueryTerms, top: TopDocs, documents: Mapping[int, Sequence[str]]) -> QueryTerms:
         relevance = self._relevance_model(top, documents)
@@ -126,7 +123,8 @@ class Rm3Searcher(LexicalSearcher):
             for term in terms:
                 shares[term] += score / len(terms)
         names = sorted(shares)
-        rare = self._postings.document_shares(names) <= MAX_DOCUMENT_SHARE
+        statistics = self._postings.term_statistics(names)
+        rare = statistics.df / statistics.collection.documents <= MAX_DOCUMENT_SHARE
         best = sorted(compress(names, rare), key=lambda name: -shares[name])[: self._feedback.feedback_terms]
         total = sum(shares[name] for name in best)
         return {name: shares[name] / total for name in best}

@@ -31,7 +31,7 @@ from askalike.index.lexical.term_scores import (
     term_information,
 )
 from askalike.index.rows import Array
-from askalike.types import AllowedDocs, TopDocs
+from askalike.types import AllowedDocs, Collection, TopDocs
 
 MAX_CACHED_SCORES = 1 << 23
 """Scores kept per segment and similarity: 64 MiB."""
@@ -118,6 +118,20 @@ class _PreparedBatch:
 
     def _query_of_term(self) -> Array:
         return np.repeat(np.arange(len(self)), np.diff(self.columns.offsets))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CollectionFrequencies:
+    """The number of documents that have each term, and how often all of them have it, each (terms,)."""
+
+    df: NDArray[np.float64]
+    ttf: NDArray[np.float64]
+    collection: Collection
+
+    @property
+    def idf(self) -> NDArray[np.float64]:
+        """What each term tells, (terms,); see term_information."""
+        return np.asarray(term_information(self.df, self.collection.documents), np.float64)
 
 
 class PostingsSearcher:
@@ -210,11 +224,11 @@ class PostingsSearcher:
             contributions += [[next(remaining) for _ in pool] for pool in candidates[rows]]
         return contributions
 
-    def document_shares(self, terms: Sequence[str]) -> NDArray[np.float64]:
-        """Return the share of all questions that have each term, (terms,)."""
+    def term_statistics(self, terms: Sequence[str]) -> CollectionFrequencies:
+        """Return how often the collection has each term."""
         with self._lock:
             numbers = self._terms.look_up(terms)
-            return np.asarray(self._terms.df[numbers] / self._statistics.collection.documents, np.float64)
+            return CollectionFrequencies(self._terms.df[numbers], self._terms.ttf[numbers], self._statistics.collection)
 
     def complete(self, prefix: str) -> list[str]:
         """Return the live terms that begin with a prefix, those in most questions first, at most 50."""
