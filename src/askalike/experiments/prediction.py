@@ -10,9 +10,9 @@ import numpy as np
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED
 from askalike.evaluation.resampling import percentile_interval
 from askalike.evaluation.tables import ResultTable
+from askalike.experiments.predictors import PREDICTORS, predict_performance
 from askalike.labels.splits import load_split, split_groups
 from askalike.rankers import Ranker, open_current
-from askalike.rankers.performance_prediction import PREDICTORS, predict_performance
 from askalike.store import Archive
 from askalike.types import Floats, Question
 

@@ -14,8 +14,15 @@ from pydantic import Field
 
 from askalike import registry
 from askalike.config import validate_settings
+from askalike.errors import SettingsError
 from askalike.index.lexical.index import PostingsIndex, PostingsLayout
-from askalike.index.lexical.searcher import PostingsSearcher, PreparedQueries, QueryTerms, TermContributions
+from askalike.index.lexical.searcher import (
+    CollectionFrequencies,
+    PostingsSearcher,
+    PreparedQueries,
+    QueryTerms,
+    TermContributions,
+)
 from askalike.index.rows import DocAttributes
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
@@ -311,6 +318,14 @@ class LexicalSearcher(Searcher):
         forms = completed | self._extractor.surface_forms(prepared.queries[row].query, prepared.languages[row])
         pairs = zip(docids.tolist(), matches, strict=True)
         return {docid: self._explain_document(texts[docid], forms, match) for docid, match in pairs}
+
+    def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
+        """Return how often the collection has each term. Raises SettingsError where a cluster has the index."""
+        if not isinstance(self._postings, PostingsSearcher):
+            raise SettingsError(
+                f"{self.name}: a cluster's index does not tell how often it has a word; leave out engine"
+            )
+        return self._postings.term_frequencies(terms)
 
     def own_terms(self, question: Question) -> Sequence[str]:
         """Return the terms of a question of the archive, without its rephrasings."""

@@ -123,8 +123,8 @@ class Rm3Searcher(LexicalSearcher):
             for term in terms:
                 shares[term] += score / len(terms)
         names = sorted(shares)
-        statistics = self._postings.term_statistics(names)
-        rare = statistics.df / statistics.collection.documents <= MAX_DOCUMENT_SHARE
+        frequencies = self._postings.term_frequencies(names)
+        rare = frequencies.df / frequencies.collection.documents <= MAX_DOCUMENT_SHARE
         best = sorted(compress(names, rare), key=lambda name: -shares[name])[: self._feedback.feedback_terms]
         total = sum(shares[name] for name in best)
         return {name: shares[name] / total for name in best}

@@ -224,7 +224,7 @@ class PostingsSearcher:
             contributions += [[next(remaining) for _ in pool] for pool in candidates[rows]]
         return contributions
 
-    def term_statistics(self, terms: Sequence[str]) -> CollectionFrequencies:
+    def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
         """Return how often the collection has each term."""
         with self._lock:
             numbers = self._terms.look_up(terms)

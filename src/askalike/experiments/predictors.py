@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from askalike.errors import SettingsError
-from askalike.index.lexical.searcher import PostingsSearcher, CollectionFrequencies
-from askalike.rankers._ranker import Searcher
+from askalike.index.lexical.searcher import CollectionFrequencies
+from askalike.rankers import Searcher
 from askalike.rankers.lexical import LexicalSearcher
 from askalike.types import Floats, Question, TopDocs
 
@@ -85,10 +85,8 @@ def predict_performance(searcher: Searcher, queries: Mapping[str, Question]) -> 
 
     Raises SettingsError for a ranker that does not rank questions by their words, or whose index is in a cluster.
     """
-    if not isinstance(searcher, LexicalSearcher) or not isinstance(searcher._postings, PostingsSearcher):
-        raise SettingsError(f"{searcher.name}: performance is predicted for lexical rankers with a local index")
-    if searcher.view.kind == "answers":
-        raise SettingsError(f"{searcher.name}: performance is predicted for rankings of questions, not of answers")
+    if not isinstance(searcher, LexicalSearcher) or searcher.view.kind == "answers":
+        raise SettingsError(f"{searcher.name}: performance is predicted for lexical rankings of questions")
     ids = list(queries)
     values: dict[str, dict[str, float]] = {name: dict.fromkeys(ids, 0.0) for name in PREDICTORS}
     for start in range(0, len(ids), BATCH_SIZE):
@@ -109,7 +107,7 @@ def _collect_evidence(searcher: LexicalSearcher, queries: Mapping[str, Question]
         if not len(top.scores):
             continue
         relevance = _relevance_model(searcher, top)
-        statistics = [searcher._postings.term_statistics(words) for words in (sorted({*terms.terms}), list(relevance))]
+        statistics = [searcher.term_frequencies(words) for words in (sorted({*terms.terms}), list(relevance))]
         evidence[id] = QueryEvidence(statistics[0], top.scores, relevance, statistics[1])
     return evidence
 

@@ -9,7 +9,7 @@ import pytest
 
 from askalike import rankers
 from askalike.errors import SettingsError
-from askalike.rankers.performance_prediction import predict_performance
+from askalike.experiments.predictors import predict_performance
 from askalike.store import Archive
 from askalike.types import Link, Question
 from commands import run_command
@@ -68,7 +68,7 @@ def test_nothing_is_expected_where_nothing_is_found(archive):
 
 
 def test_what_does_not_rank_by_words_is_refused(archive):
-    with pytest.raises(SettingsError, match="static: performance is predicted for lexical rankers"):
+    with pytest.raises(SettingsError, match="static: performance is predicted for lexical rankings"):
         predict_performance(rankers.open_current(rankers.create("static"), archive.view()), QUERIES)
 
 
