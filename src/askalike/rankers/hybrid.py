@@ -191,7 +191,10 @@ class HybridSearcher(CompositeSearcher):
     def absolute_scores(self, prepared: PreparedHybrid, topdocs: Sequence[TopDocs]) -> list[Scores]:
         """See Searcher.absolute_scores: the weighted mean of the parts' own, however the ranker adds up scores."""
         docids = [top.docids for top in topdocs]
-        rows = self._make_absolute(prepared, docids, self._raw(prepared, docids))
+        if self._method == "absolute":
+            rows = self._comparable(prepared, docids)
+        else:
+            rows = self._make_absolute(prepared, docids, self._raw(prepared, docids))
         total = sum(self._similarity_weights) or 1.0
         weights = [weight / total for weight in self._similarity_weights]
         return [
@@ -201,11 +204,12 @@ class HybridSearcher(CompositeSearcher):
 
     def explain(self, prepared: PreparedHybrid, row: int, docids: Docids, texts: Texts) -> Explanations:
         """The words of every part, each part's as much as the part adds to the score."""
-        comparable = self._comparable_of(prepared, row, docids)
+        nothing = np.empty(0, np.int64)
+        comparable = self._comparable(prepared, [docids if n == row else nothing for n in range(len(prepared.pools))])
         reasons = [p.explain(own, row, docids, texts) for p, own in zip(self.parts, prepared.parts, strict=True)]
         explanations = {}
         for place, docid in enumerate(docids.tolist()):
-            added = [float(w * scores[place]) for w, scores in zip(self.weights, comparable, strict=True)]
+            added = [float(w * scores[place]) for w, scores in zip(self.weights, comparable[row], strict=True)]
             shares = dict(zip((part.name for part in self.parts), added, strict=True))
             pairs = zip(shares.items(), reasons, strict=True)
             scaled = [scale_explanation(name, reason.get(docid), share) for (name, share), reason in pairs]
@@ -232,17 +236,12 @@ class HybridSearcher(CompositeSearcher):
         return ScoreNormaliser(self._method, top.docids, lowest, highest - lowest)
 
     def _comparable(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[list[Scores]]:
-        """Query by query, part by part, the comparable scores of the query's candidates."""
-        return self.make_comparable(prepared, candidates, self._raw(prepared, candidates))
-
-    def _comparable_of(self, prepared: PreparedHybrid, row: int, docids: Docids) -> list[Scores]:
-        """Part by part the comparable scores of one query's documents; those of its pool are worked out already."""
-        pool = prepared.pools[row].docids
-        at = np.searchsorted(pool, docids)
-        if len(pool) and np.array_equal(pool[np.minimum(at, len(pool) - 1)], docids):
-            return [scores[at] for scores in prepared.comparable[row]]
-        nothing = np.empty(0, np.int64)
-        return self._comparable(prepared, [docids if n == row else nothing for n in range(len(prepared.pools))])[row]
+        """Query by query, part by part, the comparable scores of the candidates; of the pools they are known."""
+        pools = [pool.docids for pool in prepared.pools]
+        if not all(map(_contains, pools, candidates)):
+            return self.make_comparable(prepared, candidates, self._raw(prepared, candidates))
+        places = map(np.searchsorted, pools, candidates)
+        return [[own[at] for own in scores] for at, scores in zip(places, prepared.comparable, strict=True)]
 
     def make_comparable(
         self, prepared: PreparedHybrid, candidates: Sequence[Docids], raw: Sequence[Sequence[Scores]]
@@ -304,6 +303,14 @@ def _score_pools(part: Any, prepared: Any, retrieved: Sequence[TopDocs], pools: 
         own[np.searchsorted(pool, top.docids)] = top.scores
         own[mask] = more
     return scores
+
+
+def _contains(pool: Docids, docids: Docids) -> bool:
+    """Whether all these documents are in the pool."""
+    if not len(pool):
+        return not len(docids)
+    at = np.minimum(np.searchsorted(pool, docids), len(pool) - 1)
+    return bool((pool[at] == docids).all())
 
 
 def _union(tops: Sequence[TopDocs]) -> Docids:

@@ -738,29 +738,3 @@ def sort_heaps(heaps: TopKHeaps) -> None:
             heap.size[0] = last
             _sift_down(heap, ZERO)
         heap.size[0] = size
-
-
-@compiled()
-def match_terms(
-    p: PostingArrays, segment_ids: NDArray[np.int64], batch: QueryBatch, queries: NDArray[np.int64],
-    docs: NDArray[np.int64], matches: Matrix[np.int64],
-) -> int:  # fmt: skip
-    """Find every term that a query and a document share; return their number n.
-
-    queries, docs: (pairs), of which a document is its position in the segment. matches: (3, at least n), where the
-    pair, the position m in the batch, and the code of the posting are written.
-    """
-    offsets, terms = batch.offsets, batch.terms
-    starts, blocks, places, codes = p.starts, p.blocks, p.places, p.codes
-    bitmap_of, bitmaps, ranks = p.bitmap_of, p.bitmaps, p.ranks
-    n = 0
-    for i in range(len(docs)):
-        for m in range(offsets[queries[i]], offsets[queries[i] + 1]):
-            term = segment_ids[terms[m]]
-            if term < 0:
-                continue
-            at = find_posting(blocks, places, bitmaps, ranks, bitmap_of[term], starts[term], starts[term + 1], docs[i])
-            if at >= 0:
-                matches[0, n], matches[1, n], matches[2, n] = i, m, codes[at]
-                n += 1
-    return n

@@ -4,21 +4,16 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.lexical.completions import TermCompleter
-from askalike.index.lexical.maxscore import (
-    QueryBatch,
-    TopKHeaps,
-    borrow_buffers,
-    match_terms,
-    search_queries,
-    sort_heaps,
-)
+from askalike.index.lexical.matching import DocumentMatches, match_documents
+from askalike.index.lexical.maxscore import QueryBatch, TopKHeaps, borrow_buffers, search_queries, sort_heaps
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.spelling import TermSpeller
 from askalike.index.lexical.term_scores import (
@@ -27,7 +22,6 @@ from askalike.index.lexical.term_scores import (
     TermScorer,
     TermScores,
     integer_scale,
-    round_to_integers,
     term_information,
 )
 from askalike.index.rows import Array
@@ -83,7 +77,7 @@ class PreparedQueries:
     searched, since their scores may not fit into memory together."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _PreparedBatch:
     columns: QueryBatch
     scores: TermScores
@@ -91,14 +85,16 @@ class _PreparedBatch:
     def __len__(self) -> int:
         return len(self.columns.scales)
 
+    @cached_property
     def self_scores(self) -> NDArray[np.float64]:
-        """Return what a text of each query's own words would score for it: float64 (queries)."""
+        """What a text of each query's own words would score for it: float64 (queries)."""
         counts, rows = self.columns.weights, self._query_of_term()
         lengths = self.sum_terms(counts)[rows]
         return self.sum_terms(counts * self.scores.score_in_text(self.columns.terms, counts, lengths))
 
+    @cached_property
     def term_information(self) -> NDArray[np.float64]:
-        """Return each term's idf, (terms,); completions of a word all have that of the commonest."""
+        """Each term's idf, (terms,); completions of a word all have that of the commonest."""
         known = self.scores.terms
         idf = term_information(known.df[self.columns.terms], known.statistics.collection.documents)
         completed, rows = self.columns.is_completion, self._query_of_term()
@@ -109,6 +105,13 @@ class _PreparedBatch:
         finished = ~self.columns.is_completion
         sums = np.bincount(self._query_of_term()[finished], values[finished], len(self))
         return np.asarray(sums + self._least_of_completions(values), np.float64)
+
+    def name_scores(self, q: int, scores: NDArray[np.float64]) -> list[tuple[str, float]]:
+        """Return the terms of query q that have a score, (its terms,); of the completions the best one alone."""
+        first, names, columns = int(self.columns.offsets[q]), self.scores.terms.names, self.columns
+        rows = [(first + m, float(scores[m])) for m in np.flatnonzero(~np.isnan(scores)).tolist()]
+        best = max((row for row in rows if columns.is_completion[row[0]]), key=lambda row: row[1], default=None)
+        return [(names[columns.terms[m]], s) for m, s in rows if not columns.is_completion[m] or (m, s) == best]
 
     def _least_of_completions(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the least value of each query's completions, (queries,); 0 without any."""
@@ -177,17 +180,12 @@ class PostingsSearcher:
         """Return the score of each query's candidates: docids in any order; 0 where nothing matches."""
         scores: list[NDArray[np.float64]] = []
         for rows, batch in self._iter_batches(prepared):
-            query, docids, ends = _flatten(candidates[rows])
-            best = np.zeros(len(docids))
-            for at in range(len(self.segments)):
-                if matches := self._match(at, batch, query, docids):
-                    np.maximum.at(best, matches.pairs, matches.sum_scores(batch.columns))
-            scores += np.split(best, ends[:-1])
+            scores += _split(self._match(batch, candidates[rows]).scores, candidates[rows])
         return scores
 
     def self_scores(self, prepared: PreparedQueries) -> NDArray[np.float64]:
         """Return what a text of each query's own words would score for it, 0 for a query without words."""
-        return np.concatenate([np.empty(0), *(batch.self_scores() for _, batch in self._iter_batches(prepared))])
+        return np.concatenate([np.empty(0), *(batch.self_scores for _, batch in self._iter_batches(prepared))])
 
     def coverage(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
         """Return which share of each query's words its candidates have, a word counting as much as it is rare (idf).
@@ -196,32 +194,24 @@ class PostingsSearcher:
         """
         shares: list[NDArray[np.float64]] = []
         for rows, batch in self._iter_batches(prepared):
-            query, docids, ends = _flatten(candidates[rows])
-            information = batch.term_information()
-            totals, best = batch.sum_terms(information), np.zeros(len(docids))
-            for at in range(len(self.segments)):
-                if matches := self._match(at, batch, query, docids):
-                    shared = replace(matches, scores=information[matches.terms]).sum_scores(batch.columns)
-                    np.maximum.at(best, matches.pairs, shared)
-            shares += np.split(best / np.maximum(totals, MIN_INFORMATION)[query], ends[:-1])
+            totals = np.maximum(batch.sum_terms(batch.term_information), MIN_INFORMATION)
+            told = _split(self._match(batch, candidates[rows]).information, candidates[rows])
+            shares += [own / total for own, total in zip(told, totals, strict=True)]
         return shares
 
     def contributions(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[list[TermContributions]]:
         """Return what each term adds to the score of each query's candidates (docids in any order)."""
         contributions: list[list[TermContributions]] = []
         for rows, batch in self._iter_batches(prepared):
-            query, docids, _ = _flatten(candidates[rows])
-            best, terms = np.zeros(len(docids)), [TermContributions() for _ in docids]
-            for at, live in enumerate(self.segments):
-                if matches := self._match(at, batch, query, docids):
-                    sums = matches.sum_scores(batch.columns)
-                    for i, pair in enumerate(matches.pairs):
-                        if sums[i] > best[pair]:
-                            best[pair] = sums[i]
-                            scores = matches.name_scores(i, batch.columns, batch.scores.terms.names)
-                            terms[pair] = TermContributions(int(live.phrasings[matches.docs[i]]), scores)
-            remaining = iter(terms)
-            contributions += [[next(remaining) for _ in pool] for pool in candidates[rows]]
+            matches = self._match(batch, candidates[rows], batch.columns.max_terms)
+            for q, term_scores, phrasings in zip(
+                range(len(batch)),
+                _split(matches.term_scores, candidates[rows]),
+                _split(matches.phrasings, candidates[rows]),
+                strict=True,
+            ):
+                pairs = zip(phrasings.tolist(), term_scores, strict=True)
+                contributions.append([TermContributions(n, batch.name_scores(q, scores)) for n, scores in pairs])
         return contributions
 
     def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
@@ -263,22 +253,17 @@ class PostingsSearcher:
         scores = heaps.scores / columns.scales[:, None]
         return [TopDocs(heaps.docids[q, :size], scores[q, :size]) for q, size in enumerate(heaps.size)]
 
-    def _match(self, at: int, batch: _PreparedBatch, query: Array, docids: Array) -> "_Matches | None":
-        """Match each pair of a query (its row in the batch) and a docid in one segment; None where it has no docid."""
-        live, columns = self.segments[at], batch.columns
-        near = np.flatnonzero(live.may_contain(docids))
-        if not len(near):
-            return None
-        query = query[near]
-        pairs, docs = live.find_rows(docids[near], columns.excluded_docids[query], columns.excluded_phrasings[query])
-        query, terms = query[pairs], batch.scores.terms
-        matches = np.empty((3, int(np.diff(columns.offsets)[query].sum())), np.int64)
-        found = match_terms(live.postings, terms.segment_ids[at], columns, query, docs.astype(np.int64), matches)
-        documents, shared, codes = matches[:, :found]
-        scores = batch.scores.score_codes(live.segment, codes, columns.terms[shared])
-        scales = columns.scales[query[documents]]
-        rounded = round_to_integers(scores * columns.weights[shared], scales) / scales  # as in the kernel's tables
-        return _Matches(near[pairs], docs, documents, shared, rounded)
+    def _match(self, batch: _PreparedBatch, candidates: Sequence[Array], max_terms: int = 0) -> DocumentMatches:
+        """Match each query with its candidates, all in one. max_terms: 0 where no term's own score is wanted."""
+        docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
+        queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
+        matches = DocumentMatches.of_pairs(len(docids), max_terms)
+        for at, live in enumerate(self.segments if len(docids) else ()):
+            tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
+            match_documents(
+                live.postings, tables, batch.columns, batch.term_information, mask, queries, docids, matches
+            )
+        return matches
 
     def _prepare_batch(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> _PreparedBatch:
         offsets, terms, weights, is_completion = [0], [], [], []
@@ -316,46 +301,9 @@ class PostingsSearcher:
         return numbers, scores
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Matches:
-    """Terms that pairs of a query and a document share, in one segment. N documents, M shared terms.
-
-    pairs: int64 (N), the pair of each document. docs: int64 (N), its position in the segment. documents: int64 (M),
-    ascending, the document that each shared term belongs to. terms: int64 (M), positions in the batch. scores:
-    float64 (M).
-    """
-
-    pairs: Array
-    docs: Array
-    documents: Array
-    terms: Array
-    scores: NDArray[np.float64]
-
-    def sum_scores(self, columns: QueryBatch) -> NDArray[np.float64]:
-        """Return the score of each document: float64 (N). Of an unfinished word's completions the best one counts."""
-        n, completed = len(self.docs), columns.is_completion[self.terms]
-        documents, scores = self.documents[~completed], self.scores[~completed]
-        sums: NDArray[np.float64] = np.bincount(documents, scores, n).astype(np.float64)
-        if completed.any():
-            best = np.zeros(n)
-            np.maximum.at(best, self.documents[completed], self.scores[completed])
-            sums = sums + best
-        return sums
-
-    def name_scores(self, document: int, columns: QueryBatch, names: Sequence[str]) -> list[tuple[str, float]]:
-        """Return the terms of one document with their scores; of the completions the best one alone."""
-        first, last = np.searchsorted(self.documents, [document, document + 1])
-        pairs = zip(self.terms[first:last], self.scores[first:last].tolist(), strict=True)
-        rows = [(names[columns.terms[m]], score, bool(columns.is_completion[m])) for m, score in pairs]
-        best = max((row for row in rows if row[2]), key=lambda row: row[1], default=None)
-        return [(name, score) for name, score, completed in rows if not completed or (best and name == best[0])]
-
-
-def _flatten(candidates: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """Return each candidate's query (its row) and docid, all in one, and where each query's candidates end."""
-    sizes = [len(pool) for pool in candidates]
-    docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64)
-    return np.repeat(np.arange(len(sizes)), sizes), docids, np.cumsum(sizes)
+def _split(values: Array, candidates: Sequence[Array]) -> list[Array]:
+    """Return the rows of each query's candidates."""
+    return np.split(values, np.cumsum(list(map(len, candidates)))[:-1]) if candidates else []
 
 
 def _run_in_threads(task: Callable[[slice], None], n: int) -> None:

@@ -1,0 +1,103 @@
+"""What given documents share with a query: scores, shares of the query's words, and what each term adds."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.compiled import Matrix, compiled, inner
+from askalike.index.lexical.maxscore import PostingArrays, QueryBatch, ScoreTables, find_posting
+
+
+class DocumentMatches(NamedTuple):
+    """What P pairs of a query and a docid share, by the best phrasing of the docid; 0 where nothing matches."""
+
+    scores: NDArray[np.float64]
+    """(P)."""
+    information: NDArray[np.float64]
+    """(P): the sum of what each of the query's words tells that the document has; of another phrasing it may be more."""
+    phrasings: NDArray[np.int64]
+    """(P): the phrasing that scores best."""
+    term_scores: Matrix[np.float64]
+    """(P, most terms of a query): what each term adds in that phrasing, NaN where it is lacking; or (0, 0)."""
+
+    @classmethod
+    def of_pairs(cls, pairs: int, max_terms: int = 0) -> Self:
+        """Return the matches of so many pairs before any segment was looked at. max_terms: 0 for no `term_scores`."""
+        term_scores = np.full((pairs if max_terms else 0, max_terms), np.nan)
+        return cls(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs, np.int64), term_scores)
+
+
+@inner()
+def _first_row(docids: NDArray[np.int64], docid: int) -> int:
+    """Return the first row of a docid, or of the next one."""
+    low, size = 0, len(docids)
+    while size > 0:
+        half = size >> 1
+        if docids[low + half] < docid:
+            low += half + 1
+            size -= half + 1
+        else:
+            size = half
+    return low
+
+
+@inner()
+def _score_term(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, m: int, row: int) -> float:
+    """Return what term m of query q adds in a row, rounded as in the search; NaN where the row lacks it."""
+    number = batch.terms[m]
+    term = tables.ids[number]
+    if term < 0:
+        return np.nan
+    start, end = p.starts[term], p.starts[term + 1]
+    at = find_posting(p.blocks, p.places, p.bitmaps, p.ranks, np.int64(p.bitmap_of[term]), start, end, row)
+    if at < 0:
+        return np.nan
+    entry = np.int64(p.codes[at]) if end - start > tables.code_count else at - start
+    score, scale = tables.entries[tables.starts[number] + entry], batch.scales[q]
+    return max(np.int64(score * batch.weights[m] * scale + 0.5), np.int64(score > 0.0)) / scale
+
+
+@inner()
+def _match_row(
+    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64], q: int, row: int,
+    i: int, matches: DocumentMatches,
+) -> None:  # fmt: skip
+    """Match query q with a row, and write what is better than before for the pair i. Of completions the best counts."""
+    score = told = completion_score = completion_told = 0.0
+    first, last = batch.offsets[q], batch.offsets[q + 1]
+    for m in range(first, last):
+        added = _score_term(p, tables, batch, q, m, row)
+        if np.isnan(added):
+            continue
+        if batch.is_completion[m]:
+            completion_score, completion_told = max(completion_score, added), max(completion_told, information[m])
+        else:
+            score += added
+            told += information[m]
+    score, told = score + completion_score, told + completion_told
+    matches.information[i] = max(matches.information[i], told)
+    if score > matches.scores[i]:
+        matches.scores[i], matches.phrasings[i] = score, np.int64(p.phrasings[row])
+        for m in range(first, last if len(matches.term_scores) else first):
+            matches.term_scores[i, m - first] = _score_term(p, tables, batch, q, m, row)
+
+
+@compiled()
+def match_documents(
+    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64],
+    live_mask: NDArray[np.bool_], queries: NDArray[np.int64], docids: NDArray[np.int64], matches: DocumentMatches,
+) -> None:  # fmt: skip
+    """Match each pair of a query and a docid in one segment.
+
+    queries, docids: (P), the query as its row in the batch. information: (M), what each term of the batch tells.
+    live_mask: (rows), which of them are not deleted; empty where none is.
+    """
+    for i in range(len(docids)):
+        q, row = queries[i], _first_row(p.docids, docids[i])
+        while row < len(p.docids) and p.docids[row] == docids[i]:
+            phrasing = batch.excluded_phrasings[q]
+            is_excluded = docids[i] == batch.excluded_docids[q] and (phrasing < 0 or p.phrasings[row] == phrasing)
+            if not is_excluded and (not len(live_mask) or live_mask[row]):
+                _match_row(p, tables, batch, information, q, row, i, matches)
+            row += 1
