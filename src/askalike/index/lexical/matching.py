@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled, inner
-from askalike.index.lexical.maxscore import PostingArrays, QueryBatch, ScoreTables, find_posting
+from askalike.index.lexical.maxscore import PostingArrays, QueryBatch, ScoreTables, doc_at, find_posting, lower_bound
 
 
 class DocumentMatches(NamedTuple):
@@ -43,14 +43,27 @@ def _first_row(docids: NDArray[np.int64], docid: int) -> int:
 
 
 @inner()
-def _score_term(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, m: int, row: int) -> float:
-    """Return what term m of query q adds in a row, rounded as in the search; NaN where the row lacks it."""
+def _score_term(
+    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, m: int, row: int, reached: NDArray[np.int64]
+) -> float:
+    """Return what term m of query q adds in a row, rounded as in the search; NaN where the row lacks it.
+
+    reached: (M), how far each term's list was read for earlier rows; most lists have nothing up to the next row.
+    """
     number = batch.terms[m]
     term = tables.ids[number]
     if term < 0:
         return np.nan
-    start, end = p.starts[term], p.starts[term + 1]
-    at = find_posting(p.blocks, p.places, p.bitmaps, p.ranks, np.int64(p.bitmap_of[term]), start, end, row)
+    start, end, bitmap = p.starts[term], p.starts[term + 1], np.int64(p.bitmap_of[term])
+    if bitmap >= 0:
+        at = find_posting(p.blocks, p.places, p.bitmaps, p.ranks, bitmap, start, end, row)
+    else:
+        at = max(reached[m], start)
+        if at < end and doc_at(p.blocks, p.places, at) < row:
+            at = lower_bound(p.blocks, p.places, at, end, row)
+        reached[m] = at
+        if at == end or doc_at(p.blocks, p.places, at) != row:
+            at = -1
     if at < 0:
         return np.nan
     entry = np.int64(p.codes[at]) if end - start > tables.code_count else at - start
@@ -61,13 +74,13 @@ def _score_term(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int
 @inner()
 def _match_row(
     p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64], q: int, row: int,
-    i: int, matches: DocumentMatches,
+    i: int, matches: DocumentMatches, reached: NDArray[np.int64],
 ) -> None:  # fmt: skip
     """Match query q with a row, and write what is better than before for the pair i. Of completions the best counts."""
     score = told = completion_score = completion_told = 0.0
     first, last = batch.offsets[q], batch.offsets[q + 1]
     for m in range(first, last):
-        added = _score_term(p, tables, batch, q, m, row)
+        added = _score_term(p, tables, batch, q, m, row, reached)
         if np.isnan(added):
             continue
         if batch.is_completion[m]:
@@ -80,24 +93,27 @@ def _match_row(
     if score > matches.scores[i]:
         matches.scores[i], matches.phrasings[i] = score, np.int64(p.phrasings[row])
         for m in range(first, last if len(matches.term_scores) else first):
-            matches.term_scores[i, m - first] = _score_term(p, tables, batch, q, m, row)
+            matches.term_scores[i, m - first] = _score_term(p, tables, batch, q, m, row, reached)
 
 
 @compiled()
 def match_documents(
     p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64],
     live_mask: NDArray[np.bool_], queries: NDArray[np.int64], docids: NDArray[np.int64], matches: DocumentMatches,
+    reached: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Match each pair of a query and a docid in one segment.
+    """Match each pair of a query and a docid in one segment; it is faster where docids ascend.
 
     queries, docids: (P), the query as its row in the batch. information: (M), what each term of the batch tells.
-    live_mask: (rows), which of them are not deleted; empty where none is.
+    live_mask: (rows), which of them are not deleted; empty where none is. reached: (M), working memory.
     """
     for i in range(len(docids)):
         q, row = queries[i], _first_row(p.docids, docids[i])
+        if not i or q != queries[i - 1] or docids[i] < docids[i - 1]:
+            reached[batch.offsets[q] : batch.offsets[q + 1]] = 0
         while row < len(p.docids) and p.docids[row] == docids[i]:
             phrasing = batch.excluded_phrasings[q]
             is_excluded = docids[i] == batch.excluded_docids[q] and (phrasing < 0 or p.phrasings[row] == phrasing)
             if not is_excluded and (not len(live_mask) or live_mask[row]):
-                _match_row(p, tables, batch, information, q, row, i, matches)
+                _match_row(p, tables, batch, information, q, row, i, matches, reached)
             row += 1

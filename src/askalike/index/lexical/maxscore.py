@@ -213,7 +213,7 @@ def _popcount(word: np.uint64) -> int:
 
 
 @inner()
-def _doc_at(blocks: Array, places: Array, at: int) -> int:
+def doc_at(blocks: Array, places: Array, at: int) -> int:
     return (np.int64(blocks[at]) << np.int64(16)) | np.int64(places[at])
 
 
@@ -226,9 +226,9 @@ def lower_bound(blocks: Array, places: Array, low: int, end: int, doc: int) -> i
     at = np.uint64(low)
     while size > 1:
         half = size >> 1
-        at += np.uint64(half) * np.uint64(_doc_at(blocks, places, at + np.uint64(half - 1)) < doc)
+        at += np.uint64(half) * np.uint64(doc_at(blocks, places, at + np.uint64(half - 1)) < doc)
         size -= half
-    return np.int64(at) + np.int64(_doc_at(blocks, places, at) < doc)
+    return np.int64(at) + np.int64(doc_at(blocks, places, at) < doc)
 
 
 @inner()
@@ -250,7 +250,7 @@ def find_posting(
         bit = np.uint64(1) << np.uint64(doc & 63)
         return start + ranks[bitmap, doc >> 6] + _popcount(word & (bit - np.uint64(1))) if word & bit else -1
     at = lower_bound(blocks, places, start, end, doc)
-    return at if at < end and _doc_at(blocks, places, at) == doc else -1
+    return at if at < end and doc_at(blocks, places, at) == doc else -1
 
 
 @inner()
@@ -289,7 +289,7 @@ def _rescore_by_search(
     for c in range(n):
         doc, total = candidates[c], sums[c]
         at = lower_bound(blocks, places, postings.start, postings.end, np.int64(doc))
-        if at < postings.end and _doc_at(blocks, places, at) == doc:
+        if at < postings.end and doc_at(blocks, places, at) == doc:
             total += scores[postings.table_start + (codes[at] if postings.by_code else at - postings.start)]
         candidates[kept], sums[kept] = doc, total
         kept += total >= min_score
@@ -567,7 +567,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
                 one = _get_posting_list(p, t, i)
                 essential_postings += one.end - one.start
                 if lasts[i] < one.end:
-                    nearest = min(nearest, _doc_at(blocks, places, lasts[i]))
+                    nearest = min(nearest, doc_at(blocks, places, lasts[i]))
             if nearest == documents:
                 return
             low = nearest - nearest % BLOCK_SIZE

@@ -257,12 +257,11 @@ class PostingsSearcher:
         """Match each query with its candidates, all in one. max_terms: 0 where no term's own score is wanted."""
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-        matches = DocumentMatches.of_pairs(len(docids), max_terms)
+        matches, reached = DocumentMatches.of_pairs(len(docids), max_terms), np.empty(len(batch.columns.terms), np.int64)
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
-            match_documents(
-                live.postings, tables, batch.columns, batch.term_information, mask, queries, docids, matches
-            )
+            told = batch.term_information
+            match_documents(live.postings, tables, batch.columns, told, mask, queries, docids, matches, reached)
         return matches
 
     def _prepare_batch(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> _PreparedBatch:

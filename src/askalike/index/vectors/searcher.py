@@ -21,6 +21,8 @@ MAX_BOUNDS = 1 << 22
 """Bounds held at a time for all queries of a batch: 32 MiB."""
 TOLERANCE = 1e-5
 """The relative rounding error of the sum of several parts' bounds."""
+MIN_FINITE = float(np.finfo(np.float32).min)
+"""Below the score of every row that may be found: the others have a bound of −∞."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class VectorSearcher:
                 if pair is None:
                     likely = _graph_candidates(segment, queries, q, k, mask)
                 else:
-                    likely = np.flatnonzero((pair[1] >= min_score) & np.isfinite(pair[1]))
+                    likely = np.flatnonzero(pair[1] >= min_score)
                 docids.append(segment.docids[likely])
                 scores.append(segment.score_rows(likely, queries.parts, q))
         return _select_top_docs(np.concatenate(docids), np.concatenate(scores), k)
@@ -141,12 +143,13 @@ def _max_by_docid(segment: VectorSegment, low: Array) -> Array:
 
 
 def _kth_bound(lows: Sequence[Array], k: int) -> float:
-    """Return the k-th largest of all bounds, less what rounding may have added; −∞ where there are fewer."""
-    bounds = np.concatenate([np.empty(0, np.float32), *lows])
+    """Return the k-th largest of all bounds, less what rounding may have added; the least where there are fewer."""
+    bounds = np.concatenate(lows) if len(lows) > 1 else np.array(lows[0] if lows else (), np.float32)
     if k > len(bounds):
-        return -np.inf
-    kth = float(np.partition(bounds, len(bounds) - k)[len(bounds) - k])
-    return kth - TOLERANCE * max(1.0, abs(kth)) if np.isfinite(kth) else -np.inf
+        return MIN_FINITE
+    bounds.partition(len(bounds) - k)
+    kth = float(bounds[len(bounds) - k])
+    return kth - TOLERANCE * max(1.0, abs(kth)) if np.isfinite(kth) else MIN_FINITE
 
 
 def _graph_candidates(segment: VectorSegment, queries: _PreparedVectors, q: int, k: int, mask: Array) -> Array:

@@ -6,6 +6,7 @@ rows, and scores exactly only the rows that the bounds leave over.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ ROUNDING_ERROR = 2.0**-22  # of a sum of 32-bit products, per number and unit of
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sketch:
     """n rows of dim numbers. values: int8 (n, dim). scales, residuals, lengths: float32 (n)."""
 
@@ -42,14 +43,25 @@ class Sketch:
         residuals = np.linalg.norm(rows - approximate, axis=1) * np.float32(1 + 1e-5)
         return cls(values, scales.astype(np.float32), residuals, np.linalg.norm(approximate, axis=1).astype(np.float32))
 
+    @cached_property
+    def errors(self) -> Floats:
+        """How far a row's approximate dot product with a vector of length 1 may be off: float32 (n)."""
+        slack = np.float32(ROUNDING_ERROR * (self.values.shape[1] + 8))
+        return self.residuals + slack * (self.lengths + self.residuals)
+
     def score_bounds(self, queries: Floats, metric: Metric) -> tuple[Floats, Floats]:
         """Return the (lowest, highest) possible score of every row for each query: float32 (queries, n) both."""
-        dots = self._dots(queries)
         lengths = np.linalg.norm(queries, axis=1).astype(np.float32)[:, None]
-        slack = ROUNDING_ERROR * (queries.shape[1] + 8)
+        if metric != "euclidean" and len(queries) < MATMUL_MIN_QUERIES:
+            low, high = np.empty((2, len(queries), len(self.values)), np.float32)
+            for query, length, *bounds in zip(queries, lengths[:, 0].tolist(), low, high, strict=True):
+                _bound_dot_products(self.values, self.scales, self.errors, query, length, *bounds)
+            return low, high
+        dots = self._dots(queries)
         if metric != "euclidean":
-            error = lengths * (self.residuals + np.float32(slack) * (self.lengths + self.residuals))
+            error = lengths * self.errors
             return dots - error, dots + error
+        slack = ROUNDING_ERROR * (queries.shape[1] + 8)
         squares = lengths**2 + self.lengths**2
         error = self.residuals + np.sqrt(np.float32(slack) * squares)
         distances = np.sqrt(np.maximum(squares - 2 * dots, 0))
@@ -75,6 +87,19 @@ def _dot_products(values: Matrix[np.int8], scales: Floats, query: Floats, out: F
         for j in range(len(query)):
             dot += np.float32(values[i, j]) * query[j]
         out[i] = dot * scales[i]
+
+
+@compiled(fastmath=True)
+def _bound_dot_products(
+    values: Matrix[np.int8], scales: Floats, errors: Floats, query: Floats, length: float, low: Floats, high: Floats
+) -> None:
+    for i in range(len(values)):
+        dot = np.float32(0)
+        for j in range(len(query)):
+            dot += np.float32(values[i, j]) * query[j]
+        dot *= scales[i]
+        error = np.float32(length) * errors[i]
+        low[i], high[i] = dot - error, dot + error
 
 
 def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:
