@@ -15,7 +15,7 @@ class DocumentMatches(NamedTuple):
     scores: NDArray[np.float64]
     """(P)."""
     information: NDArray[np.float64]
-    """(P): the sum of what each of the query's words tells that the document has; of another phrasing it may be more."""
+    """(P): the sum of what the words tell that both have, in the phrasing where that is most."""
     phrasings: NDArray[np.int64]
     """(P): the phrasing that scores best."""
     term_scores: Matrix[np.float64]

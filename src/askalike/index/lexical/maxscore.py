@@ -214,6 +214,7 @@ def _popcount(word: np.uint64) -> int:
 
 @inner()
 def doc_at(blocks: Array, places: Array, at: int) -> int:
+    """Return the document of a posting, as its position in the segment."""
     return (np.int64(blocks[at]) << np.int64(16)) | np.int64(places[at])
 
 

@@ -257,7 +257,10 @@ class PostingsSearcher:
         """Match each query with its candidates, all in one. max_terms: 0 where no term's own score is wanted."""
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-        matches, reached = DocumentMatches.of_pairs(len(docids), max_terms), np.empty(len(batch.columns.terms), np.int64)
+        matches, reached = (
+            DocumentMatches.of_pairs(len(docids), max_terms),
+            np.empty(len(batch.columns.terms), np.int64),
+        )
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             told = batch.term_information
