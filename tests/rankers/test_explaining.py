@@ -8,7 +8,7 @@ import pytest
 from askalike import rankers
 from askalike.encoders import TracedText, VectorContributions
 from askalike.rankers._explanations import explain_by_occlusion, explain_by_traces, similarity_matrix
-from askalike.rankers._word_vectors import Word, WordReader
+from askalike.rankers._word_vectors import Word, WordReader, find_nearest
 from askalike.store.archive import Archive
 from askalike.types import Question, Span, VectorPart, Vectors
 
@@ -104,7 +104,7 @@ def test_words_are_read_once_and_set_beside_the_same_or_the_nearest_word():
     assert reader.read(texts[::-1]) == [document, query]
     assert encoder.asked == 3
     assert document.forms == ["lost", "cards", "resets", "a", "reset", "zzz"]
-    reset, cards, nothing, most = document.find_nearest(query)
+    reset, cards, nothing, most = find_nearest(query, [document])[0]
     assert reset == Word("reset", Span("body", 9, 14))
     assert cards == Word("cards", Span("title", 6, 11))
     assert nothing is None

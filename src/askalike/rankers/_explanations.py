@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from askalike.encoders import Encoder, TracedText, VectorContributions
-from askalike.rankers._word_vectors import AdditiveEncoder, EncodedWords, Word, WordReader
+from askalike.rankers._word_vectors import AdditiveEncoder, EncodedWords, Word, WordReader, find_nearest
 from askalike.text.clean import plain_text
 from askalike.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
 
@@ -52,10 +52,14 @@ def explain_by_vectors(
             _explain_network(encoder, name, query, fields, score) if fields else _explain_whole(name, score)
             for fields, score in pairs
         ]
-    texts = [{field: encoder.text(text) for field, text in fields.items()} for fields in documents]
+    texts = [{field: reader.plain_text(text) for field, text in fields.items()} for fields in documents]
     query_words, *words = reader.read([(("query", encoder.text(query)),), *(tuple(own.items()) for own in texts)])
-    rows = zip(words, texts, scores, strict=True)
-    return [_explain_words(name, query_words, own, plain, score) for own, plain, score in rows]
+    nearest = iter(find_nearest(query_words, [own for own in words if len(own)] if len(query_words) else []))
+    explanations = []
+    for own, plain, score in zip(words, texts, scores, strict=True):
+        partners = next(nearest) if len(query_words) and len(own) else []
+        explanations.append(_explain_words(name, query_words, own, partners, plain, score))
+    return explanations
 
 
 def _explain_whole(name: str, score: float, texts: Mapping[str, str] | None = None) -> Explanation:
@@ -63,15 +67,17 @@ def _explain_whole(name: str, score: float, texts: Mapping[str, str] | None = No
 
 
 def _explain_words(
-    name: str, query_words: EncodedWords, words: EncodedWords, texts: Mapping[str, str], score: float
-) -> Explanation:
-    if not score or not len(query_words) or not len(words):
+    name: str, query_words: EncodedWords, words: EncodedWords, nearest: Sequence[Word | None],
+    texts: Mapping[str, str], score: float,
+) -> Explanation:  # fmt: skip
+    """nearest: the word of the document that is most similar to each word of the query; none without any."""
+    if not score or not nearest:
         return _explain_whole(name, score, texts)
     added = (query_words.vectors @ words.sum).astype(np.float64)
     total = added.sum()
     if abs(total) < MIN_SUM:
         return _explain_whole(name, score, texts)
-    shares, nearest = (added * (score / total)).tolist(), words.find_nearest(query_words)
+    shares = (added * (score / total)).tolist()
     rows = [
         Contribution(
             _pair_label(form, other.text if other else form),

@@ -12,6 +12,7 @@ from askalike.types import Answer, Question, Span
 MIN_WORD_SIMILARITY = 0.4
 """The cosine from which two words are shown beside each other."""
 MAX_CACHED_FORMS = 1 << 14
+MAX_CACHED_FIELDS = 1_024
 MAX_CACHED_TEXTS = 128
 """How many texts are cached with their words, at most 17 MB: while somebody types, the same are explained again."""
 
@@ -49,12 +50,10 @@ class EncodedWords:
         """(words, dim): what each word adds to the text's vector."""
         self.sum = self.vectors.sum(axis=0)
         """(dim): the text's vector."""
-        self._norms = np.linalg.norm(self.vectors, axis=1)
+        self.norms = np.sqrt(np.einsum("ij,ij->i", self.vectors, self.vectors))
+        """(words): the length of each vector."""
         self.forms = [_strip_punctuation(word)[0] for words in self._words for word in words]
         """The words without the punctuation around them."""
-        self._places: dict[str, list[int]] = {}
-        for n, form in enumerate(self.forms):
-            self._places.setdefault(form.casefold(), []).append(n)
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -69,17 +68,28 @@ class EncodedWords:
         start = sum(map(len, words[:n])) + n + _strip_punctuation(words[n])[1]
         return Word(form, Span(self._fields[place], start, start + len(form)))
 
-    def find_nearest(self, query_words: "EncodedWords") -> list[Word | None]:
-        """For each word of the query the most similar word, the same word first; None where none is similar enough."""
-        norms = np.outer(query_words._norms, self._norms)
-        similarities = query_words.vectors @ self.vectors.T / np.where(norms > 0, norms, 1)
-        for form, rows in query_words._places.items():
-            if same := self._places.get(form):
-                similarities[np.ix_(rows, same)] += 2.0
-        nearest = similarities.argmax(axis=1)
-        best = similarities[np.arange(len(nearest)), nearest].tolist()
-        pairs = zip(nearest.tolist(), best, strict=True)
-        return [self.word(n) if similarity >= MIN_WORD_SIMILARITY else None for n, similarity in pairs]
+
+def find_nearest(query: EncodedWords, documents: Sequence[EncodedWords]) -> list[list[Word | None]]:
+    """For each document, which has words, the most similar of them to each word of the query.
+
+    The same word comes first; None where none is similar enough.
+    """
+    if not documents:
+        return []
+    norms = np.outer(query.norms, np.concatenate([document.norms for document in documents]))
+    vectors = np.concatenate([document.vectors for document in documents])
+    similarities = query.vectors @ vectors.T / np.where(norms > 0, norms, 1)
+    numbers = {form.casefold(): n for n, form in enumerate(query.forms)}
+    wanted = np.array([numbers[form.casefold()] for form in query.forms])
+    present = np.array([numbers.get(form.casefold(), -1) for document in documents for form in document.forms])
+    similarities += 2.0 * (wanted[:, None] == present)
+    nearest, start = [], 0
+    for document in documents:
+        own = similarities[:, start : start + len(document)]
+        start += len(document)
+        pairs = zip(own.argmax(axis=1).tolist(), own.max(axis=1).tolist(), strict=True)
+        nearest.append([document.word(n) if best >= MIN_WORD_SIMILARITY else None for n, best in pairs])
+    return nearest
 
 
 class WordReader:
@@ -87,6 +97,8 @@ class WordReader:
 
     def __init__(self, encoder: AdditiveEncoder) -> None:
         self._encoder = encoder
+        self.plain_text = lru_cache(MAX_CACHED_FIELDS)(lambda text: encoder.text(text))
+        """The plain text of a question that is encoded."""
         self._cached: dict[TextFields, EncodedWords] = {}
 
     def read(self, texts: Sequence[TextFields]) -> list[EncodedWords]:

@@ -271,10 +271,14 @@ class DenseSearcher(Searcher):
         if phrasing > len(question.rephrasings):  # the archive has changed since it was indexed
             return {}
         if phrasing:
-            return {"rephrasing": replace(question, title=question.rephrasings[phrasing - 1], body="")}
-        encoded = self._ranker.select_fields(question)
-        fields = {"title": replace(encoded, body=""), "body": replace(encoded, title="")}
-        return {name: text for name, text in fields.items() if getattr(text, name)}
+            return {"rephrasing": Question(question.id, question.rephrasings[phrasing - 1], language=question.language)}
+        fields, markup, language = self._ranker.settings.fields, question.markup, question.language
+        texts = {}
+        if "title" in fields and question.title:
+            texts["title"] = Question(question.id, question.title, markup=markup, language=language)
+        if "body" in fields and question.body:
+            texts["body"] = Question(question.id, "", question.body, markup, language=language)
+        return texts
 
 
 def _encode_batch(encoder: Encoder, batch: list[EncodedDocument]) -> tuple[list[EncodedDocument], Vectors]:

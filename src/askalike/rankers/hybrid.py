@@ -296,11 +296,14 @@ def _default_weights(parts: Sequence[Ranker], normalise: str) -> tuple[float, ..
 
 def _score_pools(part: Any, prepared: Any, retrieved: Sequence[TopDocs], pools: Sequence[Docids]) -> list[Scores]:
     """A part's scores of each query's pool: those it retrieved with the documents, and the others'."""
-    missing = [~np.isin(pool, top.docids) for pool, top in zip(pools, retrieved, strict=True)]
+    places = [np.searchsorted(pool, top.docids) for pool, top in zip(pools, retrieved, strict=True)]
+    missing = [np.ones(len(pool), np.bool_) for pool in pools]
+    for mask, at in zip(missing, places, strict=True):
+        mask[at] = False
     fresh = part.score(prepared, [pool[mask] for pool, mask in zip(pools, missing, strict=True)])
     scores = [np.empty(len(pool)) for pool in pools]
-    for own, pool, mask, top, more in zip(scores, pools, missing, retrieved, fresh, strict=True):
-        own[np.searchsorted(pool, top.docids)] = top.scores
+    for own, at, mask, top, more in zip(scores, places, missing, retrieved, fresh, strict=True):
+        own[at] = top.scores
         own[mask] = more
     return scores
 

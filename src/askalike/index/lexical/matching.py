@@ -54,7 +54,7 @@ def _score_term(
     term = tables.ids[number]
     if term < 0:
         return np.nan
-    start, end, bitmap = p.starts[term], p.starts[term + 1], np.int64(p.bitmap_of[term])
+    start, end, bitmap = p.starts[term], p.starts[term + 1], int(p.bitmap_of[term])
     if bitmap >= 0:
         at = find_posting(p.blocks, p.places, p.bitmaps, p.ranks, bitmap, start, end, row)
     else:

@@ -7,6 +7,7 @@ any k and any layout of segments. Segments with a graph (graph.py) propose their
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,24 @@ MIN_FINITE = float(np.finfo(np.float32).min)
 """Below the score of every row that may be found: the others have a bound of −∞."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class VectorQueries:
     """Queries: their vectors, each with a docid that it must not find (−1: none), and one phrasing of it (−1: all)."""
 
     vectors: Vectors
     exclusions: Sequence[tuple[int, int]]
+
+    @cached_property
+    def schemas(self) -> tuple[PartSchema, ...]:
+        """What the parts of the vectors are."""
+        return tuple(map(PartSchema.from_part, self.vectors.parts))
+
+    @cached_property
+    def prepared(self) -> "_PreparedVectors":
+        """The vectors as the segments score them."""
+        parts = self.vectors.parts
+        nonzero = np.any([nonzero_rows(part) for part in parts], axis=0)
+        return _PreparedVectors([prepare_rows(part) for part in parts], self.exclusions, nonzero)
 
 
 class VectorSearcher:
@@ -72,12 +85,10 @@ class VectorSearcher:
         return phrasing
 
     def _prepare(self, queries: VectorQueries) -> "_PreparedVectors":
-        parts = queries.vectors.parts
-        kinds = tuple(PartSchema.from_part(part) for part in parts)
-        if self._schemas and kinds != self._schemas:
+        if self._schemas and queries.schemas != self._schemas:
+            kinds = queries.schemas
             raise SearchIndexError(f"a query's vectors {kinds} do not go with the index's {self._schemas}; rebuild it")
-        nonzero = np.any([nonzero_rows(part) for part in parts], axis=0)
-        return _PreparedVectors([prepare_rows(part) for part in parts], queries.exclusions, nonzero)
+        return queries.prepared
 
     def _search_one(
         self, queries: "_PreparedVectors", q: int, k: int, masks: Sequence[Array], bounds: Sequence[Bounds | None]
