@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal
+from functools import cache
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.config import Settings
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -126,7 +130,16 @@ def _minimise_log_loss(features: Floats, targets: Floats) -> Floats:
         gradient = design.T @ (1 / (1 + np.exp(-np.clip(z, -500, 500))) - targets) + ridge * weights
         return float(value), gradient
 
-    return np.asarray(minimize(loss, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B").x)
+    with _blas_controller().limit(limits=1, user_api="blas"):  # its threads wait for one another: 5 times the work
+        return np.asarray(minimize(loss, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B").x)
+
+
+@cache
+def _blas_controller() -> "ThreadpoolController":
+    """Return what limits the threads of the BLAS libraries that are loaded by now, SciPy's among them."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _fit_isotonic(scores: Floats, labels: Bools, column: int) -> IsotonicCurve:
