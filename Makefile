@@ -8,6 +8,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHMARKS ?=
 TESTS ?=
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal # threads of their own would wait for one another
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -17,11 +18,11 @@ demo: .venv/.askalike ## import, index, search and measure the bundled example a
 
 test: .venv/.test ## run the tests; TESTS="tests/text -k stems" runs some
 	@tools/get-chromium
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not long" $(TESTS)
+	$(PYTEST) -m "not long" $(TESTS)
 
 test-long: .venv/.test ## run the property tests with many random examples, and the tests that take minutes
 	@tools/get-chromium
-	TEST_LONG=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m "long or hypothesis" $(TESTS)
+	TEST_LONG=1 $(PYTEST) -m "long or hypothesis" $(TESTS)
 
 lint: .venv/.test .venv/.lint ## check style and types
 	$(BIN)/ruff check .

@@ -18,7 +18,9 @@ def main() -> int:
     examples = parser.parse_args().examples
     print(f"{examples} examples of each operation, beside those that cover every limit of its description")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", TEST]
-    return subprocess.run(command, env=os.environ | {"ASKALIKE_EXAMPLES": str(examples)}, check=False).returncode
+    return subprocess.run(
+        command, env=os.environ | {"TEST_LONG": "1", "ASKALIKE_EXAMPLES": str(examples)}, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

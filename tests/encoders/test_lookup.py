@@ -5,7 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
 
 from askalike import encoders, rankers
 from askalike.encoders.learning.distillation import fit_piece_vectors
@@ -42,6 +41,8 @@ def run(ranker, archive, text):
 
 
 def test_the_regression_is_scikit_learn_s():
+    from sklearn.linear_model import Ridge  # slow to import
+
     random = np.random.default_rng(1)
     lists = [random.integers(0, 30, random.integers(1, 9)).tolist() for _ in range(200)]
     counts = np.zeros((200, 30))

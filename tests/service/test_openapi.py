@@ -16,7 +16,10 @@ from askalike.service.app import create_app
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.rate import RateLimiter
 from askalike.store import keys
+from random_examples import LONG
 
+if not LONG:
+    pytest.skip("many random requests: runs in `make test-long`", allow_module_level=True)
 schemathesis = pytest.importorskip("schemathesis")
 core = pytest.importorskip("schemathesis.core")
 
