@@ -69,6 +69,17 @@ class Service:
     def get(self, path: str, **headers: str) -> Response:
         return self.send("GET", path, headers=headers)
 
+    def poll(self, path: str) -> Any:
+        """Return the JSON of an answer, and an empty object where the service is too busy and says so (503)."""
+        response = self.get(path)
+        return {} if response.status == 503 else response.json
+
+    def is_ready(self) -> bool:
+        try:
+            return self.get("/readyz").status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
     def log(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in list(self.lines) if line.startswith("{")]
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
-from serving import Service
+from serving import Service, wait_for
 
 V1 = "/v1/riverside"
 SIMILAR = f"{V1}/similar"
@@ -211,5 +211,4 @@ def test_too_many_connections_are_closed(serve, archive) -> None:
         ninth = stack.enter_context(connected(service))
         with contextlib.suppress(ConnectionResetError):
             assert ninth.recv(100) == b""
-    time.sleep(0.2)
-    assert service.get("/healthz").status == 200
+    assert wait_for(service.is_ready)

@@ -77,7 +77,7 @@ def test_a_new_ranker_finds_what_was_written_meanwhile(serve, archive) -> None:
         time.sleep(0.1)
     wait_for(lambda: model(served) == "bm25")
     for n in range(20):
-        wait_for(lambda n=n: served.get(f"/v1/riverside/similar?title=zymurgy{n}").json["results"])
+        wait_for(lambda n=n: served.poll(f"/v1/riverside/similar?title=zymurgy{n}").get("results"))
 
 
 def test_a_service_started_with_a_ranker_stays_with_it_and_says_so(serve, archive) -> None:
@@ -95,7 +95,7 @@ def test_a_ranker_that_cannot_be_built_leaves_the_old_one(serve, archive) -> Non
     wait_for(lambda: any("no ranker is called 'gone'" in line for line in served.lines))
     assert model(served) == LEXICAL
     served.send("PUT", "/v1/riverside/questions/w", {"title": "Zymurgy for beginners"})
-    wait_for(lambda: served.get("/v1/riverside/similar?title=zymurgy").json["results"])
+    wait_for(lambda: served.poll("/v1/riverside/similar?title=zymurgy").get("results"))
 
 
 def test_a_new_calibration_is_used(serve, archive) -> None:
@@ -103,7 +103,7 @@ def test_a_new_calibration_is_used(serve, archive) -> None:
     assert served.get(SIMILAR).json["results"][0]["probability"] is None
     with Archive.open(archive) as opened:
         calibrate(opened, rankers.create(LEXICAL)).calibration.save(archive)
-    wait_for(lambda: (served.get(SIMILAR).json["results"] or [{}])[0].get("probability"))
+    wait_for(lambda: (served.poll(SIMILAR).get("results", []) or [{}])[0].get("probability"))
 
 
 @pytest.mark.long

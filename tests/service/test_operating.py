@@ -70,16 +70,9 @@ def test_a_process_that_dies_is_restarted(serve, archive: Path) -> None:
     for child in list_children(service):
         os.kill(child, signal.SIGKILL)
     wait_for(lambda: len([line for line in service.lines if "is started again" in line]) == 2)
-    assert wait_for(lambda: is_ready(service))
+    assert wait_for(service.is_ready)
     assert service.send("PUT", f"{V1}/questions/after", {"title": "Ostrich?"}).status == 201
-    wait_for(lambda: service.get(f"{V1}/similar?title=ostrich").json["results"])
-
-
-def is_ready(service: Service) -> bool:
-    try:
-        return service.get("/readyz").status == 200
-    except (OSError, http.client.HTTPException):
-        return False
+    wait_for(lambda: service.poll(f"{V1}/similar?title=ostrich").get("results"))
 
 
 def test_readiness_and_metrics_say_how_far_the_index_is(serve, archive: Path) -> None:
@@ -92,7 +85,7 @@ def test_readiness_and_metrics_say_how_far_the_index_is(serve, archive: Path) ->
         assert index["behind"] == 1
         assert index["lag_s"] >= 0.3
         assert 'askalike_index_behind{archive="riverside"} 1.0' in service.get("/metrics").body.decode()
-    wait_for(lambda: service.get("/readyz").json["index"]["riverside"] == {"behind": 0, "lag_s": 0.0})
+    wait_for(lambda: service.poll("/readyz").get("index", {}).get("riverside") == {"behind": 0, "lag_s": 0.0})
 
 
 def list_children(service: Service) -> list[int]:
@@ -104,7 +97,7 @@ def test_it_answers_on_a_full_disk_and_recovers(serve, archive: Path) -> None:
     service = serve(archive)
     questions = f"{V1}/questions"
     assert service.send("PUT", f"{questions}/before", {"title": "Ostrich before?"}).status == 201
-    wait_for(lambda: service.get(f"{V1}/similar?title=ostrich").json["results"])
+    wait_for(lambda: service.poll(f"{V1}/similar?title=ostrich").get("results"))
     limits = {child: resource.prlimit(child, resource.RLIMIT_FSIZE) for child in list_children(service)}
     for child, (_, hard) in limits.items():
         resource.prlimit(child, resource.RLIMIT_FSIZE, (0, hard))
@@ -115,4 +108,4 @@ def test_it_answers_on_a_full_disk_and_recovers(serve, archive: Path) -> None:
         resource.prlimit(child, resource.RLIMIT_FSIZE, limit)
     assert service.get(f"{questions}/full").status == 404
     assert service.send("PUT", f"{questions}/full", {"title": "Ostrich on a full disk?"}).status == 201
-    wait_for(lambda: len(service.get(f"{V1}/similar?title=ostrich").json["results"]) == 2)
+    wait_for(lambda: len(service.poll(f"{V1}/similar?title=ostrich").get("results", [])) == 2)

@@ -76,7 +76,7 @@ def test_gaps_are_answered_or_ignored(visit, service) -> None:
     kayak.get_by_role("button", name="Write the entry").click()
     page.get_by_text("The entry is there").wait_for()
     similar = "/v1/riverside/similar?title=borrow+a+kayak&k=1"
-    wait_for(lambda: service.get(similar).json["results"][0]["title"] == "Can I borrow a kayak?")
+    wait_for(lambda: "Can I borrow a kayak?" in str(service.poll(similar).get("results", [])[:1]))
     id = service.get(similar).json["results"][0]["id"]
     assert service.get(f"/v1/riverside/questions/{id}").json["answers"][0]["accepted"]
     boat = page.locator(".gap", has_text="park my boat")
