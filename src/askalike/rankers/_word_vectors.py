@@ -11,6 +11,8 @@ from askalike.types import Answer, Question, Span
 
 MIN_WORD_SIMILARITY = 0.4
 """The cosine from which two words are shown beside each other."""
+SIMILARITY_DIGITS = 5
+"""So many digits do not depend on what else is multiplied: of equally similar words the first counts."""
 MAX_CACHED_FORMS = 1 << 14
 MAX_CACHED_FIELDS = 1_024
 MAX_CACHED_TEXTS = 128
@@ -82,7 +84,7 @@ def find_nearest(query: EncodedWords, documents: Sequence[EncodedWords]) -> list
     numbers = {form.casefold(): n for n, form in enumerate(query.forms)}
     wanted = np.array([numbers[form.casefold()] for form in query.forms])
     present = np.array([numbers.get(form.casefold(), -1) for document in documents for form in document.forms])
-    similarities += 2.0 * (wanted[:, None] == present)
+    similarities = similarities.round(SIMILARITY_DIGITS) + 2.0 * (wanted[:, None] == present)
     nearest, start = [], 0
     for document in documents:
         own = similarities[:, start : start + len(document)]

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -156,17 +156,18 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
             return replace(question, body="")
         return replace(question, title="") if self.settings.fields == "body" else question
 
+    @cached_property
     def _digest(self) -> str:
         vectors = getattr(self.encoder, "document_fingerprint", self.encoder.fingerprint)
         values = [vectors, self.settings.fields, self.settings.rephrasings, self.settings.storage]
         return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
     def _index_name(self, view: View) -> str:
-        return f"vectors-{view.kind}-{self._digest()[:12]}"
+        return f"vectors-{view.kind}-{self._digest[:12]}"
 
     @property
     def _layout(self) -> VectorLayout:
-        return VectorLayout(self._digest(), self.settings.storage, self.settings.exact_up_to)
+        return VectorLayout(self._digest, self.settings.storage, self.settings.exact_up_to)
 
     def _open_index(self, path: Path) -> VectorIndex:
         return VectorIndex.open(path, self._layout)

@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from askalike import rankers
@@ -238,7 +239,7 @@ class HybridSearcher(CompositeSearcher):
     def _comparable(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[list[Scores]]:
         """Query by query, part by part, the comparable scores of the candidates; of the pools they are known."""
         pools = [pool.docids for pool in prepared.pools]
-        if not all(map(_contains, pools, candidates)):
+        if not all(_find(pool, docids).all() for pool, docids in zip(pools, candidates, strict=True)):
             return self.make_comparable(prepared, candidates, self._raw(prepared, candidates))
         places = map(np.searchsorted, pools, candidates)
         return [[own[at] for own in scores] for at, scores in zip(places, prepared.comparable, strict=True)]
@@ -265,7 +266,7 @@ class HybridSearcher(CompositeSearcher):
         """Query by query, part by part, the scores of the query's candidates: those of its pool are known."""
         pools = prepared.pools
         places = [np.searchsorted(pool.docids, docids) for pool, docids in zip(pools, candidates, strict=True)]
-        known = [np.isin(docids, pool.docids) for pool, docids in zip(pools, candidates, strict=True)]
+        known = [_find(pool.docids, docids) for pool, docids in zip(pools, candidates, strict=True)]
         others = [docids[~mask] for docids, mask in zip(candidates, known, strict=True)]
         rows: list[list[Scores]] = [[] for _ in candidates]
         for place, (part, own) in enumerate(zip(self.parts, prepared.parts, strict=True)):
@@ -308,12 +309,12 @@ def _score_pools(part: Any, prepared: Any, retrieved: Sequence[TopDocs], pools: 
     return scores
 
 
-def _contains(pool: Docids, docids: Docids) -> bool:
-    """Whether all these documents are in the pool."""
+def _find(pool: Docids, docids: Docids) -> NDArray[np.bool_]:
+    """Return which of these documents are in the pool."""
     if not len(pool):
-        return not len(docids)
-    at = np.minimum(np.searchsorted(pool, docids), len(pool) - 1)
-    return bool((pool[at] == docids).all())
+        return np.zeros(len(docids), np.bool_)
+    found: NDArray[np.bool_] = pool[np.minimum(np.searchsorted(pool, docids), len(pool) - 1)] == docids
+    return found
 
 
 def _union(tops: Sequence[TopDocs]) -> Docids:

@@ -164,7 +164,7 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
 
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
         self.name, self.similarity, self.settings = name, similarity, settings or LexicalSettings()
-        self.extractor = TermExtractor(self.settings)
+        self.extractor, self._digest = TermExtractor(self.settings), self.settings.digest
         self.analyze_cached = lru_cache(CACHED_TEXTS)(self._analyze)
         self._corrector: tuple[View, PostingsSearcher | ClusterPostingsSearcher, SpellingCorrector] | None = None
 
@@ -204,7 +204,7 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
         return self._corrector[2]
 
     def _index_name(self, view: View) -> str:
-        return f"terms-{view.kind}-{self.settings.digest}"
+        return f"terms-{view.kind}-{self._digest}"
 
     def _open_index(self, path: Path) -> PostingsIndex:
         return PostingsIndex.open(path, self._layout)
