@@ -209,6 +209,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", disk], check=True)
 
 
+@pytest.mark.long
 def test_a_disk_that_fills(run: Run, tmp_path: Path, small_disk: Path) -> None:
     faq = tmp_path / "faq.csv"
     rows = (f"{n},How do I mend the part number {n} of my machine?,Turn it {n} times.,\n" for n in range(20_000))

@@ -171,6 +171,7 @@ with Archive.open(sys.argv[1]) as archive:
 """
 
 
+@pytest.mark.long
 def test_a_killed_run_is_resumed_to_the_same_weights(archive):
     recipe = Recipe.read("dssm_writer", WRITER | {"training.epochs": 40, "patience": 99})
     folder = archive.path / "models/killed"

@@ -123,7 +123,8 @@ import_archive("table", [sys.argv[1]], sys.argv[2], language="en", progress=wait
 ROWS = 60_000
 
 
-@pytest.mark.parametrize("batches", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 3))])
+@pytest.mark.long
+@pytest.mark.parametrize("batches", [0, 1, 3])
 def test_kill_9_leaves_a_valid_archive_that_the_same_import_completes(tmp_path: Path, batches: int) -> None:
     path = write_faq(tmp_path / "write_faq.csv", ROWS)
     out = tmp_path / "out"

@@ -65,6 +65,7 @@ def test_the_model_is_loaded_only_when_needed() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.long
 def test_the_unpacked_model_says_what_the_packed_one_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 

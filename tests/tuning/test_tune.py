@@ -78,6 +78,7 @@ def test_interrupted_it_goes_on(tmp_path, only_lexical):
     assert not [p for p in (path / "index").iterdir() if "terms" not in p.name]
 
 
+@pytest.mark.long
 def test_killed_it_goes_on(tmp_path):
     path = labelled(tmp_path / "a")
     command = [sys.executable, "-m", "askalike", "tune", str(path), "--budget", "20s"]
