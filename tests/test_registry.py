@@ -59,7 +59,7 @@ def test_a_package_adds_an_entry(add_package):
         ("lines = plugin_two:Absent", "plugin_two:Absent cannot be imported"),
         ("lines = nowhere:Good", "nowhere:Good cannot be imported (No module named 'nowhere')"),
         ("lines = plugin_two:Wrong", "plugin_two:Wrong has no read"),
-        ("lines = plugin_two:instance", "plugin_two:instance is no class"),
+        ("lines = plugin_two:instance", "plugin_two:instance is not a class"),
     ],
 )
 def test_what_a_package_may_not_add_is_one_line(add_package, line, problem):

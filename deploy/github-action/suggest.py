@@ -168,7 +168,7 @@ def fetch(method: str, address: str, body: Any, headers: Mapping[str, str]) -> A
     except OSError as error:
         raise SuggestError(f"{address}: gives no answer ({error})") from None
     except ValueError:
-        raise SuggestError(f"{address}: answered something that is no JSON") from None
+        raise SuggestError(f"{address}: answered something that is not JSON") from None
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ def experiment(
 ) -> "ExperimentResult":
     """Run the experiment that a TOML file declares, and write everything into a folder that reproduces it.
 
-    changes: values that replace those of the file, by key or `table.key`. resume: go on with what was interrupted.
+    changes: values that replace those of the file, by key or `table.key`. resume: continue an interrupted experiment.
     force: replace the experiment that is in the folder. Raises SettingsError for anything wrong in the file.
     """
     from pathlib import Path

@@ -74,7 +74,7 @@ def _inner_settings(annotation: Any) -> type[Settings]:
 
 
 def parse_assignments(pairs: Sequence[str]) -> dict[str, Any]:
-    """Return `["k1=1.2", "tokenizer=ptb"]` as a dictionary. A value that is no TOML is a string.
+    """Return `["k1=1.2", "tokenizer=ptb"]` as a dictionary. A value that is not TOML is a string.
 
     Raises SettingsError for an assignment without a key.
     """

@@ -2,7 +2,7 @@
 
 A file's name is the registered name of the class in it, which is imported on first use: `load("similarity", "bm25")`
 imports `askalike.similarities.bm25` and returns the class there whose name ends with `Similarity`. A file whose name
-begins with an underscore is no entry, and neither is a sub-package. Another package adds a class by an entry point in
+begins with an underscore is not an entry, nor is a sub-package. Another package adds a class by an entry point in
 the kind's group, such as `askalike.similarities`.
 """
 
@@ -127,7 +127,7 @@ def _load_entry_point(kind: str, point: "EntryPoint") -> type[Any]:
         raise SettingsError(f"{_describe(kind, point)}: {point.value} cannot be imported ({error})") from None
     missing = [method for method in KINDS[kind].methods if not hasattr(entry, method)]
     if missing or not isinstance(entry, type):
-        lacks = f"has no {', '.join(missing)}" if missing else "is no class"
+        lacks = f"has no {', '.join(missing)}" if missing else "is not a class"
         problem = f"{point.value} {lacks}; expected a class as in docs/extending.md"
         raise SettingsError(f"{_describe(kind, point)}: {problem}")
     return entry

@@ -23,7 +23,7 @@ RESERVED: Final = 2
 LogCallback = Callable[[str], None]
 """Takes a line about what is being done."""
 Progress = Callable[[int, int], None]
-"""Called while work goes on, with the number of rows done and the number of all rows."""
+"""Called during work, with the number of rows done and the number of all rows."""
 
 TYPED_QUERY_ID = " typed "
 """The id of a question that somebody types: no question of an archive has it."""
@@ -108,7 +108,7 @@ class Judgement:
     """A document of an imported evaluation set that is a candidate for a query, or judged for it, or both.
 
     relevance: None for a candidate without a judgement (a test set without labels). position: its place among the
-    query's candidates; None for a document that is no candidate (BEIR). of: what the document is; the name is that of
+    query's candidates; None for a document that is none of them (BEIR). of: what the document is; the name is that of
     the column in exports.
     """
 

@@ -83,7 +83,7 @@ def test_every_reader_is_a_command_with_its_settings_as_options() -> None:
 @pytest.mark.parametrize("name", names("reader"))
 def test_every_setting_of_a_reader_is_described(name: str) -> None:
     reader = load("reader", name)
-    assert reader.__doc__
+    assert f"Examples:\n\n    ```\n    askalike import {name} " in reader.__doc__
     assert all(field.description for field in reader.model_fields.values())
 
 

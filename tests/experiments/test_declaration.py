@@ -42,7 +42,7 @@ ERRORS = (
     "system[0].ranker='bm26': no ranker is called 'bm26'; there are: bm25",
     "system[1].settings: bm25: k1='x': Input should be a valid number",
     "q is not a setting (known: k1, b)",
-    "system[1].tune: {'b': 3} is no grid; expected true, or lists",
+    "system[1].tune: {'b': 3} is not a grid; expected true, or lists",
     "system[2].ranker is missing",
     "system[2].rankr is not a setting (known: ranker, label",
     "system[2].paper.Success@1=7.3: Input should be less than or equal to 1",
@@ -114,7 +114,7 @@ def test_a_run_file_is_a_system_of_its_own(archive, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("k = ", "no TOML"),
+        ("k = ", "not TOML"),
         ("", "system is missing"),
         ("system = 3", "system=3"),
         ("measures = []", "measures: the list is empty"),
@@ -145,4 +145,4 @@ def test_variables_and_changes(archive, tmp_path, monkeypatch):
 def test_a_table_s_key_can_be_changed_and_a_list_s_cannot(archive, tmp_path):
     path = toml_at(tmp_path / "x.toml", archive)
     assert "partition.sed is not a setting (known: by, of, name" in error_of(path, {"partition.sed": 3})
-    assert "system is no table" in error_of(path, {"system.k1": 3})
+    assert "system is not a table" in error_of(path, {"system.k1": 3})

@@ -159,7 +159,7 @@ def test_an_experiment_on_a_changed_archive_is_not_resumed(toml, tmp_path):
 def test_a_folder_with_something_in_it_is_refused(toml, tmp_path):
     run_experiment(read_experiment(toml), tmp_path / "out")
     (tmp_path / "out/mine.txt").write_text("notes")
-    with pytest.raises(SettingsError, match="--resume, or begin anew with --force"):
+    with pytest.raises(SettingsError, match="resume, or begin anew with force"):
         run_experiment(read_experiment(toml), tmp_path / "out")
     run_experiment(read_experiment(toml, {"k": 5}), tmp_path / "out", force=True)
     assert (tmp_path / "out/mine.txt").read_text() == "notes"

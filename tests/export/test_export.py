@@ -173,7 +173,7 @@ def test_an_earlier_export_is_replaced_only_with_force(archive, tmp_path):
 def test_other_folders_are_never_replaced(archive, tmp_path):
     for place in (tmp_path / "archive", tmp_path / "file"):
         (tmp_path / "file").write_text("precious")
-        with pytest.raises(ArchiveError, match="is no earlier export"):
+        with pytest.raises(ArchiveError, match="is not an earlier export"):
             export_archive(archive, "beir", place, force=True)
     (tmp_path / "empty").mkdir()
     export_archive(archive, "beir", tmp_path / "empty")

@@ -155,7 +155,7 @@ def test_13_a_person_reads_what_a_calibration_is_worth(command, tmp_path) -> Non
 
 def test_7_without_a_calibration_duplicates_are_found_by_similarity(command, mixed, tmp_path) -> None:
     code, out, err = command("dedupe", mixed, "-o", tmp_path / "same.csv", *WORDS)
-    assert (code, "by similarity, which is no probability" in out) == (0, True), err
+    assert (code, "by similarity, not a probability" in out) == (0, True), err
     for words in (
         ("dedupe", mixed, "-o", tmp_path / "same.csv", "--min-probability", 0.5, *WORDS),
         ("gaps", mixed, "--min-probability", 0.5),
@@ -241,7 +241,7 @@ def test_6_7_8_10_12_the_pages(page, mixed) -> None:
     page.get_by_text("No gaps").wait_for()
     page.goto("/a/mix/quality")  # 7: what is used instead, and nothing in red
     note = page.locator(".note")
-    assert "from 0 to 1, which is no probability. One is shown " in note.inner_text()
+    assert "from 0 to 1, not a probability. One is shown " in note.inner_text()
     assert "hardly any everyday question about something else reaches" in note.inner_text()
     assert page.locator(".note.bad, [role=alert]").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -62,7 +62,7 @@ def test_rows_with_one_id_are_one_question(imported: Importing, tmp_path: Path, 
     [answer] = done.archive.view().get_answers_to(["1"])["1"]
     assert (answer.body, answer.accepted) == ("Fill in the *form*.\nThen ring.", True)
     assert list(done.archive.view().links("related")) == [Link("2", "3", "related")]
-    assert done.summary.notes == {"prompts that are no JSON left out": 1}
+    assert done.summary.notes == {"prompts that are not JSON left out": 1}
 
 
 def test_without_ids_the_same_answer_makes_alternates(imported: Importing, tmp_path: Path) -> None:

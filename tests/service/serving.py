@@ -33,12 +33,20 @@ class Response:
 
 
 class Service:
-    def __init__(self, *archives: Path, options: tuple[str, ...] = (), ranker: tuple[str, ...] = RANKER) -> None:
+    def __init__(
+        self,
+        *archives: Path,
+        options: tuple[str, ...] = (),
+        ranker: tuple[str, ...] = RANKER,
+        program: tuple[str, ...] = (sys.executable, "-m", "askalike"),
+        source: Path | None = SOURCE,
+    ) -> None:
+        """source: where askalike is imported from; None: where the program finds it."""
         self.archive_path = archives[0]
-        command = [sys.executable, "-m", "askalike", "serve", *map(str, archives), *ranker, "--port", "0", *options]
-        self.process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=os.environ | {"PYTHONPATH": SOURCE}
-        )
+        command = [*program, "serve", *map(str, archives), *ranker, "--port", "0", *options]
+        env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        env |= {"PYTHONPATH": str(source)} if source else {}
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=env)
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -93,7 +93,7 @@ def test_no_other_site_is_allowed_by_default(service: Service) -> None:
 def test_wrong_origins_and_keys_that_must_not_be_published(archive) -> None:
     with Archive.open(archive) as opened:
         for wrong in ("forum.example", "https://forum.example/", "https://Forum.example", "*", "null", ""):
-            with pytest.raises(SettingsError, match="is no origin"):
+            with pytest.raises(SettingsError, match="is not an origin"):
                 keys.create_key(opened, "read", origin=wrong)
         with pytest.raises(SettingsError, match="can only be read"):
             keys.create_key(opened, "write", origin=SITE)
@@ -107,4 +107,4 @@ def test_wrong_origins_and_keys_that_must_not_be_published(archive) -> None:
     lines = cli("keys", "list", str(archive)).stdout.splitlines()  # in no order, where two are of the same second
     assert any(line.endswith(f"{SITE}  ours") for line in lines)
     refused = cli("serve", str(archive), "--allow-origin", "forum.example")
-    assert (refused.returncode, "is no origin" in refused.stderr) == (2, True)
+    assert (refused.returncode, "is not an origin" in refused.stderr) == (2, True)

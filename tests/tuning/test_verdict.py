@@ -44,7 +44,7 @@ def test_what_beats_the_incumbent_serves():
 def test_a_choice_that_does_not_beat_the_incumbent_does_not_serve(measured):
     verdict = replace(VERDICT, gain=measured)
     assert verdict.served_trial is LEXICAL
-    assert verdict.sentence.endswith("that is no gain; lm_jelinek_mercer goes on")
+    assert verdict.sentence.endswith("no significant gain; lm_jelinek_mercer stays active")
 
 
 def test_an_incumbent_that_nothing_beats_goes_on():
@@ -56,7 +56,7 @@ def test_an_incumbent_that_nothing_beats_goes_on():
 def test_few_labels_change_nothing():
     few = replace(VERDICT, gain=replace(BETTER, n=17))
     assert few.served_trial is LEXICAL
-    assert few.sentence.endswith("fewer than 30 queries decide nothing; lm_jelinek_mercer goes on (within noise)")
+    assert few.sentence.endswith("fewer than 30 queries decide nothing; lm_jelinek_mercer stays active (within noise)")
 
 
 def test_proxies_are_named():

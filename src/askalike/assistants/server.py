@@ -56,7 +56,7 @@ def create_server(engine: LocalEngine) -> ToolServer:
 
 
 def _with_tool_errors(tool: Callable[ToolParameters, OutputT]) -> Callable[ToolParameters, OutputT]:
-    """Return the tool with errors that a user can fix as the protocol's own, which the caller is told of."""
+    """Return the tool with errors that a user can fix as the protocol's own, which the caller sees."""
 
     @wraps(tool)
     def call(*args: ToolParameters.args, **kwargs: ToolParameters.kwargs) -> OutputT:

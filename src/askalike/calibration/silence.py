@@ -1,7 +1,7 @@
 """Silence without labels: from which absolute score on a hit is shown where no calibration has a threshold.
 
 A threshold is what nearly all everyday questions that have nothing to do with the archive stay below. 1,000 of them
-come with askalike, in five languages (`off_topic.tsv`, written for this, CC0). It is no probability.
+come with askalike, in five languages (`off_topic.tsv`, written for this, CC0). It is not a probability.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ OWN_SILENT_SHARE = 0.15
 OWN_QUESTIONS = 200
 """So many of the archive's own questions are searched for, each without itself."""
 MIN_CHARACTERS = 2
-"""A shorter question is no question."""
+"""Shorter texts are not questions."""
 OTHER_LANGUAGES = ""
 """The key of the threshold for queries in a language that has none of its own."""
 

@@ -80,7 +80,7 @@ def announce_compilation() -> None:
     from askalike.index.lexical.maxscore import search_queries
 
     if not search_queries.is_cached:
-        print_remark("askalike: compiling the search for this machine, once (about half a minute) …")
+        print_remark("askalike: compiling the search for this machine, once; this can take a minute …")
 
 
 def build_ranker(archive: Archive, name: str | None, settings: list[str] | None, fields: str | None = None) -> Ranker:

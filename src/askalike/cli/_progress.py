@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Progress | None]:
-    """Yield a callback that takes (done, total) and draws one bar; None where stderr is no terminal."""
+    """Yield a callback that takes (done, total) and draws one bar; None where stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -21,7 +21,7 @@ def distil_command(
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of the lookup; may be repeated.")
     ] = None,
 ) -> None:
-    """Learn to look queries up in place of a slow encoder, which goes on encoding documents, each once.
+    """Learn to look queries up in place of a slow encoder, which still encodes documents, each once.
 
     An interrupted run resumes with the same command.
 

@@ -116,7 +116,10 @@ def evaluate_command(
                 prediction = _measure_prediction(archive, built, name, result)
             if grounded:
                 support = _measure_grounded(archive, built, name, grounded, endpoint, model)
-        heading = f"{built.name} on {directory}, split {name}; no query finds itself, ties in the archive's order"
+        heading = (
+            f"{built.name} on {directory}, split {name}; the ranker never lists the query itself, "
+            "ties in the archive's order"
+        )
         heading += f"; {remark}" if remark else ""
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")

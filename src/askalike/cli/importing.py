@@ -1,5 +1,6 @@
 """`askalike import READER PATH... -o DIR`: one subcommand per registered reader, its options those of its settings."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import asdict
 from inspect import Parameter, Signature
@@ -18,24 +19,24 @@ from askalike.store.import_counts import describe_counts
 from askalike.store.rejects import REJECTS_FILE
 
 COMMON_PARAMETERS: dict[str, Any] = {
-    "paths": Annotated[list[Path], Argument(metavar="PATH", help="the files or folders to read")],
+    "paths": Annotated[list[Path], Argument(metavar="PATH", help="The files or folders to read.")],
     "output": Annotated[
-        Path, Option("--output", "-o", metavar="DIR", envvar=DIRECTORY_VARIABLE, help="the archive; created if new")
+        Path, Option("--output", "-o", metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archive; created if new.")
     ],
-    "strict": Annotated[bool, Option("--strict", help="stop at the first row that cannot be taken")],
-    "language": Annotated[str | None, Option(metavar="XX", help="the archive's language; else it is detected")],
+    "strict": Annotated[bool, Option("--strict", help="Stop at the first row that cannot be taken.")],
+    "language": Annotated[str | None, Option(metavar="XX", help="The archive's language; else it is detected.")],
     "source": Annotated[
-        str | None, Option(metavar="NAME", help="what the files come from; else the site, or the file")
+        str | None, Option(metavar="NAME", help="What the files come from; else the site, or the file.")
     ],
-    "prune": Annotated[bool, Option("--prune", help="remove what the source no longer has")],
-    "dry_run": Annotated[bool, Option("--dry-run", help="say what would change, and write nothing")],
-    "yes": Annotated[bool, Option("--yes", "-y", help="change more than a tenth of what the source brought earlier")],
-    "encoding": Annotated[str | None, Option(metavar="NAME", help="that of text files, e.g. cp1252; else UTF-8")],
+    "prune": Annotated[bool, Option("--prune", help="Remove what the source no longer has.")],
+    "dry_run": Annotated[bool, Option("--dry-run", help="Say what would change, and write nothing.")],
+    "yes": Annotated[bool, Option("--yes", "-y", help="Change more than a tenth of what the source brought earlier.")],
+    "encoding": Annotated[str | None, Option(metavar="NAME", help="That of text files, e.g. cp1252; else UTF-8.")],
     "encoder": Annotated[
-        str | None, Option(metavar="MODEL", help="a pre-trained encoder for it; see askalike encoder use")
+        str | None, Option(metavar="MODEL", help="A pre-trained encoder for it; see askalike encoder use.")
     ],
-    "download": Annotated[bool, Option("--download", help="fetch the encoder from the Hugging Face hub")],
-    "as_json": Annotated[bool, Option("--json", help="print one JSON object")],
+    "download": Annotated[bool, Option("--download", help="Fetch the encoder from the Hugging Face hub.")],
+    "as_json": Annotated[bool, Option("--json", help="Print one JSON object.")],
 }
 FLAGS = ("strict", "prune", "dry_run", "yes", "download", "as_json")
 COMMON_DEFAULTS: dict[str, Any] = dict.fromkeys(FLAGS, False) | dict.fromkeys(
@@ -52,7 +53,9 @@ class _ReaderCommands(CommandGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         cmd_name = cmd_name.replace("-", "_")
         one = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-        one.command(cmd_name, cls=ArchiveCommand, help=load("reader", cmd_name).__doc__)(_build_command(cmd_name))
+        one.command(cmd_name, cls=ArchiveCommand, help=inspect.getdoc(load("reader", cmd_name)))(
+            _build_command(cmd_name)
+        )
         return typer.main.get_command(one)
 
 
@@ -91,7 +94,9 @@ def _build_command(reader: str) -> Callable[..., None]:
         print(f"dry run, nothing is written; {changes}" if common["dry_run"] else f"{changes}\n{summary}")
 
     fields = load("reader", reader).model_fields
-    options = {name: Annotated[field.annotation, Option(help=field.description)] for name, field in fields.items()}
+    options = {
+        name: Annotated[field.annotation, Option(help=_sentence(field.description))] for name, field in fields.items()
+    }
     defaults = COMMON_DEFAULTS | {name: field.default for name, field in fields.items()}
     run.__annotations__ = COMMON_PARAMETERS | options
     run.__signature__ = Signature(  # type: ignore[attr-defined]
@@ -101,3 +106,8 @@ def _build_command(reader: str) -> Callable[..., None]:
         ]
     )
     return run
+
+
+def _sentence(description: str) -> str:
+    """Return a setting's description as the help of an option."""
+    return f"{description[:1].upper()}{description[1:]}."

@@ -141,7 +141,7 @@ def promote_command(
         uncalibrated = result.promoted and load_calibration(archive, rankers.create(None, {}, archive)) is None
     print(to_json(result.as_dict()) if json else result.reason)
     if uncalibrated and not json:
-        print(f"its scores are no probabilities yet; run: askalike calibrate {directory}")
+        print(f"its scores are not probabilities yet; run: askalike calibrate {directory}")
     if not result.promoted:
         raise Exit(REFUSED_EXIT_CODE)
 

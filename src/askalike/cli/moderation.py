@@ -63,7 +63,7 @@ def dedupe_command(
         )  # fmt: skip
     clusters = f"{len(result.proposals):,} clusters of {sum(len(p.members) for p in result.proposals):,} questions"
     if result.duplicate_rate is None:
-        print(f"by similarity, which is no probability: {built.name} is not calibrated ({result.uncalibrated_reason})")
+        print(f"by similarity, not a probability: {built.name} is not calibrated ({result.uncalibrated_reason})")
         print(f"{clusters} at a similarity of {result.threshold}: {output}")
     else:
         print(f"of {result.duplicate_rate:.1%} of the questions the first hit is estimated to ask the same")
@@ -87,7 +87,7 @@ def gaps_command(
     restore: Annotated[str | None, Option(metavar="ID", help="Show an ignored gap again.")] = None,
     json: Json = False,
 ) -> None:
-    """List what people asked and did not find.
+    """List questions that found nothing good.
 
     Similar queries form a cluster; the most frequent come first.
 

@@ -137,7 +137,7 @@ def export_feedback_command(
 
 def purge_command(
     directory: Directory,
-    days: Annotated[float, Option(min=0, help="Delete what is older than this; 0 deletes everything.")],
+    days: Annotated[float, Option(min=0, help="Delete entries older than this; 0 deletes everything.")],
 ) -> None:
     """Delete queries and feedback received over HTTP; the archive's questions stay.
 

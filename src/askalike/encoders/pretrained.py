@@ -1,6 +1,6 @@
 """Any sentence-transformers model on this machine, a folder or an installed package, offline.
 
-ONNX Runtime runs it (extra `encoder`), in 8 bits unless told otherwise; on a GPU torch does (extra `pretrained`).
+ONNX Runtime runs it (extra `encoder`), in 8 bits by default; on a GPU torch does (extra `pretrained`).
 """
 
 import hashlib

@@ -31,7 +31,7 @@ class Rule:
         by_id, by_run = "as 32-bit float, ties by document id, descending", "ties in the order of the run"
         parts = (
             f"hits by score {by_id}" if self.ties_by_id else f"hits by score, {by_run}",
-            f"a hit that is the query itself {'is dropped' if self.drops_self_hits else 'counts'}",
+            f"the query itself, where a run lists it, {'is dropped' if self.drops_self_hits else 'counts'}",
             f"queries without a relevant document {'are dropped' if self.drops_unanswerable else 'count 0'}",
             "queries without hits count 0",
         )

@@ -1,7 +1,7 @@
 """Reads and writes runs and judgements: TREC, BEIR and SemEval Task 3 files, gzipped or not.
 
 Runs: TREC `query Q0 document rank score tag`, SemEval `query document rank score true|false`. Judgements: TREC
-`query 0 document grade`, BEIR's three columns below their header, SemEval's gold lines. Formats are told apart by their
+`query 0 document grade`, BEIR's three columns below their header, SemEval's gold lines. Formats are recognised by their
 content; columns are separated by ASCII white space. The rank column is ignored, as trec_eval does.
 """
 

@@ -132,7 +132,7 @@ class SystemSettings(Settings):
         grids = tune if isinstance(tune, list | tuple) else [tune]
         if isinstance(tune, bool) or (grids and all(map(_is_grid, grids))):
             return tune if isinstance(tune, bool) else tuple(grids)
-        raise ValueError(f"{tune!r} is no grid; expected true, or lists of values as in {{ k1 = [0.6, 1.2] }}")
+        raise ValueError(f"{tune!r} is not a grid; expected true, or lists of values as in {{ k1 = [0.6, 1.2] }}")
 
     @field_validator("settings")
     @classmethod
@@ -198,7 +198,7 @@ class Experiment(Settings):
     @model_validator(mode="after")
     def _check_baseline(self) -> "Experiment":
         if self.baseline is not None and self.baseline not in (labels := [system.label for system in self.system]):
-            raise ValueError(f"baseline = {self.baseline!r} is no system's label; there are: {', '.join(labels)}")
+            raise ValueError(f"baseline = {self.baseline!r} is not a system's label; there are: {', '.join(labels)}")
         return self
 
     @field_validator("typing_curve")
@@ -287,14 +287,14 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise SettingsError(f"{path}: not UTF-8; a TOML file is") from None
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path}: no TOML: {error}") from None
+        raise SettingsError(f"{path}: not TOML: {error}") from None
 
 
 def _set_value(values: dict[str, Any], keys: list[str], value: Any) -> None:
     for key in keys[:-1]:
         inner = values.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise SettingsError(f"--set {'.'.join(keys)}: {key} is no table; change it in the file")
+            raise SettingsError(f"--set {'.'.join(keys)}: {key} is not a table; change it in the file")
         values = inner
     values[keys[-1]] = value
 

@@ -46,7 +46,7 @@ class ExperimentFolder:
     def begin(self, config: Mapping[str, Any], *, resume: bool = False, force: bool = False) -> None:
         """Make the folder, with its configuration.
 
-        resume: go on in a folder whose configuration is the same. force: throw away what an experiment left there.
+        resume: continue in a folder whose configuration is the same. force: throw away what an experiment left there.
         Raises SettingsError where the folder is not empty and neither is given, where it is not an experiment's, and
         where the configurations differ; ArchiveError where it cannot be written.
         """
@@ -56,7 +56,7 @@ class ExperimentFolder:
         if is_used and force:
             self._clear()
         elif is_used and not resume:
-            raise SettingsError(f"{self.path}: an experiment is there; go on with --resume, or begin anew with --force")
+            raise SettingsError(f"{self.path}: an experiment is there; continue with resume, or begin anew with force")
         elif is_used:
             self._check_same_config(config)
         try:

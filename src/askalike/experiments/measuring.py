@@ -107,7 +107,7 @@ def evaluate_ranker(
 ) -> Evaluation | MacroEvaluation:
     """Return a ranker's measures on a split; over an archive of several groups (CQADupStack's forums), their average.
 
-    The ranker's own order counts: equal scores are told apart before the rule sees them, as in a run that is written.
+    The ranker's own order counts: equal scores are separated before the rule sees them, as in a run that is written.
     A query that is a question of the archive never finds itself.
     """
     task, labels = RankingTask(archive), load_split(archive, split_name)

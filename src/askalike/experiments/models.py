@@ -63,7 +63,7 @@ def train(
 
     Nothing is learned from `held_out_splits(archive)`, from the splits in held_out, from dev, or from the questions in
     excluded_ids. dev: the split whose queries choose the best epoch; without one, some clusters are set aside. teacher:
-    the encoder that the recipe names, if it is loaded already. The same call goes on where another was interrupted.
+    the encoder that the recipe names, if it is loaded already. The same call resumes an interrupted one.
     Raises ArchiveError for a name that a model has already.
     """
     folder = _new_model_folder(archive, name)
@@ -94,7 +94,7 @@ def distil(
     """Learn to look queries up in place of an encoder, and return the model's folder, `models/<name>/`.
 
     model: a model of the archive, a sentence-transformers folder or package; "" for the archive's own encoder. values:
-    of LookupLearningSettings. The same call goes on where another was interrupted. Raises SettingsError where there is
+    of LookupLearningSettings. The same call resumes an interrupted one. Raises SettingsError where there is
     no such encoder, ArchiveError for a name that a model has already.
     """
     from askalike.encoders.learning.distillation import load_teacher

@@ -51,6 +51,6 @@ def _refuse_to_overwrite(out: Path, force: bool) -> None:
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     if not (out / MANIFEST_FILE).is_file():
-        raise ArchiveError(f"{out}: exists and is no earlier export (no {MANIFEST_FILE} in it); choose a new name")
+        raise ArchiveError(f"{out}: exists and is not an earlier export (no {MANIFEST_FILE} in it); choose a new name")
     if not force:
         raise ArchiveError(f"{out}: an earlier export exists; replace it with --force, or choose a new name")

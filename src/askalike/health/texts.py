@@ -94,7 +94,7 @@ def unsupported_languages(context: CheckContext) -> Finding:
 def _limitation(language: str) -> str:
     """Return what search in a language lacks; empty where it lacks nothing."""
     if language in UNSEGMENTED_LANGUAGES:
-        return "written without spaces, its words are not told apart: only whole phrases match"
+        return "written without spaces, its words cannot be separated: only whole phrases match"
     if LANGUAGES.get(language) or language in BIGRAM_LANGUAGES:
         return ""
     return "no stemmer: a word matches only in the very form it is written in"

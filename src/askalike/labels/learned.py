@@ -98,8 +98,8 @@ class LearnedLabels:
         if n := self.count_queries(archive, labels, rank_answers=rank_answers):
             tests = ", ".join(self.unlearned_splits(archive)) or "none; cut one (askalike split) and train again"
             raise SettingsError(
-                f"{model} has learned from the labels of {n} of these {len(labels.queries)} queries, which are no test "
-                f"of it; splits that it has learned nothing of: {tests}"
+                f"{model} has learned from the labels of {n} of these {len(labels.queries)} queries, so they cannot "
+                f"test it; splits that it has not learned from: {tests}"
             )
 
 

@@ -78,7 +78,7 @@ def dedupe(
     The neighbours of all questions are kept with the archive's indexes: an interrupted call is resumed, and another
     threshold needs no search, as long as archive and calibration are the same. Probabilities hold for all questions, of
     which most have no duplicate. Without a calibration that holds, or with `min_similarity`, pairs are linked by their
-    similarity (see SimilarLinker), which is no probability. cluster: the Ray cluster that searches; None: this process.
+    similarity (see SimilarLinker), not a probability. cluster: the Ray cluster that searches; None: this process.
     Raises SettingsError for a threshold outside (0, 1] and for a `min_probability` where nothing is calibrated;
     InputError where the file cannot be written.
     """

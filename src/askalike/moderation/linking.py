@@ -121,7 +121,7 @@ class SimilarLinker:
         return links, []
 
     def combine(self, archive: Archive, links: Iterable[Link], first_values: Sequence[float] = ()) -> PairProbabilities:
-        """Return the similarity of each pair, from 0 to 1; it is no probability.
+        """Return the similarity of each pair, from 0 to 1; it is not a probability.
 
         Two thirds are the mean absolute score, one third is 1 over the larger rank at which one finds the other.
         """

@@ -34,7 +34,7 @@ def find_neighbours(
 ) -> tuple[PairProbabilities, Sequence[float]]:
     """Return the pairs of questions where one finds the other, and the value of each question's first hit.
 
-    The links are saved below the archive's `index/`, one JSON line for each batch of questions: a call goes on after
+    The links are saved below the archive's `index/`, one JSON line for each batch of questions: a call resumes after
     the last whole line of the one before, as long as archive, ranker and linker are the same. Memory grows with the
     pairs, not with the texts. cluster: the Ray cluster that searches, with the same results; None: this process does.
     Raises ArchiveError where the file cannot be written.

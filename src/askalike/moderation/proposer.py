@@ -37,7 +37,7 @@ class Proposer:
 
     Where the ranker is calibrated, pairs are proposed with the probabilities that `dedupe` gives them, from
     MIN_PROBABILITY on. Where it is not, they are proposed with their similarity, which means the same for every pair
-    and is no probability, from MIN_SIMILARITY on.
+    and is not a probability, from MIN_SIMILARITY on.
     """
 
     def __init__(self, archive: Archive, ranker: Ranker) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 END = 0
-"""The id before the first word and after the last one: that of padding, which is no word."""
+"""The id before the first word and after the last one: that of padding, which is not a word."""
 DIV_VALUE = 4.0
 """The projection of each group of rarer words is this many times smaller than the one before (Grave et al. 2017)."""
 

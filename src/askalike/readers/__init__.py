@@ -26,7 +26,7 @@ class Reader(Protocol):
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield the records of these files or folders, each with its place; open files through `source`.
 
-        A row that is no record is yielded as a RejectedRow. Raises InputError for a file that cannot be read on.
+        A row that is not a record is yielded as a RejectedRow. Raises InputError for a file that cannot be read on.
         """
 
 

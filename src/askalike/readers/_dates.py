@@ -87,7 +87,7 @@ class DateReader:
 def parse_optional_date(value: Any) -> str | None:
     """Return a date in UTC, ISO 8601 or written year first or with its month's name; None where there is none.
 
-    Raises ValueError for what is no date.
+    Raises ValueError for what is not a date.
     """
     text = to_text(value)
     try:
@@ -107,7 +107,7 @@ def find_order(dates: Iterable[Any]) -> DateOrder | None:
 def possible_orders(text: str) -> tuple[DateOrder, ...]:
     """Return the orders in which a date of numbers alone can be read; none for another text.
 
-    Numbers with dots between them are read day first, which is how they are written, unless that is no date.
+    Numbers with dots between them are read day first, which is how they are written, unless that is not a date.
     """
     match = _NUMBERS.fullmatch(text.strip())
     if match is None or len(match[1]) > 2 or match[1] == match[3]:
@@ -122,7 +122,7 @@ def possible_orders(text: str) -> tuple[DateOrder, ...]:
 
 
 def parse_written_date(text: str, order: DateOrder | None = None) -> str | None:
-    """Return a date in UTC, `2023-03-12T14:05:00`; None for what is no date. order: of a date of numbers alone."""
+    """Return a date in UTC, `2023-03-12T14:05:00`; None for what is not a date. order: of a date of numbers alone."""
     text = text.strip()
     if match := _NUMBERS.fullmatch(text):
         first, second, third = (match[n] for n in (1, 3, 4))

@@ -38,7 +38,7 @@ REPEATED_ID_NOTE = (
     "rows have the id of an earlier row and another text: kept as questions of their own (else: --repeated-ids reject)"
 )
 MAX_DROPPED_LENGTH = 3
-"""Rephrasings of at most this many characters are no questions."""
+"""Rephrasings of at most this many characters are not questions."""
 WIDE_SCRIPTS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts in which three characters may be a whole question."""
 
@@ -156,7 +156,7 @@ def _parse_rephrasings(value: Any, title: str, source: SourceFiles) -> tuple[str
 
 
 def _parse_language(value: Any) -> str | None:
-    """Return `en` for `en`, `EN` and `en-US`. Raises ValueError for anything that is no language code."""
+    """Return `en` for `en`, `EN` and `en-US`. Raises ValueError for anything that is not a language code."""
     code = re.split("[-_]", to_text(value).lower())[0]
     if code and not re.fullmatch("[a-z]{2}", code):
         raise ValueError(f"language {value!r}: expected a two-letter code such as en")

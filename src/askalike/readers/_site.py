@@ -72,10 +72,10 @@ class SiteClient:
             except (OSError, HTTPException) as error:
                 problem = f"gives no answer ({error})"
             except ValueError:
-                problem = "answered something that is no JSON"
+                problem = "answered something that is not JSON"
                 break
         raise InputError(
-            f"{self.address}{path}: {problem}; what was fetched is kept, so that a repeated import goes on from there"
+            f"{self.address}{path}: {problem}; what was fetched is kept, so that a repeated import resumes there"
         )
 
     def _fetch_once(self, path: str) -> Any:

@@ -28,9 +28,15 @@ Item = Mapping[str, Any]
 
 
 class ApacheAnswerReader(Settings):
-    """A running Apache Answer site: PATH is its address. It is asked politely, and an interrupted import goes on.
+    """A running Apache Answer site: PATH is its address. It is asked politely, and an interrupted import resumes.
 
     Only questions that everybody sees are taken. What has not changed since the last import is not asked for again.
+
+    Examples:
+
+    ```
+    askalike import apache_answer https://ask.example.org -o ask
+    ```
     """
 
     pause: float = Field(0.2, ge=0, description="seconds between two requests")

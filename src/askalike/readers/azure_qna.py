@@ -31,6 +31,13 @@ class AzureQnaReader(Settings):
     """A project of QnA Maker or custom question answering: PATHs are its exports as TSV or Excel.
 
     Rows with the same QnaId are one question with its alternates. Excel needs the extra `excel`.
+
+    Examples:
+
+    ```
+    askalike import azure_qna export.tsv -o faq
+    askalike import azure_qna export.xlsx -o faq --language en
+    ```
     """
 
     quotes: bool = Field(True, description="fields of TSV may stand in double quotes; off: quotes are text")
@@ -77,7 +84,7 @@ def _prompt_targets(row: Mapping[str, Any], source: SourceFiles) -> Iterator[str
         prompts = json.loads(text) if text else []
     if not isinstance(prompts, list):
         prompts = []
-    source.note("prompts that are no JSON left out", bool(text) and not prompts and text != "[]")
+    source.note("prompts that are not JSON left out", bool(text) and not prompts and text != "[]")
     for prompt in prompts:
         target = to_text(prompt.get("qnaId", prompt.get("QnaId"))) if isinstance(prompt, dict) else ""
         if target not in ("", "0"):
@@ -148,7 +155,7 @@ def _read_workbook(file: Path) -> Iterator[PlacedRow]:
 
 
 def _refuse_bomb(file: Path) -> None:
-    """Raise InputError for a workbook that is no archive, or would unpack to too much."""
+    """Raise InputError for a workbook that is not an archive, or would unpack to too much."""
     try:
         with zipfile.ZipFile(file) as packed:
             size = sum(member.file_size for member in packed.infolist())

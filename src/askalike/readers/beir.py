@@ -31,6 +31,13 @@ class BeirReader(Settings):
     """A data set in BEIR's layout, or a folder of such folders as CQADupStack has: ids then begin with `FOLDER/`.
 
     A folder that `askalike export --format beir` wrote gives back the whole archive.
+
+    Examples:
+
+    ```
+    askalike import beir scifact -o scifact
+    askalike import beir cqadupstack -o forums
+    ```
     """
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:

@@ -28,6 +28,12 @@ class DiscourseReader(FollowUpReader):
     """Topics of a Discourse forum: PATHs are files of `/t/ID.json`, or a CSV of the data explorer.
 
     Only topics of the named categories are taken. Private messages, unlisted topics and hidden posts never are.
+
+    Examples:
+
+    ```
+    askalike import discourse topics/*.json -o forum --category all
+    ```
     """
 
     category: str | None = Field(None, description="the ids of the categories to take, e.g. 4,7; all takes every one")

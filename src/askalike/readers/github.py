@@ -36,6 +36,12 @@ class GithubReader(FollowUpReader):
     """Issues and discussions of one repository: PATHs are files of JSON, of `gh issue list --json …` or GraphQL.
 
     Pull requests, and what bots opened or answered, are left out.
+
+    Examples:
+
+    ```
+    askalike import github issues.json -o bugs
+    ```
     """
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
@@ -112,7 +118,7 @@ class _ItemParser:
         return []
 
     def _answer_comments(self, item: Item) -> Iterator[Item]:
-        """Yield the comments of a discussion in which people ask, but those of bots. Those of issues are no answers."""
+        """Yield the comments of a discussion in which people ask, but not bots'. Those of issues are not answers."""
         if not _object(item.get("category")).get("isAnswerable", False):
             return
         for comment in _nodes(item, "comments"):

@@ -23,6 +23,13 @@ class IrDatasetsReader(Settings):
     """Data sets of the package ir_datasets: PATHs are their names, e.g. beir/quora/test. Needs the extra ir_datasets.
 
     What is not on this machine yet, ir_datasets fetches. Names with documents of their own have ids NAME/ID.
+
+    Examples:
+
+    ```
+    askalike import ir_datasets beir/quora/test -o quora
+    askalike import ir_datasets antique/test -o antique --min-relevance 3
+    ```
     """
 
     min_relevance: int = Field(1, ge=1, description="judgements below this grade count as not relevant; antique: 3")

@@ -13,7 +13,14 @@ SPLIT_FILES = {"train": "train_random.txt", "dev": "dev.txt", "test": "test.txt"
 
 
 class LeiReader(Settings):
-    """The folder of the Ask Ubuntu set: text_tokenized.txt(.gz), train_random.txt, dev.txt, test.txt."""
+    """The folder of the Ask Ubuntu set: text_tokenized.txt(.gz), train_random.txt, dev.txt, test.txt.
+
+    Examples:
+
+    ```
+    askalike import lei askubuntu -o askubuntu
+    ```
+    """
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield judgements, then questions and the queries among them. Raises InputError."""

@@ -25,7 +25,15 @@ GRADES = {"perfectmatch": 2, "relevant": 1, "irrelevant": 0, "true": 1, "false":
 
 
 class PairsReader(Settings):
-    """A table of pairs (CSV, TSV, JSON lines or JSON): query, candidate and label, in the order of the candidates."""
+    """A table of pairs (CSV, TSV, JSON lines or JSON): query, candidate and label, in the order of the candidates.
+
+    Examples:
+
+    ```
+    askalike import pairs pairs.tsv -o pairs
+    askalike import pairs pairs.csv -o pairs --query question1 --candidate question2 --label is_duplicate
+    ```
+    """
 
     query: str | None = Field(None, description="the column of the query's text")
     candidate: str | None = Field(None, description="the column of the candidate's text")

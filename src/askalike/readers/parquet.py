@@ -18,7 +18,14 @@ BATCH_ROWS = 1_000
 
 
 class ParquetReader(QuestionTable):
-    """A table in Parquet, one question a row. Usual column names are recognised. Needs the extra `parquet`."""
+    """A table in Parquet, one question a row. Usual column names are recognised. Needs the extra `parquet`.
+
+    Examples:
+
+    ```
+    askalike import parquet faq.parquet -o faq --question title
+    ```
+    """
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield each row as a question, its answers and its links. Raises InputError."""

@@ -22,7 +22,14 @@ ESCAPES = {"t": "\t", "n": "\n", "0": "", "\\": "\\"}
 
 
 class Question2answerReader(Settings):
-    """A Question2Answer site: PATHs are its table qa_posts as TSV (`mysql --batch`) or JSON (phpMyAdmin)."""
+    """A Question2Answer site: PATHs are its table qa_posts as TSV (`mysql --batch`) or JSON (phpMyAdmin).
+
+    Examples:
+
+    ```
+    askalike import question2answer qa_posts.tsv -o site --site https://qa.example.org
+    ```
+    """
 
     site: str | None = Field(None, description="the site's address, for links to its questions")
     categories: Path | None = Field(None, description="the table qa_categories in the same format, for their names")

@@ -25,7 +25,15 @@ Gold = dict[tuple[str, str], int]
 
 
 class SemevalReader(Settings):
-    """SemEval Task 3 B: PATHs are its XML files, their gold files (`*.relevancy`), or folders of these."""
+    """SemEval Task 3 B: PATHs are its XML files, their gold files (`*.relevancy`), or folders of these.
+
+    Examples:
+
+    ```
+    askalike import semeval dev test2016 -o semeval
+    askalike import semeval test.xml test.relevancy -o semeval --split test
+    ```
+    """
 
     split: str | None = Field(None, description="train, dev or test; without it the files' names say which")
 

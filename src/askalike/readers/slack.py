@@ -30,6 +30,12 @@ class SlackReader(ThreadReader):
     """Threads of Slack that begin with a question, as drafts for review: PATH is the folder of an unpacked export.
 
     Only public channels are read. Nobody is shown a draft before it is accepted: askalike drafts, or the page Drafts.
+
+    Examples:
+
+    ```
+    askalike import slack export -o drafts-of-slack --channels help,support
+    ```
     """
 
     channels: str | None = Field(None, description="the channels to read, e.g. help,support; else all public ones")

@@ -30,7 +30,15 @@ Row = dict[str, str]
 
 
 class StackexchangeReader(Settings):
-    """A site's dump: PATH is its folder with Posts.xml, PostLinks.xml and, for names, Users.xml; or its .7z."""
+    """A site's dump: PATH is its folder with Posts.xml, PostLinks.xml and, for names, Users.xml; or its .7z.
+
+    Examples:
+
+    ```
+    askalike import stackexchange cooking.stackexchange.com.7z -o cooking
+    askalike import stackexchange cooking.stackexchange.com -o cooking --dry-run
+    ```
+    """
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield questions, answers and links in the dump's order. Raises InputError."""

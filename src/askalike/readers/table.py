@@ -17,6 +17,13 @@ class TableReader(QuestionTable):
     """A table, one question a row: CSV, TSV, JSON lines, or JSON with --records. Usual column names are recognised.
 
     A folder that `askalike export --format csv` wrote gives back the whole archive.
+
+    Examples:
+
+    ```
+    askalike import table faq.csv -o faq
+    askalike import table export.json -o faq --records data.items --question title.text
+    ```
     """
 
     records: str | None = Field(None, description="the way to the list of rows in a JSON document, e.g. root.items")

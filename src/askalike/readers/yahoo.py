@@ -24,7 +24,14 @@ PlacedDocument = tuple[Place, Element | RejectedRow]
 
 
 class YahooReader(Settings):
-    """Yahoo! Answers L6: PATHs are its XML files, plain, .gz or .bz2; the parts of one file in their order."""
+    """Yahoo! Answers L6: PATHs are its XML files, plain, .gz or .bz2; the parts of one file in their order.
+
+    Examples:
+
+    ```
+    askalike import yahoo FullOct2007.xml.part1.gz FullOct2007.xml.part2.gz -o yahoo --lang en --sample 100000
+    ```
+    """
 
     lang: str | None = Field(None, description="keep only questions asked in this language, e.g. en")
     sample: int | None = Field(None, ge=1, description="keep this many questions, drawn at random (reads twice)")

@@ -36,6 +36,12 @@ class ZulipReader(ThreadReader):
     """Topics of Zulip that begin with a question, as drafts for review: PATHs are responses of its API, or an export.
 
     Private channels and direct messages are never read. Nobody is shown a draft before it is accepted.
+
+    Examples:
+
+    ```
+    askalike import zulip messages.json -o help --site https://chat.example.org
+    ```
     """
 
     channels: str | None = Field(None, description="the channels to read, e.g. help,support; else all public ones")

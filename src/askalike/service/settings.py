@@ -38,7 +38,7 @@ class ServiceSettings(Settings):
     allow_origins: tuple[str, ...] = Field((), description="sites whose pages may ask, such as https://forum.example")
     require_keys: bool = Field(False, description="whether a key is needed on loopback too")
     public: bool = Field(False, description="whether anybody may search and read on the pages without a key")
-    requests_per_s: float = Field(200.0, ge=0, description="requests a second that one caller may make; 0 is no limit")
+    requests_per_s: float = Field(200.0, ge=0, description="requests a second that one caller may make; 0: no limit")
     burst: int = Field(400, ge=1, description="requests that one caller may make at once")
 
     public_url: str | None = Field(
@@ -56,7 +56,7 @@ class ServiceSettings(Settings):
     def _validate_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
         for origin in origins:
             if not ORIGIN_PATTERN.fullmatch(origin):
-                raise ValueError(f"{origin!r} is no origin; expected one such as https://forum.example, without a path")
+                raise ValueError(f"{origin!r} is not an origin; expected https://HOST, without a path")
         return origins
 
     @property

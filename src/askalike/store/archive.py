@@ -24,7 +24,7 @@ class Archive:
 
     @classmethod
     def open(cls, path: str | Path, engine: str | None = None) -> Self:
-        """Open an existing archive. Raises ArchiveError where the directory is no archive.
+        """Open an existing archive. Raises ArchiveError where the directory is not an archive.
 
         engine: the address of the OpenSearch cluster that holds its indexes; None: they are in the directory.
         """

@@ -34,5 +34,5 @@ def get_archive_encoder(archive: Archive) -> ArchiveEncoder | None:
 
 
 def set_archive_encoder(archive: Archive, encoder: ArchiveEncoder | None) -> None:
-    """Make an encoder the archive's; None is no encoder."""
+    """Make an encoder the archive's; None: no encoder."""
     archive.set_meta(**{META_KEY: asdict(encoder) if encoder else None})

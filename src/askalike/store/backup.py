@@ -74,7 +74,7 @@ def backup(directory: Path, file: Path) -> BackupManifest:
 def restore(file: Path, directory: Path) -> BackupManifest:
     """Restore the archive in a backup to a new or empty directory, after every byte is checked.
 
-    Raises ArchiveError where the file is no backup or damaged, and where the directory is not empty.
+    Raises ArchiveError where the file is not a backup or damaged, and where the directory is not empty.
     """
     if not file.is_file():
         raise ArchiveError(f"{file}: not a file; expected one made by: askalike backup")

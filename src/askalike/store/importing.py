@@ -124,7 +124,7 @@ def _plan(archive: Archive, request: ImportRequest, files: OpenedFiles) -> Impor
 
 def _refuse_large_changes(archive: Archive, request: ImportRequest, plan: ImportPass) -> None:
     """Raise ArchiveError for a plan that changes more than a tenth of what earlier imports of a source brought."""
-    advice = "nothing was written; see it with --dry-run, go on with --yes, or name another source with --source"
+    advice = "nothing was written; see it with --dry-run, confirm with --yes, or name another source with --source"
     if request.prune and plan.rejects.count:
         problem = f"{plan.rejects.count} rows cannot be taken, and --prune would remove what they held"
         raise ArchiveError(f"{archive.path}: {problem}; {advice}")

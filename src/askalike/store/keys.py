@@ -55,7 +55,7 @@ def create_key(archive: Archive, scope: str, note: str = "", origin: str | None 
     if origin is not None and scope != "read":
         raise SettingsError(f"a key for pages of {origin} is seen by everybody: its scope can only be read")
     if origin is not None and not ORIGIN_PATTERN.fullmatch(origin):
-        raise SettingsError(f"{origin!r} is no origin; expected one such as https://forum.example, without a path")
+        raise SettingsError(f"{origin!r} is not an origin; expected one such as https://forum.example, without a path")
     id, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), secrets.token_bytes(16)
     row = (id, scope, note, now(), None, origin, salt, _hash_key_secret(salt, secret))
     execute(archive, f"INSERT INTO keys ({KEY_COLUMNS}, salt, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)

@@ -20,7 +20,7 @@ class ArchiveWriter:
     An import writes the first question or answer of each id: later ones of the same import are left out. Outside an
     import the last record is written, and a row that exists stays that of the import that brought it.
     on_difference: called with what each batch did to each table, once it is committed. edited_by: who changes records,
-    by the id of their key, "" where none was needed; None: their changes are no revisions.
+    by the id of their key, "" where none was needed; None: their changes are not revisions.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ArchiveWriter:
     def put(self, record: StoredRecord, import_number: int | None = None) -> None:
         """Buffer a record. It is on disk after the next flush, at the latest after BATCH_SIZE records.
 
-        Raises KeyError for what is no record.
+        Raises KeyError for what is not a record.
         """
         TABLES[type(record)]
         self._buffer.append(BatchRecord(record, import_number))

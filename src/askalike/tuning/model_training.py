@@ -167,7 +167,7 @@ class ModelTrainer:
             def stop_when_spent(progress: "TrainingProgress") -> None:
                 if budget.remaining_s < 0:
                     where = f"in epoch {progress.epoch}"
-                    raise OutOfTimeError(f"{family.name} was stopped {where}; a larger --budget goes on")
+                    raise OutOfTimeError(f"{family.name} was stopped {where}; a larger --budget resumes it")
 
             try:
                 models.train(

@@ -33,7 +33,7 @@ RESERVED_SHARE = 0.2
 class TuningResult:
     """The verdict, every candidate's result, what was skipped, the calibration of what serves or why there is none.
 
-    spent_s: the seconds of this call and of those that it goes on from.
+    spent_s: the seconds of this call and of those that it resumes.
     """
 
     verdict: TuningVerdict
@@ -61,7 +61,7 @@ def tune_archive(
 
     encoder: a pre-trained encoder's folder or package, which teaches and competes; unless given, the archive's own.
     cross_encoder: one that re-ranks the first hits, a folder or package. fixed: settings that all rankers have.
-    on_event: called with the task, the result of each candidate, and each skipped one. The same call goes on where
+    on_event: called with the task, the result of each candidate, and each skipped one. The same call resumes where
     another was interrupted, with a budget of its own, and tries what was skipped as far as that reaches. Raises
     ArchiveError where there is nothing to tune on, SettingsError for an unknown measure, rule, encoder or setting.
     """

@@ -1,4 +1,4 @@
-"""What a run of tuning has found out so far, on disk, where the next run goes on from it, and how much time is left."""
+"""What a run of tuning has found out so far, on disk, from which the next run resumes, and how much time is left."""
 
 import hashlib
 import json

@@ -143,7 +143,7 @@ def _value_matrix(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> F
 class TuningVerdict:
     """What was chosen by one measure, and its worth, measured once on queries that did not choose it.
 
-    incumbent: what served before, and goes on where the choice is not significantly better. value: the chosen trial's
+    incumbent: what served before; active unless the choice is significantly better. value: the chosen trial's
     mean of LEADING_MEASURE. gain: by the measure that chooses, to the incumbent, which decides. reported_gain: the same
     by LEADING_MEASURE. difference_to_lexical, reported_difference: to the best lexical ranker, best_lexical_name.
     difference_to_encoder: to the encoder alone, if there is one. fold_choices: what the other folds of each fold chose.
@@ -180,8 +180,9 @@ class TuningVerdict:
             text += f"; {self.measure} {format_difference(self.gain)}"
         if self.served_trial is self.chosen:
             return f"{text}, n = {n:,}; serving it{self._caveat}"
-        reason = f"fewer than {MIN_MEANINGFUL} queries decide nothing" if self._has_few_queries else "that is no gain"
-        return f"{text}, n = {n:,}: {reason}; {incumbent} goes on{self._caveat}"
+        few = f"fewer than {MIN_MEANINGFUL} queries decide nothing"
+        reason = few if self._has_few_queries else "no significant gain"
+        return f"{text}, n = {n:,}: {reason}; {incumbent} stays active{self._caveat}"
 
     @property
     def _has_few_queries(self) -> bool:

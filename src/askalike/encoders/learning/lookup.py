@@ -58,7 +58,7 @@ def learn_lookup(
 ) -> None:
     """Write the model to `folder`, all files at once.
 
-    The teacher's vectors are kept beside it until then, so that the same call goes on where it was interrupted. Raises
+    The teacher's vectors are kept beside it until then, so that the same call resumes where it was interrupted. Raises
     TrainingError where there is no text, ArchiveError where nothing can be written.
     """
     questions = _questions(view, settings)

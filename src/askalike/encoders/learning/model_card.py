@@ -36,7 +36,7 @@ def render_card(
         + _describe_base(getattr(recipe.network, "base", "")),
         "## Measures",
         f"{trained['measure']} on {trained['dev_queries']} dev queries over {trained['dev_documents']} documents. The "
-        f"best epoch, {trained['best_epoch']}, was chosen by them: they are no test. "
+        f"best epoch, {trained['best_epoch']}, was chosen by them: they are not a test. "
         f"{_describe_test(name, view, learned)}",
         f"| epoch | loss | {trained['measure']} | examples a second |\n|---|---|---|---|",
     ]

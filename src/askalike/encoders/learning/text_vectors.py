@@ -24,7 +24,7 @@ def encode_texts(
 
     encoder: a registered one, the folder of a trained model (`DIR/models/NAME`), or the object. role: queries and
     documents have different vectors by some encoders. A text without a word gets zeros. Raises SettingsError for an
-    encoder that is unknown or whose vectors are compared by Euclidean distance, InputError for what is no text.
+    encoder that is unknown or whose vectors are compared by Euclidean distance, InputError for what is not text.
     """
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise InputError("encode_texts: expected a list of strings, as in encode_texts(['how do I reset my password'])")

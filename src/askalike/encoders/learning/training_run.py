@@ -77,7 +77,7 @@ def train_recipe(
     """Train a recipe on what a view knows, write the model to `folder` and return its epochs.
 
     The view's dev queries choose the best epoch; without any, some clusters are set aside. teacher: the recipe's
-    teacher, if it is loaded already. The same call after an interruption or a kill goes on with the epoch that was not
+    teacher, if it is loaded already. The same call after an interruption or a kill resumes with the epoch that was not
     finished. Raises TrainingError.
     """
     if teacher is None and recipe.teacher.encoder:

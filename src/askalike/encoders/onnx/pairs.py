@@ -70,7 +70,7 @@ class OnnxPairModel:
 
 
 def _numbers_texts(folder: Path) -> bool:
-    """Whether the model is told which of the two texts a token is of."""
+    """Whether the model knows which of the two texts a token is of."""
     path = folder / "tokenizer_config.json"
     described = read_json(path) if path.exists() else {}
     if names := described.get("model_input_names"):

@@ -124,7 +124,7 @@ class ClusterConnection:
             import opensearchpy
         except ImportError:
             raise SettingsError("an OpenSearch cluster needs the extra: pip install 'askalike[opensearch]'") from None
-        logging.getLogger("opensearch").addHandler(logging.NullHandler())  # failures are raised, and told once
+        logging.getLogger("opensearch").addHandler(logging.NullHandler())  # failures are raised once
         self.address = address
         self._errors = opensearchpy.exceptions
         self._client = opensearchpy.OpenSearch(

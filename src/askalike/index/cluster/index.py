@@ -2,7 +2,7 @@
 
 An index is an alias. Behind it is one generation, which holds the documents and, in a document of its own, the number
 of the archive's change that it follows. Every write carries its change's number as an external version: what is sent
-twice, late, or by two processes ends up the same, and what was interrupted goes on where it was acknowledged.
+twice, late, or by two processes ends up the same, and an interrupted run resumes where it was acknowledged.
 """
 
 import re

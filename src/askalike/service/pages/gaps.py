@@ -1,4 +1,4 @@
-"""*Gaps*: what people ask in vain, by traffic. A moderator writes an entry that answers it, or ignores it."""
+"""*Gaps*: questions without a good hit, by traffic. A moderator writes an entry that answers it, or ignores it."""
 
 import secrets
 from typing import Annotated
@@ -45,7 +45,7 @@ class FaqEntry(BaseModel):
 
 @router.get("/a/{archive}/gaps")
 async def get_gaps(site: ModeratorArchive, request: Request, ignored: bool = False, said: str = "") -> Response:
-    """Show what was asked in vain, or what is ignored of it."""
+    """Show the gaps, or those that are ignored."""
     gaps = await site.run_on_archive(lambda archive: site.gap_cache.get(archive, ignored=ignored))
     return render_page(
         request,

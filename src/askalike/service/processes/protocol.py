@@ -17,7 +17,7 @@ from askalike.service.requests.problems import MEDIA_TYPE, make_problem
 GRACE_S = 1.0
 """How much longer than the application, which answers late bodies, the protocol waits before it cuts a connection."""
 MAX_HEAD_BYTES = 32 << 10
-INVALID_REQUEST = "this is no valid HTTP/1.1 request"
+INVALID_REQUEST = "this is not a valid HTTP/1.1 request"
 
 
 class TimedHttpProtocol(HttpToolsProtocol):
@@ -76,7 +76,7 @@ class TimedHttpProtocol(HttpToolsProtocol):
         self._time_what_is_under_way()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer that this is no request, where a response can still be sent, and end the connection."""
+        """Answer that this is not a request, where a response can still be sent, and end the connection."""
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             id, status = token_hex(8), HTTPStatus.BAD_REQUEST
             body = make_problem(status, INVALID_REQUEST, id).model_dump_json().encode()

@@ -36,7 +36,7 @@ CLIENT_ERRORS: dict[type[Exception], int] = {
     UnknownEncoderError: 404,
     UncalibratedError: 422,
 }
-"""The errors that a client causes and is told of, and their statuses."""
+"""The errors that a client causes, and their statuses."""
 
 
 def problem_response(

@@ -20,7 +20,7 @@ FILE_BYTES = KEY_BYTES + N_SLOTS * SLOT_BYTES
 
 
 class RateLimiter:
-    """Allows each caller `per_s` requests a second and bursts of `burst`. A `per_s` of 0 is no limit."""
+    """Allows each caller `per_s` requests a second and bursts of `burst`. A `per_s` of 0: no limit."""
 
     def __init__(self, fd: int, per_s: float, burst: int) -> None:
         """`fd`: a file descriptor from `create_shared_file`."""

@@ -1,0 +1,36 @@
+"""README and tutorials are easy to read: half of their sentences have fewer than 18 words."""
+
+import re
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / name for name in ("first-archive.md", "first-experiment.md", "index.md")),
+]
+MAX_MEDIAN, MAX_WORDS = 18, 60
+NOT_PROSE = re.compile(r"```.*?```|<!--.*?-->|^\|.*?$|^#.*?$|^!\[.*?$|^    .*?$", re.DOTALL | re.MULTILINE)
+
+
+def sentences(text: str) -> list[list[str]]:
+    """The words of each sentence of the prose; a list's item and a paragraph end a sentence, too."""
+    prose = re.sub(r"`[^`]*`", "code", NOT_PROSE.sub("\n\n", text))
+    prose = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", prose)
+    parts = re.split(r"(?<=[.!?])[\s*]+(?=[A-Z`*])|\n\s*\n|\n- |:\s*\n", prose)
+    return [words for part in parts if (words := re.findall(r"\w[\w'’-]*", part))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_half_of_the_sentences_are_short(page: Path) -> None:
+    lengths = [len(words) for words in sentences(page.read_text(encoding="utf-8"))]
+    assert len(lengths) > 8
+    assert median(lengths) < MAX_MEDIAN
+    assert max(lengths) <= MAX_WORDS
+
+
+def test_sentences_are_counted() -> None:
+    text = "# Title\n\nOne two three. Four `a b c` five!\n\n```console\n$ no\n```\n- six [seven](x.md)\n| no | no |\n"
+    assert [len(words) for words in sentences(text)] == [3, 3, 2]

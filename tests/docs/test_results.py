@@ -1,0 +1,51 @@
+"""The results pages are those of the committed reports, and the page of negative results has no figure of its own."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LOG = (ROOT / "experiments" / "LOG.md").read_text(encoding="utf-8")
+NEGATIVE = (ROOT / "docs" / "results" / "negative.md").read_text(encoding="utf-8")
+REPORTS = sorted((ROOT / "experiments" / "reports").glob("*.json"))
+SMALL = 20
+"""Whole numbers below it may be counts in a sentence."""
+
+
+def test_pages_are_those_of_the_reports() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "write_results.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_page_that_differs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import write_results
+
+    report = json.loads((ROOT / "experiments" / "reports" / "stackfaq.json").read_text(encoding="utf-8"))
+    page = write_results.leaderboard("stackfaq", report)
+    assert page == (ROOT / "docs" / "results" / "stackfaq.md").read_text(encoding="utf-8")
+    report["systems"][0]["measures"]["AP"]["mean"] += 0.01
+    assert write_results.leaderboard("stackfaq", report) != page
+
+
+@pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.stem)
+def test_a_report_says_where_it_comes_from_and_holds_no_text_of_the_archive(path: Path) -> None:
+    report = json.loads(path.read_text(encoding="utf-8"))
+    if path.stem != "scale":
+        origins = [row["provenance"] for row in report] if isinstance(report, list) else [report["provenance"]]
+        assert all({"commit", "data", "hardware", "command"} <= origin.keys() for origin in origins)
+        assert not any(origin["commit"].endswith("-dirty") for origin in origins)
+    assert not re.search(r'"(differing|samples|findings)"', path.read_text(encoding="utf-8"))
+
+
+def test_every_figure_of_the_negative_results_stands_in_the_log() -> None:
+    text = re.sub(r"\]\([^)]*\)|BM25|RM3|MiniLM|nDCG@10|SemEval-2016", "", NEGATIVE)
+    figures = {figure.rstrip(".,") for figure in re.findall(r"\d[\d.,]*", text)}
+    figures = {figure for figure in figures if not (figure.isdigit() and int(figure) <= SMALL)}
+    assert len(figures) > 40
+    assert sorted(figure for figure in figures if not re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", LOG)) == []

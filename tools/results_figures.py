@@ -1,0 +1,142 @@
+"""The figures of the results pages: quality beside BM25, quality over speed, calibration, speed over size."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from askalike.experiments.plotting import (
+    DASHES,
+    FAINT,
+    INK,
+    MARKERS,
+    RIGHT,
+    WRONG,
+    add_legend,
+    open_figure,
+    render_figure,
+    system_colour,
+)
+
+WIDTH = 620
+BASELINE, MEASURE = "BM25", "AP"
+FULL_COLOUR = 20.0
+"""The gain in points that has the full colour of the heat map."""
+Reports = Mapping[str, Mapping[str, Any]]
+
+
+def draw_figures(reports: Reports, calibration: Any, scale: Any) -> dict[str, tuple[str, str]]:
+    """Return file name → heading and caption on two lines, SVG. reports: heading of a data set → its report."""
+    drawn = {"gain": _draw_heat_map(reports), "speed": _draw_quality_over_speed(reports)} if reports else {}
+    if calibration:
+        drawn["calibration"] = _draw_calibration(calibration)
+    if scale:
+        drawn["scale"] = _draw_scale(scale)
+    return drawn
+
+
+def _labels(reports: Reports) -> list[str]:
+    return [system["label"] for system in next(iter(reports.values()))["systems"]]
+
+
+def _gains(report: Mapping[str, Any]) -> Iterator[tuple[str, float, bool]]:
+    """Yield label, gain over BM25 in points, and whether it is significant, of each system."""
+    pairs = report["comparisons"][MEASURE]["pairs"]
+    p = {pair["second"]: pair["p_holm"] for pair in pairs if pair["first"] == BASELINE}
+    means = {system["label"]: system["measures"][MEASURE]["mean"] for system in report["systems"]}
+    for label, mean in means.items():
+        yield label, 100 * (mean - means[BASELINE]), p.get(label, 1.0) < 0.05
+
+
+def _draw_heat_map(reports: Reports) -> tuple[str, str]:
+    labels = [label for label in _labels(reports) if label != BASELINE]
+    with open_figure(WIDTH, 60 + 26 * len(labels)) as (figure, (axes,)):
+        for x, report in enumerate(reports.values()):
+            for label, gain, significant in _gains(report):
+                if label != BASELINE:
+                    _draw_cell(axes, x, labels.index(label), gain, significant)
+        axes.set_xticks(range(len(reports)), [name.replace(", ", ",\n") for name in reports])
+        axes.set_yticks(range(len(labels)), labels)
+        axes.set(xlim=(-0.5, len(reports) - 0.5), ylim=(len(labels) - 0.5, -0.5))
+        axes.grid(visible=False)
+        axes.tick_params(labelsize=8.5, length=0)
+        svg = render_figure(figure, "gain", "Gain of each ranker over BM25 on each data set").svg
+    return (
+        "Gain over BM25\nMean average precision, in points above or below BM25. Bold: significant (Holm, p < .05 over "
+        "all pairs of systems of the data set).",
+        svg,
+    )
+
+
+def _draw_cell(axes: Any, x: int, y: int, gain: float, significant: bool) -> None:
+    from matplotlib.patches import Rectangle
+
+    strength = min(1.0, abs(gain) / FULL_COLOUR)
+    axes.add_patch(
+        Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=RIGHT if gain > 0 else WRONG, alpha=0.08 + 0.6 * strength)
+    )
+    weight = "bold" if significant else "normal"
+    axes.text(x, y, f"{gain:+.1f}".replace("-", "−"), ha="center", va="center", weight=weight, size=9.5)
+
+
+def _draw_quality_over_speed(reports: Reports) -> tuple[str, str]:
+    shown = dict(list(reports.items())[:3])
+    with open_figure(WIDTH, 210 * len(shown), rows=len(shown)) as (figure, panels):
+        for axes, (name, report) in zip(panels, shown.items(), strict=True):
+            for i, system in enumerate(report["systems"]):
+                value, ms = system["measures"][MEASURE], system["cost"]["ms_per_query"]
+                y, low, high = (100 * value[key] for key in ("mean", "low", "high"))
+                axes.plot([ms, ms], [low, high], color=system_colour(i), linewidth=1, alpha=0.6)
+                style = {"color": system_colour(i), "marker": MARKERS[i % 7], "linestyle": "none"}
+                axes.plot([ms], [y], label=system["label"], **style)
+            axes.set_xscale("log")
+            axes.set(ylabel=f"{MEASURE}, %", title=name)
+        panels[-1].set_xlabel("ms of processor time a query")
+        add_legend(figure, panels[-1], "best")
+        svg = render_figure(figure, "speed", "Mean average precision over processor time a query").svg
+    return (
+        "Quality over speed\nFurther up is better, further left is faster. Lines: 95 % intervals. The speeds are of a "
+        "machine that had other work; compare them with one another.",
+        svg,
+    )
+
+
+def _draw_calibration(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    with open_figure(WIDTH * 0.7, 360) as (figure, (axes,)):
+        axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
+        for i, row in enumerate(rows):
+            bins = row["first_hits"]["bins"]
+            style: dict[str, Any] = {"color": system_colour(i), "linestyle": DASHES[i % 7], "marker": MARKERS[i % 7]}
+            axes.plot([b["probability"] for b in bins], [b["right"] for b in bins], label=row["archive"], **style)
+        axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability that was shown", ylabel="share that was right")
+        axes.spines["left"].set_color(INK)
+        add_legend(figure, axes, "upper left")
+        svg = render_figure(figure, "calibration", "Share of right first hits by probability").svg
+    errors = "; ".join(
+        f"{row['archive']}: error {row['first_hits']['error']:.3f} (exact probabilities would show "
+        f"{row['first_hits']['chance']:.3f}), n = {row['queries']:,}"
+        for row in rows
+    )
+    command = rows[0]["provenance"]["command"]
+    return (
+        "Calibration\nFirst hits of the default ranker in bins of equal mass, titles as queries, by nested "
+        f"cross-validation. {errors}. Command: `{command}`, commit `{rows[0]['provenance']['commit']}`.",
+        svg,
+    )
+
+
+def _draw_scale(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    rankers = list(dict.fromkeys(row["ranker"] for row in rows))
+    with open_figure(WIDTH * 0.7, 320) as (figure, (axes,)):
+        for i, ranker in enumerate(rankers):
+            points = sorted((row["questions"], row["processor_ms"]) for row in rows if row["ranker"] == ranker)
+            style: dict[str, Any] = {"color": system_colour(i), "linestyle": DASHES[i % 7], "marker": MARKERS[i % 7]}
+            axes.plot(*zip(*points, strict=True), label=ranker, **style)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set(xlabel="questions in the archive", ylabel="ms of processor time a search")
+        add_legend(figure, axes, "upper left")
+        svg = render_figure(figure, "scale", "Processor time of a search over the size of the archive").svg
+    return (
+        "Speed over size\nMade-up titles; each search is of a half-typed title, with seven hits, explained. "
+        f"`python benchmarks/scale.py`, commit `{rows[0]['commit']}`, {rows[0]['hardware']}.",
+        svg,
+    )

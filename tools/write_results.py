@@ -1,0 +1,228 @@
+"""Writes the results pages, docs/results/, and the README's table from experiments/reports/.
+
+    python tools/write_results.py                   writes what differs from the reports
+    python tools/write_results.py --add runs/cs     first takes over a report.json as experiments/reports/cs.json
+    python tools/write_results.py --check           writes nothing; exits with 1 if a file differs
+
+No figure is typed by hand. A report keeps commit, data hash, hardware and command; texts of the archive are left out.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from results_figures import draw_figures
+
+from askalike.evaluation.rules import get_rule
+
+ROOT = Path(__file__).resolve().parents[1]
+REPORTS = ROOT / "experiments" / "reports"
+PAGES = ROOT / "docs" / "results"
+README = ROOT / "README.md"
+TABLE_BEGIN, TABLE_END = "<!-- results: written by tools/write_results.py -->\n", "<!-- end of results -->\n"
+README_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
+README_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
+README_MEASURES = ("Success@1", "Success@10")
+
+Report = Mapping[str, Any]
+
+DATASETS = {
+    "askubuntu-titles": ("Ask Ubuntu, titles", "Duplicates of Ask Ubuntu. Titles alone, in the whole archive."),
+    "cs-titles": (
+        "cs.stackexchange, titles",
+        "A community's dump to May 2014 and its own duplicate links. Titles alone.",
+    ),
+    "cs": (
+        "cs.stackexchange, titles and bodies",
+        "The same archive and links; queries and questions have their bodies.",
+    ),
+    "stackfaq": (
+        "StackFAQ",
+        "125 FAQs about web applications (Karan and Šnajder 2018). Each paraphrase asks for its question, among all "
+        "questions with their other phrasings.",
+    ),
+    "semeval2016": (
+        "SemEval-2016 Task 3 B",
+        "Forum questions, ten candidates each, measured by the rule of the official scorer (`semeval`).",
+    ),
+    "yahoo": ("Yahoo! questions", "The candidates of each query of Zhang et al. (2014), ranked again. Titles alone."),
+}
+"""Name of a report → heading, and what the data set is, in the order of the pages."""
+
+
+def main() -> int:
+    """Write the pages, or say which of them are out of date."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--add", metavar="RUN", type=Path, nargs="+", default=[], help="folders of experiments")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    for folder in options.add:
+        write_json(REPORTS / f"{folder.name}.json", shorten(json.loads((folder / "report.json").read_text("utf-8"))))
+    files = all_files()
+    stale = [path for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text]
+    stale += [path for path in existing_files() if path not in files]
+    if options.check:
+        print(*(f"{path.relative_to(ROOT)} differs; run python tools/write_results.py" for path in stale), sep="\n")
+        return 1 if stale else 0
+    for path in stale:
+        if path in files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(files[path], encoding="utf-8")
+        else:
+            path.unlink()
+        print(path.relative_to(ROOT))
+    return 0
+
+
+def shorten(report: Report) -> Report:
+    """Return a report without texts and ids of the archive, and without the path of its folder."""
+    comparisons = {
+        measure: {**each, "pairs": [{k: v for k, v in pair.items() if k != "differing"} for pair in each["pairs"]]}
+        for measure, each in report["comparisons"].items()
+    }
+    systems = [{k: v for k, v in system.items() if k != "seeds"} for system in report["systems"]]
+    changed = {"archive": Path(report["archive"]).name, "systems": systems, "comparisons": comparisons}
+    dropped = {"check", "samples"}
+    return _round({k: v for k, v in (report | changed).items() if k not in dropped})
+
+
+def _round(value: Any) -> Any:
+    """Return the value with six digits behind the point of every number in it."""
+    if isinstance(value, dict):
+        return {key: _round(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_round(inner) for inner in value]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON."""
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def load(name: str) -> Any:
+    """Return the content of a report; None if there is none."""
+    path = REPORTS / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def all_files() -> dict[Path, str]:
+    """Return every file that is made from the reports, with its text."""
+    reports = {name: report for name in DATASETS if (report := load(name))}
+    drawings = draw_figures({DATASETS[name][0]: r for name, r in reports.items()}, load("calibration"), load("scale"))
+    files = {PAGES / f"{name}.md": leaderboard(name, report) for name, report in reports.items()}
+    files[PAGES / "index.md"] = overview(reports, drawings)
+    files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in drawings.items()}
+    if reports.keys() >= set(README_DATASETS):
+        before, _, rest = README.read_text(encoding="utf-8").partition(TABLE_BEGIN)
+        files[README] = f"{before}{TABLE_BEGIN}{readme_table(reports)}{TABLE_END}{rest.partition(TABLE_END)[2]}"
+    return files
+
+
+def existing_files() -> Iterator[Path]:
+    """Yield the files of the folder that this script writes, the page of negative results aside."""
+    yield from (path for path in PAGES.glob("*") if path.name != "negative.md")
+
+
+def leaderboard(name: str, report: Report) -> str:
+    """Return the page of one data set."""
+    title, what = DATASETS[name]
+    measures = report["measures"]
+    beats = {m: {s["name"]: s["beats"] for s in report["comparisons"][m]["systems"]} for m in measures}
+    letters = {s["name"]: s["letter"] for s in report["comparisons"][measures[0]]["systems"]}
+    head = ["", "ranker", *measures, "ms a query", "index", "may have seen this data"]
+    rows = [head, ["---"] * len(head)]
+    for system in sorted(report["systems"], key=lambda s: -s["measures"]["AP"]["mean"]):
+        label = system["label"]
+        values = [f"{interval(system, m)} {''.join(beats[m][label])}".rstrip() for m in measures]
+        seen = "yes" if system["may_have_seen"] else "no"
+        rows.append([letters[label], label, *values, *cost(system), seen])
+    trained = [f"- {s['label']}: {s['trained_on']}." for s in report["systems"] if s["trained_on"]]
+    rule = get_rule(report["rule"]).describe()
+    return "\n".join([
+        f"# {title}", "", GENERATED, "", what, "",
+        f"n = {report['queries']:,} queries of split `{report['split']}`. Best AP first. In brackets: 95 %, bootstrap.",
+        "", *map(table_row, rows), "", f"{rule[:1].upper()}{rule[1:]}. {LETTERS}", "",
+        "*ms a query* is processor time, with all queries ranked in one call; *index* is the size on disk.", "",
+        "## What the systems were trained on", "",
+        "The others have learned nothing but the statistics of this archive.",
+        "", *trained, "", *provenance(report["provenance"]), "",
+    ])  # fmt: skip
+
+
+LETTERS = """\
+Letters: significantly better than that system (paired randomisation test, Holm over all pairs, p < .05)."""
+GENERATED = "<!-- written by tools/write_results.py from experiments/reports/ -->"
+
+
+def interval(system: Report, measure: str) -> str:
+    """Return a mean in percent with its interval."""
+    value = system["measures"][measure]
+    percent = 1 if value["high"] > 1 else 100  # the rule semeval gives RR in percent
+    return f"{percent * value['mean']:.1f} [{percent * value['low']:.1f}, {percent * value['high']:.1f}]"
+
+
+def cost(system: Report) -> tuple[str, str]:
+    """Return the processor time of a query and the size of the index, as people read them."""
+    ms, size = system["cost"]["ms_per_query"], system["cost"]["index_bytes"]
+    return f"{ms:.2f}" if ms < 1 else f"{ms:.1f}", f"{size / 1e6:.1f} MB"
+
+
+def table_row(cells: Sequence[str]) -> str:
+    """Return a row of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def provenance(origin: Report) -> Iterator[str]:
+    """Yield the table of where a page's figures come from."""
+    yield "## Where the figures come from"
+    yield ""
+    yield from map(table_row, [("what", "value"), ("---", "---")])
+    yield table_row(("command", f"`{origin['command']}`"))
+    for key in ("commit", "data", "hardware", "platform", "started_at"):
+        yield table_row((key.replace("_", " "), f"`{origin[key]}`"))
+    yield table_row(("versions", ", ".join(f"{name} {number}" for name, number in origin["versions"].items())))
+
+
+def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, str]]) -> str:
+    """Return the first page: the data sets, and every figure."""
+    rows = [("data set", "queries", "best AP", "BM25", "default"), ("---",) * 5]
+    for name, report in reports.items():
+        systems = {system["label"]: system for system in report["systems"]}
+        best = max(systems.values(), key=lambda system: system["measures"]["AP"]["mean"])
+        link = f"[{DATASETS[name][0]}]({name}.md)"
+        shown = [f"{interval(best, 'AP')} {best['label']}", *(interval(systems[x], "AP") for x in ("BM25", "default"))]
+        rows.append((link, f"{report['queries']:,}", *shown))
+    lines = ["# Results", "", GENERATED, "", INTRODUCTION, "", *map(table_row, rows)]
+    for name, (text, _) in drawings.items():
+        heading, _, caption = text.partition("\n")
+        lines += ["", f"## {heading}", "", f"![{heading}]({name}.svg)", "", caption]
+    return "\n".join([*lines, ""])
+
+
+INTRODUCTION = """\
+One leaderboard for each data set. Nothing was trained or tuned on any of them. Every figure is written by a script from
+the reports of `experiments/reports/`, which name commit, data, machine and command. What did not work is in
+[Negative results](negative.md), and what training adds in [Papers](../papers.md)."""
+
+
+def readme_table(reports: Mapping[str, Report]) -> str:
+    """Return the README's table: the first hit, and the first ten, on three archives."""
+    shown = {name: reports[name] for name in README_DATASETS}
+    heads = [f"{DATASETS[name][0]} (n = {report['queries']:,})" for name, report in shown.items()]
+    rows = [("first hit right / among the first 10", *heads), ("---",) * (1 + len(shown))]
+    for label in README_SYSTEMS:
+        cells = []
+        for report in shown.values():
+            system = next(s for s in report["systems"] if s["label"] == label)
+            first = 100 * system["measures"][README_MEASURES[0]]["mean"]
+            cells.append(f"{first:.1f} / {interval(system, README_MEASURES[1])}")
+        rows.append((f"**{label}**" if label.startswith("default") else label, *cells))
+    return "".join(f"{table_row(row)}\n" for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
