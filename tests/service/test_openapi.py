@@ -65,6 +65,9 @@ def test_the_service_keeps_to_its_description(case: Any, client: dict[str, Any])
         case.path_parameters["archive"] = "riverside"
     if isinstance(case.body, dict) and isinstance(case.body.get("shown"), list) and case.body.get("chosen"):
         case.body["shown"] = [*case.body["shown"][:99], case.body["chosen"]]  # which no schema can say
+    for fields in (case.query, case.body):
+        if isinstance(fields, dict) and fields.keys() >= {"after", "before"}:
+            del fields["after"]  # no schema can say that it comes first
     # numbers in quotes are read as numbers
     accepts_more = case.body is not core.NOT_SET or (case.method, case.path) in ACCEPT_UNKNOWN_PARAMETERS
     lax = [schemathesis.checks.negative_data_rejection] if accepts_more else []

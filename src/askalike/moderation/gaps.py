@@ -11,7 +11,7 @@ from itertools import combinations
 from askalike.calibration.calibrator import Calibrator
 from askalike.errors import ArchiveError
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs
-from askalike.rankers import create
+from askalike.rankers import Ranker, create
 from askalike.store import Archive, query_log
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 
@@ -73,19 +73,24 @@ class _PhrasingGroup:
 WordKey = tuple[str, ...]
 
 
-def find_gaps(archive: Archive, *, min_probability: float = 0.0, ignored: bool = False) -> list[Gap]:
+def find_gaps(
+    archive: Archive, *, min_probability: float = 0.0, ignored: bool = False, ranker: Ranker | None = None
+) -> list[Gap]:
     """Return the gaps, the most frequent first, ties by the latest query.
 
     min_probability: a query whose best hit is less probable counts, too. ignored: return the ignored gaps instead of
-    the others. A phrasing that joins a cluster with an ignored one is ignored, too. Raises UncalibratedError where
-    nothing has a probability.
+    the others. A phrasing that joins a cluster with an ignored one is ignored, too. ranker: what answers, the archive's
+    active one unless given. Raises UncalibratedError where nothing has a probability.
     """
-    return [gap for gap in _find_all_gaps(archive, min_probability) if gap.ignored == ignored]
+    return [gap for gap in _find_all_gaps(archive, min_probability, ranker) if gap.ignored == ignored]
 
 
-def get_gap(archive: Archive, id: str, *, min_probability: float = 0.0) -> Gap:
-    """Return the gap with an id, ignored or not, also where its id has changed since. Raises GapNotFoundError."""
-    gap = next((gap for gap in _find_all_gaps(archive, min_probability) if id in gap.members), None)
+def get_gap(archive: Archive, id: str, *, min_probability: float = 0.0, ranker: Ranker | None = None) -> Gap:
+    """Return the gap with an id, ignored or not, also where its id has changed since; see `find_gaps`.
+
+    Raises GapNotFoundError, UncalibratedError.
+    """
+    gap = next((gap for gap in _find_all_gaps(archive, min_probability, ranker) if id in gap.members), None)
     if gap is None:
         raise GapNotFoundError(f"there is no gap {id!r}; it may have been deleted with the questions that were asked")
     return gap
@@ -119,9 +124,9 @@ def restore_gap(archive: Archive, gap: Gap) -> None:
     query_log.restore_phrasings(archive, gap.members)
 
 
-def _find_all_gaps(archive: Archive, min_probability: float) -> list[Gap]:
+def _find_all_gaps(archive: Archive, min_probability: float, ranker: Ranker | None = None) -> list[Gap]:
     if min_probability:
-        _require_probabilities(archive)
+        _require_probabilities(archive, ranker)
     groups = _group_by_words(query_log.read_unhelped_queries(archive, min_probability), _build_word_extractor(archive))
     ignored = query_log.ignored_phrasings(archive)
     found = (_build_gap(members, groups, ignored) for members in _cluster_phrasings(groups))
@@ -130,10 +135,10 @@ def _find_all_gaps(archive: Archive, min_probability: float) -> list[Gap]:
     return gaps
 
 
-def _require_probabilities(archive: Archive) -> None:
-    """Raise UncalibratedError where no logged query has a probability and the archive's ranker is not calibrated."""
+def _require_probabilities(archive: Archive, ranker: Ranker | None) -> None:
+    """Raise UncalibratedError where no logged query has a probability and the ranker is not calibrated."""
     if not query_log.has_probabilities(archive):
-        Calibrator.open(archive, create(None, {}, archive)).min_probability(0.0)
+        Calibrator.open(archive, ranker or create(None, {}, archive)).min_probability(0.0)
 
 
 def _build_word_extractor(archive: Archive) -> Callable[[str], WordKey]:

@@ -8,7 +8,6 @@ from typing import Literal
 from fastapi import HTTPException, Request
 
 from askalike.engines.local import LocalEngine
-from askalike.filters import Filter
 from askalike.service import metrics
 from askalike.service.requests.context import add_log_fields
 from askalike.service.requests.schema import FeedbackRequest, SimilarRequest
@@ -101,12 +100,11 @@ def _use_events(feedback: FeedbackRequest) -> list[UseEvent]:
 
 
 def _search(engine: LocalEngine, query: SimilarRequest) -> SearchHits:
-    filter = Filter(tuple(query.tags), query.after, without=tuple(query.without)) & Filter(before=query.before)
     return engine.search(
         query.title,
         query.k,
         body=query.body,
-        filter=filter,
+        filter=query.filter,
         prefix=query.prefix,
         min_probability=query.min_probability,
         min_similarity=query.min_similarity,

@@ -78,7 +78,10 @@ def _path_pattern(path: str) -> re.Pattern[str]:
 
 async def _handle_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    wrong = [FieldError(where=".".join(map(str, e["loc"])), what=e["msg"]) for e in error.errors()]
+    wrong = [
+        FieldError(where=".".join(map(str, e["loc"])), what=e["msg"].removeprefix("Value error, "))
+        for e in error.errors()
+    ]
     return problem_response(request, 422, "; ".join(f"{w.where}: {w.what}" for w in wrong), wrong)
 
 

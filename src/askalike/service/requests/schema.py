@@ -2,11 +2,13 @@
 
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, computed_field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, computed_field, model_validator
 from pydantic.config import JsonDict
 
 from askalike.addresses import safe_url
 from askalike.clock import parse_limit
+from askalike.errors import SettingsError
+from askalike.filters import Filter
 from askalike.states import LEFT_OUT, LeftOut, State
 from askalike.store.query_log import FeedbackVerdict
 from askalike.text.clean import replace_forbidden
@@ -71,6 +73,19 @@ class SimilarRequest(RequestModel):
     count_shown: bool = Field(
         False, description="count a view of a page in which similar questions are shown; said once a view"
     )
+
+    @property
+    def filter(self) -> Filter:
+        """What its hits satisfy. Raises SettingsError where no date can."""
+        return Filter(tuple(self.tags), self.after, self.before, tuple(self.without))
+
+    @model_validator(mode="after")
+    def _check_filter(self) -> Self:
+        try:
+            self.filter  # noqa: B018
+        except SettingsError as error:
+            raise ValueError(str(error)) from None
+        return self
 
 
 class QuestionText(RequestModel):

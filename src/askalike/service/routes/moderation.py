@@ -1,6 +1,6 @@
 """`duplicates` and `gaps`, for moderators: likely duplicates to decide on, and what is asked without an answer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Literal
@@ -13,6 +13,7 @@ from askalike.service.requests.actions import DecisionOrUndo, apply_decision
 from askalike.service.requests.auth import ModeratedArchive
 from askalike.service.requests.context import caller_id
 from askalike.service.requests.schema import RequestModel, ResultCount, format_confidence
+from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive, PairProposal, ProposalState
 from askalike.store.candidate_pairs import count_by_state, list_proposals, scan_progress
 
@@ -148,7 +149,7 @@ async def post_decision(
 @router.get("/gaps")
 async def get_gaps(site: ModeratedArchive, query: Annotated[GapsQuery, Query()]) -> GapsResponse:
     """Return the questions that were asked and found nothing, or nothing that helped; or the ignored ones of them."""
-    find = partial(gaps.find_gaps, min_probability=query.min_probability, ignored=query.ignored)
+    find = partial(gaps.find_gaps, min_probability=query.min_probability, ignored=query.ignored, ranker=site.ranker)
     all_gaps = await site.run_on_archive(find)
     shown = [GapResponse.model_validate(asdict(gap)) for gap in all_gaps[: query.limit]]
     return GapsResponse(gaps=shown, total=len(all_gaps))
@@ -160,17 +161,19 @@ async def ignore_gap(
 ) -> None:
     """Leave a gap out from now on, in whatever words it is asked."""
     moderator = caller_id(request)
-    await site.run_on_archive(lambda archive: gaps.ignore_gap(archive, _get_gap(archive, id, criteria), moderator))
+    get_gap = _gap_getter(site, id, criteria)
+    await site.run_on_archive(lambda archive: gaps.ignore_gap(archive, get_gap(archive), moderator))
 
 
 @router.post("/gaps/{id}/restore", status_code=204)
 async def restore_gap(site: ModeratedArchive, id: GapId, criteria: Annotated[GapCriteria, Query()]) -> None:
     """Show a gap again that was ignored."""
-    await site.run_on_archive(lambda archive: gaps.restore_gap(archive, _get_gap(archive, id, criteria)))
+    get_gap = _gap_getter(site, id, criteria)
+    await site.run_on_archive(lambda archive: gaps.restore_gap(archive, get_gap(archive)))
 
 
-def _get_gap(archive: Archive, id: str, criteria: GapCriteria) -> gaps.Gap:
-    return gaps.get_gap(archive, id, min_probability=criteria.min_probability)
+def _gap_getter(site: ServedArchive, id: str, criteria: GapCriteria) -> Callable[[Archive], gaps.Gap]:
+    return partial(gaps.get_gap, id=id, min_probability=criteria.min_probability, ranker=site.ranker)
 
 
 def _to_responses(archive: Archive, proposals: Sequence[PairProposal]) -> list[DuplicateResponse]:

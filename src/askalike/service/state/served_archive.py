@@ -10,6 +10,7 @@ from askalike.answering.chat_endpoint import ChatEndpoint, named_endpoint
 from askalike.engines.local import LocalEngine
 from askalike.errors import AskalikeError
 from askalike.moderation.gaps import GapCache
+from askalike.rankers import Ranker
 from askalike.service.log import log_event
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.archive_encoders import ArchiveEncoders
@@ -78,9 +79,14 @@ class ServedArchive:
         self._endpoint_executor = BoundedExecutor(_named_endpoint(settings), settings)
 
     @property
+    def ranker(self) -> Ranker:
+        """The ranker in use."""
+        return self._served_engine.engine.ranker
+
+    @property
     def model(self) -> str:
         """The name of the ranker in use."""
-        return self._served_engine.engine.ranker.name
+        return self.ranker.name
 
     async def run_on_engine(self, work: Callable[[LocalEngine], ResultT]) -> ResultT:
         """Return what the work on the engine returns. Raises OverloadedError, TimeoutError."""
@@ -105,7 +111,7 @@ class ServedArchive:
 
     async def index_status(self) -> IndexStatus:
         """Return the status of its index."""
-        return await self.run_on_archive(lambda archive: index_status(archive, self._served_engine.engine.ranker))
+        return await self.run_on_archive(lambda archive: index_status(archive, self.ranker))
 
     async def reload_when_stale(self) -> None:
         """Search with a newly deployed ranker, or calibration, once its index is built; go on until cancelled."""
