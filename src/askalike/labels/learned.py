@@ -59,7 +59,9 @@ class LearnedLabels:
             all_but = frozenset(ids["all_but"]) if "all_but" in ids else None
             return cls(frozenset(ids["duplicates"]), frozenset(ids["answers"]), all_but)
         signals = model.get("data", {}).get("signals", LABEL_SIGNALS)
-        if model.get("teacher", {}).get("encoder") or not {*LABEL_SIGNALS, "question_answer"} & {*signals}:
+        if model.get("teacher", {}).get("encoder") or not {*LABEL_SIGNALS, "question_answer", "question_answers"} & {
+            *signals
+        }:
             return cls()
         return cls(all_but=frozenset(model.get("trained", {}).get("hidden", ())))
 

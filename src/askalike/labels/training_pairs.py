@@ -74,6 +74,18 @@ def title_body(source: SignalSource) -> Iterator[TextPair]:
 def question_answer(source: SignalSource) -> Iterator[TextPair]:
     """Yield each question with its accepted answer, else the one with most votes, else the first.
 
+    Which answers count, see question_answers.
+    """
+    seen: set[str] = set()
+    for question, answer in question_answers(source):
+        if question.id not in seen:
+            seen.add(question.id)
+            yield question, answer
+
+
+def question_answers(source: SignalSource) -> Iterator[tuple[Question, Answer]]:
+    """Yield each question with each of its answers, the accepted one first, then those with most votes.
+
     Where a data set labels answers, only answers labelled Good count. Answers from after the view's end do not count.
     Questions whose answers a held-out split ranks, and their duplicates, are left out.
     """
@@ -83,8 +95,7 @@ def question_answer(source: SignalSource) -> Iterator[TextPair]:
         answers = source.view.get_answers_to([question.id for question in chunk])
         for question in chunk:
             good = (a for a in answers[question.id] if a.label in (None, "Good") and a.body.strip())
-            if best := next((a for a in good if _predates_view_end(a, source.view)), None):
-                yield question, best
+            yield from ((question, answer) for answer in good if _predates_view_end(answer, source.view))
 
 
 def same_category(source: SignalSource) -> Iterator[TextPair]:
@@ -126,7 +137,10 @@ def feedback(source: SignalSource) -> Iterator[TextPair]:
         yield from ((j.query, questions[j.document_id]) for j in chunk if j.document_id in questions)
 
 
-_ALL = (duplicates, related, title_body, question_answer, same_category, same_tag, rephrasings, judgements, feedback)
+_ALL = (
+    duplicates, related, title_body, question_answer, question_answers, same_category, same_tag, rephrasings,
+    judgements, feedback,
+)  # fmt: skip
 SIGNALS: Mapping[str, Signal] = {signal.__name__: signal for signal in _ALL}
 """Signal name → function. A new signal is one more function here."""
 

@@ -22,7 +22,10 @@ class TwoTowerNetworkSettings(Settings):
     train_words: bool = Field(True, description="whether word vectors are learned further")
     writes: bool = Field(False, description="whether a generator is learned with it, which shares φ")
     writer: int = Field(256, ge=16, description="numbers in the generator's state")
-    weight: float = Field(1.0, ge=0, description="how much the generator's negative log-likelihood (a word) counts")
+    weight: float = Field(1.0, ge=0, description="how much the generator's negative log-likelihood counts")
+    likelihood: Literal["word", "answer"] = Field(
+        "word", description="whether long answers count as much as short ones"
+    )
     cutoffs: tuple[int, ...] = Field((2_000, 10_000), description="bounds of the softmax's groups of frequency")
 
 
@@ -70,12 +73,14 @@ class TwoTowerNetwork(WordVectorNetwork):
         return (encoded,)
 
     def auxiliary_loss(self, batch: Batch, vectors: PartVectors, queries: Tensor, positives: Tensor) -> Tensor | None:
-        """Return the generator's loss of each pair, (n,): weight · negative log-likelihood of the answer per word."""
+        """Return the generator's loss of each pair, (n,): weight · negative log-likelihood of the answer."""
         if not self.settings.writes:
             return None
         ids, mask = flatten_sentences(batch["ids"][positives], batch["mask"][positives])
         likelihoods, lengths = self.decoder.log_likelihood(self.words, vectors[0][queries], ids, mask)
-        return -self.settings.weight * likelihoods / lengths  # type: ignore[no-any-return]
+        if self.settings.likelihood == "word":
+            likelihoods = likelihoods / lengths
+        return -self.settings.weight * likelihoods  # type: ignore[no-any-return]
 
     def _make_dense_layers(self) -> nn.Sequential:
         sizes = (self.settings.hidden, *self.settings.dense)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 from pydantic import Field
 
 from askalike import registry
-from askalike.config import validate_settings
+from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
 from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import (
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 IndexedDocument = tuple[int, list[tuple[int, list[str]]], DocAttributes]
 """Docid, (phrasing, terms) of each phrasing, and what filters look at."""
+TermScores = Sequence[tuple[str, float]]
+"""Terms that a document shares with a query, with what each adds to the score."""
 PROGRESS_EVERY = 2_000
 CACHED_TEXTS = 1_024
 """How many analysed texts are cached: while somebody types, the same questions are explained again and again."""
@@ -71,6 +73,28 @@ class LexicalSettings(AnalyzerSettings):
         """A short name for these settings: indexes of other settings stand beside this one."""
         of_index = self.model_dump(exclude={"spelling"})
         return hashlib.sha256(json.dumps(of_index, sort_keys=True).encode()).hexdigest()[:12]
+
+
+OwnSettings = TypeVar("OwnSettings", bound=Settings)
+
+
+def split_settings(
+    name: str, own_class: type[OwnSettings], values: Mapping[str, Any]
+) -> tuple[OwnSettings, Similarity, LexicalSettings]:
+    """Return a ranker's own settings, the similarity that these name, and the settings of its index.
+
+    own_class: has a setting `similarity`. Raises SettingsError for an unknown similarity or setting.
+    """
+    own_values = {k: v for k, v in values.items() if k in own_class.model_fields}
+    own = validate_settings(own_class, own_values, name)
+    formula = getattr(own, "similarity")  # noqa: B009 (a setting of own_class)
+    if formula not in registry.names("similarity"):
+        known = ", ".join(registry.names("similarity"))
+        raise SettingsError(f"{name}: no similarity is called {formula!r}; there are: {known}")
+    of_index = {k: v for k, v in values.items() if k in LexicalSettings.model_fields}
+    rest = {k: v for k, v in values.items() if k not in own_values and k not in of_index}
+    similarity = validate_settings(registry.load("similarity", formula), rest, name)
+    return own, similarity, validate_settings(LexicalSettings, of_index, name)
 
 
 class TermExtractor:
@@ -326,6 +350,11 @@ class LexicalSearcher(Searcher):
                 f"{self.name}: a cluster's index does not tell how often it has a word; leave out engine"
             )
         return self._postings.term_frequencies(terms)
+
+    def score_terms(self, prepared: PreparedTerms, candidates: Sequence[Docids]) -> Sequence[Sequence[TermScores]]:
+        """Return what each term adds to the score of each query's candidates."""
+        rows = self._postings.contributions(prepared.terms, candidates)
+        return [[match.scores for match in matches] for matches in rows]
 
     def own_terms(self, question: Question) -> Sequence[str]:
         """Return the terms of a question of the archive, without its rephrasings."""

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field
 
-from askalike import registry
-from askalike.config import Settings, validate_settings
+from askalike.config import Settings
 from askalike.errors import SettingsError
 from askalike.index.lexical.searcher import QueryTerms
 from askalike.rankers._ranker import ResolvedQuery
-from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, PreparedTerms
+from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, PreparedTerms, split_settings
 from askalike.similarities import Similarity
 from askalike.store import View
 from askalike.types import TopDocs
@@ -53,15 +52,8 @@ class Rm3Ranker(LexicalRanker):
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
         """See Ranker.from_settings; the values are those of Rm3Settings, of its similarity or of the index."""
-        own = {k: v for k, v in values.items() if k in Rm3Settings.model_fields}
-        feedback = validate_settings(Rm3Settings, own, name)
-        if feedback.similarity not in registry.names("similarity"):
-            known = ", ".join(registry.names("similarity"))
-            raise SettingsError(f"{name}: no similarity is called {feedback.similarity!r}; there are: {known}")
-        of_index = {k: v for k, v in values.items() if k in LexicalSettings.model_fields}
-        rest = {k: v for k, v in values.items() if k not in own and k not in of_index}
-        similarity = validate_settings(registry.load("similarity", feedback.similarity), rest, name)
-        return cls(similarity, validate_settings(LexicalSettings, of_index, name), feedback)
+        feedback, similarity, index = split_settings(name, Rm3Settings, values)
+        return cls(similarity, index, feedback)
 
     @property
     def values(self) -> Mapping[str, Any]:

@@ -1,0 +1,262 @@
+"""Lexical ranking with learned weights of words: the query side is a lookup, the documents are those of the index.
+
+s(q, d) = Σ_t w(t) · f(t, q, d), where f is what a similarity gives word t. Weights learn from pairs that ask the same,
+against the first hits that do not: w = exp(θ) minimises the cross-entropy of the right document among them (a linear
+learning to rank over words, as Fan et al. 2010 weigh terms), with a penalty on θ², so that a word that no pair has
+keeps weight 1. A file of weights, such as the query side of an inference-free sparse encoder, takes their place.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from pydantic import Field
+
+from askalike.config import Settings
+from askalike.errors import InputError, NotFittedError, SettingsError
+from askalike.files import replace_file
+from askalike.index.lexical.searcher import QueryTerms
+from askalike.iteration import chunks
+from askalike.labels.learned import LABEL_SIGNALS, LearnedLabels
+from askalike.labels.training_pairs import training_pairs
+from askalike.rankers._ranker import ResolvedQuery
+from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, PreparedTerms, split_settings
+from askalike.similarities import Similarity
+from askalike.store import Clusters, TrainingView, View
+from askalike.types import Floats, Question, TrainingPair
+
+if TYPE_CHECKING:
+    from askalike.index.cluster.connection import ClusterConnection
+    from askalike.index.cluster.lexical import ClusterPostingsIndex
+
+MAX_ITERATIONS = 100
+BATCH_SIZE = 256
+
+
+class LearnedWeightsSettings(Settings):
+    """From how much it learns, and how boldly."""
+
+    similarity: str = Field("bm25", description="by whose formula; further settings are its own and the index's")
+    weights: str = Field("", description="a JSON file of weights by word; nothing is learned then")
+    of_query: int = Field(4, ge=1, description="at most so many pairs of one query")
+    max_pairs: int = Field(10_000, ge=1, description="at most so many pairs")
+    negatives: int = Field(20, ge=1, description="first hits that a right document competes with")
+    temperature: float = Field(10.0, gt=0, description="by what scores are divided in the cross-entropy")
+    penalty: float = Field(10.0, gt=0, description="what keeps weights near 1")
+    seed: int = Field(0, ge=0, description="which pairs are drawn")
+
+
+@dataclass(frozen=True, slots=True)
+class TermWeights:
+    """Term → weight, what they were learned from, and the date of the newest text of that; 1 for any other term."""
+
+    weights: Mapping[str, float]
+    labels: LearnedLabels = field(default_factory=LearnedLabels)
+    until: str | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read what `write` has written, or a JSON object of weights by term. Raises InputError for anything else."""
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            weights = {str(term): float(weight) for term, weight in values.get("weights", values).items()}
+            labels = LearnedLabels(frozenset(values["learned"])) if "weights" in values else LearnedLabels()
+        except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
+            raise InputError(f"{path}: expected a JSON object of weights by word: {error}") from None
+        if wrong := next((term for term, weight in weights.items() if not 0 <= weight < np.inf), None):
+            raise InputError(f"{path}: the weight of {wrong!r} is {weights[wrong]}; expected 0 or more")
+        return cls(weights, labels, values.get("until") if "weights" in values else None)
+
+    def write(self, path: Path) -> None:
+        """Write everything as JSON."""
+        values = {"weights": self.weights, "learned": sorted(self.labels.duplicates), "until": self.until}
+        with replace_file(path) as partial:
+            partial.write_text(json.dumps(values, ensure_ascii=False, sort_keys=True), encoding="utf-8")
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the weights."""
+        return hashlib.sha256(json.dumps(self.weights, sort_keys=True).encode()).hexdigest()[:12]
+
+
+class LearnedWeightsRanker(LexicalRanker):
+    """A similarity over the same index as without weights."""
+
+    def __init__(
+        self,
+        similarity: Similarity,
+        settings: LexicalSettings | None = None,
+        learning: LearnedWeightsSettings | None = None,
+        learned: TermWeights | None = None,
+    ) -> None:
+        super().__init__(similarity, settings, "learned_weights")
+        self.learning, self.learned = learning or LearnedWeightsSettings(), learned
+
+    @classmethod
+    def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
+        """See Ranker.from_settings; the values are LearnedWeightsSettings', the similarity's or the index's."""
+        own, similarity, index = split_settings(name, LearnedWeightsSettings, values)
+        learned = TermWeights.read(Path(own.weights)) if own.weights else None
+        return cls(similarity, index, own, learned)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        return {**super().values, **self.learning.model_dump()}
+
+    @property
+    def fingerprint(self) -> str:
+        return self.learned.fingerprint if self.learned else ""
+
+    @property
+    def trained_until(self) -> str | None:
+        return self.learned.until if self.learned else None
+
+    @property
+    def learned_labels(self) -> LearnedLabels:
+        return self.learned.labels if self.learned else LearnedLabels()
+
+    def fit(self, view: TrainingView) -> Self:
+        """Learn the weights of words from the view's pairs; return itself where they are given as a file."""
+        if self.learning.weights:
+            return self
+        return type(self)(self.similarity, self.settings, self.learning, learn_weights(self, view))
+
+    def open(self, view: View) -> "LearnedWeightsSearcher":
+        postings = self._built_index(view).searcher
+        if self.learned is None:
+            raise NotFittedError(
+                f"{self.name}: nothing is learned yet; fit it, or name a file of weights: --set weights=FILE"
+            )
+        return LearnedWeightsSearcher(self, view, postings)
+
+    def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterPostingsIndex":
+        raise SettingsError(
+            f"{self.name}: weights the words of a query, which a cluster's index cannot; leave out engine"
+        )
+
+
+class LearnedWeightsSearcher(LexicalSearcher):
+    """See LearnedWeightsRanker."""
+
+    def __init__(self, ranker: LearnedWeightsRanker, view: View, postings: Any) -> None:
+        super().__init__(ranker, view, postings)
+        self._weights = ranker.learned.weights if ranker.learned else {}
+
+    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTerms:
+        """See Searcher.prepare; each word is looked up."""
+        plain = super().prepare(queries, prefix)
+        weighted = [self._weigh(terms) for terms in plain.terms.queries]
+        return PreparedTerms(queries, plain.languages, self._postings.prepare(weighted, self._ranker.similarity))
+
+    def _weigh(self, query: QueryTerms) -> QueryTerms:
+        counts = Counter(query.terms)
+        return replace(query, weights={term: n * self._weights.get(term, 1.0) for term, n in counts.items()})
+
+
+def learn_weights(ranker: LearnedWeightsRanker, view: TrainingView) -> TermWeights:
+    """Learn from the pairs of a view's labels, of which no document of one cluster competes with another."""
+    settings = ranker.learning
+    pairs = _draw_pairs(training_pairs(view, LABEL_SIGNALS, settings.seed), settings)
+    labels = LearnedLabels(frozenset(id for pair in pairs for id in (pair.query.id, pair.positive.id)))
+    plain = LexicalRanker(ranker.similarity, ranker.settings)
+    contests, clusters = _Contests(), view.clusters()
+    plain.build(view)
+    searcher = plain.open(view)
+    for chunk in chunks(pairs, BATCH_SIZE):
+        _add_contests(contests, searcher, chunk, settings.negatives, clusters)
+    return TermWeights(contests.solve(settings.temperature, settings.penalty), labels, view.latest_date)
+
+
+class _Contests:
+    """Right documents, each with others that compete with it, as rows of what each term adds to their scores."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, int] = {}
+        self.terms: list[int] = []
+        self.scores: list[float] = []
+        self.row_ends = [0]
+        self.starts: list[int] = []
+
+    def add(self, documents: Sequence[Sequence[tuple[str, float]]]) -> None:
+        """Add a right document, the first, and its competitors. Each has the scores of its terms."""
+        self.starts.append(len(self.row_ends) - 1)
+        for document in documents:
+            for term, score in document:
+                self.terms.append(self.columns.setdefault(term, len(self.columns)))
+                self.scores.append(score)
+            self.row_ends.append(len(self.terms))
+
+    def solve(self, temperature: float, penalty: float) -> dict[str, float]:
+        """Return term → weight that minimises the cross-entropy of the right documents, by L-BFGS from 1 on."""
+        if not self.starts:
+            return {}
+        from scipy.optimize import minimize
+
+        shape = len(self.row_ends) - 1, len(self.columns)
+        rows = scipy.sparse.csr_array((self.scores, self.terms, self.row_ends), shape=shape)
+        loss = _cross_entropy(rows / temperature, np.array(self.starts), penalty)
+        options = {"maxiter": MAX_ITERATIONS}
+        found = minimize(loss, np.zeros(shape[1]), jac=True, method="L-BFGS-B", options=options)
+        return dict(zip(self.columns, np.exp(found.x).tolist(), strict=True))
+
+
+def _cross_entropy(
+    rows: scipy.sparse.csr_array, starts: NDArray[np.int64], penalty: float
+) -> Callable[[Floats], tuple[float, Floats]]:
+    """Return the function from θ to loss and gradient.
+
+    rows: (documents, terms). starts: (pairs,), where each pair's documents begin, the right one first.
+    """
+    lengths = np.diff(np.append(starts, rows.shape[0]))
+    transposed = rows.T.tocsr()
+
+    def loss(theta: Floats) -> tuple[float, Floats]:
+        weights = np.exp(theta)
+        scores = rows @ weights
+        highest = np.maximum.reduceat(scores, starts)
+        exponents = np.exp(scores - np.repeat(highest, lengths))
+        sums = np.add.reduceat(exponents, starts)
+        errors = exponents / np.repeat(sums, lengths)
+        value = float((np.log(sums) + highest - scores[starts]).sum() + penalty / 2 * (theta**2).sum())
+        errors[starts] -= 1
+        return value, (transposed @ errors) * weights + penalty * theta
+
+    return loss
+
+
+def _draw_pairs(pairs: Iterable[TrainingPair], settings: LearnedWeightsSettings) -> list[TrainingPair]:
+    """Return at most so many pairs of questions of each query, and in all, drawn with the seed."""
+    questions = [pair for pair in pairs if isinstance(pair.positive, Question)]
+    drawn = [questions[n] for n in np.random.default_rng(settings.seed).permutation(len(questions))]
+    seen: Counter[str] = Counter()
+    chosen = []
+    for pair in drawn:
+        seen[pair.query.id] += 1
+        if seen[pair.query.id] <= settings.of_query:
+            chosen.append(pair)
+    return chosen[: settings.max_pairs]
+
+
+def _add_contests(
+    contests: _Contests, searcher: LexicalSearcher, pairs: Sequence[TrainingPair], negatives: int, clusters: Clusters
+) -> None:
+    """Add the contest of each pair whose texts share a word."""
+    resolved = searcher.resolve({str(n): pair.query for n, pair in enumerate(pairs)}, False)
+    prepared = searcher.prepare(resolved, False)
+    tops = searcher.retrieve(prepared, 2 * negatives, None)
+    ids = searcher.view.ids(sorted({docid for top in tops for docid in top.docids.tolist()}))
+    right = searcher.view.docids([pair.positive.id for pair in pairs])
+    pools = []
+    for pair, top in zip(pairs, tops, strict=True):
+        others = [n for n in top.docids.tolist() if clusters.cluster_of(ids[n]) != pair.cluster][:negatives]
+        pools.append(np.array([right[pair.positive.id], *others], np.int64))
+    for documents in searcher.score_terms(prepared, pools):
+        if len(documents) > 1 and documents[0]:
+            contests.add(documents)

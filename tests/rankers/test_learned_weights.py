@@ -1,0 +1,103 @@
+"""Weights of words, learned from pairs or given as a file, against the formula worked out another way."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.optimize import approx_fprime
+from tests.first_day.planted import plant
+
+import askalike
+from askalike import rankers
+from askalike.errors import InputError, NotFittedError
+from askalike.rankers.learned_weights import TermWeights, _cross_entropy
+from askalike.store import Archive
+from askalike.types import Link, Question
+
+NOISE = 60
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """Questions about things, in pairs. Their words `please…` are as rare and say nothing about the thing."""
+    with Archive.create(tmp_path_factory.mktemp("weights") / "archive") as archive:
+        for n in range(NOISE):
+            a, b = Question(f"a{n}", f"mend thing{n % 30} please{n % 20}"), Question(f"b{n}", f"repair thing{n % 30}")
+            archive.upsert([a, b, Link(f"a{n}", f"b{n}")])
+        archive.upsert(Question(f"c{n}", f"please{n} please{n}") for n in range(20))
+        yield archive
+
+
+@pytest.fixture(scope="module")
+def fitted(archive):
+    view = archive.training_view(())
+    return rankers.create("learned_weights", {"stem": False, "temperature": 2.0, "penalty": 1.0}, archive).fit(view)
+
+
+def scores(ranker, archive, text, k=200):
+    hits = rankers.open_current(ranker, archive.view()).rank({"q": Question("q", text)}, k)["q"]
+    return {hit.id: hit.score for hit in hits}
+
+
+def test_words_that_lead_away_weigh_less(fitted):
+    weights = fitted.learned.weights
+    misleading = [weight for term, weight in weights.items() if term.startswith("please")]
+    telling = [weight for term, weight in weights.items() if term.startswith("thing")]
+    assert len(misleading) == 20
+    assert max(misleading) < 0.9
+    assert min(telling) > max(misleading)
+
+
+def test_a_score_is_that_of_each_word_times_its_weight(fitted, archive):
+    bm25 = rankers.create("bm25", {"stem": False, "spelling": False})
+    expected: dict[str, float] = {}
+    for word in ("thing3", "please3", "mend"):
+        for id, score in scores(bm25, archive, word).items():
+            expected[id] = expected.get(id, 0) + fitted.learned.weights.get(word, 1.0) * score
+    assert scores(fitted, archive, "thing3 please3 mend") == pytest.approx(expected, rel=1e-4)
+
+
+def test_weights_of_a_file_are_looked_up(fitted, archive, tmp_path):
+    fitted.learned.write(tmp_path / "own.json")
+    again = rankers.create("learned_weights", {"stem": False, "weights": str(tmp_path / "own.json")}, archive)
+    assert scores(again, archive, "thing3 please3") == scores(fitted, archive, "thing3 please3")
+    assert (again.learned_labels, again.trained_until) == (fitted.learned_labels, fitted.trained_until)
+    assert again.fit(archive.training_view(())) is again
+    (tmp_path / "given.json").write_text(json.dumps({"please3": 0.0, "thing3": 2.0}))
+    given = rankers.create("learned_weights", {"stem": False, "weights": str(tmp_path / "given.json")})
+    bm25 = scores(rankers.create("bm25", {"stem": False}), archive, "thing3")
+    found = scores(given, archive, "thing3 please3")
+    assert {id: found[id] for id in bm25} == pytest.approx({id: 2 * score for id, score in bm25.items()}, rel=1e-4)
+    for wrong in ("[]", '{"a": -1}', '{"a": "b"}', "x"):
+        (tmp_path / "wrong.json").write_text(wrong)
+        with pytest.raises(InputError, match=r"wrong\.json"):
+            TermWeights.read(tmp_path / "wrong.json")
+
+
+def test_without_pairs_it_is_the_similarity_and_unfitted_it_says_so(archive, tmp_path):
+    with Archive.create(tmp_path / "unlabelled") as unlabelled:
+        unlabelled.upsert(Question(f"q{n}", f"mend thing{n}") for n in range(5))
+        ranker = rankers.create("learned_weights").fit(unlabelled.training_view(()))
+        assert scores(ranker, unlabelled, "thing3") == scores(rankers.create("bm25"), unlabelled, "thing3")
+        with pytest.raises(NotFittedError, match="--set weights=FILE"):
+            rankers.open_current(rankers.create("learned_weights"), unlabelled.view())
+
+
+def test_the_gradient_is_that_of_the_loss():
+    rng = np.random.default_rng(1)
+    rows = scipy.sparse.csr_array(rng.random((7, 4)) * (rng.random((7, 4)) < 0.7))
+    loss = _cross_entropy(rows, np.array([0, 3]), 0.5)
+    at = rng.normal(size=4)
+    z = rows @ np.exp(at)
+    expected = sum(np.log(np.exp(z[a:b]).sum()) - z[a] for a, b in ((0, 3), (3, 7))) + 0.25 * (at**2).sum()
+    assert loss(at)[0] == pytest.approx(expected)
+    np.testing.assert_allclose(loss(at)[1], approx_fprime(at, lambda x: loss(x)[0], 1e-7), rtol=1e-4, atol=1e-5)
+
+
+def test_it_learns_nothing_of_what_is_measured(tmp_path):
+    with Archive.open(plant(tmp_path / "planted")) as archive:
+        ranker = rankers.create("learned_weights", {}, archive).fit(archive.training_view(["halves/test"]))
+        assert ranker.learned_labels.unlearned_splits(archive) == ["halves/test"]
+        evaluation = askalike.evaluate_ranker(archive, rankers.create("learned_weights"), "halves/test", ["RR"])
+        assert evaluation.means["RR"] < 0.2
