@@ -44,7 +44,9 @@ def index(path: Path, ranker: str) -> dict[str, float]:
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"failed: {' '.join(command)}")
-    return {"build_s": time.perf_counter() - started, "build_peak_mb": usage.ru_maxrss / 1024}
+    took = time.perf_counter() - started
+    busy, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    return {"build_s": took, "build_processor_s": busy, "build_peak_mb": peak}
 
 
 def search(path: Path, ranker: str) -> dict[str, float]:

@@ -110,3 +110,15 @@ def test_words_are_read_once_and_set_beside_the_same_or_the_nearest_word():
     assert nothing is None
     assert most == Word("lost", Span("title", 0, 4))
     assert document.sum.tolist() == document.vectors.sum(axis=0).tolist()
+
+
+def test_of_equally_similar_words_the_first_is_marked_whatever_else_is_read():
+    query, document, other = WordReader(Letters()).read([
+        (("query", "cards of mine"),),
+        (("title", "my kards"), ("body", "kards, cards and cards")),
+        (("title", "dracs " * 40),),
+    ])  # fmt: skip
+    for documents in ([document], [other, document, other]):
+        nearest = find_nearest(query, documents)[documents.index(document)]
+        assert nearest[0] == Word("cards", Span("body", 7, 12))
+    assert find_nearest(query, [other])[0][0] == Word("dracs", Span("title", 0, 5))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.filters import Filter
+from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView, View
 from askalike.types import AllowedDocs, Explanation, Progress, Question, Run, TopDocs
@@ -298,7 +299,7 @@ class SearchSession:
     @cached_property
     def _docids(self) -> Sequence[int]:
         every = [top.docids for top in self.topdocs]
-        return [int(docid) for docid in np.unique(np.concatenate(every))] if every else []
+        return [int(docid) for docid in find_distinct(np.concatenate(every))] if every else []
 
     def _rerank(self, k: int, candidates: Candidates, filter: Filter | None) -> list[TopDocs]:
         view = self._searcher.view

@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 
 from askalike import rankers
 from askalike.errors import SettingsError
+from askalike.index.rows import find_distinct
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
 from askalike.rankers._ranker import Candidates, Docids, Explanations, Ranker, ResolvedQuery, Scores, Texts, top_k
 from askalike.store import View
@@ -318,7 +319,7 @@ def _find(pool: Docids, docids: Docids) -> NDArray[np.bool_]:
 
 
 def _union(tops: Sequence[TopDocs]) -> Docids:
-    return np.unique(np.concatenate([top.docids for top in tops]))
+    return find_distinct(np.concatenate([top.docids for top in tops]))
 
 
 def scale_explanation(name: str, explanation: Explanation | None, share: float) -> Explanation:

@@ -63,7 +63,7 @@ def open_tokenizer(path: Path, extra: str) -> Any:
     except ImportError:
         raise SettingsError(f"tokenizers is not installed: pip install 'askalike[{extra}]'") from None
     try:
-        return Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        return Tokenizer.from_file(str(path))
     except Exception as error:  # tokenizers raises nothing more specific
         problem = f"not a tokenizer ({error}); expected the tokenizer.json of a fast tokenizer"
         raise InputError(f"{path}: {problem}") from None

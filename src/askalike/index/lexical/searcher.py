@@ -24,7 +24,7 @@ from askalike.index.lexical.term_scores import (
     integer_scale,
     term_information,
 )
-from askalike.index.rows import Array
+from askalike.index.rows import Array, find_distinct
 from askalike.types import AllowedDocs, Collection, TopDocs
 
 MAX_CACHED_SCORES = 1 << 23
@@ -299,7 +299,7 @@ class PostingsSearcher:
             if len(self._term_scores) >= MAX_CACHED_SIMILARITIES:
                 self._term_scores.clear()
             scores = self._term_scores[similarity] = TermScores(self._terms, similarity)
-        scores.compute(np.unique(numbers))
+        scores.compute(find_distinct(numbers))
         return numbers, scores
 
 

@@ -1,0 +1,45 @@
+"""What given documents share with a query does not depend on which others are asked for, or in which order."""
+
+import random
+
+import numpy as np
+import pytest
+from brute import SIX, fresh
+
+from askalike.index.lexical.searcher import QueryTerms
+from askalike.index.rows import find_distinct
+
+WORDS = [f"w{i}" for i in range(40)]
+
+
+@pytest.fixture(scope="module")
+def searcher():
+    dice = random.Random(3)
+    return fresh({
+        n: [(p, dice.choices(WORDS, k=dice.randrange(1, 9))) for p in range(dice.choice([1, 1, 3]))] for n in range(300)
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("query", [QueryTerms(WORDS[:4]), QueryTerms(WORDS[5:7], "w1"), QueryTerms(["w2"], None, 7, 0)])
+@pytest.mark.parametrize("similarity", SIX)
+def test_in_any_order_and_alone(searcher, query, similarity):
+    prepared = searcher.prepare([query, query], similarity)
+    docids = np.arange(300)
+    shuffled = np.random.default_rng(1).permutation(docids)
+    for measure in (searcher.score, searcher.coverage):
+        ascending, mixed = measure(prepared, [docids, shuffled])
+        np.testing.assert_array_equal(ascending[shuffled], mixed)
+        alone = [measure(prepared, [docids[n : n + 1], docids[:0]])[0][0] for n in range(20)]
+        np.testing.assert_array_equal(ascending[:20], alone)
+    scores = searcher.score(prepared, [docids, docids[:0]])[0]
+    ascending, mixed = searcher.contributions(prepared, [docids, shuffled])
+    assert [ascending[n] for n in shuffled] == mixed
+    np.testing.assert_allclose([sum(s for _, s in one.scores) for one in ascending], scores, rtol=1e-12)
+    found = searcher.search(prepared, 300)[0]
+    np.testing.assert_array_equal(scores[found.docids], found.scores)
+
+
+@pytest.mark.parametrize("values", [[], [3], [2, 1, 2, 2, 5, 1]])
+def test_distinct_values(values):
+    array = np.array(values, np.int64)
+    np.testing.assert_array_equal(find_distinct(array), np.unique(array))
