@@ -191,6 +191,18 @@ def test_support_needs_most_words_and_all_numbers() -> None:
     assert not is_supported("...", text)
 
 
+def test_a_sentence_that_denies_what_a_text_says_is_not_supported() -> None:
+    text = "Opening hours\nThe library opens at 9.30 on weekdays. Dogs are not allowed inside. Guests pay a deposit."
+    assert is_supported("Dogs are not allowed inside.", text)
+    assert not is_supported("Dogs are allowed inside.", text)
+    assert not is_supported("The library does not open at 9.30 on weekdays.", text)
+    assert not is_supported("Guests never pay a deposit.", text)
+    assert is_supported("Tell us at once.", "Tell us at once, so that nobody can borrow with it.")
+    german = "Hunde sind drinnen nicht erlaubt."
+    assert is_supported(german, german, "de")
+    assert not is_supported("Hunde sind drinnen erlaubt.", german, "de")
+
+
 def test_the_command_labels_what_it_generates(
     archive: Path, engine: LocalEngine, chat: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,8 @@
 """Which sentences of a written answer the texts that they cite support.
 
 A proxy for what a person would say: a sentence counts as supported by a cited text that has most of its content words
-and all of its numbers. It does not understand: a negation that was added, or words in another order, go unnoticed.
+and all of its numbers, and where no sentence about the same in it says the opposite by a word of negation. It does not
+understand: a negation in another sentence than the words that it is about, or words in another order, go unnoticed.
 """
 
 import re
@@ -9,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.claims import content_words, is_negated
 from askalike.text.sentences import split_sentences
 
 MIN_SHARED = 0.6
 """The share of a sentence's content words that the cited text has to have."""
 CITATION = re.compile(r"\s*\[([^\[\]\n]{1,300})\]")
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+CLAUSE_END = re.compile(r"[,;:()–—]|\b(?:so that|because|but|unless|if|and|aber|weil|damit|mais|pero)\b")
 _ANALYZER = Analyzer(AnalyzerSettings(stop_words=True))
 
 
@@ -40,11 +43,24 @@ def check_sentences(written: str, texts: Mapping[str, str], language: str | None
 
 
 def is_supported(sentence: str, text: str, language: str | None = None) -> bool:
-    """Return whether a text has most of a sentence's content words, and all its numbers."""
+    """Return whether a text has most of a sentence's content words, all its numbers, and denies it nowhere."""
     words = set(_ANALYZER.analyze(sentence, language))
     if not words or not set(NUMBER.findall(sentence)) <= set(NUMBER.findall(text)):
         return False
-    return len(words & set(_ANALYZER.analyze(text, language))) >= MIN_SHARED * len(words)
+    if len(words & set(_ANALYZER.analyze(text, language))) < MIN_SHARED * len(words):
+        return False
+    return not _is_denied(sentence, text, language)
+
+
+def _is_denied(sentence: str, text: str, language: str | None) -> bool:
+    """Return whether parts of a text have most of a sentence's words, and all of them differ from it in negation.
+
+    Parts are sentences and their clauses, as a word of negation may be about another clause.
+    """
+    words = content_words(sentence, language)
+    parts = (part for whole in split_sentences(text) for part in (whole, *CLAUSE_END.split(whole)))
+    same = [part for part in parts if len(words & content_words(part, language)) >= MIN_SHARED * len(words)]
+    return bool(same) and all(is_negated(part, language) != is_negated(sentence, language) for part in same)
 
 
 def _sentences_with_citations(written: str) -> Sequence[str]:

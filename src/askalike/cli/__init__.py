@@ -27,6 +27,7 @@ FILES = {
     "encoder": "encoder",
     "distil": "distil",
     "moderation": "dedupe gaps suggest-tags",
+    "conflicts": "conflicts",
     "drafts": "drafts",
     "copies": "export backup restore",
     "service": "serve keys feedback purge",
@@ -39,7 +40,7 @@ GROUPS = {
     "Search": "search rank answer suggest-tags",
     "Improve": "tune calibrate train encoder distil promote rollback models",
     "Measure": "evaluate compare split experiment replay",
-    "Moderate": "dedupe gaps drafts feedback",
+    "Moderate": "dedupe gaps drafts conflicts feedback",
     "Serve": "serve mcp keys cluster",
     "Maintain": "export backup restore purge",
 }

@@ -1,8 +1,8 @@
-"""FAQ drafts from solved questions that come again: one for each duplicate cluster without an FAQ entry."""
+"""FAQ drafts from solved questions that come again: one for each group without an FAQ entry."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from askalike.moderation.groups import find_groups
 from askalike.store import Archive
 from askalike.store.drafts import FAQ_ID_PREFIX, Draft, add_drafts
 from askalike.store.editing import get_links
@@ -16,18 +16,15 @@ MAX_REPHRASINGS = 20
 def find_drafts(archive: Archive, min_questions: int = MIN_QUESTIONS) -> int:
     """Store a draft for each group of at least so many questions that asks the same; return how many are new.
 
-    A group is a duplicate cluster, as links and labels have it, with an accepted answer. One with an FAQ entry, or with
-    a question that a draft was made from before, is left out.
+    A group (see `find_groups`) needs an accepted answer. One with an FAQ entry, or with a question that a draft was made
+    from before, is left out.
     """
     return add_drafts(archive, _propose_drafts(archive, min_questions))
 
 
 def _propose_drafts(archive: Archive, min_questions: int) -> Iterator[Draft]:
     view = archive.view()
-    members: dict[str, list[str]] = defaultdict(list)
-    for id, name in view.clusters().visible_names.items():
-        members[name].append(id)
-    for _, ids in sorted(members.items(), key=lambda cluster: (-len(cluster[1]), cluster[0])):
+    for ids in find_groups(archive):
         questions = list(view.get_questions(ids).values())
         if len(questions) >= min_questions and (draft := _propose_draft(archive, questions)):
             yield draft

@@ -1,0 +1,43 @@
+"""Groups of questions that ask the same: by links and labels, by their wording, and by proposals that are probable."""
+
+from collections import defaultdict
+
+from askalike.moderation.pairs import PairProbabilities, cluster_pairs, pair_key
+from askalike.store import Archive, connected_components
+from askalike.store.candidate_pairs import list_proposals
+from askalike.store.identical import find_identical_questions
+
+MIN_PROBABILITY = 0.5
+"""A proposal that is at least so probable joins two groups, as long as nobody has decided on it."""
+MAX_PROPOSALS = 100_000
+
+
+def find_groups(archive: Archive) -> list[list[str]]:
+    """Return the ids of each group of two and more questions, the largest groups first, ties by their first id.
+
+    Proposals have probabilities where the archive's ranker is calibrated, and are made while the archive is served.
+    """
+    name_of = _certain_names(archive)
+    pairs: PairProbabilities = {}
+    proposed: set[str] = set()
+    for proposal in list_proposals(archive, "open", MAX_PROPOSALS):
+        if (proposal.probability or 0.0) < MIN_PROBABILITY:
+            break  # the most probable come first
+        one, other = (name_of.get(id, id) for id in (proposal.question, proposal.other))
+        proposed |= {proposal.question, proposal.other}
+        if one != other:
+            pairs[pair_key(one, other)] = max(proposal.probability or 0.0, pairs.get(pair_key(one, other), 0.0))
+    joined = {name: min(group) for group in cluster_pairs(pairs, MIN_PROBABILITY) for name in group}
+    members: dict[str, list[str]] = defaultdict(list)
+    for id in dict.fromkeys((*name_of, *sorted(proposed))):
+        name = name_of.get(id, id)
+        members[joined.get(name, name)].append(id)
+    groups = (sorted(ids) for ids in members.values() if len(ids) > 1)
+    return sorted(groups, key=lambda ids: (-len(ids), ids[0]))
+
+
+def _certain_names(archive: Archive) -> dict[str, str]:
+    """Map ids to the name of their group by links, labels and identical wording."""
+    labelled = archive.view().clusters().visible_names.items()
+    identical = ((ids[0], id) for ids in find_identical_questions(archive) for id in ids[1:])
+    return connected_components([*labelled, *identical])

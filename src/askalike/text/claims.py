@@ -1,0 +1,148 @@
+"""What two sentences that are about the same say differently: numbers, dates, and whether something is denied.
+
+Rules, and no understanding: of two sentences that share most content words, the numbers of one unit are compared, the
+months and weekdays, and whether one has a word of negation and the other none.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.sentences import split_sentences
+from askalike.text.stop_words import stop_words
+
+MIN_OVERLAP: Final = 0.6
+"""Two sentences are about the same where they share so much of the content words of either (Jaccard)."""
+MIN_WORDS: Final = 2
+"""A sentence with fewer content words is compared with none."""
+MAX_SENTENCES: Final = 60
+"""Of each text so many sentences are compared."""
+
+DifferenceKind = Literal["number", "date", "negation"]
+
+_NEGATIONS: Final[Mapping[str, str]] = {
+    "en": "not never no cannot without neither nor none nobody nothing",
+    "de": "nicht kein keine keinen keinem keiner keines nie niemals ohne",
+    "fr": "ne pas jamais sans",
+    "es": "no nunca jamás sin",
+    "it": "non mai senza",
+    "pt": "não nunca nem sem",
+    "nl": "niet geen nooit zonder",
+    "ru": "не нет нельзя никогда без",
+}
+"""Words of negation by language; those of English serve all others."""
+_AFFIRMING: Final = re.compile(r"\b(?:not|nicht|non|no) (?:only|just|nur|solo|sólo|soltanto)\b", re.IGNORECASE)
+_CONTRACTED: Final = re.compile(r"n['’]t\b")
+_TOKEN: Final = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|%")
+_DATES: Final = re.compile(
+    r"\b(?:(january|february|march|april|june|july|august|september|october|november|december)"
+    r"|(monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?"
+    r"|(januar|februar|märz|mai|juni|juli|oktober|dezember)"
+    r"|(montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s?)\b",
+    re.IGNORECASE,
+)
+"""Months and weekdays, in English and German; each group is compared with itself."""
+_NUMBER_WORDS: Final = {
+    word: str(n)
+    for n, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), 2)
+}  # fmt: skip
+_ANALYZER: Final = Analyzer(AnalyzerSettings(stop_words=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimDifference:
+    """Two sentences, one of each text, that say different things."""
+
+    kind: DifferenceKind
+    one: str
+    other: str
+
+
+class Claims:
+    """The sentences of a text with their content words, to be compared with another text's."""
+
+    def __init__(self, text: str, language: str | None = None) -> None:
+        self.language = language
+        self.sentences = [
+            s for s in split_sentences(text)[:MAX_SENTENCES] if len(content_words(s, language)) >= MIN_WORDS
+        ]
+
+    def differences(self, other: "Claims") -> list[ClaimDifference]:
+        """Return what both texts say differently, each once.
+
+        A sentence is compared with the sentences of the other text that are about the same; it differs where none of
+        them says what it says.
+        """
+        found: dict[tuple[str, str], ClaimDifference] = {}
+        for sentence in self.sentences:
+            similar = other.find_similar(sentence)
+            kinds = [compare_sentences(sentence, candidate, self.language) for candidate in similar]
+            if kinds and all(kinds):
+                difference = ClaimDifference(kinds[0] or "number", sentence, similar[0])
+                found.setdefault((difference.kind, difference.other), difference)
+        return list(found.values())
+
+    def find_similar(self, sentence: str) -> Sequence[str]:
+        """Return the sentences that are about the same as another one, the most similar first."""
+        words = content_words(sentence, self.language)
+        overlaps = [(_jaccard(words, content_words(own, self.language)), own) for own in self.sentences]
+        return [own for overlap, own in sorted(overlaps, key=lambda pair: -pair[0]) if overlap >= MIN_OVERLAP]
+
+
+def compare_sentences(one: str, other: str, language: str | None = None) -> DifferenceKind | None:
+    """Return what two sentences that are about the same say differently; None where nothing was found."""
+    if is_negated(one, language) != is_negated(other, language):
+        return "negation"
+    if _have_different_values(_date_values(one), _date_values(other)):
+        return "date"
+    return "number" if _have_different_values(_number_values(one), _number_values(other)) else None
+
+
+def is_negated(sentence: str, language: str | None = None) -> bool:
+    """Return whether a sentence has a word of negation; `not only` is none."""
+    plain = _AFFIRMING.sub(" ", sentence.lower())
+    return bool(_CONTRACTED.search(plain)) or not _negations(language).isdisjoint(_TOKEN.findall(plain))
+
+
+@lru_cache(maxsize=20_000)
+def content_words(sentence: str, language: str | None = None) -> frozenset[str]:
+    """Return the stems of a sentence's content words, without numbers, dates and words of negation."""
+    plain = _DATES.sub(" ", _CONTRACTED.sub(" ", sentence.lower()))
+    words = (w for w in _TOKEN.findall(plain) if w not in _negations(language) and w not in _NUMBER_WORDS)
+    return frozenset(_ANALYZER.analyze(" ".join(w for w in words if not w[0].isdigit() and w != "%"), language))
+
+
+@lru_cache
+def _negations(language: str | None) -> frozenset[str]:
+    return frozenset(_NEGATIONS.get(language or "en", _NEGATIONS["en"]).split())
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / max(len(one | other), 1)
+
+
+def _have_different_values(one: Mapping[str, set[str]], other: Mapping[str, set[str]]) -> bool:
+    """Return whether of some unit each sentence has a value that the other lacks."""
+    return any(one[unit] - other[unit] and other[unit] - one[unit] for unit in one.keys() & other.keys())
+
+
+def _number_values(sentence: str) -> Mapping[str, set[str]]:
+    """Map the content word after each number (else nothing) to the numbers before it."""
+    values: defaultdict[str, set[str]] = defaultdict(set)
+    tokens = [_NUMBER_WORDS.get(token, token) for token in _TOKEN.findall(sentence.lower())]
+    for place, token in enumerate(tokens):
+        if token[0].isdigit():
+            following = (t for t in tokens[place + 1 : place + 4] if not t[0].isdigit() and t not in stop_words("en"))
+            values[next(following, "")].add(re.sub(r",(?=\d{3}\b)", "", token))
+    return values
+
+
+def _date_values(sentence: str) -> Mapping[str, set[str]]:
+    values: defaultdict[str, set[str]] = defaultdict(set)
+    for match in _DATES.finditer(sentence):
+        values[str(match.lastindex)].add(str(match[match.lastindex or 0]).lower())
+    return values
