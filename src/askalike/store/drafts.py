@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from askalike.clock import now
-from askalike.errors import ArchiveError
 from askalike.store.archive import Archive
+from askalike.store.candidate_pairs import AlreadyDecidedError
 from askalike.store.database import execute, fetch_int, write_transaction
+from askalike.store.editing import MissingRecordError
 from askalike.store.records import decode_strings, encode_strings
 from askalike.types import Answer, Link, Markup, Place, Question, RejectedRow
 
@@ -113,7 +114,7 @@ def accept_draft(
     """Make a draft a question of the archive with its answer, related to its sources; return the question.
 
     title, answer, body, rephrasings: what a person writes in place of the draft's; without `rephrasings` the draft's
-    own and its title are kept. Can be repeated if interrupted. Raises ArchiveError.
+    own and its title are kept. Can be repeated if interrupted. Raises MissingRecordError, AlreadyDecidedError.
     """
     draft = _get_open_draft(archive, number)
     at = now()
@@ -132,17 +133,25 @@ def accept_draft(
 
 
 def reject_draft(archive: Archive, number: int, by: str = "") -> None:
-    """Propose a draft no more, nor another one from any of its sources. Raises ArchiveError."""
+    """Propose a draft no more, nor another one from any of its sources.
+
+    Raises MissingRecordError, AlreadyDecidedError.
+    """
     _get_open_draft(archive, number)
     _decide(archive, number, "rejected", by)
 
 
-def _get_open_draft(archive: Archive, number: int) -> Draft:
+def get_draft(archive: Archive, number: int) -> Draft:
+    """Return a draft, whatever was decided on it. Raises MissingRecordError where there is none of that number."""
     row = archive._connection.execute(f"SELECT {COLUMNS} FROM drafts WHERE number = ?", (number,)).fetchone()
     if row is None:
-        raise ArchiveError(f"there is no draft {number}; see: askalike drafts {archive.path}")
-    if (draft := _draft_from_row(row)).state != "open":
-        raise ArchiveError(f"draft {number} was {draft.state} on {draft.decided_at}; expected one that is open")
+        raise MissingRecordError(f"there is no draft {number}; see: askalike drafts {archive.path}")
+    return _draft_from_row(row)
+
+
+def _get_open_draft(archive: Archive, number: int) -> Draft:
+    if (draft := get_draft(archive, number)).state != "open":
+        raise AlreadyDecidedError(f"draft {number} was {draft.state} on {draft.decided_at}; expected one that is open")
     return draft
 
 

@@ -46,9 +46,9 @@ _DATES: Final = re.compile(
     re.IGNORECASE,
 )
 """Months and weekdays, in English and German; each group is compared with itself."""
-_NUMBER_WORDS: Final = {
-    word: str(n)
-    for n, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), 2)
+_NUMBER_WORDS: Final[Mapping[str, str]] = {
+    "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
+    "ten": "10", "eleven": "11", "twelve": "12",
 }  # fmt: skip
 _ANALYZER: Final = Analyzer(AnalyzerSettings(stop_words=True))
 

@@ -12,6 +12,7 @@ from askalike import Question, build
 from askalike.calibration.calibrate import calibrate
 from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
+from askalike.store.drafts import ThreadDraft, put_thread
 from askalike.store.query_log import LoggedQuery, insert_feedback, log_query
 from askalike.types import Answer, Link
 
@@ -21,6 +22,7 @@ BODY = """<h2>What I did</h2><script>document.title='taken'</script><p onclick="
     print("a long line of code that is wider than any phone, and has to scroll by itself, not with the page")
 </code></pre><img src="https://elsewhere.example/x.png" alt="a plan"><iframe src="https://elsewhere.example"></iframe>"""
 
+SLACK_URL = "https://acme.slack.com/archives/C1/p1"
 
 FORMULA_TITLE = "Why is $\\log_2 n$ in $O(\\sqrt{n})$ for zygohistomorphic queues?"
 FORMULA_BODY = """<p>The zygohistomorphic queue calls <code>retries</code> as in https://desk.example/retries for
@@ -51,6 +53,7 @@ def fill_archive(path: Path) -> None:
         )
         pairs = [("r013", "r001", 0.93), ("r003", "r004", 0.8), ("x/1", "r002", 0.7), ("r005", "r006", None)]
         add_proposals(archive, [CandidatePair(q, o, p, 1.0, "lm") for q, o, p in pairs])
+        put_thread(archive, "slack/C1/1", ThreadDraft("C1/1", "How do I print?", HOSTILE, "Use the queue.", SLACK_URL))
         for title in ("Do you lend out kayaks?", "Can I hire a kayak?", "Where may I park my boat?", HOSTILE):
             log_query(archive, LoggedQuery(title, "", [], "lm"), 90)
         insert_feedback(archive, LoggedQuery("kayak", "", ["r001"], "lm"), "none_of_these", None)

@@ -8,6 +8,7 @@ PAGES = {
     "question": "/a/riverside/questions/x%2F1",
     "queue": "/a/riverside/queue",
     "gaps": "/a/riverside/gaps",
+    "drafts": "/a/riverside/drafts",
     "quality": "/a/riverside/quality",
     "login": "/login",
 }

@@ -89,7 +89,15 @@ def test_a_key_is_exchanged_for_a_session(closed, locked) -> None:
     refused = stranger.post("/login", key="ask_0123456789ab_" + "x" * 43)
     assert (refused.status, b"not known here" in refused.body) == (401, True)
     user = log_in(closed, create_key(locked, "moderate"))
-    for path in ("/", ASK, QUEUE, "/a/riverside/gaps", "/a/riverside/quality", "/a/riverside/questions/r001"):
+    for path in (
+        "/",
+        ASK,
+        QUEUE,
+        "/a/riverside/gaps",
+        "/a/riverside/drafts",
+        "/a/riverside/quality",
+        "/a/riverside/questions/r001",
+    ):
         assert user.get(path).status == 200
     assert user.get(QUEUE).headers["cache-control"] == "no-store"
     session = next(value for name, value in user.cookies.items() if "session-" in name)
@@ -198,7 +206,7 @@ def test_a_form_from_elsewhere_changes_nothing(service) -> None:
     assert user.post(path, headers={"origin": "http://["}, **fields).status == 403
     assert user.post(path, headers={"sec-fetch-site": "cross-site"}, **fields).status == 403
     assert Browser(service).post(path, token=user.token, **fields).status == 403
-    for address in (QUEUE, "/a/riverside/gaps", "/logout", "/login"):
+    for address in (QUEUE, "/a/riverside/gaps", "/a/riverside/drafts", "/logout", "/login"):
         assert user.post(address, token="").status == 403
     with Archive.open(service.archive_path) as archive:
         sql = "SELECT COUNT(*) FROM feedback WHERE title = 'From elsewhere'"
@@ -230,6 +238,11 @@ def test_every_page_has_security_headers(service, path: str) -> None:
         (QUEUE, {"id": "many", "decision": "accept"}, 422),
         (QUEUE, {"id": "1", "decision": "close"}, 422),
         ("/a/riverside/gaps", {"do": "burn"}, 422),
+        ("/a/riverside/drafts", {"do": "burn"}, 422),
+        ("/a/riverside/drafts", {"do": "accept", "number": "x"}, 422),
+        ("/a/riverside/drafts", {"do": "accept", "number": "99", "title": "", "answer": "a"}, 422),
+        ("/a/riverside/drafts", {"do": "accept", "number": "99", "title": "a", "answer": "a"}, 404),
+        ("/a/riverside/drafts", {"do": "reject", "number": "99"}, 404),
         ("/a/riverside/gaps", {"do": "ignore", "id": "x"}, 404),
         ("/a/riverside/gaps", {"do": "write", "id": "x", "title": "", "answer": "a"}, 422),
     ],
@@ -273,7 +286,7 @@ def test_on_public_pages_a_visitor_searches_and_reads(public: Service) -> None:
     assert browser.get(link[1].decode()).status == 200
 
 
-@pytest.mark.parametrize("path", [QUEUE, f"{ASK}/gaps", f"{ASK}/quality"])
+@pytest.mark.parametrize("path", [QUEUE, f"{ASK}/gaps", f"{ASK}/drafts", f"{ASK}/quality"])
 def test_on_public_pages_the_rest_needs_a_session(public: Service, path: str) -> None:
     answer = Browser(public).get(path)
     assert (answer.status, answer.headers["location"].split("?")[0]) == (303, "/login")

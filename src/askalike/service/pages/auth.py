@@ -60,4 +60,4 @@ UserArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_us
 WriterArchive = Annotated[ServedArchive, Depends(require_scope("write", identify_user))]
 """The archive, for people who may change its texts."""
 ModeratorArchive = Annotated[ServedArchive, Depends(require_scope("moderate", identify_user))]
-"""The archive, for people who may decide on duplicates and gaps."""
+"""The archive, for people who may decide on duplicates, gaps and drafts."""

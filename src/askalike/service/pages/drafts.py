@@ -1,0 +1,110 @@
+"""*Drafts*: FAQ entries that are proposed. A moderator accepts one, with changes of their own, or rejects it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import RedirectResponse, Response
+from pydantic import BaseModel, Field
+
+from askalike.moderation.drafts import find_drafts
+from askalike.service.pages.auth import ModeratorArchive
+from askalike.service.pages.forms import Form, SubmittedForm, validate_form
+from askalike.service.pages.rendering import archive_url, render_page
+from askalike.service.requests.context import caller_id
+from askalike.service.requests.records import ShortText, Text
+from askalike.store import AlreadyDecidedError, Archive
+from askalike.store.drafts import Draft, DraftState, accept_draft, get_draft, list_drafts, reject_draft
+from askalike.text.clean import readable_text
+
+router = APIRouter()
+MAX_SHOWN = 50
+ACTION_MESSAGES = {
+    "accepted": "The entry is there: search finds it within a second.",
+    "rejected": "Rejected: neither it nor another draft from these questions comes again.",
+    "found": "These are all drafts that there are now.",
+    "late": "Somebody else has decided on that one already.",
+}
+
+
+class DraftForm(BaseModel):
+    """A draft as somebody accepts it: the question, its text, other ways to put it, and the answer."""
+
+    title: Annotated[ShortText, Field(min_length=1)]
+    body: Text
+    wordings: Annotated[list[ShortText], Field(max_length=100)]
+    answer: Annotated[Text, Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftCard:
+    """A draft with its answer as people read it, and the titles of the questions that it is made from."""
+
+    draft: Draft
+    answer: str
+    source_titles: Mapping[str, str]
+
+
+@router.get("/a/{archive}/drafts")
+async def get_drafts(site: ModeratorArchive, request: Request, state: DraftState = "open", said: str = "") -> Response:
+    """Show the drafts to decide on, or those that were accepted or rejected."""
+    cards, total = await site.run_on_archive(lambda archive: _load_cards(archive, state))
+    message = ACTION_MESSAGES.get(said, "")
+    return render_page(request, "drafts.html", cards=cards, total=total, state=state, message=message)
+
+
+@router.post("/a/{archive}/drafts")
+async def post_draft(site: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
+    """Look for new drafts, accept one, or reject it."""
+    if form.value("do") not in ("find", "accept", "reject"):
+        raise HTTPException(422, "do: find, accept or reject is expected")
+    moderator = caller_id(request)
+    done = await site.run_on_archive(lambda archive: _apply_action(archive, form, moderator))
+    return RedirectResponse(f"{archive_url(site.name)}/drafts?said={done}", 303)
+
+
+def _load_cards(archive: Archive, state: DraftState) -> tuple[list[DraftCard], int]:
+    drafts = list_drafts(archive, state)
+    shown = drafts[:MAX_SHOWN]
+    questions = archive.view().get_questions({id for draft in shown for id in draft.sources})
+    titles = {id: question.title for id, question in questions.items()}
+    cards = [
+        DraftCard(draft, _readable_answer(draft), {id: titles[id] for id in draft.sources if id in titles})
+        for draft in shown
+    ]
+    return cards, len(drafts)
+
+
+def _apply_action(archive: Archive, form: Form, moderator: str) -> str:
+    """Do what a form says; return the key of the message about it. Raises HTTPException, MissingRecordError."""
+    if form.value("do") == "find":
+        find_drafts(archive)
+        return "found"
+    if not form.value("number").isdecimal():
+        raise HTTPException(422, "number: the number of a draft is expected")
+    number = int(form.value("number"))
+    try:
+        if form.value("do") == "reject":
+            reject_draft(archive, number, moderator)
+            return "rejected"
+        _accept(archive, number, form, moderator)
+    except AlreadyDecidedError:
+        return "late"
+    return "accepted"
+
+
+def _accept(archive: Archive, number: int, form: Form, moderator: str) -> None:
+    """Accept a draft as the form has it; an answer that nobody changed keeps its markup."""
+    typed = {name: form.value(name).replace("\r\n", "\n").strip() for name in ("title", "body", "answer")}
+    lines = (line.strip() for line in form.value("wordings").splitlines())
+    entry = validate_form(DraftForm, typed | {"wordings": [line for line in lines if line]})
+    draft = get_draft(archive, number)
+    answer = None if entry.answer == _readable_answer(draft).replace("\r\n", "\n").strip() else entry.answer
+    accept_draft(
+        archive, number, moderator, title=entry.title, body=entry.body, answer=answer, rephrasings=entry.wordings
+    )
+
+
+def _readable_answer(draft: Draft) -> str:
+    return readable_text(draft.answer, draft.markup)
