@@ -12,7 +12,7 @@ from askalike.engines.opensearch import OpenSearchEngine
 from askalike.errors import SettingsError
 from askalike.filters import Filter
 from askalike.store import Archive
-from askalike.types import Question
+from askalike.types import Answer, Link, Question
 from calibration.riverside import riverside
 
 QUICK, OTHERS = ("hybrid",), ("bm25", "dfr", "ib", "lm_dirichlet", "tfidf", "static", "cascade", "distinct")
@@ -127,6 +127,27 @@ def test_what_changes_is_found_and_what_is_deleted_is_not(open_engine):
     assert engine.search("teapot")[0].id == "new"
     engine.archive.delete(["new"])
     assert not engine.search("teapot")
+
+
+@pytest.mark.parametrize("kind", ["local", "opensearch"])
+def test_originals_stand_for_duplicates_and_states_are_left_out(request, kind, tmp_path):
+    url = request.getfixturevalue("cluster_url") if kind == "opensearch" else None
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert([
+            Question("o", "Reset a forgotten password", accepted_answer_id="oa"), Answer("oa", "o", "Ask us."),
+            Question("d", "I cannot remember my secret word"), Link("d", "o"),
+            Question("c", "The secret word for the cellar", marks=("closed",)),
+            Question("u", "Who has the secret word list?"),
+        ])  # fmt: skip
+    opened = OpenSearchEngine.open(tmp_path / "desk", "bm25", None, url) if url else None
+    with opened or LocalEngine.open(tmp_path / "desk", "bm25") as engine:
+        hits = engine.search("cannot remember my secret word", 5, min_similarity=0)
+        assert (hits[0].id, hits[0].asked_as.id, hits[0].states) == ("o", "d", ("answered",))
+        assert {hit.id for hit in hits} == {"o", "c", "u"}
+        through_its_duplicate = {"o"} if kind == "local" else set()  # see docs/states.md
+        for without, left in ((("closed",), {"o", "u"}), (("closed", "unanswered"), through_its_duplicate)):
+            found = engine.search("my secret word", 5, min_similarity=0, filter=Filter(without=without))
+            assert {hit.id for hit in found} == left
 
 
 @pytest.mark.parametrize(

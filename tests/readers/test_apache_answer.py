@@ -1,6 +1,7 @@
 """Apache Answer's public API (source of July 2026), from a real server of HTTP in this process."""
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -169,6 +170,17 @@ def test_another_site_is_one_clear_error(site: Site, tmp_path: Path, status: int
             "apache_answer", [site.address], tmp_path / "out", options={"pause": 0, "responses": tmp_path / "k"}
         )
     assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_site_that_never_answers_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.readers._site.MAX_WAIT_SECONDS", 0.001)
+    options = {"pause": 0, "timeout": 0.05, "responses": tmp_path / "kept"}
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(InputError, match="gives no answer .*timed out") as error:
+            import_archive("apache_answer", [address], tmp_path / "out", options=options)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "out").exists()
 

@@ -82,6 +82,28 @@ def test_a_formula_counts_by_its_value(imported: Importing, tmp_path: Path) -> N
     assert (list(done.questions), done.summary.rejected) == (["1"], 1)
 
 
+def test_a_workbook_with_macros_and_formulas_gives_values_alone(imported: Importing, tmp_path: Path) -> None:
+    """As Excel saves it: each formula with its last value, and a project of macros, which nobody runs."""
+    rows = [HEADER, ROWS[0], ["formula", "Yes.", "", "", "", "", "", "8"]]
+    plain = write_workbook(tmp_path / "plain.xlsx", rows)
+    sheet, macros = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml", "vnd.ms-excel.sheet"
+    changes = {
+        f'ContentType="{sheet}"': f'ContentType="application/{macros}.macroEnabled.main+xml"',
+        't="inlineStr"><is><t>formula</t></is>': 't="str"><f>CMD("calc")</f><v>Is it computed?</v>',
+    }
+    with zipfile.ZipFile(plain) as before, zipfile.ZipFile(tmp_path / "faq.xlsm", "w") as after:
+        text = {name: before.read(name).decode() for name in before.namelist()}
+        for old, new in changes.items():
+            assert any(old in content for content in text.values())
+            text = {name: content.replace(old, new) for name, content in text.items()}
+        for name, content in text.items():
+            after.writestr(name, content)
+        after.writestr("xl/vbaProject.bin", b"\xd0\xcf\x11\xe0 a project of macros")
+    done = imported("azure_qna", tmp_path / "faq.xlsm")
+    assert [q.title for q in done.questions.values()] == ["How do I join?", "Is it computed?"]
+    assert done.summary.rejected == 0
+
+
 def test_bad_files_are_one_clear_error(tmp_path: Path) -> None:
     cases = {
         write_tsv(tmp_path / "other.tsv", [["Name", "Age"], ["Ada", "9"]]): "no column Question, Answer; there are:",

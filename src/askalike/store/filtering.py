@@ -12,13 +12,15 @@ from askalike.store.originals import HAS_ORIGINAL_SQL
 from askalike.types import DocumentKind
 
 LEFT_OUT_SQL: dict[LeftOut, str] = {
-    "closed": f"""(instr(q.marks, '"closed"') OR (q.marks = '[]' AND (q.closed_at IS NOT NULL)))
-        AND q.number NOT IN ({HAS_ORIGINAL_SQL})""",
+    "closed": """(instr(q.marks, '"closed"') OR (q.marks = '[]' AND (q.closed_at IS NOT NULL)))""",
     "locked": """instr(q.marks, '"locked"')""",
     "outdated": """instr(q.marks, '"outdated"')""",
     "unanswered": """NOT (instr(q.marks, '"answered"') OR (q.accepted_answer_id IS NOT NULL))""",
 }
-"""What a filter leaves out → the condition of these questions, as `states.derive_states` has it."""
+"""What a filter leaves out → the condition of these questions, as `states.derive_states` has it.
+
+A duplicate whose original is in the archive is never left out: its original stands for it, whose states count.
+"""
 
 
 def select_filtered_docids(database: Database, kind: DocumentKind, filter: Filter) -> NDArray[np.int64]:
@@ -35,7 +37,7 @@ def select_filtered_docids(database: Database, kind: DocumentKind, filter: Filte
             sql += f" AND q.created_at {sign} ?"
             values.append(escape_surrogates(date))
     for left_out in filter.without:
-        sql += f" AND NOT ({LEFT_OUT_SQL[left_out]})"
+        sql += f" AND (NOT ({LEFT_OUT_SQL[left_out]}) OR q.number IN ({HAS_ORIGINAL_SQL}))"
     rows = database._connection.execute(f"{sql} ORDER BY 1", values)
     return np.fromiter((n for (n,) in rows), np.int64)
 
