@@ -7,6 +7,7 @@ import io
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,8 +25,9 @@ SIZE = {"width": 1240, "height": 640}
 SHOWN_SIZE = (930, 480)
 
 
-def main() -> None:
-    """Make the picture."""
+@contextmanager
+def serve_example() -> Iterator[Any]:
+    """Serve a calibrated copy of the example archive, as `Service` of the tests."""
     from serving import Service
 
     from askalike import rankers
@@ -39,12 +41,17 @@ def main() -> None:
             calibrate(opened, rankers.create(None, {}, opened), titles_only=True).calibration.save(archive)
         service = Service(archive, ranker=())
         try:
-            with sync_playwright() as running:
-                chromium = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-                frames = list(film(chromium.new_page(viewport=SIZE), f"{service.url.geturl()}/a/riverside"))
-                chromium.close()
+            yield service
         finally:
             service.end()
+
+
+def main() -> None:
+    """Make the picture."""
+    with serve_example() as service, sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        frames = list(film(chromium.new_page(viewport=SIZE), f"{service.url.geturl()}/a/riverside"))
+        chromium.close()
     durations = [FRAME_MS] * (len(frames) - 1) + [LAST_FRAME_MS]
     path = ROOT / "docs" / "assets" / "typing.webp"
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=70, method=6)

@@ -86,7 +86,7 @@ def _draw_quality_over_speed(reports: Reports) -> tuple[str, str]:
                 y, low, high = (100 * value[key] for key in ("mean", "low", "high"))
                 axes.plot([ms, ms], [low, high], color=system_colour(i), linewidth=1, alpha=0.6)
                 style = {"color": system_colour(i), "marker": MARKERS[i % 7], "linestyle": "none"}
-                axes.plot([ms], [y], label=system["label"], **style)
+                axes.plot([ms], [y], label=system["label"] if axes is panels[-1] else None, **style)
             axes.set_xscale("log")
             axes.set(ylabel=f"{MEASURE}, %", title=name)
         panels[-1].set_xlabel("ms of processor time a query")
