@@ -3,21 +3,23 @@
     python benchmarks/cluster.py                                   # 100,000 and 1,000,000 made questions
     python benchmarks/cluster.py --questions 10000 --nodes 1       # small
 
-Every engine answers the same queries, one at a time and from 8 threads, after a warm-up. A simulation of the fan-out
-follows: what a query over many shards waits for is the slowest of them.
+Every engine answers the same queries, one at a time and from 8 threads, after a warm-up. What was measured is also in
+bench-data/cluster.json, where fan_out.py reads what a search of one shard takes.
 """
 
 import argparse
-import json
 import os
+import shutil
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from _rows import DATA, add_row
 from _synthetic import spelled, texts
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
@@ -31,10 +33,7 @@ from askalike.index.cluster.connection import connect
 from askalike.store import Archive
 from askalike.types import Question
 
-DATA = Path(__file__).parents[1] / "bench-data"
 THREADS = 8
-FAN_OUT = (10, 100, 1_000)
-"""Shards of as many questions as one node was measured with."""
 
 
 def made_archive(n: int) -> Path:
@@ -47,12 +46,14 @@ def made_archive(n: int) -> Path:
     return path
 
 
-def measure(path: Path, engine: str | None, queries: Sequence[Question]) -> tuple[dict[str, float], list[float]]:
-    """Seconds of indexing, searches a second, p50 and p95 of single searches; and the milliseconds of each of these."""
+def measure(path: Path, engine: str | None, ranker: str, queries: Sequence[Question]) -> dict[str, Any]:
+    """Questions indexed a second; searches a second from 8 threads; the milliseconds of single searches."""
     with Archive.open(path, engine) as archive:
         started = time.perf_counter()
-        searcher = rankers.open_current(rankers.create("lm_jelinek_mercer"), archive.view())
+        rankers.create(ranker).build(archive.view())
         index_s = time.perf_counter() - started
+        searcher = rankers.open_current(rankers.create(ranker), archive.view())
+        count = len(archive.view())
 
         def search(query: Question) -> float:
             begun = time.perf_counter()
@@ -67,13 +68,25 @@ def measure(path: Path, engine: str | None, queries: Sequence[Question]) -> tupl
         with ThreadPoolExecutor(THREADS) as pool:
             together = list(pool.map(search, queries))
         rate = len(together) / (time.perf_counter() - started)
-    p95 = float(np.percentile(alone, 95))
-    return {"index_s": index_s, "p50_ms": statistics.median(alone), "p95_ms": p95, "searches_per_s": rate}, alone
+    return {
+        "indexed_per_s": count / index_s,
+        "searches_per_s": rate,
+        "p50_ms": statistics.median(alone),
+        "p95_ms": float(np.percentile(alone, 95)),
+        "ms": alone,
+    }
 
 
-def show(questions: int, engine: str, row: dict[str, float]) -> None:
-    figures = {name: float(f"{value:.3g}") for name, value in row.items()}
-    print(json.dumps({"questions": questions, "engine": engine, **figures}), flush=True)
+def store(output: Path, questions: int, ranker: str, engine: str, row: Mapping[str, Any]) -> None:
+    """Print what was measured, and write it into the JSON."""
+    figures = {name: float(f"{value:.3g}") for name, value in row.items() if name != "ms"}
+    print(
+        f"{questions:>10,} {ranker:18} {engine:8}",
+        *(f"{name} {value:g}" for name, value in figures.items()),
+        flush=True,
+    )
+    keys = {"questions": questions, "ranker": ranker, "engine": engine}
+    add_row(output, {**keys, **figures, "ms": [round(ms, 3) for ms in row["ms"]]}, tuple(keys))
 
 
 def index_bytes(url: str) -> int:
@@ -81,41 +94,34 @@ def index_bytes(url: str) -> int:
     return int(connect(url).request("GET", "/askalike-*/_stats/store")["_all"]["primaries"]["store"]["size_in_bytes"])
 
 
-def simulate_fan_out(
-    shard_ms: Sequence[float], shards: Sequence[int], draws: int = 10_000
-) -> dict[int, tuple[float, float]]:
-    """Shards → p50 and p95 of the slowest of so many searches, drawn from those that were measured on one."""
-    rng = np.random.default_rng(0)
-    slowest = {n: rng.choice(np.asarray(shard_ms), (draws, n)).max(axis=1) for n in shards}
-    return {n: (float(np.median(ms)), float(np.percentile(ms, 95))) for n, ms in slowest.items()}
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, nargs="*", default=[100_000, 1_000_000])
     parser.add_argument("--nodes", type=int, nargs="*", default=[1, 3], choices=(1, 2, 3))
     parser.add_argument("--queries", type=int, default=400)
+    parser.add_argument("--ranker", default="lm_jelinek_mercer")
+    parser.add_argument("--output", type=Path, default=DATA / "cluster.json", help="the JSON, to which rows are added")
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores; all nodes and the client share them")
+    ranker = options.ranker
     for n in options.questions:
         path = made_archive(n)
         queries = [
             Question(f"typed{i}", " ".join(map(spelled, title)))
             for i, (title, _) in enumerate(texts(options.queries, 1))
         ]
-        show(n, "local", measure(path, None, queries)[0])
+        shutil.rmtree(path / "index", ignore_errors=True)  # so that building is timed
+        store(options.output, n, ranker, "local", measure(path, None, ranker, queries))
         for nodes in options.nodes:
             try:
                 with Cluster(nodes, heap="1g") as cluster:
                     init_cluster(cluster.url, shards=nodes, replicas=0)
-                    row, alone = measure(path, cluster.url, queries)
-                    show(n, f"{nodes} nodes", row | {"bytes_per_question": index_bytes(cluster.url) / n})
+                    row = measure(path, cluster.url, ranker, queries)
+                    row["bytes_per_question"] = index_bytes(cluster.url) / n
+                    store(options.output, n, ranker, f"{nodes} nodes", row)
             except NoClusterError as error:
                 print(error, file=sys.stderr)
                 return 2
-            if nodes == 1:
-                for shards, (p50, p95) in simulate_fan_out(alone, FAN_OUT).items():
-                    show(n * shards, f"{shards} shards, simulated", {"p50_ms": p50, "p95_ms": p95})
     return 0
 
 

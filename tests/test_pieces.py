@@ -7,12 +7,14 @@ import sys
 
 import pytest
 
-from askalike import encoders, rankers
+from askalike import encoders, pieces, rankers
 from askalike.encoders.learning import distillation
 from askalike.encoders.learning.distillation import encode_targets
 from askalike.errors import SettingsError
 from askalike.experiments.declaration import Experiment
+from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.run import run_experiment
+from askalike.labels.splits import load_split
 from askalike.moderation import neighbours
 from askalike.moderation.dedupe import dedupe
 from askalike.pieces import map_pieces, work_on
@@ -24,6 +26,23 @@ from calibration.riverside import DEFAULT_RANKER
 @pytest.fixture
 def ray():
     return pytest.importorskip("ray", reason="needs the extra ray")
+
+
+@pytest.fixture
+def fragile_workers(monkeypatch, tmp_path):
+    """The first worker that works on a kind of piece is killed at it. Returns where the kinds are noted."""
+    folder = tmp_path / "killed"
+    folder.mkdir()
+
+    def apply(function, piece):
+        marker = folder / getattr(function, "func", function).__name__
+        if not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(piece)
+
+    monkeypatch.setattr(pieces, "_apply", apply)
+    return folder
 
 
 def test_without_a_cluster_pieces_are_worked_on_here():
@@ -38,13 +57,8 @@ def test_without_ray_it_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.long
-def test_a_killed_worker_loses_only_its_piece(ray, tmp_path):
-    marker = tmp_path / "killed"
-
+def test_a_killed_worker_loses_only_its_piece(ray, fragile_workers):
     def square(number: int) -> int:
-        if number == 7 and not marker.exists():
-            marker.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
         return number * number
 
     with work_on("auto"):
@@ -54,12 +68,14 @@ def test_a_killed_worker_loses_only_its_piece(ray, tmp_path):
         assert [0, *results] == [n * n for n in range(20)]
         abandoned = map_pieces(square, range(1_000))
         next(abandoned)
-    assert marker.exists()
+    assert (fragile_workers / "square").exists()
     assert not ray.is_initialized()
 
 
 @pytest.mark.long
-def test_dedupe_writes_the_same_bytes(ray, calibrated_riverside, tmp_path, monkeypatch):
+def test_dedupe_writes_the_same_bytes_whatever_worker_is_lost(
+    ray, fragile_workers, calibrated_riverside, tmp_path, monkeypatch
+):
     monkeypatch.setattr(neighbours, "BATCH_SIZE", 50)
     written = []
     for cluster in (None, "auto"):
@@ -68,11 +84,14 @@ def test_dedupe_writes_the_same_bytes(ray, calibrated_riverside, tmp_path, monke
             dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "out.csv", cluster=cluster)
             lines = (archive.path / "index" / f"neighbours-{DEFAULT_RANKER}.jsonl").read_bytes()
         written.append((lines, (tmp_path / "out.csv").read_bytes()))
+    assert {file.name for file in fragile_workers.iterdir()} == {"_search_batch"}
     assert written[0] == written[1]
 
 
 @pytest.mark.long
-def test_encoding_teaching_and_experiments_write_the_same_bytes(ray, calibrated_riverside, tmp_path, monkeypatch):
+def test_encoding_teaching_and_experiments_write_the_same_bytes_whatever_worker_is_lost(
+    ray, fragile_workers, calibrated_riverside, tmp_path, monkeypatch
+):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     monkeypatch.setattr(dense, "BATCH", 50)
     monkeypatch.setattr(distillation, "CHUNK_SIZE", 50)
@@ -90,8 +109,22 @@ def test_encoding_teaching_and_experiments_write_the_same_bytes(ray, calibrated_
             targets = encode_targets(encoders.build("static", {}), texts, 64, print).tobytes()
             run_experiment(experiment, tmp_path / str(cluster) / "run")
         written.append((built, targets, read_files(tmp_path / str(cluster) / "run" / "runs")))
+    assert {file.name for file in fragile_workers.iterdir()} == {"_encode_batch", "_encode_block", "_write_cell"}
     assert all(written[0])
     assert written[0] == written[1]
+
+
+@pytest.mark.long
+def test_tuning_chooses_the_same_whatever_worker_is_lost(ray, fragile_workers, calibrated_riverside):
+    grid = {"k1": [0.9, 1.2, 1.6], "b": [0.3, 0.75]}
+    results = []
+    for cluster in (None, "auto"):
+        with work_on(cluster), Archive.open(calibrated_riverside) as archive:
+            labels = load_split(archive, "duplicates")
+            results.append(tune_ranker(archive, "bm25", grid, labels, "nDCG@10", fixed={"fields": "title"}))
+    assert len(results[0].trials) == 6
+    assert {file.name for file in fragile_workers.iterdir()} == {"_evaluate_in_worker"}
+    assert results[0] == results[1]
 
 
 def read_files(folder):

@@ -46,3 +46,7 @@ class TrainingError(AskalikeError):
 
 class EngineError(AskalikeError):
     """A search cluster cannot be reached, refuses a request, or is not one."""
+
+
+class ReadOnlyClusterError(EngineError):
+    """A search cluster takes no writes now, as where a disk is full. It can be searched."""

@@ -1,6 +1,7 @@
 """Addresses of clusters, and what is said where there is none."""
 
 import http.server
+import json
 import threading
 
 import pytest
@@ -53,6 +54,36 @@ class _Site(http.server.BaseHTTPRequestHandler):
 
 class _LockedSite(_Site):
     status, body = 401, b"{}"
+
+
+class _NodeThatLosesAnother(_Site):
+    """A node that knows its version, and then has lost another node once."""
+
+    lost = False
+
+    def do_GET(self) -> None:
+        if self.path == "/":
+            answer = {"version": {"number": "3.5.0", "distribution": "opensearch"}}
+        elif not type(self).lost:
+            type(self).lost, self.status = True, 500
+            answer = {"error": {"type": "node_disconnected_exception", "reason": "[node3] disconnected"}, "status": 500}
+        else:
+            answer = {"found": True}
+        self.body = json.dumps(answer).encode()
+        self.send_response(self.status)
+        self.send_header("content-type", "application/json")
+        self.end_headers()
+        self.wfile.write(self.body)
+
+
+def test_a_request_is_sent_again_where_a_node_has_lost_another():
+    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _NodeThatLosesAnother) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        connection = ClusterConnection(ClusterAddress.parse(f"http://127.0.0.1:{server.server_port}"))
+        assert connection.request("GET", "/index/_doc/state") == {"found": True}
+        assert _NodeThatLosesAnother.lost
+        server.shutdown()
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,13 @@ def test_the_same_hits_with_the_same_scores(archives, three_shards, name, ranker
             for archive in (here, there)
         )
         expected, run = local.rank(queries, 10), remote.rank(queries, 10)
+        largest = 0.0
         for query in queries:
             assert [hit.id for hit in run[query]] == [hit.id for hit in expected[query]], query
             for hit, other in zip(run[query], expected[query], strict=True):
                 assert hit.score == pytest.approx(other.score, rel=1e-5, abs=1e-6)
+                largest = max(largest, abs(hit.score - other.score) / max(abs(other.score), 0.1))
+        print(f"{name} {ranker} {fields}: {len(queries)} lists, largest relative difference {largest:.1e}")  # pytest -s
         newest = Filter(after="2015-01-01")
         some = dict(list(queries.items())[:20])
         filtered, wanted = (s.rank(some, 10, filter=newest) for s in (remote, local))

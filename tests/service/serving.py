@@ -104,10 +104,10 @@ class Service:
         self._reader.join(10)
 
 
-def wait_for(condition: Callable[[], Any]) -> Any:
+def wait_for(condition: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
     """Return what the condition returns once that is true; fail where it never is."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while not (value := condition()):
-        assert time.monotonic() < deadline, f"not true within {PATIENCE_S} s"
+        assert time.monotonic() < deadline, f"not true within {patience_s} s"
         time.sleep(0.02)
     return value

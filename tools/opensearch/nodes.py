@@ -26,18 +26,25 @@ HEAP = "512m"
 
 
 class Node:
-    """One node: a process of its own, with its ports and its folder. Its process ends with the one that started it."""
+    """One node: a process of its own, with its ports and its folder. Its process ends with the one that started it.
 
-    def __init__(self, name: str, folder: Path, settings: Mapping[str, str], heap: str = HEAP) -> None:
-        self.name, self.folder = name, folder
+    settings: may be changed until it is launched. host: where it listens. prefix: the words before its command.
+    """
+
+    def __init__(
+        self, name: str, folder: Path, settings: Mapping[str, str], heap: str = HEAP,
+        host: str = "127.0.0.1", prefix: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.name, self.folder, self.host = name, folder, host
         self.port, self.transport_port = free_port(), free_port()
-        self._settings, self._heap = dict(settings), heap
+        self.settings = dict(settings)
+        self._heap, self._prefix = heap, prefix
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """The address of its HTTP interface."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def is_running(self) -> bool:
@@ -52,7 +59,7 @@ class Node:
             "node.name": self.name,
             "cluster.name": "askalike-test",
             "path.home": str(self.folder),
-            "network.host": "127.0.0.1",
+            "network.host": self.host,
             "http.port": str(self.port),
             "transport.port": str(self.transport_port),
             "http.type": "netty4",
@@ -61,9 +68,9 @@ class Node:
             "cluster.initial_cluster_manager_nodes": ",".join(managers),
             "cluster.routing.allocation.disk.threshold_enabled": "false",
             "node.processors": "1",
-            **self._settings,
+            **self.settings,
         }
-        java = [str(jdk / "bin" / "java"), f"-Xms{self._heap}", f"-Xmx{self._heap}", *JVM_OPTIONS]
+        java = [*self._prefix, str(jdk / "bin" / "java"), f"-Xms{self._heap}", f"-Xmx{self._heap}", *JVM_OPTIONS]
         command = [*java, "-cp", class_path(jdk), "Launcher", *(f"{k}={v}" for k, v in settings.items())]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self.folder)
@@ -101,22 +108,29 @@ class Node:
 class Cluster:
     """Some nodes that know each other, in a temporary folder."""
 
-    def __init__(self, nodes: int = 1, settings: Mapping[str, str] | None = None, heap: str = HEAP) -> None:
+    def __init__(
+        self, nodes: int = 1, settings: Mapping[str, str] | None = None, heap: str = HEAP,
+        places: Sequence[tuple[str, Sequence[str]]] = (),
+    ) -> None:  # fmt: skip
+        """places: the host of each node and the words before its command, where they are not this machine's."""
         self._folder = Path(tempfile.mkdtemp(prefix="askalike-opensearch-"))
-        names = [f"node{n}" for n in range(1, nodes + 1)]
-        self.nodes = [Node(name, self._folder / name, settings or {}, heap) for name in names]
+        at = places or [("127.0.0.1", ())] * nodes
+        self.nodes = [
+            Node(f"node{n}", self._folder / f"node{n}", settings or {}, heap, host, prefix)
+            for n, (host, prefix) in enumerate(at, 1)
+        ]
 
     @property
     def url(self) -> str:
         """The addresses of all its nodes, as `--engine` takes them."""
-        return "http://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+        return "http://" + ",".join(f"{node.host}:{node.port}" for node in self.nodes)
 
     def start(self) -> Self:
         """Start the nodes that do not run, and wait for them. Raises NoClusterError where that cannot be."""
         try:
             for node in self.nodes:
                 if not node.is_running:
-                    others = [f"127.0.0.1:{other.transport_port}" for other in self.nodes if other is not node]
+                    others = [f"{other.host}:{other.transport_port}" for other in self.nodes if other is not node]
                     node.launch(others, [other.name for other in self.nodes])
             for node in self.nodes:
                 node.wait()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,9 +17,10 @@ from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH, RankingTask, merge_runs
 from askalike.labels.splits import restrict_split
+from askalike.pieces import has_cluster, map_pieces
 from askalike.rankers import Ranker, Searcher
-from askalike.store import TrainingView
-from askalike.types import Run, Split
+from askalike.store import Archive, TrainingView
+from askalike.types import DocumentKind, Run, Split
 
 RankerSettings = Mapping[str, Any]
 QueryValues = Mapping[str, float]
@@ -120,10 +121,13 @@ class TrialEvaluator:
 
         Consecutive hybrids that differ in their weights alone are ranked together. is_over: asked while an index is
         built, and between queries. Raises OutOfTimeError, which says where a trial was stopped; its values are lost.
+        On a Ray cluster (askalike.pieces.work_on) what is ranked together is a piece of work.
         """
-        for _, group in groupby(trials, _key_without_weights):
-            batch = list(group)
-            self._evaluate_batch([t for t in batch if self.memory.trial_values(t, part) is None], part, is_over)
+        batches = [list(group) for _, group in groupby(trials, _key_without_weights)]
+        if has_cluster():
+            self._evaluate_on_cluster(batches, part, is_over)
+        for batch in batches:
+            self._evaluate_batch(self._without_values(batch, part), part, is_over)
             for trial in batch:
                 yield self.memory.trial_values(trial, part) or {}
 
@@ -162,6 +166,26 @@ class TrialEvaluator:
         """Remove the indexes that trials have made, except the kept ones."""
         for path in self.memory.created_indexes - self._kept_indexes:
             shutil.rmtree(path, ignore_errors=True)
+
+    def _without_values(self, trials: Iterable[Trial], part: str) -> list[Trial]:
+        return [trial for trial in trials if self.memory.trial_values(trial, part) is None]
+
+    def _evaluate_on_cluster(self, batches: Iterable[Sequence[Trial]], part: str, is_over: IsOver) -> None:
+        """Have workers evaluate batches until the time is over. Their indexes are built here, as one process may."""
+        new = [trials for batch in batches if (trials := self._without_values(batch, part))]
+        if len(new) < 2:
+            return
+        for trials in new:
+            for _, labels, view in self._groups(self.parts[part]):
+                self._open(trials[0], labels, view, is_over)
+        archive = self.task.archive
+        options = {"held_out": self.held_out, "fixed": self.fixed}
+        work = partial(_evaluate_in_worker, archive.path.resolve(), archive.engine, self.task.kind, part,
+                       (self.parts, self.measures, self.rule), options)  # fmt: skip
+        evaluated = map_pieces(work, takewhile(lambda _: not is_over(), new))
+        for trials, (values, seconds) in zip(new, evaluated, strict=False):
+            for trial, of_trial in zip(trials, values, strict=True):
+                self.memory.save_trial(trial, part, of_trial, seconds)
 
     def _evaluate_batch(self, trials: Sequence[Trial], part: str, is_over: IsOver) -> None:
         if not trials:
@@ -208,6 +232,18 @@ class TrialEvaluator:
             if not path.exists():
                 self.memory.record_index(path)
         return rankers.open_current(ranker, view, partial(_stop_building, is_over))
+
+
+def _evaluate_in_worker(
+    path: Path, engine: str | None, kind: DocumentKind, part: str,
+    arguments: tuple[Mapping[str, Split], Sequence[str], str], options: Mapping[str, Any], trials: Sequence[Trial],
+) -> tuple[Sequence[TrialValues], float]:  # fmt: skip
+    """Return the values of each trial, and the seconds that one took."""
+    started = time.monotonic()
+    with Archive.open(path, engine) as archive:
+        evaluator = TrialEvaluator(RankingTask.from_archive(archive, kind), *arguments, **options)
+        values = list(evaluator.evaluate_trials(trials, part))
+    return values, (time.monotonic() - started) / len(trials)
 
 
 def _key_without_weights(trial: Trial) -> str:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from askalike import registry
 from askalike.encoders.recipes import CORPUS_ENCODERS, list_recipes, list_trainable
-from askalike.errors import IndexBusyError, SettingsError
+from askalike.errors import IndexBusyError, ReadOnlyClusterError, SettingsError
 from askalike.index.commits import CommittedIndex
 from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher, SearchSession, Tunable, resolve_queries
 from askalike.store import Archive, TrainingView, View, get_served_ranker
@@ -154,14 +154,18 @@ def fit_and_open(ranker: Ranker, view: TrainingView, progress: Progress | None =
 
 
 def open_committed(ranker: Ranker, view: View) -> Searcher:
-    """As `open_current`, but an index that another process is writing is opened as it was last committed.
+    """As `open_current`, but an index that cannot be written now is opened as it was last committed.
 
-    Raises IndexBusyError where nothing is committed yet.
+    Another process may be writing it, or its cluster takes no writes. Raises IndexBusyError, or ReadOnlyClusterError,
+    where nothing is committed yet.
     """
     try:
         ranker.follow(view)
     except IndexBusyError as busy:
         if not busy.searchable:
+            raise
+    except ReadOnlyClusterError:
+        if not all(index.change for index in ranker.indexes(view)):
             raise
     return ranker.open(view)
 

@@ -3,6 +3,7 @@
 import json
 import logging
 import random
+import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +12,24 @@ from threading import Lock, local
 from typing import Any, Self, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from askalike.errors import EngineError, SettingsError
+from askalike.errors import EngineError, ReadOnlyClusterError, SettingsError
 from askalike.iteration import chunks
 
 DEFAULT_PORT = 9200
-RETRY_S, FIRST_WAIT_S, LONGEST_WAIT_S = 30.0, 0.05, 2.0
+RETRY_S, FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, 0.05, 2.0
 """For how long a request is repeated that the cluster cannot serve now, and how long it waits between two tries."""
+CONNECT_S = 3.0
+"""For how long a node may take to accept a connection, before the next one is tried."""
+CONNECTIONS_PER_NODE = 32
+"""How many connections to a node stay open for the threads of a process."""
 RETRIED_STATUSES = (429, 502, 503, 504)
+LOST_NODE_ERRORS = (
+    "node_disconnected_exception",
+    "node_not_connected_exception",
+    "node_closed_exception",
+    "receive_timeout_transport_exception",
+)
+"""What a node answers, with the status 500, that has lost the node which it passed a request on to."""
 SEARCHES_PER_REQUEST = 50
 SEARCH_HEADER = {
     "search_type": "dfs_query_then_fetch",
@@ -27,6 +39,9 @@ SEARCH_HEADER = {
 """Scores use the term statistics of all shards; a result is whole or an error; an empty archive has no index."""
 ANSWER_PARTS = "took," + ",".join(
     f"responses.{part}" for part in ("hits.hits", "aggregations", "suggest", "error", "status", "_shards")
+)
+ADVICE = (
+    "free space on its nodes, or lift the block; the archive has every change, and the next index or search sends them"
 )
 ResultT = TypeVar("ResultT")
 
@@ -122,9 +137,15 @@ class ClusterConnection:
     def __init__(self, address: ClusterAddress) -> None:
         try:
             import opensearchpy
+            import urllib3
         except ImportError:
             raise SettingsError("an OpenSearch cluster needs the extra: pip install 'askalike[opensearch]'") from None
         logging.getLogger("opensearch").addHandler(logging.NullHandler())  # failures are raised once
+        try:
+            ssl.create_default_context(cafile=address.ca_file)
+        except OSError as error:
+            problem = error.strerror or "it holds no certificate"
+            raise SettingsError(f"{address.ca_file}: {problem}; expected ?ca=FILE, certificates in PEM") from None
         self.address = address
         self._errors = opensearchpy.exceptions
         self._client = opensearchpy.OpenSearch(
@@ -132,10 +153,11 @@ class ClusterConnection:
             http_auth=address.credentials,
             use_ssl=address.secure,
             ca_certs=address.ca_file,
-            timeout=address.timeout_s,
+            timeout=urllib3.Timeout(connect=min(CONNECT_S, address.timeout_s), read=address.timeout_s),
             max_retries=max(3, len(address.hosts)),
             retry_on_timeout=True,
             http_compress=False,
+            pool_maxsize=CONNECTIONS_PER_NODE,
         )
         self._local = local()
         self.version = self._read_version()
@@ -168,8 +190,8 @@ class ClusterConnection:
             failed = [(n, state) for n, state in enumerate(states) if "error" in state and state["status"] != 409]
             remaining = [remaining[n] for n, _ in failed]
             if failed:
-                worst = max((state for _, state in failed), key=lambda s: s["status"] not in RETRIED_STATUSES)
-                raise _Unavailable(worst["status"], _reason(worst["error"]))
+                problems = [_Unavailable.from_answer(state["status"], state["error"]) for _, state in failed]
+                raise max(problems, key=lambda problem: problem.status not in RETRIED_STATUSES)
 
         if remaining:
             self._repeat(send)
@@ -179,7 +201,7 @@ class ClusterConnection:
         answers = self._send("POST", "/_msearch", body, None, {"filter_path": ANSWER_PARTS})["responses"]
         for answer in answers:
             if "error" in answer:
-                raise _Unavailable(answer["status"], _reason(answer["error"]))
+                raise _Unavailable.from_answer(answer["status"], answer["error"])
             if answer["_shards"].get("failed"):
                 raise _Unavailable(503, "some shards did not answer")
         for search, answer in zip(searches, answers, strict=True):
@@ -197,10 +219,12 @@ class ClusterConnection:
                 raise _Unavailable(429, _reason(error.info)) from None
             problem = "the user or password is wrong, or may not do this; expected http://USER:PASSWORD@HOST"
             raise EngineError(f"{self.address}: {problem} ({error.status_code})") from None
+        except self._errors.SSLError as error:
+            raise EngineError(f"{self.address}: {_tls_problem(str(error.info))}") from None
         except self._errors.ConnectionError as error:
             raise _Unavailable(503, f"no node answers ({type(error.info).__name__})") from None
         except self._errors.TransportError as error:
-            raise _Unavailable(int(error.status_code), _reason(error.info or error.error)) from None
+            raise _Unavailable.from_answer(int(error.status_code), error.info or error.error) from None
         except (self._errors.SerializationError, self._errors.OpenSearchException) as error:
             raise EngineError(f"{self.address}: not an answer of OpenSearch ({error})") from None
 
@@ -211,6 +235,8 @@ class ClusterConnection:
             try:
                 return attempt()
             except _Unavailable as problem:
+                if "read-only" in problem.reason:
+                    raise ReadOnlyClusterError(f"{self.address}: takes no writes: {problem.reason}; {ADVICE}") from None
                 if problem.status not in RETRIED_STATUSES or time.monotonic() + wait > until:
                     raise EngineError(f"{self.address}: {problem.reason} ({problem.status})") from None
             time.sleep(wait * random.uniform(0.5, 1.0))
@@ -236,6 +262,12 @@ class _Unavailable(Exception):
         super().__init__(reason)
         self.status, self.reason = status, reason
 
+    @classmethod
+    def from_answer(cls, status: int, error: Any) -> Self:
+        """Return what a node's answer says. One that has lost another node is unavailable (503), though it says 500."""
+        is_lost = status == 500 and any(name in str(error) for name in LOST_NODE_ERRORS)
+        return cls(503 if is_lost else status, _reason(error))
+
 
 @lru_cache(maxsize=16)
 def connect(url: str) -> ClusterConnection:
@@ -255,6 +287,14 @@ def _json_lines(lines: Iterable[Mapping[str, Any]]) -> str:
 def _hide_login(url: str) -> str:
     before, at, after = url.rpartition("@")
     return f"{before.partition('//')[0]}//…@{after}" if at else url
+
+
+def _tls_problem(reason: str) -> str:
+    """Return why there is no secure connection, and what to do."""
+    if "CERTIFICATE_VERIFY_FAILED" in reason:
+        detail = reason.partition("certificate verify failed: ")[2].partition(" (_ssl")[0] or "unknown issuer"
+        return f"its certificate is not trusted ({detail}); expected one for this host, and ?ca=FILE with its issuer"
+    return f"no secure connection ({' '.join(reason.split())}); if it has no TLS, the address begins with http://"
 
 
 def _reason(error: Any) -> str:

@@ -1,0 +1,104 @@
+"""Searches and writes at a steady pace, as a service has them, while something happens to the cluster."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from askalike import rankers
+from askalike.engines import SearchRequest
+from askalike.engines.opensearch import OpenSearchEngine
+from askalike.errors import EngineError
+from askalike.index.cluster.connection import connect
+from askalike.store import Archive
+from askalike.types import Question
+
+SEARCHES_PER_S, SEARCHERS = 50, 5
+WRITES_PER_S, WRITERS = 20, 2
+
+
+class Load:
+    """Five threads that search and two that write, until it is stopped.
+
+    errors: what no retry helped against. gaps: the seconds in which no search ended, one for each that did.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self.errors: list[Exception] = []
+        self.gaps: list[float] = []
+        self._acknowledged = [0] * WRITERS
+        self._path, self._url, self._stopped = archive.path, archive.engine, threading.Event()
+        self._lock, self._last = threading.Lock(), 0.0
+        work = [*[(self._search, False)] * SEARCHERS, *[(self._writer(n), True) for n in range(WRITERS)]]
+        self._threads = [threading.Thread(target=self._run, args=one) for one in work]
+
+    @property
+    def written(self) -> int:
+        """How many writes were acknowledged."""
+        return sum(self._acknowledged)
+
+    @property
+    def written_ids(self) -> set[str]:
+        """The questions whose write was acknowledged."""
+        return {f"new{writer}-{n}" for writer, count in enumerate(self._acknowledged) for n in range(count)}
+
+    def __enter__(self) -> "Load":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, work: Callable[[OpenSearchEngine], float], follows: bool) -> None:
+        """follows: whether the thread sends changes. The others search what was sent, as a service's processes do."""
+        try:
+            with Archive.open(self._path, self._url) as archive:
+                view = archive.view() if follows else archive.committed_view()
+                engine = OpenSearchEngine(archive, rankers.create("bm25"), view)
+                while not self._stopped.is_set():
+                    started = time.monotonic()
+                    pause = work(engine)
+                    self._stopped.wait(max(0.0, pause - (time.monotonic() - started)))
+        except Exception as error:
+            self.errors.append(error)
+
+    def _search(self, engine: OpenSearchEngine) -> float:
+        assert engine.search_batch([SearchRequest("bake bread", explain=False)])[0].hits
+        with self._lock:
+            ended = time.monotonic()
+            if self._last:
+                self.gaps.append(ended - self._last)
+            self._last = ended
+        return SEARCHERS / SEARCHES_PER_S
+
+    def _writer(self, number: int) -> Callable[[OpenSearchEngine], float]:
+        def write(engine: OpenSearchEngine) -> float:
+            n = self._acknowledged[number]
+            engine.archive.upsert([Question(f"new{number}-{n}", f"samovar number {number} {n}")])
+            engine.searcher()  # follows the archive: the cluster acknowledges the write
+            self._acknowledged[number] += 1
+            return WRITERS / WRITES_PER_S
+
+        return write
+
+
+def health(url: str) -> str:
+    """Return a cluster's health."""
+    try:
+        return str(connect(url).request("GET", "/_cluster/health")["status"])
+    except EngineError:
+        return "no answer"
+
+
+def manager_index(url: str, nodes: int) -> int:
+    """Return the number of the node that manages the cluster, from 0."""
+    name = connect(url).request("GET", "/_cat/cluster_manager", format="json")[0]["node"]
+    return [f"node{n}" for n in range(1, nodes + 1)].index(name)
+
+
+def find_samovars(archive: Archive) -> set[str]:
+    """Return the ids of the questions that the load has written, as they are found afterwards."""
+    searcher = rankers.open_current(rankers.create("bm25"), archive.view())
+    return {hit.id for hit in searcher.rank({"q": Question("q", "samovar")}, 10_000)["q"]}
