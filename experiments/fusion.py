@@ -26,7 +26,7 @@ from askalike.types import Run, Split
 MEASURES = ("Success@1", "Success@10", "AP")
 DEPTH = 200
 SHARES = ((1.0, 1.0), (1.0, 2.0), (1.0, 4.0))
-LEXICAL_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5)
+LEXICAL_WEIGHTS = (0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5)
 Means = Mapping[str, float]
 
 
