@@ -1,6 +1,6 @@
 """The operator's first day: two sources in one archive, a messy file, an error message, off-topic questions, the pages.
 
-Each test names the points of the report that it holds. What needs real data skips where that is absent.
+Each test names the points of the report that it holds. What is said of real data is in test_open_data.py.
 """
 
 import csv
@@ -245,20 +245,3 @@ def test_6_7_8_10_12_the_pages(page, mixed) -> None:
     assert "hardly any everyday question about something else reaches" in note.inner_text()
     assert page.locator(".note.bad, [role=alert]").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-@pytest.mark.long
-def test_1_the_open_dumps_of_two_sites_are_both_there(command, shared_data, tmp_path) -> None:
-    sites = [shared_data / "stackexchange" / f"{site}.stackexchange.com" for site in ("beer", "ai")]
-    for site in sites:
-        code, _, err = command("import", "stackexchange", site, "-o", tmp_path / "mix")
-        assert code == 0, err
-    with Archive.open(tmp_path / "mix") as archive:
-        assert (len(archive.view()), len(archive.view("answers"))) == (591 + 421, 1398 + 749)
-    assert command("check", tmp_path / "mix")[0] == 0
-    for query, word in (
-        ("How do I get rid of the foam in a glass of beer", "beer"),
-        ("What is a neural network", "network"),
-    ):
-        _, out, _ = command("search", tmp_path / "mix", query, "--json", "-k", 3, *WORDS)
-        assert any(word in title.lower() for title in titles_of(out))

@@ -1,0 +1,117 @@
+"""The operator's day on the open dumps of two sites, end to end: what their archive says before anybody calibrates it.
+
+Each test names the points of the report that it holds.
+"""
+
+import csv
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.calibration.riverside import riverside
+
+from askalike import rankers
+from askalike.calibration.calibration import load_calibration
+from askalike.moderation import neighbours
+from askalike.moderation.dedupe import DEFAULT_SIMILARITY
+from askalike.store import Archive, get_served_ranker
+from askalike.tuning import ladder_search
+from askalike.types import EvaluationQuery, Judgement
+from commands import MAIN, environment, run_command
+
+WORDS = ("-r", "lm_jelinek_mercer")
+
+
+@pytest.fixture(scope="module")
+def sites(shared_data, tmp_path_factory) -> Path:
+    """An archive of two sites: 1,012 questions, of which 23 are known duplicates."""
+    path = tmp_path_factory.mktemp("open") / "sites"
+    for site in ("beer", "ai"):
+        dump = shared_data / "stackexchange" / f"{site}.stackexchange.com"
+        code, _, err = run_command("import", "stackexchange", dump, "-o", path)
+        assert code == 0, err
+    return path
+
+
+def found(path: Path, query: str) -> list[str]:
+    """The titles that a search on the command line shows."""
+    code, out, err = run_command("search", path, query, "--json", "-k", 3, *WORDS)
+    assert code == 0, err
+    return [result["title"] for result in json.loads(out)["results"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        ("How do I get rid of the foam in a glass of beer", "foam"),
+        ("foam", "foam"),
+        ("nueral netwroks", "neural"),
+        ("artifical inteligence", "intelligence"),
+    ],
+)
+def test_1_11_both_sites_are_found_in_one_word_and_with_two_misspelt(sites, query, word) -> None:
+    assert any(word in title.lower() for title in found(sites, query))
+
+
+@pytest.mark.parametrize("query", ["best pizza in Rome", "Comment conserver un tapis ?", "xyzzy"])
+def test_7_11_what_the_sites_do_not_know_finds_nothing_and_is_not_answered(sites, query) -> None:
+    assert found(sites, query) == []
+    code, out, _ = run_command("answer", sites, query, "--json", *WORDS)
+    assert (code, json.loads(out)["abstained"], json.loads(out)["text"]) == (0, True, None)
+
+
+def test_5_with_23_labels_tune_changes_nothing_and_leaves_nothing_behind(sites, monkeypatch) -> None:
+    pytest.importorskip("wordllama")
+    monkeypatch.setattr(ladder_search, "LADDER", ())
+    code, out, err = run_command("tune", sites, "--budget", "3s", "--json")
+    assert code == 0, err
+    assert json.loads(out)["serving"]["ranker"] == "hybrid"
+    with Archive.open(sites) as archive:
+        assert get_served_ranker(archive).ranker == "hybrid"
+        assert rankers.trained_model_names(archive.path) == ()
+
+
+def test_6_7_14_duplicates_without_a_calibration_are_those_alike_and_searched_for_once(
+    sites, tmp_path, monkeypatch
+) -> None:
+    searches = []
+    retrieve = neighbours.retrieve_hits
+    monkeypatch.setattr(neighbours, "retrieve_hits", lambda *of: searches.append(of) or retrieve(*of))
+    same = tmp_path / "same.csv"
+    code, out, err = run_command("dedupe", sites, "-o", same, *WORDS)
+    assert (code, "by similarity, which is no probability" in out, bool(searches)) == (0, True, True), err
+    with open(same, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows
+    assert all(row["probability"] == "" for row in rows)
+    assert all(DEFAULT_SIMILARITY <= float(row["similarity"]) <= 1 for row in rows if row["similarity"])
+    searches.clear()
+    assert run_command("dedupe", sites, "-o", same, "--min-similarity", 0.9, *WORDS)[0] == 0
+    assert searches == []
+
+
+def test_9_one_run_calibrates_titles_and_whole_questions(tmp_path) -> None:
+    with Archive.open(riverside(tmp_path / "riverside")) as archive:
+        questions = [question for _, question in archive.view().questions()]
+    asked = [replace(q, id=f"asked {q.id}", title=q.rephrasings[0], rephrasings=()) for q in questions if q.rephrasings]
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert([replace(q, body="I could not find it on the page.", rephrasings=()) for q in questions])
+        archive.upsert(EvaluationQuery("whole", replace(q, body="Please help.")) for q in asked)
+        archive.upsert(Judgement("whole", q.id, q.id.removeprefix("asked "), 1) for q in asked)
+    code, out, err = run_command("calibrate", tmp_path / "desk", "--split", "whole", "--json", *WORDS)
+    assert (code, "titles" in json.loads(out)) == (0, True), err
+    with Archive.open(tmp_path / "desk") as archive:
+        ranker = rankers.create(WORDS[1], {}, archive)
+        uses = [load_calibration(archive, ranker, use).has_bodies for use in ("question", "title")]
+    assert uses == [True, False]
+
+
+def test_13_a_command_whose_output_is_cut_off_ends_with_0(tmp_path) -> None:
+    path = riverside(tmp_path / "riverside")
+    command = [sys.executable, "-c", MAIN, "search", str(path), "library card", *WORDS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 0)
