@@ -82,7 +82,7 @@ def test_6_7_14_duplicates_without_a_calibration_are_those_alike_and_searched_fo
     monkeypatch.setattr(neighbours, "retrieve_hits", lambda *of: searches.append(of) or retrieve(*of))
     same = tmp_path / "same.csv"
     code, out, err = run_command("dedupe", sites, "-o", same, *WORDS)
-    assert (code, "by similarity, which is no probability" in out, bool(searches)) == (0, True, True), err
+    assert (code, "by similarity, not a probability" in out, bool(searches)) == (0, True, True), err
     with open(same, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows

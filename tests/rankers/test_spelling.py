@@ -48,6 +48,7 @@ def read_as(searcher, title, *, prefix=False, language=None):
         ("Pritner drivrs", "Printer driver"),
         ("renewign my libary card", "renewing my library card"),
         ("telefone", "telephone"),
+        ("renewign libary crad telefone", "renewing library card telephone"),
         ("how to unisntalling it", "how to uninstalling it"),
     ],
 )

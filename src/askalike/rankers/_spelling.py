@@ -37,7 +37,7 @@ STEM_ENDING = 2
 MAX_TERMS, MAX_QUESTIONS = 3, 8
 """How many terms are considered for a word, and in how many questions each is looked for."""
 MAX_UNKNOWN = 2
-"""More unknown words, if they are most of the query, are another language."""
+"""More unknown words, if they are most of the query, are another language, unless each of them is near a known one."""
 MAX_REMEMBERED_WORDS = 10_000
 
 
@@ -68,10 +68,10 @@ class SpellingCorrector:
         corrected = []
         for one, text, own, language in zip(queries, texts, words, languages, strict=True):
             misspelt = [word for word in own if word.term in unknown]
-            if not misspelt or (len(misspelt) > MAX_UNKNOWN and 2 * len(misspelt) > len(own)):
-                corrected.append(one)
-            else:
-                corrected.append(self._replace_words(one, text, misspelt, language))
+            read = self._replace_words(one, text, misspelt, language) if misspelt else one
+            is_foreign = len(misspelt) > MAX_UNKNOWN and 2 * len(misspelt) > len(own)
+            every = len(read.corrections) - len(one.corrections) == len({text[w.start : w.end] for w in misspelt})
+            corrected.append(read if every or not is_foreign else one)
         return corrected
 
     def finish(self, queries: Sequence[ResolvedQuery], languages: Sequence[str | None]) -> list[ResolvedQuery]:

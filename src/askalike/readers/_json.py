@@ -50,10 +50,11 @@ def read_json_values(source: SourceFiles, path: Path) -> Iterator[tuple[Place, A
 def refuse_document(source: SourceFiles, path: Path, head: bytes) -> None:
     """Raise InputError for a file that is one JSON document of many lines; `head` is how it begins.
 
-    It is one where none of the whole lines at its beginning is an object.
+    It is one where its first line opens a list or an object, or none of the whole lines at its beginning is an object.
     """
     lines = [line for line in head.splitlines()[:-1] if line.strip()]
-    if not lines or any(_is_object(line) for line in lines):
+    opens = bool(lines) and lines[0].rstrip().endswith((b"{", b"["))
+    if not lines or (not opens and any(_is_object(line) for line in lines)):
         return
     cursor = _JsonCursor(SourceFiles(encoding=source.encoding), path)
     keys: list[str] = []
