@@ -4,12 +4,14 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from outcomes import TWO, outcome_of
 
 from askalike.experiments.outcome import ExperimentResult
-from askalike.experiments.reporting import cards, report
+from askalike.experiments.reporting import cards, figures, report
 from askalike.experiments.reporting.cards import collect_ranks
 from askalike.experiments.reporting.report import render_report, select_pairs, write_report
 from askalike.readers import import_archive
@@ -178,3 +180,16 @@ def test_scatters_are_drawn_against_a_system_of_choice(outcome, tmp_path):
     scatters = [path.read_text() for path in sorted((tmp_path / "figures").glob("scatter*.svg"))]
     assert scatters
     assert all(last in svg for svg in scatters[1:])
+
+
+def test_histograms_say_what_they_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    titles: list[str] = []
+    render = figures.render_figure
+
+    def keep_titles(figure: Any, name: str, description: str) -> Any:
+        titles.extend(axes.get_title(loc="left") for axes in figure.axes)
+        return render(figure, name, description)
+
+    monkeypatch.setattr(figures, "render_figure", keep_titles)
+    figures.plot_score_histograms({"bm25": (np.arange(3.0), np.arange(1_200.0))})
+    assert titles == ["bm25: 3 duplicates, 1,200 best others"]

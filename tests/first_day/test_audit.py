@@ -123,6 +123,12 @@ def test_a_model_is_not_measured_on_what_it_has_learned_from(trained, command, t
     assert "mine has learned from" in said
 
 
+def test_a_small_model_has_a_size(trained, command):
+    code, printed, _ = command("models", trained.path)
+    assert code == 0
+    assert " kB" in next(line for line in printed.splitlines() if line.startswith("mine "))
+
+
 def test_the_card_names_a_split_that_is_safe(trained):
     card = (trained.path / "models/mine/README.md").read_text()
     assert "askalike evaluate ARCHIVE --ranker mine --split halves/test" in card

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
+from rich.filesize import decimal
 from typer import Argument, Exit, Option
 
 from askalike import rankers
@@ -107,7 +108,7 @@ def models_command(
         return
     for model in trained:
         value = f"{model.measure} {model.value:.4f} on dev" if model.value is not None else ""
-        print(f"{model.name:<20}  {model.kind:<12}  {value:<24}  {model.size_bytes / 1e6:.1f} MB".rstrip())
+        print(f"{model.name:<20}  {model.kind:<12}  {value:<24}  {decimal(model.size_bytes)}".rstrip())
     if not trained:
         print("no model; train one with: askalike train")
     print(f"active ranker: {active} (where no --ranker is named)")

@@ -142,8 +142,9 @@ def plot_score_histograms(scores: Mapping[str, tuple[Floats, Floats]]) -> Report
                 weights = np.full(len(values), 100 / max(len(values), 1))
                 each.hist(values, bins, weights=weights, color=tint, alpha=0.25)
                 each.hist(values, bins, weights=weights, color=tint, histtype="step", linewidth=1.4, label=kind)
-            each.set_title(label, loc="left", fontsize=10, color=INK)
-            each.set_ylabel("% of questions")
+            counts = f"{len(right):,} duplicates, {len(wrong):,} best others"
+            each.set_title(f"{label}: {counts}", loc="left", fontsize=10, color=INK)
+            each.set_ylabel("% of each kind")
         axes[0].legend(loc="upper right")
         axes[-1].set_xlabel("score (each system on its own scale)")
         drawing = render_figure(figure, "scores", f"Histograms of the scores that {', '.join(scores)} give")
