@@ -42,7 +42,12 @@ def archive(tmp_path_factory):
         yield archive
 
 
-WITH_SETTINGS = {"pretrained", "late_interaction"}  # need a path, and have a test of their own
+WITH_SETTINGS = {
+    "cross_encoder",
+    "pretrained",
+    "late_interaction",
+    "learned_weights",
+}  # need a path, and have a test of their own
 SEMANTIC = {"static", "cascade", "hybrid"}
 
 

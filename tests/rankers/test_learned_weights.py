@@ -101,3 +101,32 @@ def test_it_learns_nothing_of_what_is_measured(tmp_path):
         assert ranker.learned_labels.unlearned_splits(archive) == ["halves/test"]
         evaluation = askalike.evaluate_ranker(archive, rankers.create("learned_weights"), "halves/test", ["RR"])
         assert evaluation.means["RR"] < 0.2
+
+
+def test_it_keeps_to_what_every_lexical_ranker_does(fitted, archive):
+    """Best first, ties in the archive's order; at most k; candidates, filters and unfinished words; explained."""
+    searcher = rankers.open_current(fitted, archive.view())
+    query = {"q": Question("q", "mend thing3 please3")}
+    hits = searcher.rank(query, 100)["q"]
+    docids = archive.view().docids([hit.id for hit in hits])
+    assert hits == sorted(hits, key=lambda hit: (-hit.score, docids[hit.id]))
+    assert searcher.rank(query, 3)["q"] == hits[:3]
+    pool = [hits[4].id, hits[1].id]
+    assert {hit.id: hit.score for hit in searcher.rank(query, 5, candidates={"q": pool})["q"]} == {
+        hits[n].id: hits[n].score for n in (4, 1)
+    }
+    assert "b3" in [hit.id for hit in searcher.rank({"q": Question("q", "repair thin")}, 100, prefix=True)["q"]]
+    for id, reason in searcher.explain_ids(query["q"], [hit.id for hit in hits[:5]]).items():
+        assert reason.score == pytest.approx({hit.id: hit.score for hit in hits}[id], rel=1e-6)
+
+
+def test_it_follows_its_archive(fitted, tmp_path):
+    with Archive.create(tmp_path / "grown") as grown:
+        grown.upsert(Question(f"q{n}", f"mend thing{n}") for n in range(5))
+        fitted.build(grown.view())
+        grown.upsert([Question("q1", "mend thing9"), Question("q9", "thing9")])
+        grown.delete(["q4"])
+        changed = scores(fitted, grown, "mend thing9")
+        again = type(fitted)(fitted.similarity, fitted.settings, fitted.learning, fitted.learned)
+        assert changed == scores(again, grown, "mend thing9")
+        assert set(changed) == {"q0", "q1", "q2", "q3", "q9"}

@@ -8,8 +8,10 @@ from askalike import rankers
 from askalike.store import Archive
 from askalike.types import Question
 
+NEED_A_MODEL = {"cross_encoder", "pretrained", "late_interaction", "learned_weights"}
 
-@pytest.mark.parametrize("name", sorted({*rankers.names()} - {"pretrained", "late_interaction"}))  # these need a model
+
+@pytest.mark.parametrize("name", sorted({*rankers.names()} - NEED_A_MODEL))
 def test_a_committed_view_retrieves_what_was_last_indexed_and_writes_nothing(name: str, tmp_path: Path) -> None:
     with Archive.create(tmp_path / "a") as archive:
         indexing, serving = rankers.create(name), rankers.create(name)
