@@ -68,6 +68,14 @@ def test_two_that_follow_at_once_and_one_that_is_late_change_nothing(archive):
     assert found(archive, "kettl") == set()
 
 
+def test_an_index_that_a_lost_answer_has_created_is_no_error(archive):
+    index = opened_index(rankers.create("bm25"), archive)
+    settings, fields = index.schema()
+    for _ in range(2):
+        index.cluster.create_index(f"{index.name}-000001", {"settings": settings, "mappings": {"properties": fields}})
+    assert index.generations() == [f"{index.name}-000001"]
+
+
 def test_an_index_of_another_version_is_refused_and_built_again_beside_it(archive):
     ranker = rankers.create("bm25")
     assert len(found(archive, ranker=ranker)) == 300

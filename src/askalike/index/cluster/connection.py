@@ -166,6 +166,18 @@ class ClusterConnection:
         """Return the answer to one request; `missing` for what does not exist, where that is given."""
         return self._repeat(lambda: self._send(method, path, body, missing, params))
 
+    def create_index(self, name: str, body: Mapping[str, Any]) -> None:
+        """Create an index, unless another process has, or an earlier try whose answer was lost."""
+
+        def send() -> None:
+            try:
+                self._send("PUT", f"/{name}", body, None, {})
+            except _Unavailable as problem:
+                if "already exists" not in problem.reason:
+                    raise
+
+        self._repeat(send)
+
     def search_later(self, index: str, body: Mapping[str, Any]) -> PendingSearch:
         """Return a search that travels with those of this thread that wait as well."""
         queue = getattr(self._local, "queue", None)

@@ -136,7 +136,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         self.write_state(generation, state)
         current = self.current_generation()
         if current != generation:
-            removed = [{"remove": {"index": current, "alias": self.name}}] if current else []
+            removed = [{"remove": {"index": current, "alias": self.name, "must_exist": False}}] if current else []
             actions = [*removed, {"add": {"index": generation, "alias": self.name}}]
             self.cluster.request("POST", "/_aliases", {"actions": actions})
             for old in self.generations():
@@ -173,7 +173,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         mappings = {"dynamic": "strict", "properties": {**SHARED_FIELDS, **fields}}
         body = {"settings": {**SHARED_SETTINGS, **settings}, "mappings": mappings}
         name = f"{self.name}-{number:06}"
-        self.cluster.request("PUT", f"/{name}", body)
+        self.cluster.create_index(name, body)
         return name
 
 
