@@ -42,12 +42,8 @@ def archive(tmp_path_factory):
         yield archive
 
 
-WITH_SETTINGS = {
-    "cross_encoder",
-    "pretrained",
-    "late_interaction",
-    "learned_weights",
-}  # need a path, and have a test of their own
+WITH_SETTINGS = {"cross_encoder", "learned_weights", "pretrained", "late_interaction"}
+"""These need a path, and have a test of their own."""
 SEMANTIC = {"static", "cascade", "hybrid"}
 
 
