@@ -130,7 +130,7 @@ def _compute_cell(context: CellContext, ranker: Ranker, label: str, name: str, p
         started = time.process_time()
         runs.append(_time_step(seconds, "rank", partial(task.rank, searcher, labels, experiment.k)))
         busy += time.process_time() - started
-        index_bytes += _measure_indexes(ranker, view)
+        index_bytes += _measure_indexes(fitted, view)
         if experiment.typing_curve:
             curves.append(compute_typing_curve(searcher, labels, experiment))
         if not group:

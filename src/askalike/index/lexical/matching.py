@@ -22,9 +22,9 @@ class DocumentMatches(NamedTuple):
     """(P, most terms of a query): what each term adds in that phrasing, NaN where it is lacking; or (0, 0)."""
 
     @classmethod
-    def of_pairs(cls, pairs: int, max_terms: int = 0) -> Self:
-        """Return the matches of so many pairs before any segment was looked at. max_terms: 0 for no `term_scores`."""
-        term_scores = np.full((pairs if max_terms else 0, max_terms), np.nan)
+    def of_pairs(cls, pairs: int, max_terms: int | None = None) -> Self:
+        """Return the matches of pairs before any segment was looked at. max_terms: None for no `term_scores`."""
+        term_scores = np.full((0, 0) if max_terms is None else (pairs, max_terms), np.nan)
         return cls(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs, np.int64), term_scores)
 
 

@@ -253,8 +253,10 @@ class PostingsSearcher:
         scores = heaps.scores / columns.scales[:, None]
         return [TopDocs(heaps.docids[q, :size], scores[q, :size]) for q, size in enumerate(heaps.size)]
 
-    def _match(self, batch: _PreparedBatch, candidates: Sequence[Array], max_terms: int = 0) -> DocumentMatches:
-        """Match each query with its candidates, all in one. max_terms: 0 where no term's own score is wanted."""
+    def _match(
+        self, batch: _PreparedBatch, candidates: Sequence[Array], max_terms: int | None = None
+    ) -> DocumentMatches:
+        """Match each query with its candidates, all in one. max_terms: None where no term's own score is wanted."""
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
         matches, reached = (
