@@ -1,7 +1,6 @@
 """Proportions and their Wilson intervals."""
 
 import pytest
-from scipy.stats import binomtest
 
 from askalike.evaluation.proportion import BinomialProportion, wilson_interval
 
@@ -15,6 +14,8 @@ def test_by_hand():
 
 @pytest.mark.parametrize("n", [1, 2, 7, 30, 1_000, 1_000_000])
 def test_the_interval_equals_scipy(n):
+    from scipy.stats import binomtest  # slow to import
+
     for count in {0, 1, n // 3, n // 2, n - 1, n}:
         bounds = binomtest(count, n).proportion_ci(0.95, method="wilson")
         assert wilson_interval(count, n) == pytest.approx((bounds.low, bounds.high), abs=1e-12)

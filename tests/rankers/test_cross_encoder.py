@@ -11,10 +11,10 @@ from askalike.store import Archive
 from askalike.tuning import ladder_search
 from askalike.tuning.run import tune_archive
 from askalike.types import Question
+from needs import need
 from small_models import ARCHITECTURES, WORDS, make_model_folder
 
-for package in ("onnxruntime", "onnx", "sentence_transformers"):
-    pytest.importorskip(package)
+need("onnxruntime", "onnx", "sentence_transformers")
 
 PAIRS = [(" ".join(WORDS[n : n + 3]), " ".join(WORDS[n + 2 : n + 4 + n % 5])) for n in range(12)]
 PAIRS += [("rice", "rice " * 60), ("", "my bike")]
