@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from opensearch.jars import NoClusterError
 
 import askalike
@@ -20,9 +19,6 @@ from calibration.riverside import DEFAULT_RANKER, riverside
 from shared_cluster import shared_cluster
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-settings.register_profile("without deadlines", deadline=None)  # a busy machine fails no test
-settings.load_profile("without deadlines")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -3,14 +3,20 @@
 import os
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 LONG = os.environ.get("TEST_LONG") == "1"
 QUICK_SHARE = 5
 """`make test` draws so many times fewer than `make test-long`."""
 
-settings.register_profile("quick", max_examples=20, deadline=None)
-settings.register_profile("long", max_examples=100, deadline=None)
+SAME_EACH_TIME = "CI" in os.environ
+"""Whether each run draws the same examples, so that no change is refused for what it has no part in."""
+
+for name, max_examples in {"quick": 20, "long": 100}.items():
+    settings.register_profile(
+        name, max_examples=max_examples, deadline=None, derandomize=SAME_EACH_TIME,
+        suppress_health_check=[HealthCheck.too_slow],
+    )  # fmt: skip
 settings.load_profile("long" if LONG else "quick")
 
 

@@ -40,6 +40,7 @@ def test_the_same_is_printed_with_and_without_a_cluster(cluster_url, library, tm
         assert desk.search("opening hours")[0].id == (tmp_path / "run").read_text().split()[2]
 
 
+@pytest.mark.long
 def test_status_tells_what_is_behind_and_a_drop_removes_everything(cluster_url, tmp_path):
     path = riverside(tmp_path / "library")
     engine = ("--engine", cluster_url)

@@ -47,6 +47,7 @@ def test_eight_bits_are_nearly_the_same(encoder):
     np.testing.assert_allclose(cosines, 1, atol=0.01)
 
 
+@pytest.mark.long
 def test_it_learns_on_and_teaches(encoder, archive):
     """Fine-tuned it is a model of the archive: a ranker by its name, and a teacher."""
     values = {"base": MODEL, "training.epochs": 1, "batch_size": 16, "accelerator": "cpu", "dev_share": 0.2}

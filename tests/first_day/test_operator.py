@@ -110,7 +110,9 @@ FOREIGN = ("Pourquoi le métro est-il fermé ?", "Почему поезд опа
 NONSENSE = ("xyzzy", "asdf qwer zxcv", "zzzz")
 
 
-@pytest.mark.parametrize("calibrated", [False, True], ids=["uncalibrated", "calibrated"])
+@pytest.mark.parametrize(
+    "calibrated", [pytest.param(False, marks=pytest.mark.long), True], ids=["uncalibrated", "calibrated"]
+)
 def test_11_one_word_nonsense_and_other_languages_get_the_same_everywhere(
     command, calibrated_riverside, tmp_path, monkeypatch, calibrated
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -108,7 +108,14 @@ def truth(documents, query, skip, kind, storage, allowed):
     return best
 
 
+ALL_ROWS_IN_ANOTHER_ORDER = (
+    [({5: [(-1.0,) * DIM], 1: [(-1.0,) * DIM, (-1.0,) * 4 + (-0.5,)]}, set())], (("cosine",), "f16", True),
+    [((-1.0,) * DIM, -1, -1)], None, 1,
+)  # fmt: skip
+
+
 @moderate
+@example(*ALL_ROWS_IN_ANOTHER_ORDER)
 @given(steps, layouts, queries, allowed_numbers, st.sampled_from([1, 2, 5, 100]))
 def test_incremental_equals_rebuilt_and_the_definition(steps, layout, queries, allowed, k):
     metrics, storage, has_sparse = layout

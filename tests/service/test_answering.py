@@ -33,6 +33,7 @@ def test_a_mode_that_the_archive_cannot_do_is_refused(service: Service, mode: st
     assert "mode" in refused.json["detail"]
 
 
+@pytest.mark.long
 def test_generated_text_is_labelled(serve, archive: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs the extra neural")
     from askalike.encoders.recipes import Recipe

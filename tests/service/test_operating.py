@@ -40,7 +40,7 @@ def send_half(service: Service, id: str) -> tuple[socket.socket, bytes]:
     return connection, body[10:]
 
 
-@pytest.mark.parametrize("whole_group", [False, True])
+@pytest.mark.parametrize("whole_group", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_sigterm_finishes_requests_under_way_and_loses_nothing(serve, archive: Path, whole_group: bool) -> None:
     service = serve(archive, options=("--workers", "2"))
     acknowledged: list[str] = []

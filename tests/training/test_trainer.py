@@ -94,6 +94,7 @@ train(job_of(pairs, Path(sys.argv[1]), epochs=40, optimizer="adam"))
 """
 
 
+@pytest.mark.long
 def test_a_killed_run_is_resumed_to_the_same_weights(pairs, tmp_path):
     directory, root = tmp_path / "killed", Path(__file__).parents[2]
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(directory), str(root)])

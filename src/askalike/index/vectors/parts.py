@@ -138,17 +138,19 @@ class SparsePart(StoredPart):
         return {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "dim": np.array([rows.shape[1]])}
 
     def score_bounds(self, queries: Any) -> Bounds:
-        rows = np.arange(self.rows.shape[0])
-        scores = np.array([self.score_rows(rows, queries, i) for i in range(queries.shape[0])]).reshape(-1, len(rows))
+        scores = np.array([self._score(self.rows, queries, i) for i in range(queries.shape[0])])
+        scores = scores.reshape(-1, self.rows.shape[0])
         return scores, scores
 
     def score_rows(self, rows: Array, queries: Any, q: int) -> Floats:
+        return self._score(self.rows[rows], queries, q)
+
+    def _score(self, rows: "csr_array", queries: Any, q: int) -> Floats:
         query = queries[[q]].toarray()[0].astype(np.float64)
-        chosen = self.rows if len(rows) == self.rows.shape[0] else self.rows[rows]
-        dots = np.asarray(chosen @ query)
+        dots = np.asarray(rows @ query)
         if self.metric != "euclidean":
             return dots
-        squares = np.asarray(chosen.multiply(chosen).sum(axis=1), np.float64).ravel()
+        squares = np.asarray(rows.multiply(rows).sum(axis=1), np.float64).ravel()
         return -np.sqrt(np.maximum(squares + query @ query - 2 * dots, 0))
 
     def take(self, indices: Array) -> "SparsePart":
