@@ -1,4 +1,4 @@
-"""How well a query will be answered, told from its words and scores alone: query performance prediction.
+"""Query performance prediction: how well a query will be answered, from its words and scores alone.
 
 Before anything is retrieved: the greatest idf, and SCQ (Zhao, Scholer and Tsegay 2008). From what was retrieved:
 clarity (Cronen-Townsend, Zhou and Croft 2002), WIG (Zhou and Croft 2007) and NQC (Shtok, Kurland and Carmel 2012). The

@@ -15,7 +15,7 @@ class DocumentMatches(NamedTuple):
     scores: NDArray[np.float64]
     """(P)."""
     information: NDArray[np.float64]
-    """(P): the sum of what the words tell that both have, in the phrasing where that is most."""
+    """(P): the information of the words that both have, in the phrasing where that is most."""
     phrasings: NDArray[np.int64]
     """(P): the phrasing that scores best."""
     term_scores: Matrix[np.float64]
@@ -77,19 +77,20 @@ def _match_row(
     i: int, matches: DocumentMatches, reached: NDArray[np.int64],
 ) -> None:  # fmt: skip
     """Match query q with a row, and write what is better than before for the pair i. Of completions the best counts."""
-    score = told = completion_score = completion_told = 0.0
+    score = shared = completion_score = completion_information = 0.0
     first, last = batch.offsets[q], batch.offsets[q + 1]
     for m in range(first, last):
         added = _score_term(p, tables, batch, q, m, row, reached)
         if np.isnan(added):
             continue
         if batch.is_completion[m]:
-            completion_score, completion_told = max(completion_score, added), max(completion_told, information[m])
+            completion_score = max(completion_score, added)
+            completion_information = max(completion_information, information[m])
         else:
             score += added
-            told += information[m]
-    score, told = score + completion_score, told + completion_told
-    matches.information[i] = max(matches.information[i], told)
+            shared += information[m]
+    score, shared = score + completion_score, shared + completion_information
+    matches.information[i] = max(matches.information[i], shared)
     if score > matches.scores[i]:
         matches.scores[i], matches.phrasings[i] = score, np.int64(p.phrasings[row])
         for m in range(first, last if len(matches.term_scores) else first):
@@ -104,7 +105,7 @@ def match_documents(
 ) -> None:  # fmt: skip
     """Match each pair of a query and a docid in one segment; it is faster where docids ascend.
 
-    queries, docids: (P), the query as its row in the batch. information: (M), what each term of the batch tells.
+    queries, docids: (P), the query as its row in the batch. information: (M), that of each term of the batch (idf).
     live_mask: (rows), which of them are not deleted; empty where none is. reached: (M), working memory.
     """
     for i in range(len(docids)):

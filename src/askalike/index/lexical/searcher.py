@@ -195,8 +195,8 @@ class PostingsSearcher:
         shares: list[NDArray[np.float64]] = []
         for rows, batch in self._iter_batches(prepared):
             totals = np.maximum(batch.sum_terms(batch.term_information), MIN_INFORMATION)
-            told = _split(self._match(batch, candidates[rows]).information, candidates[rows])
-            shares += [own / total for own, total in zip(told, totals, strict=True)]
+            shared = _split(self._match(batch, candidates[rows]).information, candidates[rows])
+            shares += [own / total for own, total in zip(shared, totals, strict=True)]
         return shares
 
     def contributions(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[list[TermContributions]]:
@@ -259,14 +259,13 @@ class PostingsSearcher:
         """Match each query with its candidates, all in one. max_terms: None where no term's own score is wanted."""
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-        matches, reached = (
-            DocumentMatches.of_pairs(len(docids), max_terms),
-            np.empty(len(batch.columns.terms), np.int64),
-        )
+        matches = DocumentMatches.of_pairs(len(docids), max_terms)
+        reached = np.empty(len(batch.columns.terms), np.int64)
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
-            told = batch.term_information
-            match_documents(live.postings, tables, batch.columns, told, mask, queries, docids, matches, reached)
+            match_documents(
+                live.postings, tables, batch.columns, batch.term_information, mask, queries, docids, matches, reached
+            )
         return matches
 
     def _prepare_batch(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> _PreparedBatch:
