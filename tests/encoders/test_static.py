@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from askalike import encoders
-from askalike.encoders import _word_table
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoder
 from askalike.errors import InputError, SettingsError
 from askalike.text.features.pieces import TOKENIZER_FILE
@@ -123,21 +122,13 @@ def test_the_words_add_up_to_the_text(static):
     assert words.words == text.split()
 
 
-def test_word_table_gives_what_it_computes_whatever_it_has_forgotten(monkeypatch):
-    monkeypatch.setattr(_word_table, "MAX_WORDS", 5)
-    table = _word_table.WordTable(2)
-
-    def lengths(keys):
-        return np.array([[len(a), len(b)] for a, b in keys], np.float32)
-
-    for keys in (
-        [("", "a"), ("a", "bb")],
-        [],
-        [("", "ccc"), ("", "a"), ("", "ccc")],
-        [("d" * n, "") for n in range(9)],
-    ):
-        expected = np.array([[len(a), len(b)] for a, b in keys], np.float32).reshape(-1, 2)
-        np.testing.assert_array_equal(table.look_up(keys, lengths), expected)
+def test_a_word_adds_what_it_is_alone_whatever_else_is_looked_up(static):
+    texts = ["boil an egg", "", "egg, " * 3 + "x" * 200]
+    [first, none, last] = static.words(texts)
+    assert (len(none.words), none.vectors.shape) == (0, (0, 256))
+    for words in (first, last):
+        alone = static.encode([Question(word, word) for word in words.words], "query").parts[0].values
+        np.testing.assert_array_equal(words.vectors, alone)
 
 
 def test_only_the_beginning_of_a_text_counts(static):

@@ -15,6 +15,7 @@ import importlib.metadata
 import importlib.util
 import json
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -23,7 +24,6 @@ from numpy.typing import NDArray
 
 from askalike import config
 from askalike.encoders import MODEL_FILE, Role, read_model_file
-from askalike.encoders._word_table import WordKey, WordTable
 from askalike.encoders.recipes import Tables
 from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
@@ -77,7 +77,6 @@ class StaticEncoder:
         self.pieces = PieceFeatures(settings, bpe)
         self.vectors = np.ascontiguousarray(vectors, np.float32)
         self.weights = np.ascontiguousarray(weights, np.float32)
-        self._word_table = WordTable(self.vectors.shape[1])
         described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
         self.fingerprint = hashlib.sha256(described.encode()).hexdigest()
 
@@ -139,12 +138,20 @@ class StaticEncoder:
     def words(self, texts: Sequence[str]) -> list[TextWords]:
         """Return plain texts' words with what each adds to its vector; a pair of words counts for its second word."""
         words = [text.split() for text in texts]
-        before = [["", *own] if self.settings.bigrams else [""] * len(own) for own in words]
-        keys = [key for pair in zip(before, words, strict=True) for key in zip(*pair, strict=False)]
-        vectors = np.split(self._word_table.look_up(keys, self._sum_words), np.cumsum(list(map(len, words)))[:-1])
-        return list(map(TextWords, words, vectors)) if texts else []
+        sums = self._sum_pairs(words) if self.settings.bigrams else self._sum_words(list(chain.from_iterable(words)))
+        ends = list(accumulate(map(len, words), initial=0))
+        return [TextWords(own, sums[start:end]) for own, (start, end) in zip(words, pairwise(ends), strict=True)]
 
-    def _sum_words(self, keys: Sequence[WordKey]) -> NDArray[np.float32]:
+    def _sum_words(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the sum of each word's rows, each distinct word's computed once: (words, dim)."""
+        numbers = {word: n for n, word in enumerate(dict.fromkeys(words))}
+        rows, offsets = self.pieces.lookup.look_up_words(list(numbers))
+        sums = sum_weighted_rows(rows, offsets, self.vectors, self.weights)
+        return sums.take(np.array([numbers[word] for word in words], np.int64), axis=0)
+
+    def _sum_pairs(self, words: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """Return what each word adds after the one before it: the pair's rows without those of the word before."""
+        keys = [pair for own in words for pair in pairwise(["", *own])]
         pairs = [f"{before} {word}".strip() for before, word in keys]
         rows, offsets = self.pieces.lookup([*pairs, *(before for before, _ in keys if before)])
         sums = sum_weighted_rows(rows, offsets, self.vectors, self.weights)

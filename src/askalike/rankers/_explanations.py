@@ -79,11 +79,9 @@ def _explain_words(
         return _explain_whole(name, score, texts)
     shares = (added * (score / total)).tolist()
     rows = [
-        Contribution(
-            _pair_label(form, other.text if other else form),
-            (other.span.field,) if other else (),
-            share,
-        )
+        Contribution(_pair_label(form.text, other.text), (other.span.field,), share)
+        if other
+        else Contribution(form.text, (), share)
         for form, other, share in zip(query_words.forms, nearest, shares, strict=True)
     ]
     spans = dict.fromkeys(other.span for other in nearest if other)

@@ -1,7 +1,8 @@
 """The words of texts with what each adds to a text's vector, as encoders know it whose vectors are sums of words."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,10 +14,8 @@ MIN_WORD_SIMILARITY = 0.4
 """The cosine from which two words are shown beside each other."""
 SIMILARITY_DIGITS = 5
 """So many digits do not depend on what else is multiplied: of equally similar words the first counts."""
-MAX_CACHED_FORMS = 1 << 14
+MAX_CACHED_FORMS = 1 << 16
 MAX_CACHED_FIELDS = 1_024
-MAX_CACHED_TEXTS = 128
-"""How many texts are cached with their words, at most 17 MB: while somebody types, the same are explained again."""
 
 TextFields = tuple[tuple[str, str], ...]
 """(field, plain text) of each field of a text."""
@@ -42,6 +41,14 @@ class Word(NamedTuple):
     span: Span
 
 
+class WordForm(NamedTuple):
+    """A word from its first letter or digit to its last, the number of characters before it, and without case."""
+
+    text: str
+    offset: int
+    folded: str
+
+
 class EncodedWords:
     """The words of a text's fields with their vectors. encoded: of each field."""
 
@@ -50,15 +57,17 @@ class EncodedWords:
         self._words = [words for words, _ in encoded]
         self.vectors = np.concatenate([vectors for _, vectors in encoded]) if encoded else np.empty((0, 0), np.float32)
         """(words, dim): what each word adds to the text's vector."""
-        self.sum = self.vectors.sum(axis=0)
-        """(dim): the text's vector."""
-        self.norms = np.sqrt(np.einsum("ij,ij->i", self.vectors, self.vectors))
-        """(words): the length of each vector."""
-        self.forms = [_strip_punctuation(word)[0] for words in self._words for word in words]
+        self.forms = list(map(_FORMS.__getitem__, chain.from_iterable(self._words)))
         """The words without the punctuation around them."""
 
     def __len__(self) -> int:
-        return len(self.vectors)
+        return len(self.forms)
+
+    @cached_property
+    def sum(self) -> NDArray[np.float32]:
+        """The text's vector: (dim)."""
+        total: NDArray[np.float32] = self.vectors.sum(axis=0)
+        return total
 
     def word(self, n: int) -> Word:
         """The n-th of all words, without the punctuation around it."""
@@ -66,9 +75,8 @@ class EncodedWords:
         while n >= len(self._words[place]):
             n -= len(self._words[place])
             place += 1
-        words = self._words[place]
-        start = sum(map(len, words[:n])) + n + _strip_punctuation(words[n])[1]
-        return Word(form, Span(self._fields[place], start, start + len(form)))
+        start = sum(map(len, self._words[place][:n])) + n + form.offset
+        return Word(form.text, Span(self._fields[place], start, start + len(form.text)))
 
 
 def find_nearest(query: EncodedWords, documents: Sequence[EncodedWords]) -> list[list[Word | None]]:
@@ -78,12 +86,12 @@ def find_nearest(query: EncodedWords, documents: Sequence[EncodedWords]) -> list
     """
     if not documents:
         return []
-    norms = np.outer(query.norms, np.concatenate([document.norms for document in documents]))
     vectors = np.concatenate([document.vectors for document in documents])
+    norms = np.outer(_lengths(query.vectors), _lengths(vectors))
     similarities = query.vectors @ vectors.T / np.where(norms > 0, norms, 1)
-    numbers = {form.casefold(): n for n, form in enumerate(query.forms)}
-    wanted = np.array([numbers[form.casefold()] for form in query.forms])
-    present = np.array([numbers.get(form.casefold(), -1) for document in documents for form in document.forms])
+    numbers = {form.folded: n for n, form in enumerate(query.forms)}
+    wanted = np.array([numbers[form.folded] for form in query.forms])
+    present = np.array([numbers.get(form.folded, -1) for document in documents for form in document.forms])
     similarities = similarities.round(SIMILARITY_DIGITS) + 2.0 * (wanted[:, None] == present)
     nearest, start = [], 0
     for document in documents:
@@ -95,30 +103,40 @@ def find_nearest(query: EncodedWords, documents: Sequence[EncodedWords]) -> list
 
 
 class WordReader:
-    """Reads the words of many texts at once, and caches those of the latest."""
+    """Reads the words of many texts at once."""
 
     def __init__(self, encoder: AdditiveEncoder) -> None:
         self._encoder = encoder
         self.plain_text = lru_cache(MAX_CACHED_FIELDS)(lambda text: encoder.text(text))
         """The plain text of a question that is encoded."""
-        self._cached: dict[TextFields, EncodedWords] = {}
 
     def read(self, texts: Sequence[TextFields]) -> list[EncodedWords]:
         """Return the words of each text."""
-        cached = self._cached  # never changed, only replaced: threads may read it
-        known = {text: cached[text] for text in texts if text in cached}
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        encoded = iter(self._encoder.words([plain for text in new for _, plain in text]))
-        for text in new:
-            known[text] = EncodedWords(text, [next(encoded) for _ in text])
-        others = [item for item in cached.items() if item[0] not in known]
-        self._cached = dict([*others, *known.items()][-MAX_CACHED_TEXTS:])
-        return [known[text] for text in texts]
+        encoded = iter(self._encoder.words([plain for text in texts for _, plain in text]))
+        return [EncodedWords(text, [next(encoded) for _ in text]) for text in texts]
 
 
-@lru_cache(MAX_CACHED_FORMS)
-def _strip_punctuation(word: str) -> tuple[str, int]:
-    """The word from its first letter or digit to its last, and the number of characters before it."""
+class _Forms(dict[str, WordForm]):
+    """Word → its form, made on first use; emptied when it has too many words."""
+
+    def __missing__(self, word: str) -> WordForm:
+        if len(self) >= MAX_CACHED_FORMS:
+            self.clear()
+        form = self[word] = _strip_punctuation(word)
+        return form
+
+
+_FORMS = _Forms()
+
+
+def _strip_punctuation(word: str) -> WordForm:
+    if word.isalnum():
+        return WordForm(word, 0, word.casefold())
     start = next((i for i, c in enumerate(word) if c.isalnum()), 0)
     end = len(word) - next((i for i, c in enumerate(reversed(word)) if c.isalnum()), 0)
-    return word[start:end], start
+    return WordForm(word[start:end], start, word[start:end].casefold())
+
+
+def _lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths: NDArray[np.float32] = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    return lengths

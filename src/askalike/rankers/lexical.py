@@ -2,10 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
@@ -42,8 +41,6 @@ IndexedDocument = tuple[int, list[tuple[int, list[str]]], DocAttributes]
 TermScores = Sequence[tuple[str, float]]
 """Terms that a document shares with a query, with what each adds to the score."""
 PROGRESS_EVERY = 2_000
-CACHED_TEXTS = 1_024
-"""How many analysed texts are cached: while somebody types, the same questions are explained again and again."""
 MAX_DETECTED_CHARS = 1_000
 """The language of a query is detected from so many characters."""
 
@@ -174,22 +171,12 @@ class TermExtractor:
         return self.analyzer.analyze(self.analyzer.plain_text(text, markup), language)
 
 
-@dataclass(frozen=True, slots=True)
-class AnalyzedText:
-    """A plain text with its terms, and the place of each in it."""
-
-    plain: str
-    spans: Sequence[tuple[str, int, int]]
-    terms: frozenset[str]
-
-
 class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
     """Lexical ranking by a similarity."""
 
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
         self.name, self.similarity, self.settings = name, similarity, settings or LexicalSettings()
         self.extractor, self._digest = TermExtractor(self.settings), self.settings.digest
-        self.analyze_cached = lru_cache(CACHED_TEXTS)(self._analyze)
         self._corrector: tuple[View, PostingsSearcher | ClusterPostingsSearcher, SpellingCorrector] | None = None
 
     @classmethod
@@ -269,11 +256,6 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
         for docid, question in view.questions(since):
             attributes = DocAttributes(question.tags, question.created_at, question.states)
             yield (docid, extractor.phrasings(question, language), attributes) if docid > sent_docid else None
-
-    def _analyze(self, raw: str, markup: Markup, language: str | None) -> AnalyzedText:
-        plain = self.extractor.analyzer.plain_text(raw, markup)
-        spans = self.extractor.analyzer.analyze_with_spans(plain, language)
-        return AnalyzedText(plain, spans, frozenset(term for term, _, _ in spans))
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,14 +351,14 @@ class LexicalSearcher(Searcher):
     def _explain_document(self, question: Question, forms: Mapping[str, str], match: TermContributions) -> Explanation:
         language = question.language or self.view.language
         fields = self._extractor.phrasing_fields(question, match.phrasing)
-        analyze: Callable[..., AnalyzedText] = self._ranker.analyze_cached
-        texts = {name: analyze(text, markup, language) for name, (text, markup) in fields.items()}
-        contributions = []
-        for term, score in match.scores:
-            names = tuple(name for name, text in texts.items() if term in text.terms)
-            contributions.append(Contribution(forms.get(term, term), names, score))
-        terms = {term for term, _ in match.scores}
-        spans = tuple(Span(name, a, b) for name, text in texts.items() for t, a, b in text.spans if t in terms)
-        ordered = tuple(sorted(contributions, key=lambda c: -c.score))
-        plain = {name: text.plain for name, text in texts.items()}
-        return Explanation(sum(c.score for c in contributions), ordered, spans, plain)
+        analyzer = self._extractor.analyzer
+        plain = {name: analyzer.plain_text(text, markup) for name, (text, markup) in fields.items()}
+        names: dict[str, dict[str, None]] = {term: {} for term, _ in match.scores}
+        spans = []
+        for name, text in plain.items():
+            for term, start, end in analyzer.find_terms(text, names, language):
+                names[term][name] = None
+                spans.append(Span(name, start, end))
+        rows = [Contribution(forms.get(term, term), tuple(names[term]), score) for term, score in match.scores]
+        ordered = tuple(sorted(rows, key=lambda c: -c.score))
+        return Explanation(sum(score for _, score in match.scores), ordered, tuple(spans), plain)

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import Final, Literal
 
@@ -95,6 +95,14 @@ class Analyzer:
         terms = self._get_term_cache(language)
         spans = [(terms[word[0]], word.start(), word.end()) for word in self._plain_pattern.finditer(text)]
         return [span for span in spans if span[0]] if self.settings.stop_words else spans
+
+    def find_terms(self, text: str, terms: Collection[str], language: str | None = None) -> list[tuple[str, int, int]]:
+        """Return those spans of `analyze_with_spans` that have one of the terms."""
+        if not is_plain(text):
+            return [span for span in self._iter_spans(text, language) if span[0] in terms]
+        cache = self._get_term_cache(language)
+        words = self._plain_pattern.finditer(text)
+        return [(term, *word.span()) for word in words if (term := cache[word[0]]) in terms]
 
     def split_prefix(self, text: str, language: str | None = None) -> tuple[list[str], str | None]:
         """Split a text that is still being typed into the terms of its finished words and the unfinished last word.

@@ -49,21 +49,30 @@ class PieceLookup:
     def __call__(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the rows of all texts in a row, and where each text's begin (one offset more than texts)."""
         with self._lock:
-            if len(self._cache) > MAX_CACHED_WORDS:
-                self._clear_cache()
-            pieces, ends = array("i"), array("q", [0])
+            cache, pieces, ends = self._open_cache(), array("i"), array("q", [0])
             for text in texts:
-                pieces.extend(map(self._cache.__getitem__, (text.lower() if self._lower_case else text).split()))
+                pieces.extend(map(cache.__getitem__, (text.lower() if self._lower_case else text).split()))
                 ends.append(len(pieces))
-            cache, counts = self._cache, self.row_counts
-            numbers, subword_ends, word_ends = map(_as_array, (pieces, cache.subword_ends, cache.word_ends))
-            n_subwords, n_words = (int((e[numbers + 1] - e[numbers]).sum()) for e in (subword_ends, word_ends))
-            rows, offsets = np.empty(n_subwords + 2 * n_words, np.int32), np.empty(len(ends), np.int64)
-            _make_rows(
-                numbers, _as_array(ends), subword_ends, _as_array(cache.subwords), word_ends, _as_array(cache.words),
-                counts.subwords, counts.words, counts.bigrams, rows, offsets,
-            )  # fmt: skip
-            return rows[: offsets[-1]], offsets
+            return self._find_rows(cache, _as_array(pieces), _as_array(ends))
+
+    def look_up_words(self, words: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the same for words, each a text without white space."""
+        with self._lock:
+            cache, lower_case = self._open_cache(), self._lower_case
+            pieces = list(map(cache.__getitem__, map(str.lower, words) if lower_case else words))
+            return self._find_rows(cache, np.array(pieces, np.int32), np.arange(len(pieces) + 1))
+
+    def _find_rows(
+        self, cache: "_PieceCache", pieces: NDArray[np.int32], ends: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        counts, subword_ends, word_ends = self.row_counts, _as_array(cache.subword_ends), _as_array(cache.word_ends)
+        n_subwords, n_words = (int((e[pieces + 1] - e[pieces]).sum()) for e in (subword_ends, word_ends))
+        rows, offsets = np.empty(n_subwords + 2 * n_words, np.int32), np.empty(len(ends), np.int64)
+        _make_rows(
+            pieces, ends, subword_ends, _as_array(cache.subwords), word_ends, _as_array(cache.words),
+            counts.subwords, counts.words, counts.bigrams, rows, offsets,
+        )  # fmt: skip
+        return rows[: offsets[-1]], offsets
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Other processes get it without the words that it remembers."""
@@ -73,23 +82,30 @@ class PieceLookup:
         """Return the row of a lower-case word, where there are rows of words."""
         return self.row_counts.subwords + hash_word(word) % self.row_counts.words
 
+    def _open_cache(self) -> "_PieceCache":
+        if len(self._cache) > MAX_CACHED_WORDS:
+            self._clear_cache()
+        return self._cache
+
     def _clear_cache(self) -> None:
-        self._cache = _PieceCache(self._bpe if self.row_counts.subwords else None)
+        counts = self.row_counts
+        self._cache = _PieceCache(self._bpe if counts.subwords else None, bool(counts.words or counts.bigrams))
 
 
 class _PieceCache(dict[str, int]):
-    """A stretch between white space → its number, and the subwords and words in each."""
+    """A stretch between white space → its number, and the subwords and, where they have rows, the words in each."""
 
-    def __init__(self, bpe: Bpe | None) -> None:
-        self._bpe = bpe
+    def __init__(self, bpe: Bpe | None, has_words: bool) -> None:
+        self._bpe, self._has_words = bpe, has_words
         self.subwords, self.subword_ends = array("i"), array("q", [0])
         self.words, self.word_ends = array("Q"), array("q", [0])
 
     def __missing__(self, piece: str) -> int:
-        if self._bpe:
+        if self._bpe is not None:
             self.subwords.extend(self._bpe.encode(piece))
         self.subword_ends.append(len(self.subwords))
-        self.words.extend(map(hash_word, WORD.findall(piece.lower())))
+        if self._has_words:
+            self.words.extend(map(hash_word, WORD.findall(piece.lower())))
         self.word_ends.append(len(self.words))
         self[piece] = number = len(self)
         return number

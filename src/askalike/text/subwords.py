@@ -47,6 +47,8 @@ class Bpe:
 
     def encode(self, word: str) -> list[int]:
         """Return the ids of a word's pieces. Lone surrogates, of which plain text has none, become question marks."""
+        if len(word) < MAX_WORD_PART and word.isascii():
+            return [token.id for token in self._model.tokenize(WORD_START + word)]
         word = word.encode(errors="replace").decode()
         parts = [word[i : i + MAX_WORD_PART] for i in range(0, len(word), MAX_WORD_PART)]
         parts[:1] = [WORD_START + part for part in parts[:1]]
