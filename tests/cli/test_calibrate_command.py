@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from askalike.labels.splits import load_split
+from askalike.store import Archive, serve_ranker
 from commands import askalike
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
@@ -47,6 +49,16 @@ def test_without_verbose_a_few_lines_say_all(desk, tmp_path):
     assert len(lines) <= 6
     assert "--verbose" in lines[-1]
     assert "Brier" not in "".join(lines)
+
+
+def test_queries_that_chose_the_settings_are_told(desk, tmp_path):
+    copy = shutil.copytree(desk, tmp_path / "desk")
+    with Archive.open(copy) as archive:
+        serve_ranker(archive, "bm25", {"k1": 0.5}, "a test", load_split(archive, "rephrasings").qrels)
+    done = askalike("calibrate", copy, "--split", "rephrasings", "--json")
+    assert re.match(
+        r"tune chose its settings by the labels of (\d+) of these \1 queries", json.loads(done.stdout)["remark"]
+    )
 
 
 def test_search_shows_probabilities_and_abstains(desk):

@@ -194,6 +194,18 @@ def test_a_figure_says_where_its_queries_chose_the_settings(tmp_path, command):
         assert (remark in json.loads(printed)["what"]) == bool(n)
         _, printed, _ = command(*words, split, "--ranker", "bm25", "--set", "k1=0.6")
         assert "tune chose" not in printed
+    toml, systems = tmp_path / "marked.toml", '[[system]]\nranker = "bm25"\nsettings = {{ k1 = {} }}\nlabel = "{}"\n'
+    head = f'archive = "{tmp_path / "planted"}"\nsplit = "halves/train"\n'
+    toml.write_text(head + systems.format(0.5, "served") + systems.format(0.6, "other"))
+    code, printed, said = command("experiment", toml, "-o", tmp_path / "out")
+    assert code == 0, said
+    remark = (
+        f"tune chose its settings by the labels of {expected['halves/train']} queries; no part in that: halves/test"
+    )
+    assert printed.count("tune chose") == printed.count(f"served: {remark}") == 1
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    assert [system["remark"] for system in report["systems"]] == [remark, ""]
+    assert f"served: {remark}." in (tmp_path / "out/report.html").read_text()
 
 
 def test_calibrate(trained, monkeypatch):

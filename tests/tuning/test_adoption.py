@@ -15,6 +15,7 @@ from askalike.experiments.models import remove_model
 from askalike.experiments.trials import Trial
 from askalike.health.checks import run_checks
 from askalike.health.models import changed_encoder_files
+from askalike.labels.learned import LearnedLabels
 from askalike.store import Archive, get_served_ranker
 from askalike.store.archive_encoder import get_archive_encoder
 from askalike.tuning.adoption import adopt_encoder
@@ -60,6 +61,17 @@ def test_it_is_copied_and_served_with_words(archive, model):
     assert ranker.trained_until is None
     assert adopt_encoder(archive, str(model)) == encoder
     assert get_served_ranker(archive) == served, "nothing is deployed twice"
+
+
+def test_a_fine_tuned_model_remembers_what_it_has_learned_from(archive, model, tmp_path):
+    tuned = tmp_path / "elsewhere/models/tuned"
+    shutil.copytree(model, tuned / "pretrained")
+    (tuned / "model.toml").write_text('encoder = "pretrained"\n[trained]\nknows_until = "2024-05-06"\n')
+    LearnedLabels(frozenset({"a", "b"})).write(tuned)
+    adopt_encoder(archive, str(tuned / "pretrained"), name="mine")
+    ranker = rankers.create(None, {}, archive)
+    assert ranker.learned_labels.duplicates == {"a", "b"}
+    assert ranker.trained_until == "2024-05-06"
 
 
 def test_tuning_takes_it_without_being_told(archive, model):

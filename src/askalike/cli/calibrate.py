@@ -21,9 +21,10 @@ from askalike.calibration.thresholds import (
     ThresholdRow,
 )
 from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Json, RankerName, build_ranker
-from askalike.cli._output import format_proportion, to_json
+from askalike.cli._output import format_proportion, print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.evaluation.tables import ResultTable, to_text
+from askalike.experiments.measuring import describe_choice
 from askalike.rankers import Ranker
 from askalike.store import Archive
 from askalike.types import Question
@@ -78,10 +79,13 @@ def calibrate_command(
             max_per_cluster=per_cluster, seed=seed, progress=report,
         )  # fmt: skip
         calibrated = [_save(directory, archive, built, result, off_topic_queries) for result in results]
+        remark = describe_choice(archive, built, results[0].sample.split)
     if json:
         first, *others = [each.as_dict() for each in calibrated]
-        print(to_json(first | ({"titles": others[0]} if others else {})))
+        print(to_json(first | ({"titles": others[0]} if others else {}) | ({"remark": remark} if remark else {})))
         return
+    if remark:
+        print_remark(f"askalike: {remark}")
     for each in calibrated:
         if len(calibrated) > 1:
             print("while typing, by titles:" if each.report.calibration.titles_only else "whole questions:")

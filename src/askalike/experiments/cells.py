@@ -25,7 +25,7 @@ from askalike.iteration import T
 from askalike.labels.splits import labelled_splits, splits_to_hold_out
 from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store import Archive, View
-from askalike.types import Progress, Question, Split
+from askalike.types import Progress, Question, Run, Split
 
 TypingCurve = Mapping[str, Mapping[str, float]]
 """Share of the words → measure → mean."""
@@ -98,11 +98,16 @@ def run_cell(
         values = {**system.settings, **tuned, **({} if seed is None else {"seed": seed})}
         created = rankers.create(system.ranker, values, context.archive.path)
         _compute_cell(context, created, system.label, name, progress)
-    record, run = context.folder.read_json(f"cells/{name}.json") or {}, read_run(path)
+    record, run = context.folder.read_json(f"cells/{name}.json") or {}, _read_cell(path, context.labels)
     evaluation = context.task.measure(run, context.labels, context.experiment.measures, context.experiment.rule)
     seconds = record["seconds"]
     result = SeedResult(run, evaluation, sum(seconds.values()), record.get("beside", {}), record.get("cost", {}))
     return CellResult(result, record["typing"], seconds, record.get("samples", ()))
+
+
+def _read_cell(path: Path, labels: Split) -> Run:
+    """Return the run of a cell, whose file is empty where no query has a hit."""
+    return read_run(path) if path.stat().st_size else Run({query: ([], np.empty(0)) for query in labels.queries})
 
 
 def _copy_run(context: CellContext, source: Path, name: str) -> None:

@@ -38,6 +38,7 @@ class SystemResult:
     settings: the resolved ones, tuned values included. seed_results: one where the system is not random. tuned: what
     tuning chose, and the value that it was chosen by, as in `{"k1": 0.9, "Success@10 on dev (n = 50)": 0.31}`.
     trained_on, may_have_seen: what the experiment declares about the system's training data and this archive.
+    remark: that measured queries chose its settings, and how many; "" where none did.
     """
 
     label: str
@@ -47,6 +48,7 @@ class SystemResult:
     tuned: Mapping[str, Any] = field(default_factory=dict)
     trained_on: str = ""
     may_have_seen: bool = False
+    remark: str = ""
 
     def mean(self, measure: str) -> float:
         """Return the mean over queries and seeds."""
@@ -86,6 +88,7 @@ class SystemResult:
             "tuned": dict(self.tuned),
             "trained_on": self.trained_on,
             "may_have_seen": self.may_have_seen,
+            "remark": self.remark,
             "measures": means,
             "cost": dict(self.cost()),
             "beside": {name: {"mean": mean, "sd": sd} for name, (mean, sd) in self.diagnostics().items()},
@@ -161,13 +164,16 @@ def summary_table(outcome: ExperimentResult) -> ResultTable:
     first = next(iter(outcome.systems[0].seed_results.values())).evaluation
     comparison = next(iter(outcome.comparisons.values()), None)
     notes = comparison.notes if comparison else (first.describe,)
+    remarks = [f"{system.label}: {system.remark}" for system in outcome.systems if system.remark]
     tuning = [_describe_tuning(system) for system in outcome.systems if system.tuned]
     diagnostics = [_describe_diagnostics(system) for system in outcome.systems if system.diagnostics()]
     has_seeds = any(len(system.seed_results) > 1 for system in outcome.systems)
     seed_note = "; ± and brackets of a system with several seeds: over these too, Welch's t" if has_seeds else ""
     intervals = f"in brackets: 95 %, bootstrap over queries, {BOOTSTRAP_DRAWS} draws{seed_note}"
     counts = f"n = {first.n} queries of split {outcome.split}; {intervals}"
-    return ResultTable(outcome.title, ("system", *outcome.measures), rows, (counts, *notes, *tuning, *diagnostics))
+    return ResultTable(
+        outcome.title, ("system", *outcome.measures), rows, (counts, *notes, *remarks, *tuning, *diagnostics)
+    )
 
 
 def describe_findings(findings: Sequence[Finding]) -> str:

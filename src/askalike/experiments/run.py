@@ -15,6 +15,7 @@ from askalike.experiments.cells import CellContext, CellResult, mean_typing_curv
 from askalike.experiments.declaration import Experiment, SystemSettings, resolve
 from askalike.experiments.folder import ExperimentFolder, file_name
 from askalike.experiments.grid_search import search_grid
+from askalike.experiments.measuring import describe_choice
 from askalike.experiments.outcome import ExperimentResult, SystemResult
 from askalike.experiments.provenance import collect_provenance
 from askalike.experiments.trials import TrialEvaluator
@@ -63,7 +64,7 @@ def run_experiment(
         findings = run_checks(archive, track=_track_with_bars(open_bar))
         with place.log_training():
             cells = _run_cells(context, open_bar)
-    outcome = _experiment_result(context, cells, findings, provenance)
+        outcome = _experiment_result(context, cells, findings, provenance)
     place.write_json("report.json", outcome.as_dict())
 
     from askalike.experiments.reporting.report import write_report  # matplotlib takes a second to load
@@ -229,8 +230,9 @@ def _system_result(context: CellContext, system: SystemSettings, cells: Mapping[
         record = _load_or_tune(context, system)
         values = {**values, **record["settings"]}
         tuned = {**record["settings"], f"{record['measure']} on {record['split']} (n = {record['n']})": record["value"]}
-    settings = rankers.create(system.ranker, values, context.archive.path).values
-    return SystemResult(system.label, system.ranker, settings, results, tuned, **trained)
+    ranker = rankers.create(system.ranker, values, context.archive.path)
+    trained["remark"] = describe_choice(context.archive, ranker, context.experiment.split)
+    return SystemResult(system.label, system.ranker, ranker.values, results, tuned, **trained)
 
 
 def _compare_systems(systems: Sequence[SystemResult], measures: Sequence[str]) -> dict[str, Comparison]:

@@ -3,11 +3,12 @@
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import tomli_w
 
 from askalike import rankers
-from askalike.encoders import MODEL_FILE
+from askalike.encoders import MODEL_FILE, read_model_file
 from askalike.encoders.onnx.files import needed_files
 from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
 from askalike.errors import ArchiveError, SettingsError
@@ -68,11 +69,24 @@ def _copy_model(archive: Archive, model: str, name: str, download: bool) -> Arch
         digests = {path.relative_to(place).as_posix(): compute_sha256(path) for path in _files(place)}
         encoder = ArchiveEncoder(name, model, revision, digests)
         described = {"source": model} | ({"revision": revision} if revision else {})
-        LearnedLabels().write(new)
-        (new / MODEL_FILE).write_text(
-            tomli_w.dumps({"encoder": "pretrained", "pretrained": described}), encoding="utf-8"
-        )
+        learned, trained = (LearnedLabels(), {}) if download else _read_training(find_model(model, "encoder"))
+        learned.write(new)
+        tables = {"encoder": "pretrained", "pretrained": described, **trained}
+        (new / MODEL_FILE).write_text(tomli_w.dumps(tables), encoding="utf-8")
     return encoder
+
+
+def _read_training(source: Path) -> tuple[LearnedLabels, dict[str, Any]]:
+    """Return what a model that askalike has fine-tuned learned from, and the date of the newest of it as a table.
+
+    source: its subfolder `pretrained`. Another model has learned nothing that is known.
+    """
+    folder = source.resolve().parent
+    if source.name != MODEL_FOLDER or not (folder / MODEL_FILE).exists():
+        return LearnedLabels(), {}
+    described = read_model_file(folder)
+    until = described.get("trained", {}).get("knows_until")
+    return LearnedLabels.read(folder, described), {"trained": {"knows_until": until}} if until else {}
 
 
 def _fetch_or_copy(model: str, target: Path, download: bool) -> str | None:
