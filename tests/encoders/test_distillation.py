@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file
 from tests.encoders.conftest import TINY
 
 from askalike import encoders, rankers, registry
@@ -20,9 +21,11 @@ from askalike.encoders.learning.distillation import (
 from askalike.encoders.learning.text_vectors import concatenate_parts
 from askalike.encoders.learning.training_run import create_network, load_features_class, train_recipe
 from askalike.encoders.recipes import Recipe
+from askalike.encoders.static import WEIGHTS_FILE
 from askalike.errors import SettingsError
 from askalike.experiments import models
 from askalike.nn import Network
+from askalike.nn.static import StaticNetwork
 from askalike.text.features import RaggedArray
 from askalike.training.objective import DistillationLoss
 from askalike.training.settings import TeacherSettings
@@ -149,6 +152,28 @@ def test_the_start_is_the_least_squares_solution():
 def test_a_teacher_s_start_needs_a_teacher(archive):
     with pytest.raises(SettingsError, match="start=teacher: expected a teacher"):
         models.train(archive, Recipe.read("static", STATIC | {"start": "teacher"}), "mine")
+
+
+def test_the_rows_of_no_text_take_no_part_in_training(archive, monkeypatch):
+    """Also where it is interrupted: the model is that of a training of the whole table."""
+    recipe, view, folder = Recipe.read("static", STATIC), archive.training_view(()), archive.path / "models"
+    rows = []
+
+    def stop(progress):
+        rows.append(len(load_file(folder / ".training-some/checkpoint.safetensors")["network.weight"]))
+        if progress.epoch == 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        train_recipe(view, recipe, folder / "some", on_progress=stop)
+    train_recipe(view, recipe, folder / "some")
+    monkeypatch.setattr(StaticNetwork, "is_table", False)
+    train_recipe(view, recipe, folder / "whole")
+    some, whole = (load_file(folder / name / WEIGHTS_FILE) for name in ("some", "whole"))
+    assert max(rows) < len(whole["weights"])
+    assert some.keys() == whole.keys()
+    for name, values in whole.items():
+        np.testing.assert_allclose(some[name], values, rtol=1e-3, atol=1e-5)
 
 
 def test_a_trained_model_is_trained_further_from_pairs(archive):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from askalike.experiments.trials import Trial
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
-from askalike.tuning import ladder_search, model_training, proxies, run
+from askalike.tuning import calibration, ladder_search, model_training, proxies, run, task
 from askalike.tuning.candidates import DEFAULT_RANKER, LADDER, CandidateFamily
 from askalike.tuning.state import TuningState
 
@@ -161,6 +162,36 @@ def test_18_5_a_spent_budget_stops_the_search_between_two_trials(tmp_path, monke
     assert len([line for line in lines(tmp_path / "a") if line["name"].startswith("[")]) <= 4
     assert len(outcome.skipped) >= 7
     assert all("no time" in skipped.reason or "not installed" in skipped.reason for skipped in outcome.skipped)
+
+
+def test_18_5_what_no_budget_stops_is_announced_where_it_takes_long(tmp_path, monkeypatch, only_lexical):
+    """What serves now and the verdict; the calibration only begins where it fits in what is left."""
+    monkeypatch.setattr(ladder_search, "INDEXED_PER_SECOND", 8.0)
+    monkeypatch.setattr(ladder_search, "VERDICT_RANKINGS", 1e6)
+    monkeypatch.setattr(task, "MIN_UNNESTED", 20)
+    monkeypatch.setattr(calibration, "USES", 1e9)
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        announced = []
+        outcome = run.tune_archive(archive, log=announced.append)
+        assert announced[0] == "whatever the budget: what serves now is measured, which takes about 8.0 s"
+        assert announced[1].startswith("whatever the budget: the choice is measured on other queries, which takes ")
+        assert re.match(
+            r"no time is left: it takes about \d.* [hms]; run: askalike calibrate ", outcome.uncalibrated_reason
+        )
+        again = []
+        run.tune_archive(archive, log=again.append)
+        assert not any("what serves now" in line for line in again)
+
+
+def test_18_5_without_time_nothing_is_counted_before_it_is_left_out(tmp_path, monkeypatch):
+    def refuse(view):
+        raise AssertionError("counts pairs")
+
+    monkeypatch.setattr(model_training, "count_pairs", refuse)
+    monkeypatch.setattr(ladder_search, "missing_module", lambda family: None)
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        skipped = {each.name: each.reason for each in run.tune_archive(archive, budget_s=1e-6).skipped}
+    assert skipped["trained static"] == "no time: 0.0 s are left"
 
 
 def test_families_without_their_requirements_are_named(tmp_path, monkeypatch):

@@ -157,15 +157,24 @@ class TrialEvaluator:
         for labels in self.parts.values():
             self.task.require_unlearned(self.create_ranker(trial), labels)
 
+    def is_indexed(self, trial: Trial) -> bool:
+        """Return whether the indexes that a trial on dev reads are there."""
+        views = [view for _, _, view in self._groups(self.parts["dev"])]
+        return all(path.exists() for view in views for path in self._index_paths(self.create_ranker(trial), view))
+
     def keep_index(self, ranker: Ranker) -> None:
         """Let the indexes of a ranker stay where they are."""
         for _, _, view in self._groups(self.parts["dev"]):
-            self._kept_indexes |= set(ranker.fit(view).index_paths(view))
+            self._kept_indexes |= set(self._index_paths(ranker, view))
 
     def remove_indexes(self) -> None:
         """Remove the indexes that trials have made, except the kept ones."""
         for path in self.memory.created_indexes - self._kept_indexes:
             shutil.rmtree(path, ignore_errors=True)
+
+    @staticmethod
+    def _index_paths(ranker: Ranker, view: TrainingView) -> Sequence[Path]:
+        return ranker.fit(view).index_paths(view)
 
     def _without_values(self, trials: Iterable[Trial], part: str) -> list[Trial]:
         return [trial for trial in trials if self.memory.trial_values(trial, part) is None]

@@ -50,6 +50,8 @@ class Network(nn.Module):
     """The encoder that opens it once it is trained."""
     vector_dim: int = 0
     """The dimension of a text's vector, where it has one part; 0 where there are several."""
+    is_table: ClassVar[bool] = False
+    """Whether each parameter has one row a token, (vocabulary size, …): a token in no text then changes nothing."""
 
     def __init__(self, settings: Any, vocabulary_size: int) -> None:
         super().__init__()
@@ -82,7 +84,7 @@ class Network(nn.Module):
         return None
 
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
-        """Start with pre-trained vectors (size, dim), if there are any, and the tokens' idf (size,)."""
+        """Start with pre-trained vectors (at most size, dim), if there are any, and the tokens' idf (size,)."""
 
     def forward(self, batch: Batch) -> PartVectors:
         """Return the vectors of a batch. Only those of one call are comparable: columns may be the batch's own."""
@@ -133,19 +135,19 @@ def make_embedding(vocabulary_size: int, dim: int) -> nn.Embedding:
 
 
 def copy_pretrained_vectors(table: nn.Embedding, vectors: Tensor | None) -> None:
-    """Copy pre-trained vectors (size, dim) into a table; a row that is not finite keeps its random vector.
+    """Copy pre-trained vectors (at most size, dim) into a table; other rows, and those not finite, stay random.
 
     Raises SettingsError where they have another dimension.
     """
     if vectors is None:
         return
-    if vectors.shape != table.weight.shape:
+    if vectors.shape[1] != table.embedding_dim:
         dim, expected = vectors.shape[1], table.embedding_dim
         raise SettingsError(f"pre-trained vectors have {dim} numbers, network.dim is {expected}; set network.dim={dim}")
     with torch.no_grad():
         pretrained = vectors.sum(1).isfinite()  # isfinite of the table itself takes as much memory again
         pretrained[0] = False
-        table.weight[pretrained] = vectors[pretrained].to(table.weight)
+        table.weight[: len(vectors)][pretrained] = vectors[pretrained].to(table.weight)
 
 
 def _score_pairs(metric: Metric, left: Tensor, right: Tensor) -> Tensor:

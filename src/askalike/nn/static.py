@@ -28,6 +28,7 @@ class StaticNetwork(Network):
     Settings: ClassVar[type[Settings]] = StaticNetworkSettings
     features: ClassVar[str] = "pieces"
     encoder_name: ClassVar[str] = "static"
+    is_table: ClassVar[bool] = True
 
     def __init__(self, settings: StaticNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)

@@ -1,6 +1,7 @@
 """The training loop: epochs over pairs, a dev measure and a checkpoint after each, the best epoch's weights."""
 
 import copy
+import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -93,6 +94,7 @@ def train(job: TrainingJob) -> Sequence[Epoch]:
     )
     with _unwrap_process_errors():
         fabric.launch(partial(_train_on_device, job=job))
+    gc.collect()  # Fabric's wrappers refer to each other: the optimizer's moments would wait for it
     checkpoint.load_weights(job.network.cpu(), job.directory / BEST_WEIGHTS_FILE)
     return checkpoint.read_history(job.directory, job.run_id) or []
 

@@ -35,6 +35,8 @@ INDEXED_PER_SECOND = 1_500.0
 """Questions that packaged and trained vectors encode and store a second: a cautious guess."""
 RANKINGS_PER_FAMILY = 20
 """The time that the hybrids of a family take, in lexical rankings of dev."""
+VERDICT_RANKINGS = 3
+"""The choice, what served before, and the best lexical ranker."""
 TrialChooser = Callable[[Sequence[EvaluatedTrial], Sequence[str]], EvaluatedTrial]
 
 
@@ -79,6 +81,21 @@ class LadderSearch:
     def try_incumbent(self, trial: Trial) -> None:
         """Try what serves before the search, whatever the budget: everything else is compared with it."""
         self._try_candidate(incumbent_candidate(trial), is_optional=False)
+
+    def estimate_incumbent_s(self, trial: Trial) -> float:
+        """Return the seconds that encoding and indexing all questions for what serves takes, if it must be done."""
+        if self.evaluator.memory.trial_values(trial, "dev") is not None or self.evaluator.is_indexed(trial):
+            return 0.0
+        uses_teacher = self.teacher and self.teacher.trial.ranker in (trial.ranker, *trial.part_names)
+        encoding_s = self.trainer.estimate_encoding_s() if uses_teacher else 0.0
+        return max(encoding_s, len(self.archive.view()) / INDEXED_PER_SECOND)
+
+    def estimate_verdict_s(self) -> float:
+        """Return the seconds that the test queries take under the choice and what it is compared with."""
+        if self.task.test is None:
+            return 0.0
+        query_s = self.candidate_results[0].seconds / len(self.task.dev.qrels)
+        return query_s * len(self.task.test.qrels) * VERDICT_RANKINGS
 
     def try_lexical(self) -> None:
         """Try the lexical rankers, untuned and tuned, as long as their share of the budget lasts; then with votes."""
@@ -197,6 +214,8 @@ class LadderSearch:
             return "no pre-trained encoder is given (--encoder)"
         if module := missing_module(family):
             return f"{module} is not installed"
+        if self._is_over():
+            return _no_time_reason(0.0, 0.0)
         if reason := family.recipe and self.trainer.untrainable_reason(family):
             return reason
         needed, left = self._estimate_s(family), self.budget.remaining_s

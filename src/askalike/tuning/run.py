@@ -5,28 +5,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from askalike import rankers
-from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use
-from askalike.errors import AskalikeError, SettingsError
+from askalike.calibration.calibrate import CalibrationReport
+from askalike.errors import SettingsError
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.packages import find_model
-from askalike.rankers import Ranker, active_ranker, default_name, open_current
+from askalike.rankers import active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
 from askalike.store.archive_encoder import get_archive_encoder
 from askalike.store.deployments import serving_history
+from askalike.tuning.calibration import calibrate_served
 from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, LADDER, PRETRAINED_RANKER
 from askalike.tuning.ladder_search import CandidateResult, EventListener, LadderSearch, Skipped
 from askalike.tuning.model_training import ModelTrainer, Teacher
 from askalike.tuning.promotion import is_served
-from askalike.tuning.state import Budget, TuningState
-from askalike.tuning.task import TuningTask, make_task
+from askalike.tuning.state import Budget, TuningState, format_duration
+from askalike.tuning.task import make_task
 from askalike.tuning.verdict import TuningVerdict, reach_verdict
 
 STATE_VERSION = 3
 """The version of the search; the state of a run of another version does not count."""
 RESERVED_SHARE = 0.2
 """The share of the budget that is left to the verdict, the index and the calibration."""
+ANNOUNCED_S = 1.0
+"""Work that no budget stops is announced where it takes longer."""
+LogCallback = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +59,16 @@ def tune_archive(
     fixed: Mapping[str, Any] | None = None,
     seed: int = 0,
     on_event: EventListener = lambda event: None,
-    log: Callable[[str], None] = lambda line: None,
+    log: LogCallback = lambda line: None,
 ) -> TuningResult:
     """Find the ranker that serves an archive best, activate it and calibrate it.
 
     encoder: a pre-trained encoder's folder or package, which teaches and competes; unless given, the archive's own.
     cross_encoder: one that re-ranks the first hits, a folder or package. fixed: settings that all rankers have.
-    on_event: called with the task, the result of each candidate, and each skipped one. The same call resumes where
-    another was interrupted, with a budget of its own, and tries what was skipped as far as that reaches. Raises
-    ArchiveError where there is nothing to tune on, SettingsError for an unknown measure, rule, encoder or setting.
+    on_event: called with the task, the result of each candidate, and each skipped one. log: called before work that
+    takes long whatever the budget. The same call resumes where another was interrupted, with a budget of its own, and
+    tries what was skipped as far as that reaches. Raises ArchiveError where there is nothing to tune on, SettingsError
+    for an unknown measure, rule, encoder or setting.
     """
     canonical_name(measure)
     trial = _encoder_trial(archive, encoder)
@@ -85,13 +90,16 @@ def tune_archive(
     budget = Budget(budget_s, RESERVED_SHARE)
     search = LadderSearch(task, evaluator, trainer, budget, on_event)
     on_event(task)
-    search.try_incumbent(_incumbent_trial(archive, evaluator))
+    incumbent = _incumbent_trial(archive, evaluator)
+    _announce("what serves now is measured", search.estimate_incumbent_s(incumbent), log)
+    search.try_incumbent(incumbent)
     search.try_lexical()
     search.try_dense()
     search.try_late_interaction()
     if cross_encoder:
         search.try_cross_encoder(Trial(CROSS_ENCODER_RANKER, {"model": cross_encoder}))
     search.try_distinct()
+    _announce("the choice is measured on other queries", search.estimate_verdict_s(), log)
     verdict = reach_verdict(task, evaluator, search.evaluated_trials)
 
     served_fixed = {name: value for name, value in (fixed or {}).items() if name not in task.fixed}
@@ -108,15 +116,18 @@ def tune_archive(
     past = (Trial(row.ranker, row.settings) for row in serving_history(archive))
     trainer.remove_losers({name for trial in past for name in (trial.ranker, *trial.part_names)})
     is_label_trained = not trainer.label_trained_models.isdisjoint((served.ranker, *served.part_names))
-    open_current(ranker, archive.view())
-    calibration_result, reason = (
-        (None, "no time is left; run: askalike calibrate")
-        if budget.is_spent
-        else _calibrate(archive, ranker, task, is_label_trained)
+    searcher = open_current(ranker, archive.view())
+    calibration_result, reason = calibrate_served(
+        archive, ranker, searcher, task, budget, is_label_trained=is_label_trained
     )
     if teacher and not {family.name for family in LADDER if family.needs_teacher} & {s.name for s in search.skipped}:
         teacher.clear_memory()
     return TuningResult(verdict, search.candidate_results, search.skipped, calibration_result, reason, state.spent_s)
+
+
+def _announce(activity: str, needed_s: float, log: LogCallback) -> None:
+    if needed_s > ANNOUNCED_S:
+        log(f"whatever the budget: {activity}, which takes about {format_duration(needed_s)}")
 
 
 def _encoder_trial(archive: Archive, encoder: str) -> Trial | None:
@@ -137,22 +148,3 @@ def _incumbent_trial(archive: Archive, evaluator: TrialEvaluator) -> Trial:
     except SettingsError:
         return Trial(default_name())
     return trial
-
-
-def _calibrate(
-    archive: Archive, ranker: Ranker, task: TuningTask, is_label_trained: bool
-) -> tuple[CalibrationReport | None, str | None]:
-    """Calibrate the ranker that serves. Return the report, or None and why it cannot be calibrated.
-
-    A ranker with a part that has learned from labels is calibrated on the test part alone.
-    """
-    if task.held_out_calibration_split is None or task.full_calibration_split is None:
-        return None, "nobody has labelled what asks the same"
-    split_name = task.held_out_calibration_split if is_label_trained else task.full_calibration_split
-    try:
-        reports = calibrate_each_use(archive, ranker, split_name)
-    except AskalikeError as error:
-        return None, str(error)
-    for report in reports:
-        report.calibration.save(archive.path)
-    return reports[0], None

@@ -46,9 +46,9 @@ class Budget:
         return self._search_ends - time.monotonic()
 
     @property
-    def is_spent(self) -> bool:
-        """Whether nothing is left, not even of what was reserved."""
-        return time.monotonic() >= self._ends
+    def total_remaining_s(self) -> float:
+        """The seconds that are left with what is reserved."""
+        return self._ends - time.monotonic()
 
 
 class TuningState(TrialMemory):

@@ -94,14 +94,14 @@ def fit_piece_vectors(
 ) -> Array:
     """Return the ridge regression of targets (texts, dim) on the pieces of each text: (size, dim).
 
-    A piece in no text gets zeros. initial_vectors: vectors of some pieces (size, any dim), rows of NaN for the others;
+    A piece in no text gets zeros. initial_vectors: those of the first pieces (at most size, any dim), NaN for none;
     one linear map turns them towards the targets first, so that pieces in no text resemble similar pieces.
     """
     ones = np.ones(len(rows.values), np.float32)
     pieces = scipy.sparse.csr_array((ones, rows.values, rows.starts), (len(targets), size))
     if initial_vectors is None:
         return _solve_ridge(pieces, targets, penalty, steps)
-    filled = np.where(np.isfinite(initial_vectors), initial_vectors, 0).astype(np.float32)
+    filled = np.nan_to_num(np.pad(initial_vectors, ((0, size - len(initial_vectors)), (0, 0))))
     sums = pieces @ filled
     turned = np.linalg.solve(sums.T @ sums + penalty * np.eye(filled.shape[1]), sums.T @ targets)
     first = (filled @ turned).astype(np.float32)

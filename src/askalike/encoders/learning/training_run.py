@@ -5,7 +5,7 @@ import json
 import logging
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -42,6 +42,7 @@ from askalike.training.trainer import (
     train,
     uses_cuda,
 )
+from askalike.training.used_rows import UsedRows
 from askalike.types import Answer, LogCallback, Question, Run
 
 LOGGER = logging.getLogger(__name__)
@@ -52,6 +53,8 @@ MAX_TEXTS_IN_MEMORY = 50_000
 WORD_VECTORS_FOLDER = Path("index/word-vectors")
 """Where an archive has the word vectors that were learned of its texts; they are made again where they are gone."""
 TARGETS_FILE = "teacher.safetensors"
+CHECKPOINT_VERSION = 2
+"""The version of what a checkpoint holds; one of another version is not resumed."""
 
 Miner = Callable[[Mapping[str, Question], NegativesSettings], Run]
 """Ranks the archive's questions for the training queries."""
@@ -128,7 +131,7 @@ class TrainingRun:
         pairs = [(pair.query.id, pair.positive.id, pair.signal) for pair in self.data.pairs]
         # a run may be resumed on another accelerator
         tables = {t: {k: v for k, v in row.items() if k != "accelerator"} for t, row in self.recipe.to_tables().items()}
-        parts = [tables, self.view.change, self.view.kind, pairs, list(self.data.dev.queries)]
+        parts = [CHECKPOINT_VERSION, tables, self.view.change, self.view.kind, pairs, list(self.data.dev.queries)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     @cached_property
@@ -139,15 +142,25 @@ class TrainingRun:
     def train(self, on_progress: TrainingProgressCallback | None = None) -> Sequence[Epoch]:
         """Train the network, write the model and return the epochs. Raises TrainingError or SettingsError."""
         network = create_network(self.recipe, len(self.features.tokens))
-        job = TrainingJob(
-            network, self.recipe.loss, self.recipe.negatives, self.recipe.training, self._build_examples(network),
-            self._build_dev_set(), self.partial_folder, self.run_id, on_progress, self.recipe.teacher,
-        )  # fmt: skip
-        finished = read_history(job.directory, job.run_id)
-        coverage = self._initialise_network(job) if finished is None else ""
+        examples, dev = self._build_examples(network), self._build_dev_set()
+        finished = read_history(self.partial_folder, self.run_id)
+        coverage = self._initialise_network(network, examples) if finished is None else ""
         self.log(coverage if finished is None else f"going on after epoch {len(finished)}")
-        epochs = train(job)
-        self._save_model(network, epochs, coverage)
+        used = UsedRows.find(examples, dev, self.partial_folder) if network.is_table else None
+        if used:
+            if finished is None:
+                used.save_initial(network)
+            network = used.select(network)
+            examples = replace(examples, rows=used.renumber(examples))
+            dev = replace(dev, rows=used.renumber(dev))
+        epochs = train(
+            TrainingJob(
+                network, self.recipe.loss, self.recipe.negatives, self.recipe.training, examples, dev,
+                self.partial_folder, self.run_id, on_progress, self.recipe.teacher,
+            )
+        )  # fmt: skip
+        tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+        self._save_model(network, used.fill_in(tensors) if used else tensors, epochs, coverage)
         return epochs
 
     def _iterate_vocabulary_texts(self) -> Iterator[Text]:
@@ -213,20 +226,20 @@ class TrainingRun:
             data.dev.qrels, data.dev.candidates,
         )  # fmt: skip
 
-    def _initialise_network(self, job: TrainingJob) -> str:
+    def _initialise_network(self, network: Network, examples: Examples) -> str:
         """Set the network's initial vectors; return in words what they are."""
         settings = self.recipe.embeddings
         if settings.start == "teacher":
-            return self._initialise_from_teacher(job)
+            return self._initialise_from_teacher(network, examples)
         if (folder := Path(settings.start)).is_dir():
-            return self._initialise_from_model(job.network, folder)
+            return self._initialise_from_model(network, folder)
         dim = getattr(self.recipe.network, "dim", 0)  # a pre-trained network has its own
         texts = self._vocabulary_words()
         initial = initialise_vectors(settings, self.features.tokens, dim, texts, self.view.path / WORD_VECTORS_FOLDER)
         vectors = None if initial.vectors is None else torch.from_numpy(initial.vectors)
-        job.network.initialise(vectors, torch.from_numpy(self.features.idf))
-        if job.network.generates_answers:
-            job.network.set_word_counts(_count_answer_tokens(job.examples, len(self.features.tokens)))
+        network.initialise(vectors, torch.from_numpy(self.features.idf))
+        if network.generates_answers:
+            network.set_word_counts(_count_answer_tokens(examples, len(self.features.tokens)))
         return initial.coverage
 
     def _vocabulary_words(self) -> Callable[[], Iterator[list[str]]]:
@@ -241,16 +254,16 @@ class TrainingRun:
             return split_texts
         return list(split_texts()).__iter__
 
-    def _initialise_from_teacher(self, job: TrainingJob) -> str:
+    def _initialise_from_teacher(self, network: Network, examples: Examples) -> str:
         """Set the pieces' vectors to the regression of the teacher's vectors on the pieces."""
-        rows, targets, features = job.examples.rows, job.examples.targets, self.features
+        rows, targets, features = examples.rows, examples.targets, self.features
         if targets is None or not isinstance(features, PieceFeatures) or not isinstance(rows, RaggedArray):
             expected = "expected a teacher, and a network that adds up pieces (distil)"
             raise SettingsError(f"embeddings.start=teacher: {expected}")
         packaged = load_packaged_vectors(features.tokens) if features.settings.subwords else None
-        padded = np.pad(targets, ((0, 0), (0, job.network.vector_dim - targets.shape[1])))
-        vectors = distillation.fit_piece_vectors(rows, padded, job.network.vocabulary_size, packaged)
-        job.network.initialise(torch.from_numpy(vectors), torch.from_numpy(features.idf))
+        padded = np.pad(targets, ((0, 0), (0, network.vector_dim - targets.shape[1])))
+        vectors = distillation.fit_piece_vectors(rows, padded, network.vocabulary_size, packaged)
+        network.initialise(torch.from_numpy(vectors), torch.from_numpy(features.idf))
         return f"vectors of pieces begin as a regression of the teacher's on {len(targets)} texts"
 
     def _initialise_from_model(self, network: Network, folder: Path) -> str:
@@ -277,7 +290,9 @@ class TrainingRun:
             learned = LearnedLabels.from_training(data.pairs, data.dev, data.documents_are_answers)
         return learned | LearnedLabels.read(start, read_model_file(start)) if start.is_dir() else learned
 
-    def _save_model(self, network: Network, epochs: Sequence[Epoch], coverage: str) -> None:
+    def _save_model(
+        self, network: Network, tensors: Mapping[str, np.ndarray], epochs: Sequence[Epoch], coverage: str
+    ) -> None:
         """Write the model's folder, which appears with all its files at once, and remove the partial folder."""
         best, recipe, data = find_best_epoch(epochs), self.recipe, self.data
         trained = {
@@ -285,9 +300,8 @@ class TrainingRun:
             "epochs": len(epochs), "best_epoch": best.number, "measure": recipe.training.measure, "value": best.value,
             "change": self.view.change, "made_at": self.view.change_date(self.view.change) or "",
             "knows_until": self.view.latest_date, "hidden": self.view.held_out_splits,
-            "parameters": sum(p.numel() for p in network.parameters()),
+            "parameters": sum(tensors[name].size for name, _ in network.named_parameters()),
         }  # fmt: skip
-        tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
         encoder_class = registry.load("encoder", network.encoder_name)
         with replace_folder(self.folder) as new:
             tables = encoder_class.save_model(new, recipe, self.features, tensors)

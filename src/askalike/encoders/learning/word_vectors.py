@@ -25,7 +25,7 @@ class InitialVectors(NamedTuple):
     """The vectors that a network's tokens are initialised with."""
 
     vectors: Array | None
-    """(tokens, dim), a row of NaN for a token without a vector; None where all are random."""
+    """(at most tokens, dim), NaN or no row for a token without a vector; None where all are random."""
     coverage: str
     """How many tokens have a vector, and from where, in words."""
 
@@ -86,16 +86,14 @@ def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int,
 
 
 def load_packaged_vectors(tokens: Sequence[str]) -> Array:
-    """Return the packaged vectors, (tokens, dim), NaN for the tokens after the pieces. Raises SettingsError."""
+    """Return the packaged vectors, (RESERVED + pieces, dim): those of the first tokens. Raises SettingsError."""
     from safetensors.numpy import load_file
 
     weights, tokenizer = find_packaged_vectors()
     known: Array = load_file(weights)["embedding.weight"].astype(np.float32)
     if list(tokens[RESERVED : RESERVED + len(known)]) != Bpe.from_file(tokenizer).pieces:
         raise SettingsError("embeddings.start=packaged: expected a network that reads these subwords")
-    vectors = np.full((len(tokens), known.shape[1]), np.nan, np.float32)
-    vectors[RESERVED : RESERVED + len(known)] = known
-    return vectors
+    return np.pad(known, ((RESERVED, 0), (0, 0)), constant_values=np.nan)
 
 
 class _KnownTokenTexts:

@@ -1,0 +1,50 @@
+"""The calibration of what tuning activates, where the time that is left is enough for it."""
+
+import time
+
+from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use
+from askalike.calibration.samples import MAX_QUERIES
+from askalike.errors import AskalikeError
+from askalike.labels.splits import load_split
+from askalike.rankers import Ranker, Searcher
+from askalike.store import Archive
+from askalike.tuning.state import Budget, format_duration
+from askalike.tuning.task import TuningTask
+
+PROBE_QUERIES = 20
+"""The number of queries that measure the speed of a searcher."""
+PROBE_DEPTH = 100
+USES = 2
+"""Whole questions, and titles as people type them."""
+
+
+def calibrate_served(
+    archive: Archive, ranker: Ranker, searcher: Searcher, task: TuningTask, budget: Budget, *, is_label_trained: bool
+) -> tuple[CalibrationReport | None, str | None]:
+    """Calibrate the ranker that serves. Return the report, or None and why it is not calibrated.
+
+    A ranker with a part that has learned from labels is calibrated on the test part alone.
+    """
+    if task.held_out_calibration_split is None or task.full_calibration_split is None:
+        return None, "nobody has labelled what asks the same"
+    split_name = task.held_out_calibration_split if is_label_trained else task.full_calibration_split
+    needed_s = _estimate_s(archive, searcher, task, split_name) if budget.total_remaining_s > 0 else 0.0
+    if needed_s >= budget.total_remaining_s:
+        about = f": it takes about {format_duration(needed_s)}" if needed_s else ""
+        return None, f"no time is left{about}; run: askalike calibrate {archive.path}"
+    try:
+        reports = calibrate_each_use(archive, ranker, split_name)
+    except AskalikeError as error:
+        return None, str(error)
+    for report in reports:
+        report.calibration.save(archive.path)
+    return reports[0], None
+
+
+def _estimate_s(archive: Archive, searcher: Searcher, task: TuningTask, split_name: str) -> float:
+    """Return the seconds that ranking the split's queries for each use takes, by the time that a few queries take."""
+    queries = dict(list(task.dev.queries.items())[:PROBE_QUERIES])
+    started = time.monotonic()
+    searcher.rank(queries, PROBE_DEPTH)
+    query_s = (time.monotonic() - started) / len(queries)
+    return query_s * min(len(load_split(archive, split_name).qrels), MAX_QUERIES) * USES
