@@ -8,7 +8,7 @@ import pytest
 from opensearch.nodes import free_port
 
 from askalike.errors import EngineError, SettingsError
-from askalike.index.cluster.connection import ClusterAddress, ClusterConnection, connect
+from askalike.index.cluster.connection import ClusterAddress, ClusterConnection, Patience, connect
 
 
 def test_an_address_names_nodes_login_and_options():
@@ -56,6 +56,9 @@ class _LockedSite(_Site):
     status, body = 401, b"{}"
 
 
+VERSION = {"version": {"number": "3.5.0", "distribution": "opensearch"}}
+
+
 class _NodeThatLosesAnother(_Site):
     """A node that knows its version, and then has lost another node once."""
 
@@ -63,7 +66,7 @@ class _NodeThatLosesAnother(_Site):
 
     def do_GET(self) -> None:
         if self.path == "/":
-            answer = {"version": {"number": "3.5.0", "distribution": "opensearch"}}
+            answer = VERSION
         elif not type(self).lost:
             type(self).lost, self.status = True, 500
             answer = {"error": {"type": "node_disconnected_exception", "reason": "[node3] disconnected"}, "status": 500}
@@ -84,6 +87,53 @@ def test_a_request_is_sent_again_where_a_node_has_lost_another():
         assert connection.request("GET", "/index/_doc/state") == {"found": True}
         assert _NodeThatLosesAnother.lost
         server.shutdown()
+
+
+class _Healthy(_Site):
+    status, body = 201, json.dumps(VERSION).encode()
+
+
+class _Waiting(_Healthy):
+    """A node that waits for another one which never answers."""
+
+    asked, over = threading.Event(), threading.Event()
+
+    def do_GET(self) -> None:
+        if self.path != "/":
+            self.asked.set()
+            self.over.wait()
+        super().do_GET()
+
+
+def test_a_read_that_a_node_does_not_answer_goes_to_the_next(monkeypatch):
+    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
+    monkeypatch.setattr("askalike.index.cluster.connection.PATIENCE_S", 0.2)
+    with (
+        http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Waiting) as waiting,
+        http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Healthy) as healthy,
+    ):
+        servers = waiting, healthy
+        for server in servers:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+        nodes = ",".join(f"127.0.0.1:{server.server_port}" for server in servers)
+        connection = ClusterConnection(ClusterAddress.parse(f"http://{nodes}"))
+        try:
+            while not _Waiting.asked.is_set():  # nodes are asked in turn
+                assert connection.request("GET", "/index/_doc/state") == VERSION
+        finally:
+            _Waiting.over.set()
+            for server in servers:
+                server.shutdown()
+
+
+def test_patience_follows_what_is_usual_and_grows_once_every_node_was_asked():
+    patience = Patience(nodes=3, most_s=30)
+    assert [patience.seconds(tries) for tries in range(10)] == [0.5, 0.5, 0.5, 1, 2, 4, 8, 16, 30, 30]
+    patience.note(2)
+    assert patience.seconds(0) == 8
+    for _ in range(100):
+        patience.note(0.01)
+    assert patience.seconds(0) == 0.5
 
 
 @pytest.mark.parametrize(

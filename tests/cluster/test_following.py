@@ -9,6 +9,8 @@ from askalike.index.rows import DocAttributes
 from askalike.store import Archive
 from askalike.types import Question
 
+opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
+
 
 @pytest.fixture
 def archive(cluster_url, tmp_path):
@@ -66,6 +68,25 @@ def test_two_that_follow_at_once_and_one_that_is_late_change_nothing(archive):
     assert found(archive, "kettl", rankers.create("bm25")) == {"q1"}
     archive.upsert([Question("q1", "a samovar for tea")])
     assert found(archive, "kettl") == set()
+
+
+def test_what_is_sent_again_as_an_answer_was_lost_counts_once(archive, monkeypatch):
+    send, lost = opensearchpy.Transport.perform_request, []
+
+    def lose_one_answer(self, method, path, **options):
+        answer = send(self, method, path, **options)
+        if path.endswith("/_bulk") and not lost:
+            lost.append(path)
+            raise opensearchpy.ConnectionTimeout("TIMEOUT", "the answer is lost", TimeoutError())
+        return answer
+
+    monkeypatch.setattr(opensearchpy.Transport, "perform_request", lose_one_answer)
+    query = {"q": Question("q", "how do I bake bread number 7")}
+    run = rankers.open_current(rankers.create("bm25"), archive.view()).rank(query, 10)["q"]
+    assert lost
+    with Archive.open(archive.path) as here:
+        expected = rankers.open_current(rankers.create("bm25"), here.view()).rank(query, 10)["q"]
+    assert {hit.id: hit.score for hit in run} == pytest.approx({hit.id: hit.score for hit in expected}, rel=1e-5)
 
 
 def test_an_index_that_a_lost_answer_has_created_is_no_error(archive):

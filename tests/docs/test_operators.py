@@ -39,6 +39,6 @@ def test_the_helm_values_are_a_cluster_of_three():
     settings = yaml.safe_load(values["config"]["opensearch.yml"])
     assert (values["replicas"], values["clusterName"]) == (3, settings["cluster.name"])
     compose = yaml.safe_load((FOLDER / "docker-compose.yml").read_text())["services"]["opensearch-1"]["environment"]
-    for name in (name for name in compose if name.startswith("cluster.fault") or name.endswith("_block")):
+    for name in (name for name in compose if name.endswith((".timeout", ".retry_count", "_block"))):
         assert str(settings[name]) == compose[name]
     assert settings["indices.query.bool.max_clause_count"] == MAX_CLAUSES

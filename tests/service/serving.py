@@ -46,6 +46,7 @@ class Service:
         command = [*program, "serve", *map(str, archives), *ranker, "--port", "0", *options]
         env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         env |= {"PYTHONPATH": str(source)} if source else {}
+        env["TMPDIR"] = str(archives[0].parent)  # where a service that is killed leaves its shared folder
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=env)
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -6,6 +6,7 @@
 import argparse
 import contextlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -171,6 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> Any:
     parser.add_argument("--seconds", type=float, default=600.0, help="how long at most")
     parser.add_argument("--while", type=int, dest="process", help="end with this process, given by its id")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it ends as with Ctrl-C, and removes its folder
     try:
         with Cluster(options.nodes) as cluster:
             print(f"{cluster.url}  (ends after {options.seconds:.0f} s, or with Ctrl-C)", flush=True)

@@ -16,10 +16,13 @@ from askalike.errors import EngineError, ReadOnlyClusterError, SettingsError
 from askalike.iteration import chunks
 
 DEFAULT_PORT = 9200
-RETRY_S, FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, 0.05, 2.0
+RETRY_S, FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, 0.05, 1.0
 """For how long a request is repeated that the cluster cannot serve now, and how long it waits between two tries."""
-CONNECT_S = 3.0
-"""For how long a node may take to accept a connection, before the next one is tried."""
+CONNECT_S, DEAD_S = 1.0, 2.0
+"""For how long a node may take to accept a connection, and how long it is passed over first when it did not."""
+PATIENCE_S, PATIENCE_FACTOR, PATIENCE_DECAY = 0.5, 4.0, 0.9
+"""A read goes to the next node after a multiple of what reads took lately, and not before so many seconds."""
+READS = ("/_msearch", "/_mtermvectors")
 CONNECTIONS_PER_NODE = 32
 """How many connections to a node stay open for the threads of a process."""
 RETRIED_STATUSES = (429, 502, 503, 504)
@@ -28,8 +31,9 @@ LOST_NODE_ERRORS = (
     "node_not_connected_exception",
     "node_closed_exception",
     "receive_timeout_transport_exception",
+    "operation primary term",
 )
-"""What a node answers, with the status 500, that has lost the node which it passed a request on to."""
+"""What a node answers, with the status 500, that has lost the node which it passed a request on to, or its own part."""
 SEARCHES_PER_REQUEST = 50
 SEARCH_HEADER = {
     "search_type": "dfs_query_then_fetch",
@@ -131,6 +135,26 @@ class SearchQueue:
                 self._send(some)
 
 
+class Patience:
+    """For how long a node may take to answer a read before the next one is asked: what is usual decides.
+
+    A node waits for shards on a node that the network has cut off until the cluster has noticed; another may not.
+    """
+
+    def __init__(self, nodes: int, most_s: float) -> None:
+        self._nodes, self._most_s = nodes, most_s
+        self._usual_s = 0.0
+
+    def note(self, took_s: float) -> None:
+        """Remember what a read took: longer ones count at once, and are forgotten slowly."""
+        self._usual_s = max(took_s, PATIENCE_DECAY * self._usual_s + (1 - PATIENCE_DECAY) * took_s)
+
+    def seconds(self, tries: int) -> float:
+        """Return the patience after so many tries; it doubles with each of them once every node was asked."""
+        doublings = max(0, tries - self._nodes + 1)
+        return min(max(PATIENCE_S, PATIENCE_FACTOR * self._usual_s) * 2.0 ** min(doublings, 10), self._most_s)
+
+
 class ClusterConnection:
     """Requests to a cluster. Threads may share it. Every failure is an EngineError of one line."""
 
@@ -153,25 +177,27 @@ class ClusterConnection:
             http_auth=address.credentials,
             use_ssl=address.secure,
             ca_certs=address.ca_file,
-            timeout=urllib3.Timeout(connect=min(CONNECT_S, address.timeout_s), read=address.timeout_s),
-            max_retries=max(3, len(address.hosts)),
+            max_retries=0,  # _repeat tries again, and marks of timeouts and of 502 to 504 make it the next node
             retry_on_timeout=True,
+            dead_timeout=DEAD_S,
             http_compress=False,
             pool_maxsize=CONNECTIONS_PER_NODE,
         )
+        self._make_timeout = partial(urllib3.Timeout, connect=min(CONNECT_S, address.timeout_s))
+        self._patience = Patience(len(address.hosts), address.timeout_s)
         self._local = local()
         self.version = self._read_version()
 
     def request(self, method: str, path: str, body: Any = None, missing: Any = None, **params: Any) -> Any:
         """Return the answer to one request; `missing` for what does not exist, where that is given."""
-        return self._repeat(lambda: self._send(method, path, body, missing, params))
+        return self._repeat(lambda tries: self._send(method, path, body, tries, missing, params))
 
     def create_index(self, name: str, body: Mapping[str, Any]) -> None:
         """Create an index, unless another process has, or an earlier try whose answer was lost."""
 
-        def send() -> None:
+        def send(tries: int) -> None:
             try:
-                self._send("PUT", f"/{name}", body, None, {})
+                self._send("PUT", f"/{name}", body, tries)
             except _Unavailable as problem:
                 if "already exists" not in problem.reason:
                     raise
@@ -194,10 +220,10 @@ class ClusterConnection:
         """
         remaining = list(lines)
 
-        def send() -> None:
+        def send(tries: int) -> None:
             nonlocal remaining
             body = _json_lines(line for pair in remaining for line in pair if line is not None)
-            answer = self._send("POST", f"/{index}/_bulk", body, None, {})
+            answer = self._send("POST", f"/{index}/_bulk", body, tries)
             states = [next(iter(item.values())) for item in answer["items"]]
             failed = [(n, state) for n, state in enumerate(states) if "error" in state and state["status"] != 409]
             remaining = [remaining[n] for n, _ in failed]
@@ -208,9 +234,9 @@ class ClusterConnection:
         if remaining:
             self._repeat(send)
 
-    def _send_searches(self, searches: Sequence[PendingSearch]) -> None:
+    def _send_searches(self, searches: Sequence[PendingSearch], tries: int) -> None:
         body = _json_lines(line for one in searches for line in ({"index": one.index, **SEARCH_HEADER}, one.body))
-        answers = self._send("POST", "/_msearch", body, None, {"filter_path": ANSWER_PARTS})["responses"]
+        answers = self._send("POST", "/_msearch", body, tries, params={"filter_path": ANSWER_PARTS})["responses"]
         for answer in answers:
             if "error" in answer:
                 raise _Unavailable.from_answer(answer["status"], answer["error"])
@@ -219,9 +245,26 @@ class ClusterConnection:
         for search, answer in zip(searches, answers, strict=True):
             search.answer = answer
 
-    def _send(self, method: str, path: str, body: Any, missing: Any, params: Mapping[str, Any]) -> Any:
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        tries: int,
+        missing: Any = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """tries: how often this was sent before. A read that takes unusually long is given up, a write is not."""
+        reads, started = method == "GET" or path in READS, time.monotonic()
+        patience_s = self._patience.seconds(tries) if reads else self.address.timeout_s
+        timeout: Any = self._make_timeout(read=patience_s)
         try:
-            return self._client.transport.perform_request(method, path, params=dict(params), body=body)
+            answer = self._client.transport.perform_request(
+                method, path, params=dict(params or {}), body=body, timeout=timeout
+            )
+            if reads:
+                self._patience.note(time.monotonic() - started)
+            return answer
         except self._errors.NotFoundError as error:
             if missing is not None:
                 return missing
@@ -234,33 +277,39 @@ class ClusterConnection:
         except self._errors.SSLError as error:
             raise EngineError(f"{self.address}: {_tls_problem(str(error.info))}") from None
         except self._errors.ConnectionError as error:
-            raise _Unavailable(503, f"no node answers ({type(error.info).__name__})") from None
+            reason = f"no node answers ({type(error.info).__name__}); is it running, and is this its address?"
+            is_impatient = isinstance(error, self._errors.ConnectionTimeout) and patience_s < self.address.timeout_s
+            raise _Unavailable(503, reason, is_impatient) from None
         except self._errors.TransportError as error:
             raise _Unavailable.from_answer(int(error.status_code), error.info or error.error) from None
         except (self._errors.SerializationError, self._errors.OpenSearchException) as error:
             raise EngineError(f"{self.address}: not an answer of OpenSearch ({error})") from None
 
-    def _repeat(self, attempt: Callable[[], ResultT]) -> ResultT:
-        """Return what an attempt returns; one that the cluster cannot serve now is made again, after growing waits."""
-        until, wait = time.monotonic() + RETRY_S, FIRST_WAIT_S
+    def _repeat(self, attempt: Callable[[int], ResultT], seconds: float | None = None) -> ResultT:
+        """Return what an attempt returns; one that the cluster cannot serve now is made again, after growing waits.
+
+        attempt: called with the number of tries before it. seconds: for how long; every node is asked in any case, and
+        a read is not given up before a node has had the address's whole timeout for it.
+        """
+        until, wait, tries = time.monotonic() + (RETRY_S if seconds is None else seconds), FIRST_WAIT_S, 0
         while True:
             try:
-                return attempt()
+                return attempt(tries)
             except _Unavailable as problem:
+                tries += 1
+                is_over = (
+                    tries >= len(self.address.hosts) and time.monotonic() + wait > until and not problem.is_impatient
+                )
                 if "read-only" in problem.reason:
                     raise ReadOnlyClusterError(f"{self.address}: takes no writes: {problem.reason}; {ADVICE}") from None
-                if problem.status not in RETRIED_STATUSES or time.monotonic() + wait > until:
+                if problem.status not in RETRIED_STATUSES or is_over:
                     raise EngineError(f"{self.address}: {problem.reason} ({problem.status})") from None
             time.sleep(wait * random.uniform(0.5, 1.0))
             wait = min(2 * wait, LONGEST_WAIT_S)
 
     def _read_version(self) -> str:
         """Return the cluster's version. Raises EngineError where there is no cluster, or one of something else."""
-        try:
-            information = self._send("GET", "/", None, None, {})
-        except _Unavailable as problem:
-            advice = "is it running, and is this its address?"
-            raise EngineError(f"{self.address}: {problem.reason}; {advice}") from None
+        information = self._repeat(lambda tries: self._send("GET", "/", None, tries), seconds=0)
         version = information.get("version") if isinstance(information, dict) else None
         if not isinstance(version, dict) or version.get("distribution") != "opensearch":
             raise EngineError(f"{self.address}: answers, but is no OpenSearch cluster; check the address")
@@ -270,9 +319,10 @@ class ClusterConnection:
 class _Unavailable(Exception):
     """An answer other than success."""
 
-    def __init__(self, status: int, reason: str) -> None:
+    def __init__(self, status: int, reason: str, is_impatient: bool = False) -> None:
+        """is_impatient: whether a node may still have answered, had it been given more time."""
         super().__init__(reason)
-        self.status, self.reason = status, reason
+        self.status, self.reason, self.is_impatient = status, reason, is_impatient
 
     @classmethod
     def from_answer(cls, status: int, error: Any) -> Self:

@@ -128,7 +128,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
 
     def read_state(self, index: str) -> ClusterState | None:
         """Return the state of a generation, or of the one behind an alias; None where there is none."""
-        document = self.cluster.request("GET", f"/{index}/_doc/{STATE_ID}", missing={})
+        document = self.cluster.request("GET", f"/{index}/_doc/{STATE_ID}", missing={}, preference="_local")
         return ClusterState(**document["_source"]["state"]) if document.get("found") else None
 
     def commit(self, generation: str, state: ClusterState) -> None:
@@ -213,7 +213,7 @@ class ClusterWriter(Generic[IndexT]):
         """Send a document. Docids must ascend. size: about how many bytes it has."""
         if self._bytes >= BULK_BYTES and docid != self._last_docid:
             self._flush()
-        action = {"_id": f"{docid}-{phrasing}", "version": self.state.target, "version_type": "external_gte"}
+        action = {"_id": f"{docid}-{phrasing}", "version": self.state.target, "version_type": "external"}
         shared = {"docid": docid, "phrasing": phrasing, "change": self.state.target}
         self._lines.append(({"index": action}, {**shared, **attributes.as_fields(), **fields}))
         self._bytes += size

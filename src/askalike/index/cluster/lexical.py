@@ -180,12 +180,15 @@ class ClusterPostingsSearcher:
         """Return which share of each query's words its candidates have; see PostingsSearcher.coverage."""
         self._statistics.look_up(prepared.terms)
         shares = []
-        for query, completions, docids in zip(prepared.queries, prepared.completions, candidates, strict=True):
+        pending = [self._search_texts(*pair) for pair in zip(prepared.queries, candidates, strict=True)]
+        for query, completions, docids, texts in zip(
+            prepared.queries, prepared.completions, candidates, pending, strict=True
+        ):
             idf = self._statistics.information([*dict.fromkeys(query.terms), *completions])
             unfinished = min((idf[term] for term in completions), default=0.0)
             finished = {term: idf[term] for term in query.terms}
             best = dict.fromkeys(docids.tolist(), 0.0)
-            for docid, _, terms in self._read_terms(query, docids) if len(docids) else ():
+            for docid, _, terms in _read_terms(texts):
                 present = set(terms)
                 shared = sum(value for term, value in finished.items() if term in present)
                 shared += unfinished if present.intersection(completions) else 0.0
@@ -199,9 +202,10 @@ class ClusterPostingsSearcher:
     ) -> list[list[TermContributions]]:
         """Return what each term adds to the score of each query's candidates (docids in any order)."""
         rows: list[list[TermContributions]] = []
+        pending = [self._search_texts(*pair) for pair in zip(prepared.queries, candidates, strict=True)]
         for row, docids in enumerate(candidates):
             best = {int(docid): (0.0, TermContributions()) for docid in docids}
-            texts = self._read_terms(prepared.queries[row], docids) if len(docids) else []
+            texts = _read_terms(pending[row])
             scored = self._score_texts(prepared, row, [terms for _, _, terms in texts])
             for (docid, phrasing, _), scores in zip(texts, scored, strict=True):
                 if (total := sum(score for _, score in scores)) > best[docid][0]:
@@ -285,21 +289,22 @@ class ClusterPostingsSearcher:
     def _score_exactly(self, prepared: PreparedClusterQueries, row: int, docids: Array) -> NDArray[np.float64]:
         """Return the score of each docid as a local index computes it."""
         best = dict.fromkeys(docids.tolist(), 0.0)
-        texts = self._read_terms(prepared.queries[row], docids)
+        texts = _read_terms(self._search_texts(prepared.queries[row], docids))
         for (docid, _, _), scores in zip(
             texts, self._score_texts(prepared, row, [terms for _, _, terms in texts]), strict=True
         ):
             best[docid] = max(best[docid], sum(score for _, score in scores))
         return np.array(list(best.values()), np.float64)
 
-    def _read_terms(self, query: QueryTerms, docids: Array) -> list[tuple[int, int, list[str]]]:
-        """Return (docid, phrasing, terms) of every phrasing of these docids that the query may find."""
+    def _search_texts(self, query: QueryTerms, docids: Array) -> PendingSearch | None:
+        """Return a search for every phrasing of these docids that the query may find; None where there are none."""
+        if not len(docids):
+            return None
         excluded = exclusion_clauses(query.excluded_docid, query.excluded_phrasing)
         conditions = {"filter": [{"terms": {"docid": docids.tolist()}}], "must_not": excluded}
         order = [{"docid": "asc"}, {"phrasing": "asc"}]
         body = {"query": {"bool": conditions}, "size": len(docids) * self._phrasings, "sort": order}
-        hits = self._cluster.search_later(self._index, {**body, "_source": list(self._fields)}).hits
-        return [(*hit["sort"], next(iter(hit["_source"].values())).split()) for hit in hits]
+        return self._cluster.search_later(self._index, {**body, "_source": list(self._fields)})
 
     def _score_texts(
         self, prepared: PreparedClusterQueries, row: int, texts: Sequence[Sequence[str]]
@@ -325,6 +330,12 @@ class ClusterPostingsSearcher:
         for place, term, score in zip(places, terms, rounded.tolist(), strict=True):
             rows[place][term] = score
         return [_drop_lesser_completions(scores, weights) for scores in rows]
+
+
+def _read_terms(texts: PendingSearch | None) -> list[tuple[int, int, list[str]]]:
+    """Return (docid, phrasing, terms) of every text that was searched for."""
+    hits = texts.hits if texts else ()
+    return [(*hit["sort"], next(iter(hit["_source"].values())).split()) for hit in hits]
 
 
 def _drop_lesser_completions(scores: Mapping[str, float], weights: Mapping[str, int]) -> list[tuple[str, float]]:

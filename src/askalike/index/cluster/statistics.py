@@ -106,16 +106,17 @@ class TermStatistics:
         if self._routings is None:
             self._routings = self._find_routings()
         documents = [{"_index": self._index, "routing": routing, **document, **options} for routing in self._routings]
-        answer = self._cluster.request("POST", "/_mtermvectors", {"docs": documents})
+        answer = self._cluster.request("POST", "/_mtermvectors", {"docs": documents}, preference="_local")
         return list(answer["docs"])
 
     def _find_routings(self) -> list[str]:
-        """Return a routing value for each shard."""
-        shards = self._cluster.request("GET", f"/{self._index}/_search_shards")["shards"]
+        """Return a routing value for each shard, as the node that is asked knows them, without asking the manager."""
+        path = f"/{self._index}/_search_shards"
+        shards = self._cluster.request("GET", path, local="true")["shards"]
         routings: dict[int, str] = {}
         number = 0
         while len(routings) < len(shards):
-            found = self._cluster.request("GET", f"/{self._index}/_search_shards", routing=str(number))
+            found = self._cluster.request("GET", path, local="true", routing=str(number))
             routings.setdefault(found["shards"][0][0]["shard"], str(number))
             number += 1
         return list(routings.values())
