@@ -389,12 +389,10 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class TrainingPair:
-    """Two questions that ask the same, or a question and its answer, as a training signal says.
-
-    cluster: texts of one cluster are never each other's negatives. signal: the name of the signal.
-    """
+    """Two texts that belong together, or do not (`relevant`). Those of one cluster are never each other's negatives."""
 
     query: Question
     positive: Question | Answer
     cluster: str
     signal: str
+    relevant: bool = True

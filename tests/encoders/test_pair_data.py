@@ -27,6 +27,26 @@ def test_rejected_hits_are_negatives_of_the_query(tmp_path):
         assert read_irrelevant_judgements(view, 0) == {}
 
 
+def test_irrelevant_pairs_are_learned_by_themselves_but_for_what_is_held_out(tmp_path):
+    with Archive.create(tmp_path / "judged") as archive:
+        archive.upsert(Question(f"d{n}", f"document {n}") for n in range(8))
+        archive.upsert(EvaluationQuery("train", Question(q, f"query {q}")) for q in ("both", "none", "held", "dev"))
+        archive.upsert(Judgement("train", "both", f"d{n}", int(n == 0)) for n in range(3))
+        archive.upsert(
+            Judgement("train", q, f"d{n}", 0) for q, n in (("none", 3), ("held", 4), ("dev", 5), ("none", 6))
+        )
+        held = [Split({id: Question(f"train\n{id}", "")}, {id: {}}) for id in ("held", "dev")]
+        of_d6 = Split({"x": Question("d6", "")}, {"x": {}})
+        view = archive.training_view([held[0], of_d6], dev=held[1])
+        data = collect_training_data(view, DataSettings(irrelevant=True), 10, 1)
+        found = {(pair.query.title, pair.positive.id, pair.relevant) for pair in data.pairs}
+        assert found == {("query both", f"d{n}", n == 0) for n in range(3)} | {("query none", "d3", False)}
+        assert all(pair.relevant for pair in collect_training_data(view, DataSettings(), 10, 1).pairs)
+        undivided = collect_training_data(archive.training_view(()), DataSettings(irrelevant=True), 10, 1)
+        assert undivided.dev.qrels == {"train\nboth": {"d0": 1}}
+        assert {pair.query.title for pair in undivided.pairs} == {"query none", "query held", "query dev"}
+
+
 def test_pairs_are_drawn_by_query_and_by_cluster(tmp_path):
     with Archive.create(tmp_path / "cluster") as archive:
         archive.upsert(Question(f"q{n}", f"text {n}") for n in range(12))

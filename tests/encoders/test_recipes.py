@@ -62,6 +62,16 @@ def test_unknown_settings_are_named(values, message):
         Recipe.read("cnn", values)
 
 
+def test_single_pairs_have_their_own_loss_and_no_negatives():
+    assert Recipe.read("lstm_paper").data.irrelevant
+    with pytest.raises(SettingsError, match="data.irrelevant: each pair is learned by itself"):
+        Recipe.read("lstm_paper", {"judged": 10})
+    with pytest.raises(SettingsError, match="expected loss=cross_entropy"):
+        Recipe.read("cnn", {"irrelevant": True})
+    with pytest.raises(SettingsError, match="expected negatives"):
+        Recipe.read("cnn", {"in_batch": False})
+
+
 def test_a_file_that_is_no_recipe(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text("[network]\nname = 'cnn'\n[training]\nepochs = 2\n[wrong]\n")

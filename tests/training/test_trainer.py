@@ -48,6 +48,21 @@ def test_every_loss_trains_with_every_kind_of_negatives(pairs, tmp_path, loss, k
     assert epochs[1].loss < epochs[0].loss
 
 
+def test_an_irrelevant_pair_is_learned_by_itself(pairs, tmp_path):
+    job = job_of(pairs, tmp_path, loss="cross_entropy", negatives=NegativesSettings())
+    relevant = np.arange(len(pairs)) % 2 == 0
+    marked = replace(job.examples, relevant=relevant)
+    objective, numbers = Objective(job.network.eval(), job.loss, job.negatives), np.arange(6)
+    batch = make_training_batch(marked, numbers)
+    vectors = job.network(batch.texts)
+    scores = job.network.score_pairs(*(tuple(part[rows] for part in vectors) for rows in (batch.query, batch.positive)))
+    right = torch.sigmoid(scores)
+    expected = -torch.where(torch.from_numpy(relevant[numbers]), right, 1 - right).log()
+    torch.testing.assert_close(objective(batch), expected)
+    epochs = train(replace(job, examples=marked))
+    assert epochs[-1].loss < epochs[0].loss
+
+
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad", "lazy_adam"])
 def test_the_same_seed_gives_the_same_weights(pairs, tmp_path, optimizer):
     jobs = [job_of(pairs, tmp_path / str(n), optimizer=optimizer) for n in range(2)]

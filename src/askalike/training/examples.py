@@ -42,7 +42,7 @@ class Examples:
     """What a network is trained on: the features, (texts,), and ids of texts, and pairs of their numbers.
 
     query, positive, clusters: (pairs,). negatives: (pairs, m), −1 for none. targets: (texts, dim), a teacher's vectors;
-    the pairs are then of a text with itself.
+    the pairs are then of a text with itself. relevant: (pairs,), False for a pair judged irrelevant; None: all are.
     """
 
     rows: FeatureRows
@@ -53,6 +53,7 @@ class Examples:
     negatives: Indices
     ids: Sequence[str]
     targets: NDArray[np.float32] | None = None
+    relevant: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.query)

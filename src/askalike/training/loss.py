@@ -13,7 +13,7 @@ class Scores(NamedTuple):
     """The scores of n pairs (q, p) and of negatives x, none or more; masks are True where there is a negative."""
 
     positive: Tensor
-    """s(q, p), (n,)."""
+    """s(q, p), (n,); −s(q, p) where the pair was judged irrelevant."""
     forward: Tensor
     """s(q, x), (n, m)."""
     forward_mask: Tensor

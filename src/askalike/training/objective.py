@@ -17,7 +17,7 @@ class TrainingBatch(NamedTuple):
     """A batch of n pairs: the features of its distinct texts, and the rows of each pair's texts among them.
 
     query, positive, clusters: (n,). negatives, mask: (n, m), True where there is a negative. targets: (n, dim), a
-    teacher's vectors of the queries.
+    teacher's vectors of the queries. relevant: (n,), see Examples.
     """
 
     texts: Batch
@@ -27,6 +27,7 @@ class TrainingBatch(NamedTuple):
     negatives: Tensor
     mask: Tensor
     targets: Tensor | None = None
+    relevant: Tensor | None = None
 
 
 def make_training_batch(examples: Examples, pairs: Indices, device: torch.device | str = "cpu") -> TrainingBatch:
@@ -45,7 +46,8 @@ def make_training_batch(examples: Examples, pairs: Indices, device: torch.device
     batch, n = {name: to_device(array) for name, array in arrays.items()}, len(pairs)
     columns = map(to_device, (rows[:n], rows[n : 2 * n], examples.clusters[pairs], negative_rows, mask))
     targets = None if examples.targets is None else to_device(examples.targets[query])
-    return TrainingBatch._make((batch, *columns, targets))
+    relevant = None if examples.relevant is None else to_device(examples.relevant[pairs])
+    return TrainingBatch._make((batch, *columns, targets, relevant))
 
 
 class Objective(nn.Module):
@@ -99,6 +101,8 @@ class Objective(nn.Module):
                 block.append(self._score_negatives(vectors, side, batch.negatives))
                 mask.append(batch.mask)
         scores = self.network.score_pairs(query, positive)
+        if batch.relevant is not None:  # −log(1 − σ(s)) = −log σ(−s)
+            scores = torch.where(batch.relevant, scores, -scores)
         return Scores(scores, *_join_blocks(scores, forward, masks[0]), *_join_blocks(scores, backward, masks[1]))
 
     def _select_sides(self, batch: TrainingBatch) -> tuple[Tensor, ...]:

@@ -21,10 +21,13 @@ class NegativesSettings(Settings):
     to_rank: int = Field(100, ge=1, description="how deep is mined")
     below: float = Field(0.95, gt=0, description="only those that score less than this share of the positive's score")
 
+    @property
+    def kinds(self) -> int:
+        """The number of kinds of negatives that a pair has."""
+        return sum(map(bool, (self.random, self.mined, self.judged, self.in_batch)))
+
     @model_validator(mode="after")
-    def _check_negatives(self) -> "NegativesSettings":
-        if not (self.random or self.mined or self.judged or self.in_batch):
-            raise ValueError("expected negatives: random=20, mined=5, judged=10 or in_batch=true")
+    def _check_ranks(self) -> "NegativesSettings":
         if self.from_rank >= self.to_rank:
             raise ValueError("expected from_rank below to_rank")
         return self

@@ -11,7 +11,7 @@ from askalike.iteration import chunks
 from askalike.labels.training_pairs import training_pairs
 from askalike.store import TrainingView, View
 from askalike.store.feedback import rejected_documents
-from askalike.store.labels import irrelevant_judgements
+from askalike.store.labels import imported_queries, irrelevant_judgements
 from askalike.text.features import Text
 from askalike.types import Answer, Question, Split, TrainingPair
 
@@ -32,11 +32,14 @@ def collect_training_data(view: TrainingView, settings: DataSettings, limit: int
     every = training_pairs(view, settings.signals, seed)
     of_query = _draw_pairs(every, settings.of_query, seed, lambda pair: pair.query.id)
     pairs = _draw_pairs(of_query, settings.of_cluster, seed, lambda pair: pair.cluster)
+    irrelevant = _irrelevant_pairs(view) if settings.irrelevant else []
     if view.dev is not None:
         are_answers = view.kind == "answers"
         documents = _dev_documents(view, view.dev, {}, are_answers, limit, seed)
-        return TrainingData(pairs, view.dev, documents, are_answers)
+        return TrainingData(pairs + irrelevant, view.dev, documents, are_answers)
     pairs, dev_pairs = _split_by_cluster(pairs, settings, seed)
+    dev_queries = {pair.query.id for pair in dev_pairs}
+    pairs += [pair for pair in irrelevant if pair.query.id not in dev_queries]
     are_answers = bool(dev_pairs) and isinstance(dev_pairs[0].positive, Answer)
     split = _build_dev_split([pair for pair in dev_pairs if isinstance(pair.positive, Answer) == are_answers])
     positives = {pair.positive.id: pair.positive for pair in dev_pairs}
@@ -53,6 +56,24 @@ def read_irrelevant_judgements(view: View, limit: int) -> dict[str, list[str]]:
     for query, documents in rejected_documents(view).items() if limit else ():
         irrelevant[query] += documents[: limit - len(irrelevant[query])]
     return irrelevant
+
+
+def _irrelevant_pairs(view: TrainingView) -> Pairs:
+    """Return each query of an imported split with each question judged irrelevant to it, but for what is held out."""
+    clusters, judged = view.clusters(), defaultdict[str, list[tuple[str, str]]](list)
+    for split, query, document in irrelevant_judgements(view):
+        if split not in view.held_out_splits and not clusters.is_held_out(query, document):
+            judged[split].append((query, document))
+    pairs: Pairs = []
+    for split, ids in judged.items():
+        queries = {query.id: query for query in imported_queries(view, split).values()}
+        documents = view.get_questions({document for _, document in ids} - view.excluded_ids)
+        pairs += (
+            TrainingPair(queries[query], documents[document], clusters.cluster_of(document), "judgements", False)
+            for query, document in ids
+            if document in documents and query not in view.excluded_ids
+        )
+    return pairs
 
 
 def _draw_pairs(pairs: Iterable[TrainingPair], limit: int, seed: int, group: Callable[[TrainingPair], str]) -> Pairs:

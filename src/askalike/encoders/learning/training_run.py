@@ -180,9 +180,10 @@ class TrainingRun:
         texts = collect_texts(self.data.pairs, chain(others.values(), candidates))
         rows, negatives = self.features.encode(texts.texts), self._collect_negatives(texts, irrelevant)
         targets = self._load_or_encode_targets(self.teacher, texts, network) if self.teacher else None
+        relevant = np.array([pair.relevant for pair in self.data.pairs]) if self.recipe.data.irrelevant else None
         return Examples(
             rows, texts.is_answer, texts.query, texts.positive, texts.pair_clusters, negatives,
-            [text.id for text in texts.texts], targets,
+            [text.id for text in texts.texts], targets, relevant,
         )  # fmt: skip
 
     def _collect_negatives(self, texts: TrainingTexts, irrelevant: Mapping[str, Sequence[str]]) -> Indices:

@@ -56,6 +56,10 @@ class DataSettings(Settings):
     """Which pairs a network is trained on."""
 
     signals: tuple[str, ...] = SIGNALS
+    irrelevant: bool = Field(
+        False,
+        description="pairs judged irrelevant are learned, each by itself, as the relevant ones (loss cross_entropy)",
+    )
     of_cluster: int = Field(50, ge=0, description="at most so many pairs of one duplicate cluster; 0: all")
     of_query: int = Field(0, ge=0, description="at most so many pairs of one query, drawn before the cluster's; 0: all")
     dev_share: float = 0.1
@@ -112,6 +116,7 @@ class Recipe:
         settings: dict[str, Any] = {"network": validate_settings(models["network"], merged["network"], "network")}
         merged["features"].update(network_class.feature_settings(settings["network"]))
         settings |= {t: validate_settings(models[t], merged[t], t) for t in TABLE_NAMES if t not in settings}
+        _check_negatives(settings["negatives"], settings["data"], loss)
         return cls(name, loss_name=loss, **settings)
 
     def to_tables(self) -> dict[str, dict[str, Any]]:
@@ -156,6 +161,15 @@ def _load_settings_classes(network_class: Any, loss_name: str) -> dict[str, type
         "training": TrainingSettings,
         "data": DataSettings,
     }
+
+
+def _check_negatives(negatives: NegativesSettings, data: DataSettings, loss: str) -> None:
+    """Raise SettingsError where pairs have nothing to be told from, or the loss learns no single pairs."""
+    if data.irrelevant and (loss != "cross_entropy" or negatives.kinds):
+        expected = "expected loss=cross_entropy, and negatives.judged=0, random=0, mined=0, in_batch=false"
+        raise SettingsError(f"data.irrelevant: each pair is learned by itself; {expected}")
+    if not data.irrelevant and not negatives.kinds:
+        raise SettingsError("negatives: expected negatives: random=20, mined=5, judged=10 or in_batch=true")
 
 
 def _choose_loss_name(tables: Tables, values: Mapping[str, Any], defaults: Tables) -> str:
