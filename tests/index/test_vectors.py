@@ -19,6 +19,7 @@ from askalike.index.vectors import merging
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
+from askalike.index.vectors.sketch import exact_dots, exact_half_dots
 from askalike.types import AllowedDocs, VectorPart, Vectors
 from random_examples import examples
 
@@ -303,3 +304,12 @@ def test_segments_whose_graph_would_not_fit_into_memory_stay_apart(tmp_path, mem
             writer._flush()
         writer.commit(1)
     assert len(index.segments) == segments
+
+
+def test_products_of_16_bit_rows_are_those_of_the_rows_in_32_bits():
+    rows = np.random.default_rng(0).normal(0, 1e-3, (9, 40)).astype(np.float16)
+    rows[3, :4] = [np.float16(6e-8), -0.0, 65_504, -65_504]  # the smallest number there is, zero, the largest
+    query = np.linspace(-1, 2, 40).astype(np.float32)
+    for places in ([], [3], [8, 3, 3, 0, 5], list(range(9))):
+        expected = exact_dots(rows[places].astype(np.float32), query)
+        assert exact_half_dots(rows, np.array(places, np.int64), query).tobytes() == expected.tobytes()

@@ -1,6 +1,7 @@
 """The command line: one file per command group; a command parses, calls the library, prints."""
 
 import ast
+import gc
 import importlib
 import os
 import sys
@@ -46,6 +47,8 @@ GROUPS = {
 }
 """The commands as the help groups them, in the order in which a newcomer meets them."""
 GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
+GC_THRESHOLD = 200_000
+"""Python looks for garbage after so many new objects: imports make many, and all of them stay."""
 COMPLETION_VARIABLES = ("_TYPER_COMPLETE_ARGS", "COMP_WORDS")
 """Where a shell that completes a command line puts it."""
 
@@ -122,6 +125,7 @@ def _global_options(
 
 def main() -> None:
     """Run the command line. An error that a user can fix is one line on stderr, with exit code 2."""
+    gc.set_threshold(GC_THRESHOLD)
     try:
         command = _find_command()
         register(app, command) if command else register_summaries(app)

@@ -19,7 +19,7 @@ from askalike.filters import Filter
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView, View
-from askalike.types import AllowedDocs, Explanation, Progress, Question, Run, TopDocs
+from askalike.types import AllowedDocs, Contribution, Explanation, Progress, Question, Run, TopDocs
 
 if TYPE_CHECKING:
     from askalike.index.cluster.index import ClusterIndex
@@ -188,6 +188,19 @@ class Searcher(ABC):
     def explain(self, prepared: Any, row: int, docids: Docids, texts: Texts) -> Explanations:
         """Docid → why that document has its score for the query in place `row`; `texts` holds the documents."""
 
+    def score_pools(self, prepared: Any, retrieved: Sequence[TopDocs], pools: Sequence[Docids]) -> list[Scores]:
+        """The scores of each query's pool, ascending docids among which are those that were retrieved for it."""
+        places = [np.searchsorted(pool, top.docids) for pool, top in zip(pools, retrieved, strict=True)]
+        missing = [np.ones(len(pool), np.bool_) for pool in pools]
+        for mask, at in zip(missing, places, strict=True):
+            mask[at] = False
+        fresh = self.score(prepared, [pool[mask] for pool, mask in zip(pools, missing, strict=True)])
+        scores = [np.empty(len(pool)) for pool in pools]
+        for own, at, mask, top, more in zip(scores, places, missing, retrieved, fresh, strict=True):
+            own[at] = top.scores
+            own[mask] = more
+        return scores
+
     def absolute_scores(self, prepared: Any, topdocs: Sequence[TopDocs]) -> list[Scores]:
         """The scores that some documents have, on a scale that means the same for every query; 1: the same text."""
         return [top.scores for top in topdocs]
@@ -323,7 +336,8 @@ def _show_typed_words(explanation: Explanation, corrections: Mapping[str, str]) 
     rows = []
     for row in explanation.contributions:
         word, near, other = row.word.partition(" ≈ ")
-        rows.append(replace(row, word=f"{shown.get(word.lower(), word)}{near}{other}"))
+        typed = shown.get(word.lower())
+        rows.append(Contribution(f"{typed}{near}{other}", row.fields, row.score) if typed else row)
     return replace(explanation, contributions=tuple(rows))
 
 

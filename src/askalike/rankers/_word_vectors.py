@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.compiled import Matrix, compiled
 from askalike.types import Answer, Question, Span
 
 MIN_WORD_SIMILARITY = 0.4
@@ -87,8 +88,8 @@ def find_nearest(query: EncodedWords, documents: Sequence[EncodedWords]) -> list
     if not documents:
         return []
     vectors = np.concatenate([document.vectors for document in documents])
-    norms = np.outer(_lengths(query.vectors), _lengths(vectors))
-    similarities = query.vectors @ vectors.T / np.where(norms > 0, norms, 1)
+    similarities = np.empty((len(query), len(vectors)), np.float32)
+    _write_cosines(query.vectors, vectors, similarities)
     numbers = {form.folded: n for n, form in enumerate(query.forms)}
     wanted = np.array([numbers[form.folded] for form in query.forms])
     present = np.array([numbers.get(form.folded, -1) for document in documents for form in document.forms])
@@ -137,6 +138,17 @@ def _strip_punctuation(word: str) -> WordForm:
     return WordForm(word[start:end], start, word[start:end].casefold())
 
 
-def _lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths: NDArray[np.float32] = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    return lengths
+@compiled(fastmath=True)
+def _write_cosines(one: Matrix[np.float32], other: Matrix[np.float32], cosines: Matrix[np.float32]) -> None:
+    """Write the cosine of each pair of rows, 0 where one is zero. So few products are not worth a library's threads."""
+    for i in range(len(other)):
+        length = np.float32(0)
+        for k in range(other.shape[1]):
+            length += other[i, k] * other[i, k]
+        for j in range(len(one)):
+            dot = own = np.float32(0)
+            for k in range(other.shape[1]):
+                dot += one[j, k] * other[i, k]
+                own += one[j, k] * one[j, k]
+            norms = np.sqrt(length * own)
+            cosines[j, i] = dot / norms if norms > 0 else np.float32(0)

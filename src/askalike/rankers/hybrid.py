@@ -7,7 +7,7 @@ depends on k, on candidates or on filters.
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar, Literal
@@ -213,9 +213,7 @@ class HybridSearcher(CompositeSearcher):
         for place, docid in enumerate(docids.tolist()):
             added = [float(w * scores[place]) for w, scores in zip(self.weights, comparable[row], strict=True)]
             shares = dict(zip((part.name for part in self.parts), added, strict=True))
-            pairs = zip(shares.items(), reasons, strict=True)
-            scaled = [scale_explanation(name, reason.get(docid), share) for (name, share), reason in pairs]
-            explanations[docid] = merge_explanations(scaled, shares)
+            explanations[docid] = merge_explanations([reason.get(docid) for reason in reasons], shares)
         return explanations
 
     def retrieve_pools(self, parts: Sequence[Any]) -> list[Pool]:
@@ -223,7 +221,7 @@ class HybridSearcher(CompositeSearcher):
         retrieved = self._retrieve_parts(parts, None)
         docids = [_union(tops) for tops in zip(*retrieved, strict=True)]
         of_parts = zip(self.parts, parts, retrieved, strict=True)
-        scores = zip(*(_score_pools(part, own, tops, docids) for part, own, tops in of_parts), strict=True)
+        scores = zip(*(part.score_pools(own, tops, docids) for part, own, tops in of_parts), strict=True)
         return [
             Pool(own, list(raw), [self._normaliser(top, s) for top, s in zip(tops, raw, strict=True)])
             for own, raw, tops in zip(docids, scores, zip(*retrieved, strict=True), strict=True)
@@ -296,20 +294,6 @@ def _default_weights(parts: Sequence[Ranker], normalise: str) -> tuple[float, ..
     return tuple(weight / sum(weights) for weight in weights)
 
 
-def _score_pools(part: Any, prepared: Any, retrieved: Sequence[TopDocs], pools: Sequence[Docids]) -> list[Scores]:
-    """A part's scores of each query's pool: those it retrieved with the documents, and the others'."""
-    places = [np.searchsorted(pool, top.docids) for pool, top in zip(pools, retrieved, strict=True)]
-    missing = [np.ones(len(pool), np.bool_) for pool in pools]
-    for mask, at in zip(missing, places, strict=True):
-        mask[at] = False
-    fresh = part.score(prepared, [pool[mask] for pool, mask in zip(pools, missing, strict=True)])
-    scores = [np.empty(len(pool)) for pool in pools]
-    for own, at, mask, top, more in zip(scores, places, missing, retrieved, fresh, strict=True):
-        own[at] = top.scores
-        own[mask] = more
-    return scores
-
-
 def _find(pool: Docids, docids: Docids) -> NDArray[np.bool_]:
     """Return which of these documents are in the pool."""
     if not len(pool):
@@ -322,28 +306,34 @@ def _union(tops: Sequence[TopDocs]) -> Docids:
     return find_distinct(np.concatenate([top.docids for top in tops]))
 
 
-def scale_explanation(name: str, explanation: Explanation | None, share: float) -> Explanation:
-    """A part's explanation with its contributions scaled to add up to what the part adds to the score."""
-    explanation = explanation or Explanation(0.0)
-    total = sum(c.score for c in explanation.contributions)
-    if total <= 0:  # nothing can be scaled
-        return replace(explanation, score=share, contributions=(Contribution(name, (), share),) if share else ())
-    rows = tuple(Contribution(c.word, c.fields, c.score * (share / total)) for c in explanation.contributions)
-    return Explanation(share, rows, explanation.spans, explanation.text, explanation.parts)
+def merge_explanations(explanations: Sequence[Explanation | None], parts: Mapping[str, float]) -> Explanation:
+    """One explanation of those of the parts, None where a part has none.
 
-
-def merge_explanations(explanations: Sequence[Explanation], parts: Mapping[str, float]) -> Explanation:
-    """One explanation of several: contributions of the same word are added up, the spans of all fields are united."""
-    words: dict[str, Contribution] = {}
+    parts: what each part adds to the score, to which its contributions are scaled to add up; where they cannot be, the
+    part stands for them. Contributions of the same word are added up, and the spans of all fields are united.
+    """
+    words: dict[str, tuple[tuple[str, ...], float]] = {}
     spans: dict[Span, None] = {}
     text: dict[str, str] = {}
-    for explanation in explanations:
-        for c in explanation.contributions:
-            known = words.get(c.word)
-            if known:
-                c = Contribution(c.word, tuple(dict.fromkeys((*known.fields, *c.fields))), known.score + c.score)
-            words[c.word] = c
-        same = {f for f in explanation.text if text.setdefault(f, explanation.text[f]) == explanation.text[f]}
+    for (name, share), explanation in zip(parts.items(), explanations, strict=True):
+        explanation = explanation or Explanation(0.0)
+        for word, fields, score in _scale_contributions(name, explanation.contributions, share):
+            if known := words.get(word):
+                fields, score = tuple(dict.fromkeys((*known[0], *fields))), known[1] + score
+            words[word] = fields, score
+        same = {f for f, plain in explanation.text.items() if text.setdefault(f, plain) == plain}
         spans |= dict.fromkeys(s for s in explanation.spans if s.field in same)
-    rows = tuple(sorted(words.values(), key=lambda c: -c.score))
+    ordered = sorted(words.items(), key=lambda row: -row[1][1])
+    rows = tuple(Contribution(word, fields, score) for word, (fields, score) in ordered)
     return Explanation(sum(parts.values()), rows, tuple(spans), text, parts)
+
+
+def _scale_contributions(
+    name: str, contributions: Sequence[Contribution], share: float
+) -> Sequence[tuple[str, tuple[str, ...], float]]:
+    """Word, fields and score of a part's contributions, scaled to add up to its share."""
+    total = sum(c.score for c in contributions)
+    if total <= 0:
+        return [(name, (), share)] if share else []
+    factor = share / total
+    return [(c.word, c.fields, c.score * factor) for c in contributions]

@@ -307,6 +307,12 @@ class LexicalSearcher(Searcher):
         scores: list[Scores] = self._postings.score(prepared.terms, candidates)
         return scores
 
+    def score_pools(
+        self, prepared: PreparedTerms, retrieved: Sequence[TopDocs], pools: Sequence[Docids]
+    ) -> list[Scores]:
+        """See Searcher. All are matched, as the same look tells what their absolute scores need."""
+        return self.score(prepared, pools)
+
     def absolute_scores(self, prepared: PreparedTerms, topdocs: Sequence[TopDocs]) -> list[Scores]:
         """See Searcher. The mean of two shares: of what the query scores for itself, and of its words, by their idf."""
         own = self._postings.self_scores(prepared.terms)

@@ -8,6 +8,22 @@ from numpy.typing import NDArray
 from askalike.compiled import Matrix, compiled, inner
 from askalike.index.lexical.maxscore import PostingArrays, QueryBatch, ScoreTables, doc_at, find_posting, lower_bound
 
+LAST_ROW = np.iinfo(np.int64).max
+
+
+class ListCursors(NamedTuple):
+    """How far the list of each term of a batch was read for earlier rows, (M) each."""
+
+    reached: NDArray[np.int64]
+    """The place in the list."""
+    upcoming: NDArray[np.int64]
+    """The row there: no row before it has the term. 0 where that is not known, LAST_ROW where the list has ended."""
+
+    @classmethod
+    def of_terms(cls, count: int) -> Self:
+        """Return cursors before any row, as `match_documents` sets them."""
+        return cls(np.empty(count, np.int64), np.empty(count, np.int64))
+
 
 class DocumentMatches(NamedTuple):
     """What P pairs of a query and a docid share, by the best phrasing of the docid; 0 where nothing matches."""
@@ -44,25 +60,24 @@ def _first_row(docids: NDArray[np.int64], docid: int) -> int:
 
 @inner()
 def _score_term(
-    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, m: int, row: int, reached: NDArray[np.int64]
+    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, m: int, row: int, cursors: ListCursors
 ) -> float:
-    """Return what term m of query q adds in a row, rounded as in the search; NaN where the row lacks it.
-
-    reached: (M), how far each term's list was read for earlier rows; most lists have nothing up to the next row.
-    """
+    """Return what term m of query q adds in a row, rounded as in the search; NaN where the row lacks it."""
     number = batch.terms[m]
     term = tables.ids[number]
     if term < 0:
+        cursors.upcoming[m] = LAST_ROW
         return np.nan
     start, end, bitmap = p.starts[term], p.starts[term + 1], int(p.bitmap_of[term])
     if bitmap >= 0:
         at = find_posting(p.blocks, p.places, p.bitmaps, p.ranks, bitmap, start, end, row)
     else:
-        at = max(reached[m], start)
+        at = max(cursors.reached[m], start)
         if at < end and doc_at(p.blocks, p.places, at) < row:
             at = lower_bound(p.blocks, p.places, at, end, row)
-        reached[m] = at
-        if at == end or doc_at(p.blocks, p.places, at) != row:
+        cursors.reached[m] = at
+        cursors.upcoming[m] = doc_at(p.blocks, p.places, at) if at < end else LAST_ROW
+        if cursors.upcoming[m] != row:
             at = -1
     if at < 0:
         return np.nan
@@ -74,13 +89,15 @@ def _score_term(
 @inner()
 def _match_row(
     p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64], q: int, row: int,
-    i: int, matches: DocumentMatches, reached: NDArray[np.int64],
+    i: int, matches: DocumentMatches, cursors: ListCursors,
 ) -> None:  # fmt: skip
     """Match query q with a row, and write what is better than before for the pair i. Of completions the best counts."""
     score = shared = completion_score = completion_information = 0.0
     first, last = batch.offsets[q], batch.offsets[q + 1]
     for m in range(first, last):
-        added = _score_term(p, tables, batch, q, m, row, reached)
+        if cursors.upcoming[m] > row:  # as of most lists
+            continue
+        added = _score_term(p, tables, batch, q, m, row, cursors)
         if np.isnan(added):
             continue
         if batch.is_completion[m]:
@@ -94,27 +111,29 @@ def _match_row(
     if score > matches.scores[i]:
         matches.scores[i], matches.phrasings[i] = score, np.int64(p.phrasings[row])
         for m in range(first, last if len(matches.term_scores) else first):
-            matches.term_scores[i, m - first] = _score_term(p, tables, batch, q, m, row, reached)
+            added = _score_term(p, tables, batch, q, m, row, cursors) if cursors.upcoming[m] <= row else np.nan
+            matches.term_scores[i, m - first] = added
 
 
 @compiled()
 def match_documents(
     p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64],
     live_mask: NDArray[np.bool_], queries: NDArray[np.int64], docids: NDArray[np.int64], matches: DocumentMatches,
-    reached: NDArray[np.int64],
+    cursors: ListCursors,
 ) -> None:  # fmt: skip
     """Match each pair of a query and a docid in one segment; it is faster where docids ascend.
 
     queries, docids: (P), the query as its row in the batch. information: (M), that of each term of the batch (idf).
-    live_mask: (rows), which of them are not deleted; empty where none is. reached: (M), working memory.
+    live_mask: (rows), which of them are not deleted; empty where none is. cursors: working memory.
     """
     for i in range(len(docids)):
         q, row = queries[i], _first_row(p.docids, docids[i])
         if not i or q != queries[i - 1] or docids[i] < docids[i - 1]:
-            reached[batch.offsets[q] : batch.offsets[q + 1]] = 0
+            cursors.reached[batch.offsets[q] : batch.offsets[q + 1]] = 0
+            cursors.upcoming[batch.offsets[q] : batch.offsets[q + 1]] = 0
         while row < len(p.docids) and p.docids[row] == docids[i]:
             phrasing = batch.excluded_phrasings[q]
             is_excluded = docids[i] == batch.excluded_docids[q] and (phrasing < 0 or p.phrasings[row] == phrasing)
             if not is_excluded and (not len(live_mask) or live_mask[row]):
-                _match_row(p, tables, batch, information, q, row, i, matches, reached)
+                _match_row(p, tables, batch, information, q, row, i, matches, cursors)
             row += 1

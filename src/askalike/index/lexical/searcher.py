@@ -4,15 +4,16 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from operator import is_
 from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.lexical.completions import TermCompleter
-from askalike.index.lexical.matching import DocumentMatches, match_documents
+from askalike.index.lexical.matching import DocumentMatches, ListCursors, match_documents
 from askalike.index.lexical.maxscore import QueryBatch, TopKHeaps, borrow_buffers, search_queries, sort_heaps
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.spelling import TermSpeller
@@ -77,10 +78,28 @@ class PreparedQueries:
     searched, since their scores may not fit into memory together."""
 
 
+class _LastMatch:
+    """What the last candidates share with their queries: their scores and their coverage are asked for in turn."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Sequence[Array], DocumentMatches] | None = None
+
+    def get(self, candidates: Sequence[Array]) -> DocumentMatches | None:
+        """Return the match of these very arrays; None where they were not the last ones."""
+        if self._known and all(map(is_, self._known[0], candidates)) and len(self._known[0]) == len(candidates):
+            return self._known[1]
+        return None
+
+    def remember(self, candidates: Sequence[Array], matches: DocumentMatches) -> None:
+        """Remember a match in place of the one before."""
+        self._known = candidates, matches
+
+
 @dataclass(frozen=True, eq=False)
 class _PreparedBatch:
     columns: QueryBatch
     scores: TermScores
+    last_match: _LastMatch = field(default_factory=_LastMatch)
 
     def __len__(self) -> int:
         return len(self.columns.scales)
@@ -257,15 +276,19 @@ class PostingsSearcher:
         self, batch: _PreparedBatch, candidates: Sequence[Array], max_terms: int | None = None
     ) -> DocumentMatches:
         """Match each query with its candidates, all in one. max_terms: None where no term's own score is wanted."""
+        if max_terms is None and (known := batch.last_match.get(candidates)):
+            return known
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
         matches = DocumentMatches.of_pairs(len(docids), max_terms)
-        reached = np.empty(len(batch.columns.terms), np.int64)
+        cursors = ListCursors.of_terms(len(batch.columns.terms))
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(
-                live.postings, tables, batch.columns, batch.term_information, mask, queries, docids, matches, reached
+                live.postings, tables, batch.columns, batch.term_information, mask, queries, docids, matches, cursors
             )
+        if max_terms is None:
+            batch.last_match.remember(candidates, matches)
         return matches
 
     def _prepare_batch(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> _PreparedBatch:

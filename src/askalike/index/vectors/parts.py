@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SearchIndexError
 from askalike.index.rows import Array
-from askalike.index.vectors.sketch import Sketch, exact_distances, exact_dots
+from askalike.index.vectors.sketch import Sketch, exact_distances, exact_dots, exact_half_dots
 from askalike.types import Floats, Metric, VectorPart
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ class DensePart(StoredPart):
     def score_rows(self, rows: Array, queries: Any, q: int) -> Floats:
         if self.metric == "euclidean":
             return np.negative(exact_distances(self.decode_rows(rows), queries[q]))
+        if self.rows.dtype == np.float16 and len(self.rows):
+            return exact_half_dots(self.rows, rows, queries[q])
         return exact_dots(self.decode_rows(rows), queries[q])
 
     def take(self, indices: Array) -> "DensePart":
