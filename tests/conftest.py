@@ -2,15 +2,15 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from opensearch.jars import NoClusterError
 
-import askalike
 import random_examples  # noqa: F401 (how many examples property tests draw)
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
@@ -21,15 +21,27 @@ from shared_cluster import shared_cluster
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+COMPILES = """
+import tempfile, askalike
+with tempfile.TemporaryDirectory() as directory:
+    with askalike.Archive.create(directory) as archive:
+        archive.upsert([askalike.Question("a", "How long do I boil an egg?")])
+    with askalike.load(directory) as engine:
+        engine.search("boiling eg", prefix=True)
+"""
+compiling = pytest.StashKey[subprocess.Popen[bytes]]()
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compiles the search once, before workers would do so side by side, and say so where tests read stderr."""
-    if hasattr(session.config, "workerinput"):
-        return
-    with TemporaryDirectory() as directory:
-        with askalike.Archive.create(directory) as archive:
-            archive.upsert([askalike.Question("a", "How long do I boil an egg?")])
-        with askalike.load(directory) as desk:
-            desk.search("boiling eg", prefix=True)
+    """Compiles the search once, while tests are collected: workers would compile it side by side, and say so."""
+    if not hasattr(session.config, "workerinput"):
+        session.config.stash[compiling] = subprocess.Popen([sys.executable, "-c", COMPILES], stderr=subprocess.DEVNULL)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    if process := session.config.stash.get(compiling, None):
+        process.wait()
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,7 +66,13 @@ def ask(server: Any, question: Callable[[Client], Awaitable[ResultT]], mode: Any
         async with Client(server, mode=mode, read_timeout_seconds=120) as client:
             return await question(client)
 
-    return asyncio.run(connect())
+    return run(connect())
+
+
+def run(coroutine: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run it in a thread of its own: the browser of other tests leaves an event loop running in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 def call(server: Any, tool: str, mode: Any = "auto", **arguments: Any) -> Any:
@@ -182,7 +189,7 @@ def test_a_server_that_asks_for_keys_answers_those_who_have_one(archive: Path) -
             ):
                 return (await client.call_tool("search", {"query": LOST_CARD})).structured_content
 
-        assert asyncio.run(search_with_key())["results"][0]["id"] == "r013"
+        assert run(search_with_key())["results"][0]["id"] == "r013"
 
 
 def test_a_page_of_another_site_and_another_host_are_refused(http_server: str) -> None:
