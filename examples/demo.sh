@@ -15,10 +15,13 @@ run() {
 }
 
 run 'askalike import table examples/riverside.csv -o demo'
+printf '\nThe first index after an installation compiles the search loops: up to a minute, once.\n'
 run 'askalike index demo'
 run 'askalike search demo "my bicycle was stolen, what now" -k 3 --explain'
-run 'askalike search demo "Wie lange darf ich das Buch behalten?" -k 3 --explain'
-run 'askalike search demo "lost my libary card" -k 3 --tag card --explain'
-run 'askalike evaluate demo --split rephrasings'
+run 'askalike search demo "Wie lange darf ich das Buch behalten?" -k 1 --explain'
+run 'askalike search demo "lost my libary card" -k 1 --tag card'
+run 'askalike search demo "best pizza in Rome"'
+run 'askalike evaluate demo --split rephrasings --measures "Success@1 Success@10"'
 
-printf '\nThe archive is in demo/. Ask it something yourself: .venv/bin/askalike search demo "your question"\n'
+printf '\nThe archive is in demo/. Ask it something yourself, or open its pages at http://127.0.0.1:8080:\n'
+printf '    .venv/bin/askalike search demo "your question"\n    .venv/bin/askalike serve demo\n'

@@ -3,6 +3,7 @@
 Needs what `make test` installs: a calibrated copy of the example archive is served and shown in headless Chromium.
 """
 
+import csv
 import io
 import shutil
 import sys
@@ -16,7 +17,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[1]
-sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "service")]
+EXAMPLE = ROOT / "examples" / "riverside.csv"
+sys.path.append(str(ROOT / "tests" / "service"))
 TEXT = "my bycicle was stolen"
 KEYS_PER_FRAME = 2
 ANSWER_MS = 1_500
@@ -27,16 +29,17 @@ SHOWN_SIZE = (930, 480)
 
 @contextmanager
 def serve_example() -> Iterator[Any]:
-    """Serve a calibrated copy of the example archive, as `Service` of the tests."""
+    """Serve a calibrated copy of the example archive, whose duplicates nobody has linked, as `Service` of the tests."""
     from serving import Service
 
     from askalike import rankers
     from askalike.calibration.calibrate import calibrate
+    from askalike.readers import import_archive
     from askalike.store import Archive
-    from calibration.riverside import riverside
 
     with TemporaryDirectory() as folder:
-        archive = riverside(Path(folder) / "riverside")
+        archive = Path(folder) / "riverside"
+        import_archive("table", [str(write_unlinked(Path(folder) / EXAMPLE.name))], str(archive))
         with Archive.open(archive) as opened:
             calibrate(opened, rankers.create(None, {}, opened), titles_only=True).calibration.save(archive)
         service = Service(archive, ranker=())
@@ -44,6 +47,16 @@ def serve_example() -> Iterator[Any]:
             yield service
         finally:
             service.end()
+
+
+def write_unlinked(path: Path) -> Path:
+    """Write the example's table without its duplicate links, which the queue is to find, and return its path."""
+    with EXAMPLE.open(encoding="utf-8", newline="") as table, path.open("w", encoding="utf-8", newline="") as copy:
+        rows = csv.DictReader(table)
+        writer = csv.DictWriter(copy, rows.fieldnames or ())
+        writer.writeheader()
+        writer.writerows({**row, "duplicate_of": ""} for row in rows)
+    return path
 
 
 def main() -> None:

@@ -1,50 +1,83 @@
-"""Pictures of the pages for docs/gallery.md, docs/assets/page-*.webp: python tools/picture_pages.py
+"""Pictures of the pages for the documentation, docs/assets/page-*.webp: python tools/picture_pages.py [NAME …]
 
 Needs what `make test` installs: a calibrated copy of the example archive is served and shown in headless Chromium.
 """
 
+import argparse
 import io
 import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from film_typing import serve_example
 from PIL import Image
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 ASSETS = Path(__file__).parents[1] / "docs" / "assets"
-SIZE, SHOWN_WIDTH = {"width": 1240, "height": 760}, 930
-PAGES = {
-    "ask": "?title=my+bicycle+was+stolen",
-    "question": "/questions/r001",
-    "queue": "/queue",
-    "gaps": "/gaps",
-    "quality": "/quality",
-}
+ASK = "?title=my+bicycle+was+stolen"
+PATIENCE_S = 600
 ASKED_IN_VAIN = ("Do you rent canoes?", "Can I rent a canoe here?", "Is there a charging point for electric cars?")
 
 
-def main() -> None:
-    """Make the pictures."""
-    from serving import wait_for
+@dataclass(frozen=True)
+class Picture:
+    """What to show, in a window of `width` × `height`, saved `scale` times as large; press: a button of the page."""
 
+    place: str
+    width: int = 1240
+    height: int = 760
+    scale: float = 0.75
+    options: Mapping[str, Any] = field(default_factory=dict)
+    press: str | None = None
+
+
+PICTURES = {
+    "ask": Picture(ASK),
+    "ask-dark": Picture(ASK, options={"color_scheme": "dark"}),
+    "ask-phone": Picture(ASK, 390, 800, 1.38, {"device_scale_factor": 2}),
+    "question": Picture("/questions/r001"),
+    "queue": Picture("/queue"),
+    "gaps": Picture("/gaps", height=560),
+    "drafts": Picture("/drafts", height=900, press="Look for new drafts"),
+    "quality": Picture("/quality", height=1000),
+}
+
+
+def main() -> None:
+    """Make all pictures, or those that are named."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *PICTURES], default=[])
+    names = parser.parse_args().names or list(PICTURES)
     with serve_example() as service, sync_playwright() as running:
-        for title in ASKED_IN_VAIN:
-            service.send("POST", "/v1/riverside/feedback", {"title": title, "shown": [], "verdict": "none_of_these"})
-        wait_for(lambda: service.get("/v1/riverside/duplicates").json["duplicates"])
+        prepare(service)
         chromium = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = chromium.new_page(viewport=SIZE)
-        for name, place in PAGES.items():
-            page.goto(f"{service.url.geturl()}/a/riverside{place}", wait_until="networkidle")
-            save(page, ASSETS / f"page-{name}.webp")
+        for name in names:
+            show(chromium, f"{service.url.geturl()}/a/riverside", PICTURES[name], ASSETS / f"page-{name}.webp")
         chromium.close()
 
 
-def save(page: Any, path: Path) -> None:
-    """Write what the page shows now, in the gallery's width."""
-    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    height = round(picture.height * SHOWN_WIDTH / picture.width)
-    picture.resize((SHOWN_WIDTH, height)).save(path, quality=72, method=6)
+def prepare(service: Any) -> None:
+    """Leave gaps behind, and wait until the queue has looked at every question."""
+    from serving import wait_for
+
+    for title in ASKED_IN_VAIN:
+        service.send("POST", "/v1/riverside/feedback", {"title": title, "shown": [], "verdict": "none_of_these"})
+    wait_for(lambda: b"All questions have been looked at" in service.get("/a/riverside/queue").body, PATIENCE_S)
+
+
+def show(chromium: Browser, home: str, picture: Picture, path: Path) -> None:
+    """Write what a page shows."""
+    page = chromium.new_page(viewport={"width": picture.width, "height": picture.height}, **picture.options)
+    page.goto(f"{home}{picture.place}", wait_until="networkidle")
+    if picture.press:
+        page.get_by_role("button", name=picture.press).click()
+        page.wait_for_load_state("networkidle")
+    shown = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    page.close()
+    size = round(picture.width * picture.scale), round(picture.height * picture.scale)
+    shown.resize(size, Image.Resampling.LANCZOS).save(path, quality=72, method=6)
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 

@@ -1,6 +1,7 @@
 """The figures of the results pages: quality beside BM25, quality over speed, calibration, speed over size."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 from askalike.experiments.plotting import (
@@ -53,7 +54,7 @@ def _draw_heat_map(reports: Reports) -> tuple[str, str]:
             for label, gain, significant in _gains(report):
                 if label != BASELINE:
                     _draw_cell(axes, x, labels.index(label), gain, significant)
-        axes.set_xticks(range(len(reports)), [name.replace(", ", ",\n") for name in reports])
+        axes.set_xticks(range(len(reports)), [fill(name, 17) for name in reports])
         axes.set_yticks(range(len(labels)), labels)
         axes.set(xlim=(-0.5, len(reports) - 0.5), ylim=(len(labels) - 0.5, -0.5))
         axes.grid(visible=False)
@@ -88,7 +89,8 @@ def _draw_quality_over_speed(reports: Reports) -> tuple[str, str]:
                 style = {"color": system_colour(i), "marker": MARKERS[i % 7], "linestyle": "none"}
                 axes.plot([ms], [y], label=system["label"] if axes is panels[-1] else None, **style)
             axes.set_xscale("log")
-            axes.set(ylabel=f"{MEASURE}, %", title=name)
+            _label_plainly(axes.xaxis)
+            axes.set(ylabel=f"{MEASURE}, %", title=name, xlim=_span(reports))
         panels[-1].set_xlabel("ms of processor time a query")
         add_legend(figure, panels[-1], "best")
         svg = render_figure(figure, "speed", "Mean average precision over processor time a query").svg
@@ -97,6 +99,21 @@ def _draw_quality_over_speed(reports: Reports) -> tuple[str, str]:
         "machine that had other work; compare them with one another.",
         svg,
     )
+
+
+def _span(reports: Reports) -> tuple[float, float]:
+    """Return the limits of the axis of all times, so that the panels can be compared."""
+    times = [system["cost"]["ms_per_query"] for report in reports.values() for system in report["systems"]]
+    return 0.8 * min(times), 1.25 * max(times)
+
+
+def _label_plainly(axis: Any, steps: Sequence[float] = (1.0, 2.0, 5.0)) -> None:
+    """Label a logarithmic axis with numbers as people write them: 0.1, 20, 1,000."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _draw_calibration(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
@@ -131,8 +148,8 @@ def _draw_scale(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
             style: dict[str, Any] = {"color": system_colour(i), "linestyle": DASHES[i % 7], "marker": MARKERS[i % 7]}
             axes.plot(*zip(*points, strict=True), label=ranker, **style)
         axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set(xlabel="questions in the archive", ylabel="ms of processor time a search")
+        _label_plainly(axes.xaxis, (1.0,))
+        axes.set(xlabel="questions in the archive", ylabel="ms of processor time a search", ylim=(0, None))
         add_legend(figure, axes, "upper left")
         svg = render_figure(figure, "scale", "Processor time of a search over the size of the archive").svg
     return (

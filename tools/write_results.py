@@ -38,7 +38,7 @@ DATASETS = {
     ),
     "cs": (
         "cs.stackexchange, titles and bodies",
-        "The same archive and links; queries and questions have their bodies.",
+        "A community's dump to May 2014 and its own duplicate links. Queries and questions have their bodies.",
     ),
     "stackfaq": (
         "StackFAQ",
