@@ -23,14 +23,17 @@ ASKED_IN_VAIN = ("Do you rent canoes?", "Can I rent a canoe here?", "Is there a 
 
 @dataclass(frozen=True)
 class Picture:
-    """What to show, in a window of `width` × `height`, saved `scale` times as large; press: a button of the page."""
+    """What to show, in a window of `width` × `height`, saved `scale` times as large.
+
+    press: a button of the page, and what the page says once it has been pressed.
+    """
 
     place: str
     width: int = 1240
     height: int = 760
     scale: float = 0.75
     options: Mapping[str, Any] = field(default_factory=dict)
-    press: str | None = None
+    press: tuple[str, str] | None = None
 
 
 PICTURES = {
@@ -38,9 +41,9 @@ PICTURES = {
     "ask-dark": Picture(ASK, options={"color_scheme": "dark"}),
     "ask-phone": Picture(ASK, 390, 800, 1.38, {"device_scale_factor": 2}),
     "question": Picture("/questions/r001"),
-    "queue": Picture("/queue"),
+    "queue": Picture("/queue", press=("They do not", "1 rejected")),
     "gaps": Picture("/gaps", height=560),
-    "drafts": Picture("/drafts", height=900, press="Look for new drafts"),
+    "drafts": Picture("/drafts", height=900, press=("Look for new drafts", "all drafts")),
     "quality": Picture("/quality", height=1000),
 }
 
@@ -72,8 +75,10 @@ def show(chromium: Browser, home: str, picture: Picture, path: Path) -> None:
     page = chromium.new_page(viewport={"width": picture.width, "height": picture.height}, **picture.options)
     page.goto(f"{home}{picture.place}", wait_until="networkidle")
     if picture.press:
-        page.get_by_role("button", name=picture.press).click()
-        page.wait_for_load_state("networkidle")
+        button, said = picture.press
+        page.get_by_role("button", name=button).click()
+        page.get_by_text(said).first.wait_for()
+        page.mouse.move(0, 0)
     shown = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     page.close()
     size = round(picture.width * picture.scale), round(picture.height * picture.scale)

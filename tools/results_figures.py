@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
+from askalike.evaluation.proportion import wilson_interval
 from askalike.experiments.plotting import (
     DASHES,
     FAINT,
@@ -122,6 +123,9 @@ def _draw_calibration(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
         for i, row in enumerate(rows):
             bins = row["first_hits"]["bins"]
             style: dict[str, Any] = {"color": system_colour(i), "linestyle": DASHES[i % 7], "marker": MARKERS[i % 7]}
+            for b in bins:
+                bounds = wilson_interval(round(b["n"] * b["right"]), b["n"])
+                axes.plot([b["probability"]] * 2, bounds, color=system_colour(i), linewidth=1, alpha=0.5)
             axes.plot([b["probability"] for b in bins], [b["right"] for b in bins], label=row["archive"], **style)
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability that was shown", ylabel="share that was right")
         axes.spines["left"].set_color(INK)
@@ -135,7 +139,8 @@ def _draw_calibration(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     command = rows[0]["provenance"]["command"]
     return (
         "Calibration\nFirst hits of the default ranker in bins of equal mass, titles as queries, by nested "
-        f"cross-validation. {errors}. Command: `{command}`, commit `{rows[0]['provenance']['commit']}`.",
+        f"cross-validation; on the diagonal a probability is exact. "
+        f"Lines: 95 %, Wilson. {errors}. Command: `{command}`, commit `{rows[0]['provenance']['commit']}`.",
         svg,
     )
 

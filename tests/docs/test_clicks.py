@@ -9,7 +9,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\(([^)\s#:]+\.md)(?:#[^)]*)?\)")
-ROW = re.compile(r"^\|[^|]*\| (?P<what>[^|]+) \| (?P<readme>\d) \| (?P<site>\d) \| (?P<page>docs/\S+\.md) \|$", re.MULTILINE)
+ROW = re.compile(
+    r"^\|[^|]*\| (?P<what>[^|]+) \| (?P<readme>\d) \| (?P<site>\d) \| (?P<page>docs/\S+\.md) \|$", re.MULTILINE
+)
 ROWS = list(ROW.finditer((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
 
 
