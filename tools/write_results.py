@@ -2,6 +2,7 @@
 
     python tools/write_results.py                   writes what differs from the reports
     python tools/write_results.py --add runs/cs     first takes over a report.json as experiments/reports/cs.json
+    python tools/write_results.py --add bench-data/cluster.json    the same for what a benchmark measured
     python tools/write_results.py --check           writes nothing; exits with 1 if a file differs
 
 No figure is typed by hand. A report keeps commit, data hash, hardware and command; texts of the archive are left out.
@@ -57,11 +58,13 @@ DATASETS = {
 def main() -> int:
     """Write the pages, or say which of them are out of date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--add", metavar="RUN", type=Path, nargs="+", default=[], help="folders of experiments")
+    parser.add_argument("--add", metavar="RUN", type=Path, nargs="+", default=[], help="folders, or JSON of benchmarks")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    for folder in options.add:
-        write_json(REPORTS / f"{folder.name}.json", shorten(json.loads((folder / "report.json").read_text("utf-8"))))
+    for path in options.add:
+        added = json.loads((path / "report.json" if path.is_dir() else path).read_text("utf-8"))
+        shortened = shorten(added) if path.is_dir() else [{k: v for k, v in row.items() if k != "ms"} for row in added]
+        write_json(REPORTS / f"{path.name.removesuffix('.json')}.json", shortened)
     files = all_files()
     stale = [path for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text]
     stale += [path for path in existing_files() if path not in files]
@@ -115,7 +118,7 @@ def all_files() -> dict[Path, str]:
     reports = {name: report for name in DATASETS if (report := load(name))}
     drawings = draw_figures({DATASETS[name][0]: r for name, r in reports.items()}, load("calibration"), load("scale"))
     files = {PAGES / f"{name}.md": leaderboard(name, report) for name, report in reports.items()}
-    files[PAGES / "index.md"] = overview(reports, drawings)
+    files[PAGES / "index.md"] = overview(reports, drawings, load("cluster") or [])
     files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in drawings.items()}
     if reports.keys() >= set(README_DATASETS):
         before, _, rest = README.read_text(encoding="utf-8").partition(TABLE_BEGIN)
@@ -188,8 +191,10 @@ def provenance(origin: Report) -> Iterator[str]:
     yield table_row(("versions", ", ".join(f"{name} {number}" for name, number in origin["versions"].items())))
 
 
-def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, str]]) -> str:
-    """Return the first page: the data sets, and every figure."""
+def overview(
+    reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, str]], cluster_rows: Sequence[Report]
+) -> str:
+    """Return the first page: the data sets, every figure, and what a cluster does beside the local engine."""
     rows = [("data set", "queries", "best AP", "BM25", "default"), ("---",) * 5]
     for name, report in reports.items():
         systems = {system["label"]: system for system in report["systems"]}
@@ -201,7 +206,24 @@ def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, st
     for name, (text, _) in drawings.items():
         heading, _, caption = text.partition("\n")
         lines += ["", f"## {heading}", "", f"![{heading}]({name}.svg)", "", caption]
+    if cluster_rows:
+        lines += ["", *cluster_section(cluster_rows)]
     return "\n".join([*lines, ""])
+
+
+def cluster_section(rows: Sequence[Report]) -> Iterator[str]:
+    """Yield the table of OpenSearch beside the local engine."""
+    yield from ("## OpenSearch beside the local engine", "")
+    head = ("questions", "engine", "indexed a second", "searches a second, 8 threads", "p50 ms", "p95 ms")
+    yield from map(table_row, [head, ("---",) * len(head)])
+    for row in sorted(rows, key=lambda row: (row["questions"], row["engine"] != "local", row["engine"])):
+        engine = {"local": "local", "1 nodes": "1 node"}.get(row["engine"], row["engine"])
+        figures = (f"{row[name]:,g}" for name in ("indexed_per_s", "searches_per_s", "p50_ms", "p95_ms"))
+        yield table_row((f"{row['questions']:,}", engine, *figures))
+    yield ""
+    yield f"Made-up titles, `{rows[0]['ranker']}`. All nodes and the client share one machine ({rows[0]['hardware']}),"
+    yield "which had other work. Several nodes there show what their talking costs, not what more machines bring."
+    yield f"`python benchmarks/cluster.py`, commit `{rows[0]['commit']}`."
 
 
 INTRODUCTION = """\
