@@ -1,8 +1,6 @@
 """Settled questions: answered, judged, counted, logged for a while, and shown to moderators as gaps."""
 
 import re
-import subprocess
-import sys
 from typing import Any
 from urllib.parse import quote
 
@@ -10,6 +8,7 @@ import pytest
 from serving import Service, wait_for
 
 from askalike.store import Archive, keys
+from commands import askalike
 
 V1 = "/v1/riverside"
 
@@ -54,8 +53,7 @@ def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> N
     served.get(f"{V1}/similar?title=typed")
     gaps = served.get(f"{V1}/gaps").json["gaps"]
     assert [(g["title"], g["times"]) for g in gaps] == [("Xyzzy?", 2), ("Where may I park my boat?", 1)]
-    command = [sys.executable, "-m", "askalike", "purge", str(archive), "--days", "0"]
-    purged = subprocess.run(command, capture_output=True, text=True)
+    purged = askalike("purge", archive, "--days", "0")
     assert purged.stdout == "3 questions asked and 2 pieces of feedback deleted\n"
     assert served.get(f"{V1}/gaps").json["gaps"] == []
 

@@ -1,8 +1,6 @@
 """Keys: who needs one, what it allows, how it is stored, and how often it may be used."""
 
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +10,7 @@ import pytest
 from serving import Service, wait_for
 
 from askalike.store import Archive, keys
+from commands import askalike, askalike_process
 
 REQUIRED = ("--set", "require_keys=true")
 SIMILAR, QUESTION = "/v1/riverside/similar?title=card", "/v1/riverside/questions/k1"
@@ -22,10 +21,6 @@ def key_header(archive: Path, scope: str) -> dict[str, str]:
         return {"authorization": f"Bearer {keys.create_key(opened, scope)}"}
 
 
-def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "askalike", *map(str, arguments)], capture_output=True, text=True)
-
-
 @pytest.fixture(scope="module")
 def guarded(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive that `closed` serves: its keys are those that the tests make."""
@@ -34,15 +29,17 @@ def guarded(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def closed(guarded: Path) -> Iterator[Service]:
-    """A service that answers to keys alone."""
+    """A service of two archives that answers to keys alone."""
     key_header(guarded, "read")
-    service = Service(guarded, options=REQUIRED)
+    with Archive.create(guarded.with_name("other")) as other:
+        keys.create_key(other, "read")
+    service = Service(guarded, guarded.with_name("other"), options=REQUIRED)
     yield service
     service.end()
 
 
 def test_other_hosts_need_a_key(serve, archive) -> None:
-    refused = cli("serve", archive, "--host", "0.0.0.0", "--port", "0")
+    refused = askalike_process("serve", archive, "--host", "0.0.0.0", "--port", "0")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert f"askalike keys create {archive}" in refused.stderr
     reader = key_header(archive, "read")
@@ -69,9 +66,9 @@ def test_a_revoked_key_allows_nothing(closed: Service, guarded: Path) -> None:
     reader = key_header(guarded, "read")
     assert closed.send("GET", SIMILAR, headers=reader).status == 200
     id = reader["authorization"].split("_")[1]
-    assert cli("keys", "revoke", guarded, id).stdout == f"{id} is revoked\n"
+    assert askalike("keys", "revoke", guarded, id).stdout == f"{id} is revoked\n"
     assert closed.send("GET", SIMILAR, headers=reader).status == 401
-    assert cli("keys", "revoke", guarded, id).returncode == 2
+    assert askalike("keys", "revoke", guarded, id).returncode == 2
 
 
 @pytest.mark.parametrize("shown", ["", "x", "ask_", "ask_0123456789ab_" + "x" * 43, "ask_%s_" + "x" * 43, "é" * 60])
@@ -83,37 +80,32 @@ def test_texts_that_are_not_keys(closed: Service, guarded: Path, shown: str) -> 
     assert answer.status == 401
 
 
-def test_a_key_of_one_archive_does_not_open_another(serve, example, archive, tmp_path) -> None:
-    with Archive.create(tmp_path / "other") as other:
-        keys.create_key(other, "read")
-    both = serve(archive, tmp_path / "other")
-    assert both.send("GET", "/v1/other/similar?title=x", headers=key_header(archive, "read")).status == 401
+def test_a_key_of_one_archive_does_not_open_another(closed: Service, guarded: Path) -> None:
+    assert closed.send("GET", "/v1/other/similar?title=x", headers=key_header(guarded, "read")).status == 401
+    assert closed.send("GET", SIMILAR, headers=key_header(guarded.with_name("other"), "read")).status == 401
 
 
-def test_where_no_key_is_needed_a_text_that_is_none_does_no_harm(serve, archive) -> None:
-    open_to_all = serve(archive)
-    statuses = [open_to_all.get(SIMILAR, authorization=f"Bearer {text}").status for text in ("none", "ask_x")]
+def test_where_no_key_is_needed_a_text_that_is_none_does_no_harm(service: Service) -> None:
+    statuses = [service.get(SIMILAR, authorization=f"Bearer {text}").status for text in ("none", "ask_x")]
     assert statuses == [200, 401]
 
 
 def test_keys_are_created_listed_and_stored_hashed(archive: Path) -> None:
-    key = cli("keys", "create", archive, "--scope", "write", "--note", "the forum").stdout.strip()
-    listed = cli("keys", "list", archive).stdout
+    key = askalike("keys", "create", archive, "--scope", "write", "--note", "the forum").stdout.strip()
+    listed = askalike("keys", "list", archive).stdout
     assert listed.split()[:2] == [key.split("_")[1], "write"]
     assert listed.rstrip().endswith("in force  the forum")
     secret = key.split("_", 2)[2]
     assert secret not in listed
     assert not any(secret.encode() in path.read_bytes() for path in archive.glob("archive.sqlite*"))
-    assert cli("keys", "create", archive, "--scope", "root").returncode == 2
+    assert askalike("keys", "create", archive, "--scope", "root").returncode == 2
 
 
-def test_the_log_names_a_key_and_never_shows_it(serve, archive: Path) -> None:
-    reader = key_header(archive, "read")
-    ended = serve(archive, options=REQUIRED)
-    ended.send("GET", SIMILAR, headers=reader)
-    ended.end()
-    assert reader["authorization"].split("_")[1] in {line.get("key") for line in ended.log()}
-    assert reader["authorization"].split("_", 2)[2] not in "".join(ended.lines)
+def test_the_log_names_a_key_and_never_shows_it(closed: Service, guarded: Path) -> None:
+    reader = key_header(guarded, "read")
+    closed.send("GET", SIMILAR, headers=reader)
+    wait_for(lambda: reader["authorization"].split("_")[1] in {line.get("key") for line in closed.log()})
+    assert reader["authorization"].split("_", 2)[2] not in "".join(closed.lines)
 
 
 def test_a_caller_is_slowed_down_over_all_workers(serve, archive) -> None:

@@ -1,7 +1,10 @@
 """Likely duplicates: found by the running service, decided over HTTP; gaps that are ignored."""
 
+import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from serving import Service, wait_for
@@ -72,9 +75,17 @@ def test_new_questions_become_visible_while_it_looks_for_duplicates(serve, archi
         print(f"visible after {time.perf_counter() - started:.3f} s")
 
 
-def test_decisions_over_http(serve, archive) -> None:
+@pytest.fixture(scope="module")
+def served(example, tmp_path_factory) -> Iterator[Service]:
+    """A service that looks for no duplicates by itself; three were found before."""
+    archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("proposed") / "riverside"))
     propose_pairs(archive, ("r001", "r100", 0.9), ("r002", "r101", 0.8), ("r003", "r102", None))
-    served = serve(archive, options=("--set", "propose=0"))
+    service = Service(archive, options=("--set", "propose=0"))
+    yield service
+    service.end()
+
+
+def test_decisions_over_http(served: Service) -> None:
     assert list_duplicates(served) == [("r001", "r100"), ("r002", "r101"), ("r003", "r102")]
     page = served.get(f"{V1}/duplicates?limit=2").json
     assert (page["counts"]["open"], page["duplicates"][0]["confidence"]) == (3, "90%")
@@ -115,8 +126,7 @@ def test_only_moderators_decide_and_each_decision_has_its_key(serve, archive) ->
     assert served.send("POST", path, body, headers["moderate"]).json["by"] == keys_by_scope["moderate"].split("_")[1]
 
 
-def test_a_gap_that_is_ignored_stays_so_until_it_is_restored(serve, archive) -> None:
-    served = serve(archive)
+def test_a_gap_that_is_ignored_stays_so_until_it_is_restored(served: Service) -> None:
     for title in ("Where do zeppelins moor?", "zeppelins mooring", "Xyzzy?"):
         feedback = {"title": title, "shown": [], "verdict": "none_of_these"}
         assert served.send("POST", f"{V1}/feedback", feedback).status == 204
@@ -133,5 +143,5 @@ def test_a_gap_that_is_ignored_stays_so_until_it_is_restored(serve, archive) -> 
 
 
 @pytest.mark.parametrize("bad", ["limit=0", "state=closed", "after=-1", "limit=x"])
-def test_a_wrong_query_is_refused(service: Service, bad: str) -> None:
-    assert service.get(f"{V1}/duplicates?{bad}").status == 422
+def test_a_wrong_query_is_refused(served: Service, bad: str) -> None:
+    assert served.get(f"{V1}/duplicates?{bad}").status == 422

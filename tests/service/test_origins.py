@@ -1,8 +1,6 @@
 """Other sites' pages: which are allowed, with which keys, and what these keys may do."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +8,7 @@ from serving import Service
 
 from askalike.errors import SettingsError
 from askalike.store import Archive, keys
+from commands import askalike, askalike_process
 
 SITE, OTHER = "https://forum.example", "https://evil.example"
 SIMILAR, FEEDBACK = "/v1/riverside/similar", "/v1/riverside/feedback"
@@ -99,12 +98,8 @@ def test_wrong_origins_and_keys_that_must_not_be_published(archive) -> None:
             keys.create_key(opened, "write", origin=SITE)
         assert keys.create_key(opened, "read", origin="http://[::1]:8080")
 
-    def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "askalike", *arguments]
-        return subprocess.run(command, capture_output=True, text=True)
-
-    assert cli("keys", "create", str(archive), "--origin", SITE, "--note", "ours").stdout.startswith("ask_")
-    lines = cli("keys", "list", str(archive)).stdout.splitlines()  # in no order, where two are of the same second
+    assert askalike("keys", "create", archive, "--origin", SITE, "--note", "ours").stdout.startswith("ask_")
+    lines = askalike("keys", "list", archive).stdout.splitlines()  # in no order, where two are of the same second
     assert any(line.endswith(f"{SITE}  ours") for line in lines)
-    refused = cli("serve", str(archive), "--allow-origin", "forum.example")
+    refused = askalike_process("serve", archive, "--allow-origin", "forum.example")
     assert (refused.returncode, "is not an origin" in refused.stderr) == (2, True)

@@ -65,20 +65,17 @@ def test_a_body_without_a_length_is_counted(service: Service) -> None:
         assert b" 413 " in connection.recv(100)
 
 
-def test_the_log_has_no_text_by_default(serve, archive) -> None:
-    quiet = serve(archive)
-    quiet.get(f"{SIMILAR}?title=secretword")
-    line = wait_for(lambda: [x for x in quiet.log() if x.get("path") == SIMILAR])[0]
-    assert (line["status"], line["archive"], line["found"]) == (200, "riverside", 0)
-    assert "secretword" not in "".join(quiet.lines)
-    quiet.end()
-    open_one = serve(archive, options=("--set", "log_texts=true"))
-    open_one.get(f"{SIMILAR}?title=secretword")
-    wait_for(lambda: [x for x in open_one.log() if "secretword" in x.get("query", "")])
+def test_the_log_has_no_text_by_default(service: Service) -> None:
+    service.get(f"{SIMILAR}?title=secretword", **{"x-request-id": "secret-1"})
+    line = wait_for(lambda: [x for x in service.log() if x.get("request_id") == "secret-1"])[0]
+    assert (line["path"], line["status"], line["archive"], line["found"]) == (SIMILAR, 200, "riverside", 0)
+    assert "secretword" not in "".join(service.lines)
 
 
-def test_requests_over_the_limit_are_turned_away(serve, archive) -> None:
-    narrow = serve(archive, options=("--set", "max_waiting=1"))
+def test_requests_over_the_limit_are_turned_away_and_texts_are_logged_where_wanted(serve, archive) -> None:
+    narrow = serve(archive, options=("--set", "max_waiting=1", "--set", "log_texts=true"))
+    narrow.get(f"{SIMILAR}?title=secretword")
+    wait_for(lambda: [x for x in narrow.log() if "secretword" in x.get("query", "")])
     with ThreadPoolExecutor(16) as pool:
         query = {"title": "how long may I keep a book from the library", "k": 100}
         answers = list(pool.map(lambda _: narrow.send("POST", SIMILAR, query), range(64)))
