@@ -86,7 +86,7 @@ def test_rows_under_strict_and_without(run: Run, tmp_path: Path) -> None:
     refused(run("import", "table", faq, "-o", tmp_path / "strict", "--strict"), f"{faq}, line 4: {reason}", "--strict")
     code, out, err = run("import", "table", faq, "-o", tmp_path / "out", "--json", "--repeated-ids", "reject")
     assert (code, json.loads(out)["questions"], json.loads(out)["rejected"]) == (0, 2, 1)
-    assert err.endswith(f"1 rows rejected: see {tmp_path / 'out/rejected.jsonl'}\n")
+    assert err.endswith(f"1 row rejected: see {tmp_path / 'out/rejected.jsonl'}\n")
     rejected = json.loads((tmp_path / "out/rejected.jsonl").read_text())
     assert (rejected["file"], rejected["line"]) == (str(faq), 4)
     assert rejected["reason"].startswith(reason)
@@ -96,7 +96,7 @@ DUMPS = {
     "truncated": (
         f"<posts>\n{POSTS}<row Id='2' Pos".encode(),
         "line 3: the XML ends before",
-        "the 1 questions before it",
+        "1 question before it kept",
     ),
     "wrong encoding": (b"<posts>\n<row Id='1' Title='caf\xe9'/></posts>", "line 2: byte 30 (0xe9) is not UTF-8"),
     "billion laughs": (
@@ -132,7 +132,7 @@ def test_packed_dumps(run: Run, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["site.7z"]
     site.write_bytes(good)
     assert run("import", "stackexchange", site, "-o", out)[1].endswith(
-        "1 questions, 0 answers, 0 duplicate links, 0 rejected\n"
+        "1 question, 0 answers, 0 duplicate links, 0 rejected\n"
     )
 
 

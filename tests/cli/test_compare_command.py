@@ -49,7 +49,7 @@ def test_two_runs_against_qrels(run: Run) -> None:
     code, out, err = run("compare", "good.trec", "bad=poor.trec", "--qrels", "qrels.txt", "--measures", "RR P@1")
     assert (code, err) == (0, "")
     assert "RR, n = 3 queries" in out
-    assert "poor.trec: lacks 1 judged queries (such as 'q3'), which count 0" in out
+    assert "poor.trec: lacks 1 judged query (such as 'q3'), which count 0" in out
     assert "good and bad: the queries that differ most in RR" in out
     assert "found nothing" in out
     assert "x  (relevant at 2)" in out
@@ -59,7 +59,7 @@ def test_common_only(run: Run) -> None:
     code, out, _ = run("compare", "good.trec", "poor.trec", "--qrels", "qrels.txt", "--measures", "RR", "--common-only")
     assert code == 0
     assert "n = 2 queries" in out
-    assert "1 queries that not all runs have are left out" in out
+    assert "left out: 1 query that not all runs have" in out
 
 
 def test_an_archive_gives_texts(run: Run, desk: str) -> None:
@@ -173,10 +173,10 @@ def test_what_cannot_be_compared(run: Run, words: tuple[str, ...], says: str) ->
 def test_queries_that_nobody_judged_are_said_and_do_not_count(run: Run) -> None:
     Path("more.trec").write_text(GOOD + "q9 Q0 a 1 1 t\n")
     code, out, err = run("evaluate", "--run", "more.trec", "--qrels", "qrels.txt", "--measures", "RR")
-    assert (code, err) == (0, "askalike: more.trec: 1 queries are not judged in qrels.txt and do not count\n")
+    assert (code, err) == (0, "askalike: more.trec: 1 query not judged in qrels.txt, and not counted\n")
     assert "n = 3" in out
     out = run("compare", "more.trec", "poor.trec", "--qrels", "qrels.txt", "--measures", "RR")[1]
-    assert "more.trec: 1 queries are not judged (such as 'q9') and do not count" in out
+    assert "more.trec: 1 query not judged (such as 'q9'), and not counted" in out
 
 
 def refused(done: tuple[int, str, str], says: str) -> None:

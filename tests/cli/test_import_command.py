@@ -26,9 +26,9 @@ def faq(tmp_path: Path) -> Path:
 
 def test_the_last_line_says_what_the_archive_holds(faq: Path, tmp_path: Path) -> None:
     done = askalike("import", "table", faq, "-o", tmp_path / "out")
-    counts = "faq: added 2 questions, 2 answers, 1 links; updated 0; unchanged 0; removed 0\n"
-    assert (done.returncode, done.stdout) == (0, f"{counts}2 questions, 2 answers, 1 duplicate links, 1 rejected\n")
-    assert done.stderr == f"1 rows rejected: see {tmp_path / 'out/rejected.jsonl'}\n"
+    counts = "faq: added 2 questions, 2 answers, 1 link; updated 0; unchanged 0; removed 0\n"
+    assert (done.returncode, done.stdout) == (0, f"{counts}2 questions, 2 answers, 1 duplicate link, 1 rejected\n")
+    assert done.stderr == f"1 row rejected: see {tmp_path / 'out/rejected.jsonl'}\n"
 
 
 def test_json_is_one_object(faq: Path, tmp_path: Path) -> None:
@@ -45,8 +45,8 @@ def test_a_dry_run_says_what_would_change_and_a_large_change_is_stopped(faq: Pat
     askalike("import", "table", faq, "-o", tmp_path / "out")
     faq.write_text(FAQ.replace("log in", "sign in").replace("2,Where", "4,When"))
     told = askalike("import", "table", faq, "-o", tmp_path / "out", "--dry-run", "--prune")
-    planned = "faq: added 1 questions, 1 answers, 1 links; updated 1 questions; unchanged 1 answers; "
-    assert told.stdout == f"dry run, nothing is written; {planned}removed 1 questions, 1 answers, 1 links\n"
+    planned = "faq: added 1 question, 1 answer, 1 link; updated 1 question; unchanged 1 answer; "
+    assert told.stdout == f"dry run, nothing is written; {planned}removed 1 question, 1 answer, 1 link\n"
     stopped = askalike("import", "table", faq, "-o", tmp_path / "out")
     assert (stopped.returncode, stopped.stdout) == (2, "")
     assert "1 of the 4 questions and answers of 'faq' another text, which is more than a tenth" in stopped.stderr

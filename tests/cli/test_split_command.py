@@ -32,7 +32,7 @@ def test_a_cut_is_printed_and_kept(run, directory):
     assert run("split", directory, "--by", "cluster") == (0, out, "")
     known = [" ".join(line.split()) for line in run("info", directory)[1].splitlines()]
     assert "cut cluster duplicates by cluster, shares 0.8 0.1 0.1, seed 0" in known
-    assert "split cluster/dev 1 queries in 1 clusters, 1 relevant pairs" in known
+    assert "split cluster/dev 1 query in 1 cluster, 1 relevant pair" in known
 
 
 def test_by_time_as_json(run, directory):

@@ -20,7 +20,7 @@ def directory(tmp_path: Path) -> Path:
 def test_info(run, directory):
     code, out, err = run("info", directory)
     assert (code, err) == (0, "")
-    assert "1 to 1 questions" in out
+    assert "1 to 1 question" in out
     assert "[red] 1" in out
     assert "warning" not in out
 
@@ -82,7 +82,7 @@ def test_loud_findings_stand_out(run, directory):
 def test_export(run, directory, tmp_path):
     code, out, err = run("export", directory, "--format", "csv", "-o", tmp_path / "out")
     assert (code, err) == (0, "")
-    assert out.splitlines()[0] == f"{tmp_path / 'out/questions.csv'}: 1 rows"
+    assert out.splitlines()[0] == f"{tmp_path / 'out/questions.csv'}: 1 row"
     code, _, err = run("export", directory, "--format", "csv", "-o", tmp_path / "out")
     assert code == 2
     assert err.count("\n") == 1

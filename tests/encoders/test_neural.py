@@ -90,7 +90,7 @@ def test_negatives_are_mined_from_a_ranker(archive):
 
 def test_a_named_dev_split_is_not_learned_from(archive):
     archive.upsert([])
-    with pytest.raises(TrainingError, match="0 training pairs are too few"):
+    with pytest.raises(TrainingError, match="0 training pairs: too few"):
         models.train(archive, Recipe.read("cnn", TINY), "mine", dev="duplicates")
 
 

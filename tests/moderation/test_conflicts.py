@@ -57,7 +57,7 @@ def test_the_command(archive) -> None:
     _, out, _ = run_command("conflicts", archive.path)
     assert "1 · 2  How much is a new card? / Fee for a lost card\n" in out
     assert "    number: answer 1a: A new card costs 5 euros.\n            answer 2a: A new card costs 8 eu" in out
-    assert out.endswith("3 pairs of answers differ: 1 by a date, 1 by a negation, 1 by a number\n")
+    assert out.endswith("3 pairs of answers differing: 1 by a date, 1 by a negation, 1 by a number\n")
     [first] = json.loads(run_command("conflicts", archive.path, "--json", "-n", "1")[1])
     assert first["question_ids"] == ["1", "2"]
     assert first["differences"] == [

@@ -10,8 +10,8 @@ from imported import Importing
 @pytest.mark.parametrize(
     ("site", "line", "links", "banners"),
     [
-        ("cs", "6118 questions, 0 answers, 212 duplicate links, 0 rejected", 1676, 31),
-        ("beer", "591 questions, 1398 answers, 17 duplicate links, 0 rejected", None, None),
+        ("cs", "6,118 questions, 0 answers, 212 duplicate links, 0 rejected", 1676, 31),
+        ("beer", "591 questions, 1,398 answers, 17 duplicate links, 0 rejected", None, None),
         ("ai", "421 questions, 749 answers, 6 duplicate links, 0 rejected", None, None),
     ],
 )

@@ -134,14 +134,14 @@ def test_the_rest_api(imported: Importing, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (json.dumps([issue(1, "Why?"), issue(2, "How?")])[:-200], "cut short; the 1 questions before it are kept"),
+        (json.dumps([issue(1, "Why?"), issue(2, "How?")])[:-200], "cut short; 1 question before it kept"),
         (
             '{"data": null, "errors": [{"message": "Bad credentials"}]}',
             "GitHub answered 'Bad credentials'; fetch it again",
         ),
         ('{"data": {"repository": null}}', "without issues or discussions"),
         ("[7]", "expected the JSON of gh issue list or gh api graphql"),
-        ('[{"title": "no number"}]', "all 1 rows were rejected, line 1: no number"),
+        ('[{"title": "no number"}]', "no row was taken (1 rejected), line 1: no number"),
     ],
 )
 def test_bad_files_are_one_clear_error(tmp_path: Path, text: str, message: str) -> None:

@@ -70,7 +70,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def test_a_site(imported: Importing, site: Path) -> None:
     done = imported("stackexchange", site, language=None)
-    assert str(done.summary) == "2 questions, 1 answers, 1 duplicate links, 0 rejected"
+    assert str(done.summary) == "2 questions, 1 answer, 1 duplicate link, 0 rejected"
     assert done.summary.notes == {
         "planted posts dropped": 2,
         "label-leak banners removed": 1,
@@ -150,7 +150,7 @@ def test_a_truncated_dump_keeps_what_came_before(tmp_path: Path) -> None:
     folder = dump(tmp_path / "site")
     text = (folder / "Posts.xml").read_text()
     (folder / "Posts.xml").write_text(text[: text.index("Foam &amp;")])
-    with pytest.raises(InputError, match=r"Posts\.xml, line 5: the XML ends .*; the 1 questions before it are kept$"):
+    with pytest.raises(InputError, match=r"Posts\.xml, line 5: the XML ends .*; 1 question before it kept$"):
         import_archive("stackexchange", [folder], tmp_path / "out")
     assert (tmp_path / "out/archive.sqlite").exists()
 

@@ -28,7 +28,7 @@ def test_all_usual_columns(imported: Importing, tmp_path: Path) -> None:
         "2,Login how?,See 1.,,c;d,Access,Sign in? | Log on?,1,,,\n",
     )
     done = imported("table", faq)
-    assert str(done.summary) == "2 questions, 2 answers, 1 duplicate links, 0 rejected"
+    assert str(done.summary) == "2 questions, 2 answers, 1 duplicate link, 0 rejected"
     one, two = done.questions["1"], done.questions["2"]
     assert (one.title, one.body, one.tags, one.category) == (
         "How do I log in?", "At home,\nat night", ("a", "b"), "Access",
@@ -80,20 +80,20 @@ def test_the_same_row_in_every_form(
     answers = done.archive.view().get_answers_to([question.id])[question.id]
     assert [(a.body, a.accepted) for a in answers] == [("Press.", False), ("Ask.", False)]
     again = imported("table", tmp_path / name, **options)
-    assert str(again.summary) == "1 questions, 2 answers, 0 duplicate links, 0 rejected"
+    assert str(again.summary) == "1 question, 2 answers, 0 duplicate links, 0 rejected"
 
 
 def test_a_question_that_comes_again_without_ids_gains_answers(imported: Importing, tmp_path: Path) -> None:
     faq = write(tmp_path / "faq.csv", "question,answer\nWhy?,Because.\nWhy?,Therefore.\nWhy?,Because.\n")
     done = imported("table", faq)
-    assert str(done.summary) == "1 questions, 2 answers, 0 duplicate links, 0 rejected"
+    assert str(done.summary) == "1 question, 2 answers, 0 duplicate links, 0 rejected"
     assert sum(done.summary.notes.values()) == 3
 
 
 def test_repeated_ids_are_kept_or_rejected(imported: Importing, tmp_path: Path) -> None:
     faq = write(tmp_path / "faq.csv", "id,question,answer\n7,Why?,Because.\n7,Where?,There.\n7,Why?,So.\n")
     done = imported("table", faq, repeated_ids="reject")
-    assert str(done.summary) == "1 questions, 1 answers, 0 duplicate links, 2 rejected"
+    assert str(done.summary) == "1 question, 1 answer, 0 duplicate links, 2 rejected"
     rejected = done.archive.path / "rejected.jsonl"
     assert '"line": 3, "reason": "question id \'7\' occurs twice' in rejected.read_text()
     done = imported("table", faq)
@@ -120,7 +120,7 @@ def test_repeated_ids_are_remembered_on_disk(tmp_path: Path) -> None:
 def test_rows_that_cannot_be_taken(imported: Importing, tmp_path: Path, row: str, reason: str) -> None:
     faq = write(tmp_path / "faq.csv", "id,question,answer,date,lang\n0,Where?,There.,1400000000,\n\n" + row)
     done = imported("table", faq)
-    assert str(done.summary) == "1 questions, 1 answers, 0 duplicate links, 1 rejected"
+    assert str(done.summary) == "1 question, 1 answer, 0 duplicate links, 1 rejected"
     [line] = (done.archive.path / "rejected.jsonl").read_text().splitlines()
     entry = json.loads(line)
     assert entry["reason"].startswith(reason)

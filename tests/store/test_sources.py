@@ -122,7 +122,7 @@ def test_a_file_of_the_same_name_with_other_texts_is_stopped(mixed: Path, tmp_pa
 
 def test_nothing_is_pruned_by_a_file_with_rejected_rows_or_an_empty_one(mixed: Path, tmp_path: Path) -> None:
     broken = write(tmp_path / "beer.csv", BEER.replace("3,Stout?,,2", "3,,,2"))
-    with pytest.raises(ArchiveError, match="1 rows cannot be taken, and --prune would remove what they held"):
+    with pytest.raises(ArchiveError, match="1 row cannot be taken, and --prune would remove what they held"):
         import_table(broken, mixed, prune=True)
     with pytest.raises(InputError, match="no question in it"):
         import_table(write(tmp_path / "beer.csv", "id,question\n"), mixed, prune=True, yes=True)

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 from askalike.calibration.curves import Curve, Floats, shift_balanced_prior
 from askalike.calibration.thresholds import Threshold
 from askalike.config import Settings, validate_settings
+from askalike.counts import format_count
 from askalike.errors import ArchiveError
 from askalike.files import write_atomically
 from askalike.rankers import Ranker
@@ -45,7 +46,9 @@ class ArchiveState(Settings):
             return "it was made on another archive"
         moved = view.count_changed(self.change) + len(view.deleted_docids(self.change))
         if moved > MAX_DRIFT * self.questions:
-            return f"{moved:,} questions were added, changed or deleted since, when there were {self.questions:,}"
+            return (
+                f"{format_count(moved, 'question')} added, changed or deleted since, when there were {self.questions:,}"
+            )
         return None
 
 

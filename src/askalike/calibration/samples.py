@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from askalike.calibration.curves import Bools, Floats
 from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, HitFeatureExtractor
+from askalike.counts import format_count
 from askalike.errors import ArchiveError, SettingsError
 from askalike.iteration import chunks
 from askalike.labels import splits
@@ -112,7 +113,7 @@ def draw_sample(
     clusters = load_query_clusters(archive, name)
     ids = _draw_queries([q for q in split.queries if q in split.qrels], clusters, max_queries, max_per_cluster, seed)
     if len(ids) < MIN_QUERIES:
-        available = f"{len(ids)} labelled queries (split {name}, at most {max_per_cluster} a cluster)"
+        available = f"{format_count(len(ids), 'labelled query')} (split {name}, at most {max_per_cluster} a cluster)"
         raise _too_few_error(archive, available)
     groups = {id: group for group, part in split_groups(archive, split) for id in ids if id in part.queries}
     queries = {id: replace(split.queries[id], body="") if titles_only else split.queries[id] for id in groups}

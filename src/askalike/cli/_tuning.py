@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.calibration.calibrate import CalibrationReport
+from askalike.counts import format_count
 from askalike.evaluation.outcome import Evaluation
 from askalike.experiments.grid_search import TuningEstimate
 from askalike.experiments.measuring import LEADING_MEASURE
@@ -47,7 +48,7 @@ class TuningPrinter:
         n = len(task.dev.qrels)
         how = f"choose, {len(task.test.qrels):,} measure" if task.test else "choose and measure, in nested folds"
         remarks = "".join(f"{remark}\n" for remark in task.remarks)
-        first = f"{self.measure} on {self.directory}, {task.name}: {n:,} queries {how}\n{remarks}"
+        first = f"{self.measure} on {self.directory}, {task.name}: {format_count(n, 'query')} {how}\n{remarks}"
         return f"{first}\n{TRIAL_FORMAT.format('ranker', self.measure, LEADING_MEASURE, 'time', 'settings').rstrip()}"
 
 
@@ -105,12 +106,11 @@ def format_estimate_heading(
     directory: Path, measure: str, dev: str, test: str | None, n: int, folds: int, seed: int
 ) -> str:
     """Return in one line what `tune --only lexical` does."""
+    split = f"split {dev} ({format_count(n, 'query')})"
     if test:
-        return f"{measure} on {directory}: settings chosen on split {dev} ({n} queries), measured once on split {test}"
-    return (
-        f"{measure} on {directory}, split {dev} ({n} queries): nested cross-validation, {folds} folds that keep "
-        f"duplicate clusters whole, seed {seed}"
-    )
+        return f"{measure} on {directory}: settings chosen on {split}, measured once on split {test}"
+    how = f"nested cross-validation, {folds} folds that keep duplicate clusters whole, seed {seed}"
+    return f"{measure} on {directory}, {split}: {how}"
 
 
 def format_estimate(result: TuningEstimate) -> str:
@@ -125,7 +125,8 @@ def format_estimate(result: TuningEstimate) -> str:
     if result.fold_settings:
         lines.append(f"    {_format_choices(Counter(map(format_settings, result.fold_settings)))}")
     if result.n_leaked:
-        lines.append(f"    {result.n_leaked} test queries are duplicates of what dev queries ask: test figures flatter")
+        leaked = format_count(result.n_leaked, "test query")
+        lines.append(f"    test figures flatter: {leaked} with a duplicate among what dev queries ask")
     return "\n".join(lines)
 
 

@@ -23,6 +23,7 @@ from askalike.calibration.thresholds import (
 from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Json, RankerName, build_ranker
 from askalike.cli._output import format_proportion, print_remark, to_json
 from askalike.cli._progress import progress_bar
+from askalike.counts import format_count
 from askalike.evaluation.tables import ResultTable, to_text
 from askalike.experiments.measuring import describe_choice
 from askalike.rankers import Ranker
@@ -163,8 +164,8 @@ def _format_report(report: CalibrationReport, directory: Path, seed: int) -> str
     sample = report.sample
     text = "title and body" if sample.has_bodies else "title"
     parts = [
-        f"{report.calibration.ranker} on {directory}: {len(sample.queries):,} queries of split {sample.split} "
-        f"({text}) in {len(set(sample.clusters)):,} clusters, seed {seed}",
+        f"{report.calibration.ranker} on {directory}: {format_count(len(sample.queries), 'query')} of split "
+        f"{sample.split} ({text}) in {format_count(len(set(sample.clusters)), 'cluster')}, seed {seed}",
         f"probability: {report.method}; measured by nested cross-validation, no cluster both fitted on and measured on",
         _format_reliability("first hits", report.first_hits),
     ]
@@ -212,9 +213,8 @@ def _format_abstention(curve: AbstentionCurve, source: Path) -> str:
         (f"{point.threshold:.2f}", format_proportion(point.abstained), format_proportion(point.retained))
         for point in curve.points
     ]
-    title = (
-        f"{curve.query_count:,} off-topic queries of {source} that get nothing, and right first hits kept, by threshold"
-    )
+    queries = format_count(curve.query_count, "off-topic query")
+    title = f"{queries} of {source} that get nothing, and right first hits kept, by threshold"
     table = to_text(ResultTable(title, ("probability", "abstain", "kept"), rows))
     at = curve.target_point
     return (

@@ -7,6 +7,7 @@ from typer import Argument, Option, Typer
 
 from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Json, RankerName, build_ranker
 from askalike.cli._output import print_remark, to_json
+from askalike.counts import format_count
 from askalike.errors import SettingsError
 from askalike.store import Archive
 
@@ -30,7 +31,8 @@ def init_cluster_command(
     """
     from askalike.engines.opensearch import init_cluster
 
-    print(f"OpenSearch {init_cluster(url, shards, replicas)}: new indexes have {shards} shards, {replicas} replicas")
+    counts = f"{format_count(shards, 'shard')}, {format_count(replicas, 'replica')}"
+    print(f"OpenSearch {init_cluster(url, shards, replicas)}: new indexes have {counts}")
 
 
 @cluster_command.command("status")
@@ -58,8 +60,8 @@ def cluster_status_command(
         print(to_json([asdict(status) for status in statuses]))
         return
     for status in statuses:
-        counts = f"{status.documents} documents, {status.replaced} replaced, {status.behind} changes behind"
-        print(f"{status.name}: {status.health}, {counts}")
+        documents, changes = format_count(status.documents, "document"), format_count(status.behind, "change")
+        print(f"{status.name}: {status.health}, {documents}, {status.replaced} replaced, {changes} behind")
         if status.advice:
             print_remark(f"askalike: {status.name}: {status.advice}")
 

@@ -9,6 +9,7 @@ from typer import Option
 
 from askalike.cli._options import Directory, Json
 from askalike.cli._output import to_json
+from askalike.counts import format_count
 from askalike.moderation.conflicts import AnswerConflict, find_conflicts
 from askalike.store import Archive
 
@@ -41,7 +42,7 @@ def conflicts_command(
         _print_conflict(conflict)
     kinds = Counter(difference.kind for conflict in conflicts for difference in conflict.differences)
     counts = ", ".join(f"{count} by a {kind}" for kind, count in sorted(kinds.items()))
-    print(f"{len(conflicts)} pairs of answers differ{f': {counts}' if counts else ''}")
+    print(f"{format_count(len(conflicts), 'pair')} of answers differing{f': {counts}' if counts else ''}")
 
 
 def _print_conflict(conflict: AnswerConflict) -> None:

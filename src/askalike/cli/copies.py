@@ -9,6 +9,7 @@ from typer import Argument, Option
 from askalike.cli._options import Directory, Json
 from askalike.cli._output import to_json
 from askalike.cli._progress import progress_tracker
+from askalike.counts import format_count
 from askalike.export.exporting import export_archive
 from askalike.store import Archive
 from askalike.store.backup import BackupManifest, backup, restore
@@ -36,7 +37,7 @@ def export_command(
     with Archive.open(directory) as archive, progress_tracker() as track:
         rows = export_archive(archive, format, out, force=force, track=track)
     for name, n in rows.items():
-        print(f"{out / name}: {n:,} rows")
+        print(f"{out / name}: {format_count(n, 'row')}")
 
 
 def backup_command(
@@ -74,5 +75,5 @@ def restore_command(
 
 
 def _print_manifest(verb: str, manifest: BackupManifest, json: bool) -> None:
-    text = f"{manifest.questions:,} questions {verb}, content {manifest.content}"
+    text = f"{format_count(manifest.questions, 'question')} {verb}, content {manifest.content}"
     print(to_json(asdict(manifest)) if json else text)

@@ -8,6 +8,7 @@ from typer import Option
 
 from askalike.cli._options import Directory, Json
 from askalike.cli._output import to_json
+from askalike.counts import format_count
 from askalike.errors import InputError
 from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
 from askalike.store import Archive
@@ -60,13 +61,13 @@ def drafts_command(
         for rephrasing in draft.rephrasings:
             print(f"    also: {rephrasing}")
         print(f"    answer: {' '.join(draft.answer.split())[:MAX_ANSWER_CHARACTERS]}")
-    print(f"{len(drafts)} drafts are open, {n_new} of them new")
+    print(f"{format_count(len(drafts), 'open draft')}, {n_new} of them new")
 
 
 def _describe_origin(draft: Draft) -> str:
     if draft.origin:
         return f"thread {draft.origin}{', ' if draft.url else ''}{draft.url or ''}"
-    return f"{len(draft.sources)} questions: {', '.join(draft.sources[:5])}"
+    return f"{format_count(len(draft.sources), 'question')}: {', '.join(draft.sources[:5])}"
 
 
 def _read_answer(path: Path) -> str:

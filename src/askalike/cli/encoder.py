@@ -7,6 +7,7 @@ from typer import Argument, Option, Typer
 
 from askalike.cli._options import Directory, Json
 from askalike.cli._output import to_json
+from askalike.counts import format_count
 from askalike.store import Archive
 from askalike.tuning.adoption import adopt_encoder
 
@@ -42,4 +43,5 @@ def use_encoder_command(
         print(to_json(asdict(encoder)))
         return
     print(f"{encoder.name} is the archive's encoder; active ranker: hybrid of lm_jelinek_mercer and {encoder.name}")
-    print(f"a running service encodes the {questions:,} questions by itself; else run: askalike index {directory}")
+    count = format_count(questions, "question")
+    print(f"a running service encodes the {count} by itself; else run: askalike index {directory}")

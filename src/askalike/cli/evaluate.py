@@ -32,6 +32,7 @@ from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import lines_without_terminal, nested_progress_bars, progress_bar
 from askalike.clock import parse_limit
 from askalike.config import parse_assignments
+from askalike.counts import format_count
 from askalike.engines.local import LocalEngine
 from askalike.errors import SettingsError
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
@@ -105,7 +106,9 @@ def evaluate_command(
     if run and qrels:
         result, heading = evaluate_files(run, qrels, split_list(measures), rule), str(run)
         if result.unjudged:
-            print_remark(f"askalike: {run}: {result.unjudged} queries are not judged in {qrels} and do not count")
+            print_remark(
+                f"askalike: {run}: {format_count(result.unjudged, 'query')} not judged in {qrels}, and not counted"
+            )
     elif directory and not run and not qrels:
         with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
             built = build_ranker(archive, ranker, settings, fields)
@@ -249,7 +252,7 @@ def _print_partition(partition: Partition) -> None:
         table.add_row(part.split, *(f"{figure:,}" for figure in figures))
     console = Console(highlight=False)
     console.print(table)
-    left_out = f"; {partition.left_out:,} queries are in no part" if partition.left_out else ""
+    left_out = f"; {format_count(partition.left_out, 'query')} in no part" if partition.left_out else ""
     console.print(f"{partition.description}{left_out}", soft_wrap=True)
 
 
@@ -346,8 +349,8 @@ def replay_command(
     selection = result.selection
     print(
         *(f"{each.ranker}: {each.describe()}" for each in result.results),
-        f"not counted: {selection.newer_links} links to a question that is not older, "
-        f"{selection.undated_links} links with an end that has no date",
+        f"not counted: {format_count(selection.newer_links, 'link')} to a question that is not older, "
+        f"{format_count(selection.undated_links, 'link')} with an end that has no date",
         WORDING_REMARK,
         *paths,
         sep="\n",

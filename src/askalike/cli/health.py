@@ -14,6 +14,7 @@ from typer import Exit, Option
 from askalike.cli._options import Directory, Json
 from askalike.cli._output import to_json
 from askalike.cli._progress import progress_tracker
+from askalike.counts import format_count
 from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
 from askalike.health.statistics import ArchiveStatistics, LengthStatistics, compute_statistics
@@ -101,10 +102,10 @@ def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
         yield "warning", f"the import of {source} has not finished: it was interrupted or still runs; import again"
     counts = stats.summary
     yield "questions", f"{counts.questions:,}"
-    yield "answers", f"{counts.answers:,} to {stats.answered_questions:,} questions"
+    yield "answers", f"{counts.answers:,} to {format_count(stats.answered_questions, 'question')}"
     yield "duplicate links", f"{counts.duplicate_links:,} with both ends present"
     yield "related links", f"{stats.related_links:,} with both ends present"
-    yield "rejected", f"{counts.rejected:,} rows of the last import"
+    yield "rejected", f"{format_count(counts.rejected, 'row')} of the last import"
     for what, n in counts.notes.items():
         yield "", f"{n:,} {what}"
     yield "rephrasings", f"{stats.rephrasings:,}"
@@ -118,15 +119,19 @@ def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
     for brought in stats.sources:
         name = f"source {brought.name}" if brought.name is not None else "written here"
         imported = f", imported {brought.imported_at[:10]}" if brought.imported_at else ""
-        yield name, f"{brought.questions:,} questions, {brought.answers:,} answers{imported}"
+        yield (
+            name,
+            f"{format_count(brought.questions, 'question')}, {format_count(brought.answers, 'answer')}{imported}",
+        )
     for split in stats.splits:
-        judged = f"{split.judged:,} judged pairs ({split.relevant:,} relevant), {split.candidates:,} candidates"
-        yield f"split {split.split}", f"{split.queries:,} queries, {judged}"
+        judged = f"{format_count(split.judged, 'judged pair')} ({split.relevant:,} relevant)"
+        figures = format_count(split.queries, "query"), judged, format_count(split.candidates, "candidate")
+        yield f"split {split.split}", ", ".join(figures)
     for partition in stats.partitions:
         yield f"cut {partition.name}", partition.description
         for part in partition.parts:
-            figures = f"{part.queries:,} queries in {part.clusters:,} clusters, {part.links:,} relevant pairs"
-            yield f"split {part.split}", figures
+            queries = f"{format_count(part.queries, 'query')} in {format_count(part.clusters, 'cluster')}"
+            yield f"split {part.split}", f"{queries}, {format_count(part.links, 'relevant pair')}"
     if stats.encoder:
         revision = f" at {stats.encoder.revision}" if stats.encoder.revision else ""
         yield "encoder", f"{stats.encoder.name}, from {stats.encoder.source}{revision}"

@@ -13,6 +13,7 @@ from typer import Argument, Option
 from askalike.cli._command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import byte_progress_bar
+from askalike.counts import format_count
 from askalike.readers import import_archive
 from askalike.registry import load, names
 from askalike.store.import_counts import describe_counts
@@ -83,7 +84,7 @@ def _build_command(reader: str) -> Callable[..., None]:
             print_remark(f"{count} {what}")
         if summary.rejected:
             see = "" if common["dry_run"] else f": see {output / REJECTS_FILE}"
-            print_remark(f"{summary.rejected} rows rejected{see}")
+            print_remark(f"{format_count(summary.rejected, 'row')} rejected{see}")
         if encoder and not common["dry_run"]:
             with Archive.open(output) as archive:
                 print_remark(f"encoder: {adopt_encoder(archive, encoder, download=download).name}")

@@ -20,6 +20,7 @@ from askalike.cli._options import (
 from askalike.cli._output import format_proportion, to_json
 from askalike.cli._progress import progress_bar
 from askalike.cli._results import NO_RESULT_MESSAGE
+from askalike.counts import format_count
 from askalike.errors import SettingsError
 from askalike.evaluation.proportion import BinomialProportion
 from askalike.moderation.dedupe import dedupe
@@ -61,7 +62,8 @@ def dedupe_command(
             archive, built, output, min_probability=min_probability, min_similarity=min_similarity, progress=report,
             cluster=cluster,
         )  # fmt: skip
-    clusters = f"{len(result.proposals):,} clusters of {sum(len(p.members) for p in result.proposals):,} questions"
+    members = sum(len(proposal.members) for proposal in result.proposals)
+    clusters = f"{format_count(len(result.proposals), 'cluster')} of {format_count(members, 'question')}"
     if result.duplicate_rate is None:
         print(f"by similarity, not a probability: {built.name} is not calibrated ({result.uncalibrated_reason})")
         print(f"{clusters} at a similarity of {result.threshold}: {output}")
@@ -164,7 +166,9 @@ def _print_evaluation(evaluation: TagEvaluation, ranker_name: str, json: bool) -
         shown = {what: {"P@1": _as_dict(p), f"R@{K}": _as_dict(recall)} for what, (p, recall) in rows.items()}
         print(to_json({"queries": n, **shown}))
         return
-    print(f"{n:,} questions with tags of their own, none of which finds itself; in brackets 95 % (Wilson)")
+    print(
+        f"{format_count(n, 'question')} with tags of their own, none of which finds itself; in brackets 95 % (Wilson)"
+    )
     for what, (precision, recall) in rows.items():
         print(f"{what:<36} P@1 {format_proportion(precision)}  R@{K} {format_proportion(recall)} of {recall.n:,} tags")
 

@@ -32,6 +32,7 @@ from askalike.cli._options import (
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.cli._results import NO_RESULT_MESSAGE, match_lines, matches_as_json, reply_as_json, reply_lines
+from askalike.counts import format_count
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
 from askalike.evaluation.trec import write_run
@@ -80,7 +81,7 @@ def index_command(
         rankers.open_current(chosen_ranker, archive.view(), report)
         prepare_silence(archive, chosen_ranker)
         took_s, n = time.perf_counter() - started, len(archive.view())
-    print(f"{n} questions indexed for {chosen_ranker.name} in {took_s:.1f} s")
+    print(f"{format_count(n, 'question')} indexed for {chosen_ranker.name} in {took_s:.1f} s")
 
 
 def search_command(
@@ -180,7 +181,7 @@ def rank_command(
         filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
         run = searcher.rank(questions, k, candidates=pools, filter=filter or None)
     write_run(run, output, searcher.name)
-    print(f"{len(run)} queries ranked by {searcher.name}: {output}")
+    print(f"{format_count(len(run), 'query')} ranked by {searcher.name}: {output}")
 
 
 def answer_command(

@@ -9,6 +9,7 @@ from typer import Argument, Option, Typer
 from askalike.cli._options import Directory, EngineUrl, Fields, Json, RankerName, announce_compilation, parse_settings
 from askalike.cli._output import print_remark, to_json
 from askalike.config import validate_settings
+from askalike.counts import format_count
 from askalike.store import Archive
 from askalike.store.feedback import export_feedback
 from askalike.store.keys import SCOPES, create_key, list_keys, revoke_key
@@ -132,7 +133,7 @@ def export_feedback_command(
     ```
     """
     with Archive.open(directory) as archive:
-        print(f"{output}: {export_feedback(archive, output)} pairs")
+        print(f"{output}: {format_count(export_feedback(archive, output), 'pair')}")
 
 
 def purge_command(
@@ -149,4 +150,4 @@ def purge_command(
     """
     with Archive.open(directory) as archive:
         questions, feedback = delete_older_than(archive, days)
-    print(f"{questions} questions asked and {feedback} pieces of feedback deleted")
+    print(f"{format_count(questions, 'question')} asked and {format_count(feedback, 'piece')} of feedback deleted")

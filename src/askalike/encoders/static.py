@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import config
+from askalike.counts import format_count
 from askalike.encoders import MODEL_FILE, Role, read_model_file
 from askalike.encoders.recipes import Tables
 from askalike.errors import InputError, SettingsError
@@ -65,7 +66,9 @@ class StaticEncoder:
     ) -> None:
         rows = settings.row_counts.total
         if len(vectors) != rows or len(weights) != rows or len(bpe or ()) > settings.subwords:
-            raise InputError(f"static: {rows} rows expected, found {len(vectors)} vectors, {len(weights)} weights")
+            raise InputError(
+                f"static: {format_count(rows, 'row')} expected, found {len(vectors)} vectors, {len(weights)} weights"
+            )
         self.settings = settings
         self.trained_until: str | None = None
         """The date of the newest text or link in the training data; None if untrained."""

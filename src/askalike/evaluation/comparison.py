@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from askalike.counts import format_count
 from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_html, to_latex, to_text
 
 
@@ -71,7 +72,9 @@ class Comparison:
     def systems_table(self) -> ResultTable:
         """Return one row a system, with the letters of the systems it beats raised after its mean."""
         rows = [(f"{s.letter} {s.name}", TableCell(_format_mean(s), "".join(s.beats))) for s in self.systems]
-        return ResultTable(f"{self.measure}, n = {self.n} queries", ("system", self.measure), rows, self.notes)
+        return ResultTable(
+            f"{self.measure}, n = {format_count(self.n, 'query')}", ("system", self.measure), rows, self.notes
+        )
 
     def pairs_table(self) -> ResultTable:
         """Return one row a pair: both means, the difference with its interval, p, wins, losses, ties."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from askalike.counts import format_count
 from askalike.errors import SettingsError
 from askalike.evaluation.measures import canonical_name
 from askalike.evaluation.resampling import bootstrap_means, percentile_interval
@@ -75,7 +76,7 @@ class Evaluation:
         counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self._counts().items())
         rows = [(m, f"{mean:.4f}", "{:.4f} – {:.4f}".format(*self.intervals[m])) for m, mean in self.means.items()]
         interval = f"interval: bootstrap over queries, {BOOTSTRAP_DRAWS} draws"
-        notes = (f"n = {self.n} queries ({counts})", self.describe, interval)
+        notes = (f"n = {format_count(self.n, 'query')} ({counts})", self.describe, interval)
         return ResultTable("Evaluation", ("measure", "mean", "95 % interval"), rows, notes)
 
     def _counts(self) -> dict[str, int]:
@@ -117,7 +118,7 @@ class MacroEvaluation:
         weights = {q: self.n / (len(groups) * e.n) for e in groups for q in next(iter(e.values.values()))}
         names = ("n", "unanswered", "unanswerable", "dropped", "unjudged", "self_hits")
         counts = {name: sum(getattr(e, name) for e in groups) for name in names}
-        describe = f"{first.describe}; {len(groups)} groups, each ranked within itself, count the same"
+        describe = f"{first.describe}; {format_count(len(groups), 'group')}, each ranked within itself, count the same"
         return Evaluation(
             rule=first.rule, describe=describe, values=merged, means=self.means, intervals=self.intervals,
             weights=weights, **counts,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from askalike.counts import format_count
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import ComparedSystem, Comparison, QueryDifference, SystemPair
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, Evaluation
@@ -175,7 +176,7 @@ def _notes(rule: str, has_seeds: bool, dropped_count: int) -> tuple[str, ...]:
         "other seeds (Welch's t over seeds and queries), a system with one counting as free of chance"
         if has_seeds
         else "",
-        f"{dropped_count} queries that not all systems have are left out" if dropped_count else "",
+        f"left out: {format_count(dropped_count, 'query')} that not all systems have" if dropped_count else "",
     )
     return tuple(filter(None, texts))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from askalike.answering.chat_endpoint import ChatEndpoint
 from askalike.answering.grounded import write_grounded
+from askalike.counts import format_count
 from askalike.engines.local import LocalEngine
 from askalike.evaluation.resampling import bootstrap_means, percentile_interval
 from askalike.types import Question
@@ -35,7 +36,7 @@ class AnswerSupport:
         return asdict(self)
 
     def __str__(self) -> str:
-        counts = f"{self.questions} questions, {self.abstained} without an answer"
+        counts = f"{format_count(self.questions, 'question')}, {self.abstained} without an answer"
         if self.share is None or self.interval is None:
             return f"grounded answers: {counts}; no sentence was written"
         low, high = self.interval

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from askalike.counts import format_count
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import Comparison, SystemPair
 from askalike.evaluation.evaluate import evaluate, first_relevant_ranks, order_documents
@@ -203,7 +204,9 @@ class RunComparison:
             cells = (TableCell(f"{s.mean:.3f} [{s.low:.3f}, {s.high:.3f}]", "".join(s.beats)) for s in of_measures)
             rows.append([f"{of_measures[0].letter} {of_measures[0].name}", *cells])
         measures = (comparison.measure for comparison in self.comparisons)
-        return ResultTable(f"n = {self.comparisons[0].n} queries", ("system", *measures), rows, (SYSTEMS_NOTE,))
+        return ResultTable(
+            f"n = {format_count(self.comparisons[0].n, 'query')}", ("system", *measures), rows, (SYSTEMS_NOTE,)
+        )
 
     def pairs_table(self) -> ResultTable:
         """Return every pair by every measure."""
@@ -243,14 +246,18 @@ def compare_runs(
 
 def _remarks(labelled_runs: Sequence[tuple[Any, Run]], qrels: Qrels, n_excluded: int) -> list[str]:
     """Return what of the runs does not count, and which of them lack queries."""
-    remarks = [f"{n_excluded} queries that not all runs have are left out"] if n_excluded else []
+    remarks = [f"left out: {format_count(n_excluded, 'query')} that not all runs have"] if n_excluded else []
     for path, run in labelled_runs:
         unknown = [query for query in run if query not in qrels]
         if unknown:
-            remarks.append(f"{path}: {len(unknown)} queries are not judged (such as {unknown[0]!r}) and do not count")
+            remarks.append(
+                f"{path}: {format_count(len(unknown), 'query')} not judged (such as {unknown[0]!r}), and not counted"
+            )
         missing = [query for query in qrels if query not in run]
         if missing and not n_excluded:
-            remarks.append(f"{path}: lacks {len(missing)} judged queries (such as {missing[0]!r}), which count 0")
+            remarks.append(
+                f"{path}: lacks {format_count(len(missing), 'judged query')} (such as {missing[0]!r}), which count 0"
+            )
     return remarks
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from askalike import rankers, registry
+from askalike.counts import format_count
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import Comparison, SystemPair
 from askalike.evaluation.outcome import Evaluation
@@ -256,7 +257,8 @@ def estimate_tuning(
         if test is None:
             folds = list(nested_folds(dev.qrels, dev.qrels, n_folds, seed))
             if len(folds) < max(n_folds, 2):
-                reason = f"the labels hang together in {len(folds)} clusters, which is too few for {n_folds} folds"
+                clusters = format_count(len(folds), "cluster")
+                reason = f"the labels hang together in {clusters}, too few for {n_folds} folds"
                 raise SettingsError(f"{reason}; choose fewer folds, or name another split as --test")
             choices = [search_grid(evaluator, ranker, space, fixed or {}, rest) for _, rest in folds]
             fold_trials = [Trial(ranker, choice.settings) for choice in choices]

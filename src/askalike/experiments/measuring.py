@@ -138,7 +138,7 @@ class RankingTask:
             return cls(archive)
         view = archive.view(kind="answers")
         if not (representatives := identical_answers(view)):
-            what = f"its {len(view)} answers are empty" if len(view) else "it has no answers"
+            what = "its answers are empty" if len(view) else "it has no answers"
             raise ArchiveError(f"{archive.path}: {what}, so there is nothing to rank; import questions with answers")
         return cls(archive, kind, representatives)
 

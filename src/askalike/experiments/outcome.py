@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from askalike.counts import format_count
 from askalike.evaluation.comparison import Comparison
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, Evaluation
 from askalike.evaluation.significance import interval_over_seeds
@@ -170,7 +171,7 @@ def summary_table(outcome: ExperimentResult) -> ResultTable:
     has_seeds = any(len(system.seed_results) > 1 for system in outcome.systems)
     seed_note = "; ± and brackets of a system with several seeds: over these too, Welch's t" if has_seeds else ""
     intervals = f"in brackets: 95 %, bootstrap over queries, {BOOTSTRAP_DRAWS} draws{seed_note}"
-    counts = f"n = {first.n} queries of split {outcome.split}; {intervals}"
+    counts = f"n = {format_count(first.n, 'query')} of split {outcome.split}; {intervals}"
     return ResultTable(
         outcome.title, ("system", *outcome.measures), rows, (counts, *notes, *remarks, *tuning, *diagnostics)
     )

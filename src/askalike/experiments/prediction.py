@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from askalike.counts import format_count
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED
 from askalike.evaluation.resampling import percentile_interval
 from askalike.evaluation.tables import ResultTable
@@ -50,7 +51,7 @@ class PredictionReport:
             (p.name, f"{p.tau:+.3f}", f"{p.low:+.3f} – {p.high:+.3f}", f"{p.pearson:+.3f}") for p in self.predictors
         ]
         notes = (
-            f"correlation of each predictor with {self.measure} over {self.n:,} queries",
+            f"correlation of each predictor with {self.measure} over {format_count(self.n, 'query')}",
             f"interval: bootstrap over queries, {BOOTSTRAP_DRAWS} draws",
             f"{self.ms_per_query:.1f} ms of processor time a query, all predictors and the retrieval together",
         )

@@ -6,6 +6,7 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.counts import format_count
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.store import count_questions_by
 from askalike.store.integrity import find_faults, question_in_language
@@ -84,7 +85,9 @@ def unsupported_languages(context: CheckContext) -> Finding:
     """Find questions in a language without a stemmer, or whose words the analyzer does not tell apart."""
     counts = count_questions_by(context.view, "language", default=context.language)
     unsupported = {language: n for language, n in counts.items() if language and _limitation(language)}
-    details = tuple(f"{language}: {n:,} questions; {_limitation(language)}" for language, n in unsupported.items())
+    details = tuple(
+        f"{language}: {format_count(n, 'question')}; {_limitation(language)}" for language, n in unsupported.items()
+    )
     meaning = "Search in these languages finds less than it should; encoders that know the language make up for it."
     firsts = (question_in_language(context.view, x, context.language) for x in list(unsupported)[:MAX_EXAMPLES])
     examples, count, n = tuple(filter(None, firsts)), sum(unsupported.values()), len(context.view)

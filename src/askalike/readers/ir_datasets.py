@@ -64,7 +64,7 @@ class IrDatasetsReader(Settings):
             source.note("queries without a judgement left out", query.query_id not in judged)
             if query.query_id in judged:
                 question = Question(prefix + query.query_id, to_text(replace_forbidden(query.default_text())))
-                yield EvaluationQuery(split, question), Place(f"{name} queries", n)
+                yield EvaluationQuery(split, question), Place(f"queries of {name}", n)
 
 
 def _read_documents(data_set: Any, name: str, prefix: str) -> Iterator[LocatedRecord]:

@@ -85,7 +85,7 @@ class _PairMerger:
         if not id or self._text_by_id.setdefault((part, id), derived) == derived:
             return id or derived
         if (part, f"{id}#{derived}") not in self._known:
-            self._source.note(f"{part} texts under an id that another text has: kept with ids of their own")
+            self._source.note(f"texts of a {part} under an id that another text has: kept with ids of their own")
         return f"{id}#{derived}"
 
     def _merge_judgement(self, query: str, candidate: str, relevance: int | None) -> Iterator[Record]:

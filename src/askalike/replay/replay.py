@@ -9,6 +9,7 @@ from typing import Any
 
 from askalike import rankers
 from askalike.clock import parse_utc
+from askalike.counts import format_count
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.proportion import wilson_interval
 from askalike.experiments.measuring import DEFAULT_DEPTH
@@ -130,7 +131,7 @@ def replay(
     opened = {name: rankers.create(name, settings, archive.path) for name, settings in ranker_settings.items()}
     selection = select_queries(archive, since, until)
     if not selection.queries:
-        links = f"{selection.newer_links} links to newer ones, {selection.undated_links} without dates"
+        links = f"{format_count(selection.newer_links, 'link')} to newer ones, {selection.undated_links} without dates"
         problem = f"no question from {since} on was later linked as duplicate of an older one ({links})"
         raise ArchiveError(f"{archive.path}: {problem}; choose an earlier date")
     hits: dict[str, dict[str, Columns]] = {name: {} for name in opened}

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
+from askalike.counts import format_count
 from askalike.errors import InputError
 from askalike.store.archive import Archive
 from askalike.store.database import read_transaction, write_transaction
@@ -65,7 +66,8 @@ class _DraftPass:
         except InputError as error:
             self._finish(finished=False)
             written = self._counts["added"] + self._counts["updated"]
-            raise InputError(f"{error}; the {written} drafts before it are kept" if written else str(error)) from None
+            kept = f"; {format_count(written, 'draft')} before it kept" if written else ""
+            raise InputError(f"{error}{kept}") from None
         self._finish(finished=True)
         notes = dict(self._request.source.notes)
         summary = replace(summarise_archive(self._archive), rejected=self._rejects.count, notes=notes)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
+from askalike.counts import format_count
 from askalike.store.comparison import Difference
 from askalike.store.records import TABLES
 
@@ -52,7 +53,7 @@ def describe_counts(by_table: Mapping[str, Mapping[str, int]]) -> str:
     """Return `added 2 questions, 2 answers; updated 0; unchanged 0; removed 0`."""
     parts = []
     for verb in VERBS:
-        numbers = [f"{counts[verb]} {table}" for table, counts in by_table.items() if counts[verb]]
+        numbers = [format_count(counts[verb], _singular(table)) for table, counts in by_table.items() if counts[verb]]
         parts.append(f"{verb} {', '.join(numbers) or '0'}")
     return "; ".join(parts)
 
@@ -65,3 +66,7 @@ def sum_counts(counts: Iterable[ImportCounts]) -> dict[str, dict[str, int]]:
             for verb, number in asdict(numbers).items():
                 totals[name][verb] += number
     return {name: numbers for name, numbers in totals.items() if any(numbers.values())}
+
+
+def _singular(table: str) -> str:
+    return f"{table[:-3]}y" if table.endswith("ies") else table.removesuffix("s")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from askalike.counts import format_count
 from askalike.errors import ArchiveError, InputError
 from askalike.store.archive import Archive
 from askalike.store.database import DATABASE_FILE, fetch_int, storage_errors
@@ -126,7 +127,7 @@ def _refuse_large_changes(archive: Archive, request: ImportRequest, plan: Import
     """Raise ArchiveError for a plan that changes more than a tenth of what earlier imports of a source brought."""
     advice = "nothing was written; see it with --dry-run, confirm with --yes, or name another source with --source"
     if request.prune and plan.rejects.count:
-        problem = f"{plan.rejects.count} rows cannot be taken, and --prune would remove what they held"
+        problem = f"{format_count(plan.rejects.count, 'row')} cannot be taken, and --prune would remove what they held"
         raise ArchiveError(f"{archive.path}: {problem}; {advice}")
     for source, counts in plan.counts.items():
         documents = {name: count_records(archive, source, name) for name in ("questions", "answers")}
@@ -160,7 +161,7 @@ class _ArchiveImport:
             self._languages.store_languages()
             written = self._sink.count_written("questions")
             raise InputError(
-                f"{error}; the {written} questions before it are kept" if written else str(error)
+                f"{error}; {format_count(written, 'question')} before it kept" if written else str(error)
             ) from None
         self._refuse_if_empty()
         self._remove_missing()
@@ -178,7 +179,7 @@ class _ArchiveImport:
         self._languages.store_languages()
         reason = f"is it what the reader {self._request.reader} expects?"
         if first := self._rejects.first:
-            reason = f"all {self._rejects.count} rows were rejected, line {first.line}: {first.reason}"
+            reason = f"no row was taken ({self._rejects.count:,} rejected), line {first.line}: {first.reason}"
         raise InputError(f"{self._files.paths_text}: no question in it; {reason}")
 
     def _remove_missing(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from askalike.counts import format_count
 from askalike.store.archive import Archive
 from askalike.store.database import Database, fetch_int
 from askalike.store.view import ANSWER_SQL, CHUNK_ROWS, QUESTION_SQL, View, answer_from_row, question_from_row
@@ -36,8 +37,8 @@ class ArchiveSummary:
     changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        texts = f"{self.questions} questions, {self.answers} answers"
-        return f"{texts}, {self.duplicate_links} duplicate links, {self.rejected} rejected"
+        texts = f"{format_count(self.questions, 'question')}, {format_count(self.answers, 'answer')}"
+        return f"{texts}, {format_count(self.duplicate_links, 'duplicate link')}, {self.rejected} rejected"
 
 
 @dataclass(frozen=True, slots=True)

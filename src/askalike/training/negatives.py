@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from askalike.counts import format_count
 from askalike.training.examples import Indices, TrainingTexts
 from askalike.training.settings import NegativesSettings
 from askalike.types import Run
@@ -58,9 +59,9 @@ class MiningReport(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"mined negatives: {self.mined} for {self.pairs} pairs ({self.pairs_without} pairs without); left out: "
-            f"{self.by_rank} by rank, {self.same_cluster} of the same cluster, {self.too_similar} too much like the "
-            f"positive, {self.unknown} not among the training texts"
+            f"mined negatives: {self.mined} for {format_count(self.pairs, 'pair')} ({self.pairs_without} of them "
+            f"without); left out: {self.by_rank} by rank, {self.same_cluster} of the same cluster, {self.too_similar} "
+            f"too much like the positive, {self.unknown} not among the training texts"
         )
 
 

@@ -16,6 +16,7 @@ from torch import nn
 from torch.multiprocessing.spawn import ProcessRaisedException
 from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 
+from askalike.counts import format_count
 from askalike.errors import TrainingError
 from askalike.nn import Network
 from askalike.training import checkpoint
@@ -108,7 +109,7 @@ def _check_job(job: TrainingJob) -> None:
     count, needed = len(job.examples), job.settings.least_pairs
     if count < needed:
         advice = "use more signals, or set training.least_pairs"
-        raise TrainingError(f"{count} training pairs are too few, {needed} are needed; {advice}")
+        raise TrainingError(f"{format_count(count, 'training pair')}: too few, {needed} are needed; {advice}")
     if not job.dev.query_ids:
         raise TrainingError("no dev query to choose the best epoch by; 1 is needed, hundreds are better")
 

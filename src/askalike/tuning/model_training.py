@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from askalike import rankers
+from askalike.counts import format_count
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
 from askalike.encoders.recipes import Recipe
 from askalike.experiments import models
@@ -129,7 +130,7 @@ class ModelTrainer:
         if family.needs_teacher:
             return None
         if (n := sum(self._count_pairs(family).values())) < MIN_PAIRS:
-            return f"{n} pairs to learn from, {MIN_PAIRS} are needed"
+            return f"{format_count(n, 'pair')} to learn from, {MIN_PAIRS} are needed"
         return None
 
     def estimate_training_s(self, family: CandidateFamily) -> float:

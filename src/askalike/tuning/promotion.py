@@ -7,6 +7,7 @@ from operator import or_
 from typing import Any
 
 from askalike import rankers
+from askalike.counts import format_count
 from askalike.encoders.recipes import list_recipes
 from askalike.errors import SettingsError
 from askalike.evaluation.comparison import SystemPair
@@ -65,7 +66,7 @@ class _HeldOutQueries:
 
     def __str__(self) -> str:
         remark = "" if self.split_name else " (of feedback alone: no split was held out from training)"
-        return f"{self.n:,} held-out queries{remark}"
+        return f"{format_count(self.n, 'held-out query')}{remark}"
 
 
 def promote(

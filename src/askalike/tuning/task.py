@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from askalike.counts import format_count
 from askalike.errors import ArchiveError
 from askalike.experiments.grid_search import sample_queries
 from askalike.labels import partitions
@@ -70,7 +71,7 @@ class TuningTask:
             what = f"no labels: chosen and measured on a proxy, {self.name}; what people ask may differ."
             return [f"{what} Duplicate links, rephrasings or an evaluation set would tell"]
         n = len(self.evaluation_split.qrels)
-        text = f"{n} labelled queries: the choice is within noise; at least {MIN_MEANINGFUL} are needed"
+        text = f"{format_count(n, 'labelled query')}: the choice is within noise; at least {MIN_MEANINGFUL} are needed"
         return [text] if n < MIN_MEANINGFUL else []
 
 

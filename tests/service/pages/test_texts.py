@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from askalike.service.pages.assets import list_static_files
 from askalike.service.pages.charts import WIDTH, stacked_bars
-from askalike.service.pages.display import format_count, format_percent, render_body
+from askalike.service.pages.display import format_percent, render_body
 from askalike.service.pages.marking import extract_words, highlight, highlight_differences
 from askalike.service.pages.quality import VERDICT_LABELS, fill_weeks
 from askalike.service.pages.reasons import matched_words, summarise_explanation
@@ -104,10 +104,6 @@ def test_commands_of_formulas_are_no_reasons() -> None:
     explanation = Explanation(3.0, words, spans, {"body": text})
     assert [word.text for word in summarise_explanation(explanation).words] == ["text"]
     assert matched_words(explanation) == {"text"}
-
-
-def test_numbers_agree_with_their_nouns() -> None:
-    assert [format_count(n, "vote") for n in (-1, 0, 1, 1200)] == ["-1 votes", "0 votes", "1 vote", "1,200 votes"]
 
 
 def test_weeks_without_feedback_are_shown() -> None:

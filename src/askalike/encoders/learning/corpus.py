@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import config
+from askalike.counts import format_count
 from askalike.encoders import MODEL_FILE, Role, read_model_file
 from askalike.encoders.learning.model_card import CARD_FILE, render_text_model_card
 from askalike.encoders.recipes import format_toml
@@ -111,9 +112,11 @@ class CorpusEncoder(ABC):
         """Train on the view's texts and write a model to `folder`, all files at once. Raises TrainingError."""
         words = WordFeatures.from_texts(self.settings, _iterate_texts(view))
         if not words.vocabulary.text_counts[RESERVED:]:
-            problem = f"no word is in {self.settings.min_texts} texts; train on more, or set min_texts=1"
+            problem = (
+                f"no word is in {format_count(self.settings.min_texts, 'text')}; train on more, or set min_texts=1"
+            )
             raise TrainingError(f"{self.registered_name()}: {problem}")
-        log(f"{len(view)} texts, {len(words.tokens) - RESERVED} words")
+        log(f"{format_count(len(view), 'text')}, {format_count(len(words.tokens) - RESERVED, 'word')}")
 
         def texts() -> Iterator[list[str]]:
             ids = words.vocabulary.ids

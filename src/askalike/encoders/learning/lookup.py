@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.counts import format_count
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
 from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.distillation import encode_targets, find_untaught_ids, fit_piece_vectors
@@ -65,7 +66,7 @@ def learn_lookup(
     texts = list(make_teacher_texts(questions, settings, np.random.default_rng(settings.seed)))
     if not texts:
         raise TrainingError(f"{view.path}: there is no text to learn from")
-    log(f"the teacher encodes {len(texts):,} texts of {len(questions):,} questions")
+    log(f"the teacher encodes {format_count(len(texts), 'text')} of {len(questions):,} questions")
     cache = folder.with_name(f".training-{folder.name}")
     if isinstance(teacher, PretrainedEncoder) and teacher.cache is None:
         teacher.cache = VectorCache(cache, teacher.fingerprint)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from askalike.counts import format_count
 from askalike.encoders.recipes import Recipe
 from askalike.labels.learned import LearnedLabels
 from askalike.packages import find_model
@@ -35,9 +36,9 @@ def render_card(
         + (f"\n- {coverage[0].upper()}{coverage[1:]}." if coverage else "")
         + _describe_base(getattr(recipe.network, "base", "")),
         "## Measures",
-        f"{trained['measure']} on {trained['dev_queries']} dev queries over {trained['dev_documents']} documents. The "
-        f"best epoch, {trained['best_epoch']}, was chosen by them: they are not a test. "
-        f"{_describe_test(name, view, learned)}",
+        f"{trained['measure']} on {format_count(trained['dev_queries'], 'dev query')} over "
+        f"{format_count(trained['dev_documents'], 'document')}. The best epoch, {trained['best_epoch']}, was chosen by "
+        f"them: they are not a test. {_describe_test(name, view, learned)}",
         f"| epoch | loss | {trained['measure']} | examples a second |\n|---|---|---|---|",
     ]
     rows = (f"| {e.number} | {e.loss:.4f} | {e.value:.4f} | {e.examples_per_second:,.0f} |\n" for e in epochs)
@@ -68,7 +69,9 @@ def _archive_name(view: View) -> str:
 
 
 def _describe_licence(view: View) -> str:
-    licences = ", ".join(f"{name} ({n} questions)" for name, n in count_questions_by(view, "license", 5).items())
+    licences = ", ".join(
+        f"{name} ({format_count(n, 'question')})" for name, n in count_questions_by(view, "license", 5).items()
+    )
     licences = licences or view.meta.get("license") or "none is stated"
     return f"- Licence of the archive's texts: {licences}. The model is made from them."
 
@@ -87,7 +90,8 @@ def _describe_base(base: str) -> str:
 def _describe_training_data(recipe: Recipe, pairs: int) -> str:
     teacher = recipe.teacher
     if not teacher.encoder:
-        return f"{pairs} pairs by the signals {', '.join(recipe.data.signals)}"
+        return f"{format_count(pairs, 'pair')} by the signals {', '.join(recipe.data.signals)}"
     left_out = f", none of the queries of {', '.join(teacher.not_taught)}" if teacher.not_taught else ""
     name = " ".join(filter(None, (teacher.encoder, teacher.model)))
-    return f"{pairs} texts, whole and unfinished, as the encoder {name} has them, and what it has seen{left_out}"
+    seen = f"as the encoder {name} has them, and what it has seen{left_out}"
+    return f"{format_count(pairs, 'text')}, whole and unfinished, {seen}"

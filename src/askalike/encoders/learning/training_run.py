@@ -15,6 +15,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from askalike import registry
+from askalike.counts import format_count
 from askalike.encoders import MODEL_FILE, Encoder, read_model_file
 from askalike.encoders.learning import distillation
 from askalike.encoders.learning.model_card import CARD_FILE, render_card
@@ -90,8 +91,9 @@ def train_recipe(
         data = distillation.collect_distillation_data(view, recipe.teacher, teacher, limit, seed)
     else:
         data = collect_training_data(view, recipe.data, limit, seed)
-    what = "texts of the teacher's" if teacher else "training pairs"
-    log(f"{len(data.pairs)} {what}, {len(data.dev.queries)} dev queries over {len(data.documents)} documents")
+    queries, documents = format_count(len(data.dev.queries), "dev query"), format_count(len(data.documents), "document")
+    learned = format_count(len(data.pairs), "taught text" if teacher else "training pair")
+    log(f"{learned}, {queries} over {documents}")
     return TrainingRun(view, recipe, folder, data, miner, teacher, log).train(on_progress)
 
 
@@ -265,7 +267,7 @@ class TrainingRun:
         padded = np.pad(targets, ((0, 0), (0, network.vector_dim - targets.shape[1])))
         vectors = distillation.fit_piece_vectors(rows, padded, network.vocabulary_size, packaged)
         network.initialise(torch.from_numpy(vectors), torch.from_numpy(features.idf))
-        return f"vectors of pieces begin as a regression of the teacher's on {len(targets)} texts"
+        return f"vectors of pieces begin as a regression of the teacher's on {format_count(len(targets), 'text')}"
 
     def _initialise_from_model(self, network: Network, folder: Path) -> str:
         """Set the vectors and weights of a network that adds up pieces to those of a trained model."""

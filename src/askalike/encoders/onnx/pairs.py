@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.counts import format_count
 from askalike.encoders.onnx.architectures import Transformer
 from askalike.encoders.onnx.graph import BIAS, EMBEDDED, build_graph
 from askalike.encoders.onnx.model import Bits, batches_of_equal_length, open_session, read_text_limits
@@ -41,7 +42,8 @@ class OnnxPairModel:
             raise InputError(f"{folder}: model_type = {kind!r}; expected one of {', '.join(HEADS)}")
         self._head = [(_read(tensors, name, folder), after) for name, after in HEADS[kind]]
         if len(self._head[-1][0][1]) != 1:
-            raise InputError(f"{folder}: it has {len(self._head[-1][0][1])} labels; expected a cross-encoder with one")
+            labels = format_count(len(self._head[-1][0][1]), "label")
+            raise InputError(f"{folder}: it has {labels}; expected a cross-encoder with one")
         self._session = open_session(build_graph(self._transformer, bits))
         self._tokenizer = open_tokenizer(folder / "tokenizer.json", extra="encoder")
         self._tokenizer.no_padding()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.counts import format_count
 from askalike.evaluation.evaluate import FirstRelevantRanks
 from askalike.evaluation.tables import ResultTable
 from askalike.experiments.plotting import (
@@ -118,8 +119,22 @@ def plot_rank_scatter(
         axes.minorticks_off()
         axes.set_aspect("equal")
         axes.set(xlabel=f"rank by {first}", ylabel=f"rank by {second}")
-        axes.text(0.97, 0.03, f"{second} better: {sides[0]} queries", transform=axes.transAxes, ha="right", color=two)
-        axes.text(0.03, 0.97, f"{first} better: {sides[1]} queries", transform=axes.transAxes, va="top", color=one)
+        axes.text(
+            0.97,
+            0.03,
+            f"{second} better: {format_count(sides[0], 'query')}",
+            transform=axes.transAxes,
+            ha="right",
+            color=two,
+        )
+        axes.text(
+            0.03,
+            0.97,
+            f"{first} better: {format_count(sides[1], 'query')}",
+            transform=axes.transAxes,
+            va="top",
+            color=one,
+        )
         drawing = render_figure(figure, name, f"Ranks of the first right question by {first} and by {second}")
     caption = (
         f"Each query's first right question: {second} has it higher in {sides[0]} (below the line), {first} in "
@@ -142,7 +157,7 @@ def plot_score_histograms(scores: Mapping[str, tuple[Floats, Floats]]) -> Report
                 weights = np.full(len(values), 100 / max(len(values), 1))
                 each.hist(values, bins, weights=weights, color=tint, alpha=0.25)
                 each.hist(values, bins, weights=weights, color=tint, histtype="step", linewidth=1.4, label=kind)
-            counts = f"{len(right):,} duplicates, {len(wrong):,} best others"
+            counts = f"{format_count(len(right), 'duplicate')}, {format_count(len(wrong), 'best other')}"
             each.set_title(f"{label}: {counts}", loc="left", fontsize=10, color=INK)
             each.set_ylabel("% of each kind")
         axes[0].legend(loc="upper right")

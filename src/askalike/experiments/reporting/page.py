@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askalike.counts import format_count
 from askalike.errors import InputError
 from askalike.files import write_atomically
 
@@ -36,7 +37,7 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["plain"] = format_plain
+    environment.filters |= {"plain": format_plain, "counted": format_count}
     return environment
 
 

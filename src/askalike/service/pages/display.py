@@ -66,11 +66,6 @@ def format_percent(share: float) -> str:
     return "under 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
-def format_count(count: int, noun: str) -> str:
-    """Return a number with its noun, such as `1 vote` and `1,200 votes`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def format_day(date: str | None) -> str:
     """Return the day of an ISO date."""
     return (date or "")[:10]

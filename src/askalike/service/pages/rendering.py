@@ -9,6 +9,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from askalike.counts import format_count
 from askalike.service.pages import charts, display, forms
 from askalike.service.pages.assets import static_url
 from askalike.service.pages.differences import render_difference
@@ -86,7 +87,7 @@ def create_environment() -> Environment:
         "day": display.format_day,
         "minute": display.format_minute,
         "difference": render_difference,
-        "counted": display.format_count,
+        "counted": format_count,
         "quoted": lambda text: quote(text, safe=""),
     }
     return env

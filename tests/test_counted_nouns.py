@@ -1,0 +1,53 @@
+"""Numbers agree with their nouns, in every message of the command line, the pages and the reports."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from askalike.counts import format_count
+
+SOURCE = Path(__file__).parents[1] / "src/askalike"
+NOUNS = (
+    "answers|candidates|changes|clusters|documents|drafts|duplicates|groups|hits|labels|links|pairs|queries|questions|"
+    "replicas|rows|shards|tags|texts|votes|words"
+)
+ADJECTIVES = r"(?:duplicate|held-out|judged|labelled|relevant|training|dev|test|open) "
+COUNTED = re.compile(rf" (?:{ADJECTIVES})?(?:{NOUNS})\b")
+OF = re.compile(r"\b(?:of|of the|of its|of these|run's) $")
+"""What stands before a number of which others are a part: `1 of 3 questions`, hardly ever of one."""
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "text"),
+    [
+        (1, "query", "1 query"), (0, "query", "0 queries"), (2, "labelled query", "2 labelled queries"),
+        (-1, "vote", "-1 votes"), (1200, "vote", "1,200 votes"), (3, "day", "3 days"),
+    ],
+)  # fmt: skip
+def test_a_number_agrees_with_its_noun(count, noun, text):
+    assert format_count(count, noun) == text
+
+
+def numbers_with_plurals(file: Path):
+    """Yield the line and the words of each f-string in which a number that may be 1 stands before a plural."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        before = ""
+        values = node.values if isinstance(node, ast.JoinedStr) else []
+        for value, after in zip(values, [*values, None][1:], strict=True):
+            text = after.value if isinstance(after, ast.Constant) else ""
+            if isinstance(value, ast.FormattedValue) and COUNTED.match(text) and not OF.search(before):
+                number = ast.unparse(value.value)
+                if not number.isupper():  # a constant
+                    yield f"{file.name}:{node.lineno}: {number}{text}"
+            before = value.value if isinstance(value, ast.Constant) else ""
+
+
+def test_18_messages_count_by_format_count():
+    assert [place for file in SOURCE.rglob("*.py") for place in numbers_with_plurals(file)] == []
+
+
+def test_18_pages_count_by_the_filter():
+    plural = re.compile(rf"(?<!of )\{{\{{[^}}]+\}}\}} (?:{NOUNS})\b")
+    assert [found for file in SOURCE.rglob("*.html") for found in plural.findall(file.read_text("utf-8"))] == []
