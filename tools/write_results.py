@@ -28,6 +28,7 @@ TABLE_END = "<!-- end of results -->\n"
 README_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
 README_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
 README_MEASURES = ("Success@1", "Success@10")
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 Report = Mapping[str, Any]
 
@@ -137,7 +138,7 @@ def leaderboard(name: str, report: Report) -> str:
     measures = report["measures"]
     beats = {m: {s["name"]: s["beats"] for s in report["comparisons"][m]["systems"]} for m in measures}
     letters = {s["name"]: s["letter"] for s in report["comparisons"][measures[0]]["systems"]}
-    head = ["", "ranker", *measures, "ms a query", "index", "may have seen this data"]
+    head = ["", "ranker", *measures, "ms a query", "index", "may have seen it"]
     rows = [head, ["---"] * len(head)]
     for system in sorted(report["systems"], key=lambda s: -s["measures"]["AP"]["mean"]):
         label = system["label"]
@@ -150,7 +151,7 @@ def leaderboard(name: str, report: Report) -> str:
         f"# {title}", "", GENERATED, "", what, "",
         f"n = {report['queries']:,} queries of split `{report['split']}`. Best AP first. In brackets: 95 %, bootstrap.",
         "", *map(table_row, rows), "", f"{rule[:1].upper()}{rule[1:]}. {LETTERS}", "",
-        "*ms a query* is processor time, with all queries ranked in one call; *index* is the size on disk.", "",
+        COLUMNS, "",
         "## What the systems were trained on", "",
         "The others have learned nothing but the statistics of this archive.",
         "", *trained, "", *provenance(report["provenance"]), "",
@@ -159,6 +160,9 @@ def leaderboard(name: str, report: Report) -> str:
 
 LETTERS = """\
 Letters: significantly better than that system (paired randomisation test, Holm over all pairs, p < .05)."""
+COLUMNS = """\
+*ms a query* is processor time, with all queries ranked in one call; *index* is the size on disk; *may have seen it*:
+its training may have held these questions."""
 GENERATED = "<!-- written by tools/write_results.py from experiments/reports/ -->"
 
 
@@ -166,13 +170,13 @@ def interval(system: Report, measure: str) -> str:
     """Return a mean in percent with its interval."""
     value = system["measures"][measure]
     percent = 1 if value["high"] > 1 else 100  # the rule semeval gives RR in percent
-    return f"{percent * value['mean']:.1f} [{percent * value['low']:.1f}, {percent * value['high']:.1f}]"
+    return f"{percent * value['mean']:.1f} [{percent * value['low']:.1f},{NO_BREAK}{percent * value['high']:.1f}]"
 
 
 def cost(system: Report) -> tuple[str, str]:
     """Return the processor time of a query and the size of the index, as people read them."""
     ms, size = system["cost"]["ms_per_query"], system["cost"]["index_bytes"]
-    return f"{ms:.2f}" if ms < 1 else f"{ms:.1f}", f"{size / 1e6:.1f} MB"
+    return f"{ms:.2f}" if ms < 1 else f"{ms:.1f}", f"{size / 1e6:.1f}{NO_BREAK}MB"
 
 
 def table_row(cells: Sequence[str]) -> str:
