@@ -310,8 +310,10 @@ class LexicalSearcher(Searcher):
     def score_pools(
         self, prepared: PreparedTerms, retrieved: Sequence[TopDocs], pools: Sequence[Docids]
     ) -> list[Scores]:
-        """See Searcher. All are matched, as the same look tells what their absolute scores need."""
-        return self.score(prepared, pools)
+        """See Searcher. All are matched, as one look tells absolute scores, too; a cluster is asked for the rest."""
+        if isinstance(self._postings, PostingsSearcher):
+            return self.score(prepared, pools)
+        return super().score_pools(prepared, retrieved, pools)
 
     def absolute_scores(self, prepared: PreparedTerms, topdocs: Sequence[TopDocs]) -> list[Scores]:
         """See Searcher. The mean of two shares: of what the query scores for itself, and of its words, by their idf."""
