@@ -89,6 +89,31 @@ def test_a_request_is_sent_again_where_a_node_has_lost_another():
         server.shutdown()
 
 
+class _LateNode(_Site):
+    """A node that hears of a new index after the first bulk request."""
+
+    status, body = 201, json.dumps(VERSION).encode()
+    bodies: "list[bytes]" = []
+
+    def do_POST(self) -> None:
+        self.bodies.append(self.rfile.read(int(self.headers["content-length"])))
+        missing = {"status": 404, "error": {"type": "index_not_found_exception", "reason": "no such index [desk]"}}
+        item = {"status": 201} if len(self.bodies) > 1 else missing
+        self.body = json.dumps({"items": [{"index": item}]}).encode()
+        self.do_GET()
+
+
+def test_documents_are_sent_again_where_a_node_has_not_heard_of_the_index():
+    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _LateNode) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        connection = ClusterConnection(ClusterAddress.parse(f"http://127.0.0.1:{server.server_port}"))
+        connection.bulk("desk", [({"index": {"_id": "1-0"}}, {"docid": 1})])
+        server.shutdown()
+    assert len(_LateNode.bodies) == 2
+    assert _LateNode.bodies[0] == _LateNode.bodies[1]
+
+
 class _Healthy(_Site):
     status, body = 201, json.dumps(VERSION).encode()
 

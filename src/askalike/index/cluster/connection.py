@@ -216,7 +216,8 @@ class ClusterConnection:
     def bulk(self, index: str, lines: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
         """Write documents: (action, document) pairs, None for a deletion.
 
-        What the cluster has no room for now is sent again; what it has in a newer version is left as it is.
+        What the cluster has no room for now is sent again, and so is what a node refuses that has not heard of the index
+        yet; what it has in the same version or a newer one is left as it is.
         """
         remaining = list(lines)
 
@@ -228,7 +229,8 @@ class ClusterConnection:
             failed = [(n, state) for n, state in enumerate(states) if "error" in state and state["status"] != 409]
             remaining = [remaining[n] for n, _ in failed]
             if failed:
-                problems = [_Unavailable.from_answer(state["status"], state["error"]) for _, state in failed]
+                pairs = ((503 if state["status"] == 404 else state["status"], state["error"]) for _, state in failed)
+                problems = [_Unavailable.from_answer(*pair) for pair in pairs]
                 raise max(problems, key=lambda problem: problem.status not in RETRIED_STATUSES)
 
         if remaining:
