@@ -3,6 +3,7 @@
 import http.server
 import json
 import threading
+from typing import ClassVar
 
 import pytest
 from opensearch.nodes import free_port
@@ -93,7 +94,7 @@ class _LateNode(_Site):
     """A node that hears of a new index after the first bulk request."""
 
     status, body = 201, json.dumps(VERSION).encode()
-    bodies: "list[bytes]" = []
+    bodies: ClassVar[list[bytes]] = []
 
     def do_POST(self) -> None:
         self.bodies.append(self.rfile.read(int(self.headers["content-length"])))
@@ -154,6 +155,7 @@ def test_a_read_that_a_node_does_not_answer_goes_to_the_next(monkeypatch):
 def test_patience_follows_what_is_usual_and_grows_once_every_node_was_asked():
     patience = Patience(nodes=3, most_s=30)
     assert [patience.seconds(tries) for tries in range(10)] == [0.5, 0.5, 0.5, 1, 2, 4, 8, 16, 30, 30]
+    assert Patience(nodes=1, most_s=30).seconds(0) == 30
     patience.note(2)
     assert patience.seconds(0) == 8
     for _ in range(100):

@@ -150,7 +150,12 @@ class Patience:
         self._usual_s = max(took_s, PATIENCE_DECAY * self._usual_s + (1 - PATIENCE_DECAY) * took_s)
 
     def seconds(self, tries: int) -> float:
-        """Return the patience after so many tries; it doubles with each of them once every node was asked."""
+        """Return the patience after so many tries; it doubles with each of them once every node was asked.
+
+        Where there is no other node it is the whole timeout.
+        """
+        if self._nodes == 1:
+            return self._most_s
         doublings = max(0, tries - self._nodes + 1)
         return min(max(PATIENCE_S, PATIENCE_FACTOR * self._usual_s) * 2.0 ** min(doublings, 10), self._most_s)
 
@@ -216,8 +221,8 @@ class ClusterConnection:
     def bulk(self, index: str, lines: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
         """Write documents: (action, document) pairs, None for a deletion.
 
-        What the cluster has no room for now is sent again, and so is what a node refuses that has not heard of the index
-        yet; what it has in the same version or a newer one is left as it is.
+        What the cluster has no room for now is sent again, and what a node refuses that has not heard of the index
+        yet, too; what it has in the same version or a newer one is left as it is.
         """
         remaining = list(lines)
 
