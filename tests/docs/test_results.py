@@ -49,3 +49,16 @@ def test_every_figure_of_the_negative_results_stands_in_the_log() -> None:
     figures = {figure for figure in figures if not (figure.isdigit() and int(figure) <= SMALL)}
     assert len(figures) > 40
     assert sorted(figure for figure in figures if not re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", LOG)) == []
+
+
+def test_what_supersedes_a_section_of_the_log_stands_above_it() -> None:
+    titles: list[str] = []
+    marks = 0
+    for line in LOG.splitlines():
+        if line.startswith("## "):
+            titles.append(line.partition(" · ")[2])
+        elif line.startswith("*") and "uperseded" in line:
+            marks += 1
+            for name in re.findall("“([^”]+ [^”]+)”", line):
+                assert any(title.startswith(name) for title in titles[:-1]), line
+    assert marks > 15
