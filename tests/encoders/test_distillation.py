@@ -139,8 +139,10 @@ def test_the_start_is_the_least_squares_solution():
         np.add.at(dense[text], numbers, 1)
     targets = random.normal(size=(60, 5)).astype(np.float32)
     expected = np.linalg.solve(dense.T @ dense + RIDGE_PENALTY * np.eye(14), dense.T @ targets)
-    vectors = fit_piece_vectors(RaggedArray.from_rows(lists), targets, 14)
+    rows = RaggedArray.from_rows(lists)
+    vectors = fit_piece_vectors(rows, targets, 14)
     np.testing.assert_allclose(vectors, expected, atol=1e-3)
+    assert rows.values.tolist() == [piece for numbers in lists for piece in numbers]  # they are learned from afterwards
     assert not vectors[[0, 1, 12, 13]].any()
     known = np.full((14, 3), np.nan, np.float32)
     known[2:14] = random.normal(size=(12, 3))

@@ -98,14 +98,17 @@ def fit_piece_vectors(
     one linear map turns them towards the targets first, so that pieces in no text resemble similar pieces.
     """
     ones = np.ones(len(rows.values), np.float32)
-    pieces = scipy.sparse.csr_array((ones, rows.values, rows.starts), (len(targets), size))
+    arrays = ones, rows.values, rows.starts
+    pieces = scipy.sparse.csr_array(arrays, (len(targets), size), copy=True)  # repeated pieces are summed in place
     if initial_vectors is None:
         return _solve_ridge(pieces, targets, penalty, steps)
-    filled = np.nan_to_num(np.pad(initial_vectors, ((0, size - len(initial_vectors)), (0, 0))))
-    sums = pieces @ filled
-    turned = np.linalg.solve(sums.T @ sums + penalty * np.eye(filled.shape[1]), sums.T @ targets)
-    first = (filled @ turned).astype(np.float32)
-    return first + _solve_ridge(pieces, targets - pieces @ first, penalty, steps)
+    initial, first_pieces = np.nan_to_num(initial_vectors), pieces[:, : len(initial_vectors)]
+    sums = first_pieces @ initial
+    turned = np.linalg.solve(sums.T @ sums + penalty * np.eye(initial.shape[1]), sums.T @ targets)
+    start = initial @ turned.astype(np.float32)
+    vectors = _solve_ridge(pieces, targets - first_pieces @ start, penalty, steps)
+    vectors[: len(start)] += start
+    return vectors
 
 
 def _encode_block(encoder: Encoder, texts: Sequence[Text]) -> Any:
@@ -150,12 +153,17 @@ def _find_principal_directions(matrix: Array | scipy.sparse.csr_array, size: int
 def _solve_ridge(pieces: Any, targets: Array, penalty: float, steps: int) -> Array:
     """Solve the normal equations by conjugate gradients, preconditioned by their diagonal (Saad 2003, algorithm 9.1).
 
-    Without that, rare pieces would hardly have moved when frequent ones are right.
+    Without that, rare pieces would hardly have moved when frequent ones are right. A piece in no text gets zeros.
     """
+    vectors = np.zeros((pieces.shape[1], targets.shape[1]), np.float32)
+    used, columns = np.unique(pieces.indices, return_inverse=True)
+    pieces = scipy.sparse.csr_array((pieces.data, columns, pieces.indptr), (len(targets), len(used)))
     transposed = pieces.T.tocsr()
     diagonal = np.asarray(pieces.power(2).sum(0), np.float32).reshape(-1, 1) + np.float32(penalty)
     blocks = [targets[:, start : start + COLUMNS] for start in range(0, targets.shape[1], COLUMNS)]
-    return np.concatenate([_solve_block(pieces, transposed, diagonal, own, penalty, steps) for own in blocks], axis=1)
+    solved = [_solve_block(pieces, transposed, diagonal, own, penalty, steps) for own in blocks]
+    vectors[used] = np.concatenate(solved, axis=1)
+    return vectors
 
 
 def _solve_block(pieces: Any, transposed: Any, diagonal: Array, targets: Array, penalty: float, steps: int) -> Array:
