@@ -5,14 +5,18 @@ node that is cut off has no route to the others: what they send each other is lo
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from opensearch.jars import NoClusterError
 
 BRIDGE, SUBNET = "askalike0", "10.203.117"
+LOCK = Path(tempfile.gettempdir()) / "askalike-network.lock"
 Place = tuple[str, Sequence[str]]
 """A node's address, and the words before a command that runs there."""
 
@@ -66,11 +70,14 @@ def open_network(nodes: int) -> Iterator[Network]:
     if os.geteuid() != 0 or not shutil.which("ip"):
         raise NoClusterError("a network of its own for each node needs root and the command ip (iproute2)")
     network = Network(nodes)
-    try:
-        network._open()
-        yield network
-    finally:
-        network._close()
+    with open(LOCK, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time on a machine, as its parts have names
+        network._close()  # what a killed process left
+        try:
+            network._open()
+            yield network
+        finally:
+            network._close()
 
 
 def _ip(*arguments: str) -> None:
