@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from papers_tables import fill_tables
 from results_figures import draw_figures
 
 from askalike.evaluation.rules import get_rule
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "experiments" / "reports"
 PAGES = ROOT / "docs" / "results"
 README = ROOT / "README.md"
+PAPERS = ROOT / "docs" / "papers.md"
 TABLE_BEGIN = "<!-- results: tools/write_results.py replaces this table where all its reports are there -->\n"
 TABLE_END = "<!-- end of results -->\n"
 README_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
@@ -121,6 +123,7 @@ def all_files() -> dict[Path, str]:
     files = {PAGES / f"{name}.md": leaderboard(name, report) for name, report in reports.items()}
     files[PAGES / "index.md"] = overview(reports, drawings, load("cluster") or [])
     files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in drawings.items()}
+    files[PAPERS] = fill_tables(PAPERS.read_text(encoding="utf-8"), load)
     if reports.keys() >= set(README_DATASETS):
         before, _, rest = README.read_text(encoding="utf-8").partition(TABLE_BEGIN)
         files[README] = f"{before}{TABLE_BEGIN}{readme_table(reports)}{TABLE_END}{rest.partition(TABLE_END)[2]}"

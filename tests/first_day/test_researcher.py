@@ -131,6 +131,12 @@ def test_every_split_is_a_task_for_other_libraries(tmp_path, command):
     assert askalike.read_qrels(out / "qrels/halves-test.tsv") == labels.qrels
     queries = dict(map(dict.values, map(json.loads, (out / "queries.jsonl").read_text().splitlines())))
     assert {id: queries[id] for id in labels.queries} == {id: query.title for id, query in labels.queries.items()}
+    words = ("export", tmp_path / "planted", "--html", "-o", tmp_path / "marked", "--format")
+    assert command(*words, "retrieval")[0] == 0
+    first = json.loads((tmp_path / "marked/corpus.jsonl").read_text().partition("\n")[0])
+    assert first == {"_id": "q0", "title": "first", "text": "<p>see <code>x</code></p>"}
+    code, _, said = command(*words, "csv")
+    assert (code, "--html is for --format retrieval" in said) == (2, True)
 
 
 def test_from_forums_to_a_table_for_a_paper(beir, tmp_path, command):

@@ -20,6 +20,7 @@ def export_command(
     format: Annotated[str, Option(metavar="beir|csv|spreadsheet|retrieval", help="What to write; see below.")],
     out: Annotated[Path, Option("-o", "--output", metavar="FOLDER", help="A new folder.")],
     force: Annotated[bool, Option("--force", help="Replace an earlier export there.")] = False,
+    html: Annotated[bool, Option("--html", help="Keep the markup of texts with --format retrieval.")] = False,
 ) -> None:
     """Export an archive to a new folder.
 
@@ -35,7 +36,7 @@ def export_command(
     ```
     """
     with Archive.open(directory) as archive, progress_tracker() as track:
-        rows = export_archive(archive, format, out, force=force, track=track)
+        rows = export_archive(archive, format, out, force=force, html=html, track=track)
     for name, n in rows.items():
         print(f"{out / name}: {format_count(n, 'row')}")
 

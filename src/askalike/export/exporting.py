@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from askalike.errors import ArchiveError, SettingsError
@@ -26,20 +27,30 @@ EXPORT_FORMATS: Mapping[str, Callable[[Archive, Path, ProgressTracker], Mapping[
 
 
 def export_archive(
-    archive: Archive, format: str, out: str | Path, *, force: bool = False, track: ProgressTracker = skip_tracking
+    archive: Archive,
+    format: str,
+    out: str | Path,
+    *,
+    force: bool = False,
+    html: bool = False,
+    track: ProgressTracker = skip_tracking,
 ) -> Mapping[str, int]:
     """Write the archive as it is at this moment into the new folder `out`; return the number of rows of each file.
 
-    With `force` an earlier export is replaced. Raises SettingsError for an unknown format. Raises ArchiveError where
-    `out` exists or cannot be written; nothing is left behind then.
+    With `force` an earlier export is replaced. html: the format `retrieval` keeps the markup of texts, as the others
+    always do. Raises SettingsError for an unknown format. Raises ArchiveError where `out` exists or cannot be written;
+    nothing is left behind then.
     """
     out = Path(out)
     if format not in EXPORT_FORMATS:
         raise SettingsError(f"no export format is called {format!r}; there are: {', '.join(EXPORT_FORMATS)}")
+    if html and format != "retrieval":
+        raise SettingsError(f"--html is for --format retrieval; {format} has all texts as they were imported")
+    write = partial(write_retrieval, html=True) if html else EXPORT_FORMATS[format]
     _refuse_to_overwrite(out, force)
     errors = folder_errors(out, "nothing was exported")
     with storage_errors(archive.path), errors, replace_folder(out) as folder, read_transaction(archive):
-        rows = EXPORT_FORMATS[format](archive, folder, track)
+        rows = write(archive, folder, track)
         manifest = {
             "format": format, "archive": dict(archive.meta), "sources": source_prefixes(archive), "rows": dict(rows)
         }  # fmt: skip

@@ -12,16 +12,17 @@ from askalike.text.clean import plain_text
 from askalike.types import Question
 
 
-def write_retrieval(archive: Archive, folder: Path, track: ProgressTracker) -> dict[str, int]:
+def write_retrieval(archive: Archive, folder: Path, track: ProgressTracker, *, html: bool = False) -> dict[str, int]:
     """Write these files; return the number of rows of each.
 
     `corpus.jsonl` has the questions as `{"_id", "title", "text"}`, `queries.jsonl` the queries of all splits as
     `{"_id", "text"}`, and `qrels/SPLIT.tsv` the judgements of each split, derived ones and parts of partitions too
-    (`halves/test` is `halves-test.tsv`). Bodies are text without markup. A query that is a document has its id.
+    (`halves/test` is `halves-test.tsv`). A query that is a document has its id. html: bodies are as they were imported;
+    else they are text without markup.
     """
     view = archive.view()
     documents = (question for _, question in track(view.questions(), total=len(view), description="questions"))
-    rows = {"corpus.jsonl": write_jsonl(folder / "corpus.jsonl", map(_corpus_record, documents))}
+    rows = {"corpus.jsonl": write_jsonl(folder / "corpus.jsonl", (_corpus_record(q, html) for q in documents))}
     queries: dict[str, Question] = {}
     for name in labelled_splits(archive):
         labels = load_split(archive, name)
@@ -29,18 +30,18 @@ def write_retrieval(archive: Archive, folder: Path, track: ProgressTracker) -> d
         judged = ((query, id, grade) for query, grades in labels.qrels.items() for id, grade in grades.items())
         rows[path] = write_table(folder / path, ("query-id", "corpus-id", "score"), judged, delimiter="\t")
         queries |= labels.queries
-    rows["queries.jsonl"] = write_jsonl(folder / "queries.jsonl", _query_records(queries))
+    rows["queries.jsonl"] = write_jsonl(folder / "queries.jsonl", _query_records(queries, html))
     return rows
 
 
-def _corpus_record(question: Question) -> dict[str, Any]:
-    return {"_id": question.id, "title": question.title, "text": _plain(question)}
+def _corpus_record(question: Question, html: bool) -> dict[str, Any]:
+    return {"_id": question.id, "title": question.title, "text": _body(question, html)}
 
 
-def _query_records(queries: dict[str, Question]) -> Iterator[dict[str, Any]]:
+def _query_records(queries: dict[str, Question], html: bool) -> Iterator[dict[str, Any]]:
     for id, query in queries.items():
-        yield {"_id": id, "text": "\n\n".join(filter(None, (query.title, _plain(query))))}
+        yield {"_id": id, "text": "\n\n".join(filter(None, (query.title, _body(query, html))))}
 
 
-def _plain(question: Question) -> str:
-    return plain_text(question.body, question.markup, code="keep", links="keep")
+def _body(question: Question, html: bool) -> str:
+    return question.body if html else plain_text(question.body, question.markup, code="keep", links="keep")

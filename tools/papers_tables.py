@@ -1,0 +1,54 @@
+"""The tables of docs/papers.md that come from reports: between `<!-- table: NAME -->` and `<!-- end of table -->`."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Report = Mapping[str, Any]
+
+TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+
+
+def fill_tables(page: str, load: Callable[[str], Report | None]) -> str:
+    """Return the page with its tables made anew. load: the report of a name. Raises ValueError where there is none."""
+
+    def table(match: re.Match[str]) -> str:
+        if (report := load(match[2])) is None:
+            raise ValueError(f"docs/papers.md: no report is called {match[2]!r} in experiments/reports/")
+        return f"{match[1]}{paper_table(report)}{match[3]}"
+
+    return TABLE.sub(table, page)
+
+
+def paper_table(report: Report) -> str:
+    """Return a report's table: each system's measures in percent, the paper's values, and where they come from."""
+    measures, has_paper = report["measures"], bool(report["paper"])
+    rows = [["", *measures, *(["the paper"] if has_paper else [])], ["---"] * (1 + len(measures) + has_paper)]
+    rows += [list(_cells(report, system)) for system in report["systems"]]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(["", *lines, "", _describe_origin(report), ""])
+
+
+def _cells(report: Report, system: Report) -> Iterator[str]:
+    measures, label = report["measures"], system["label"]
+    compared = {m: {s["name"]: s for s in report["comparisons"][m]["systems"]}[label] for m in measures}
+    yield f"{compared[measures[0]]['letter']} {label}"
+    for measure in measures:
+        value = system["measures"][measure]
+        factor = 1 if value["high"] > 1 else 100  # the rule semeval gives measures in percent
+        sd = "" if value["sd"] is None else f" ± {factor * value['sd']:.1f}"
+        low, high = factor * value["low"], factor * value["high"]
+        yield f"{factor * value['mean']:.1f}{sd} [{low:.1f}, {high:.1f}] {''.join(compared[measure]['beats'])}".strip()
+    if report["paper"]:
+        values = report["paper"].get(label, {})
+        yield "/".join(f"{100 * values[m]:.1f}" for m in measures if m in values)
+
+
+def _describe_origin(report: Report) -> str:
+    origin = report["provenance"]
+    seeds = ", ".join(map(str, origin["seeds"]))
+    return (
+        f"n = {report['queries']:,} queries of split `{report['split']}`, seeds {seeds}, in percent. In brackets 95 %, "
+        "± over seeds; letters: significantly better than that system (paired randomisation test, Holm, p < .05). "
+        f"`{origin['command']}`, commit `{origin['commit'][:7]}`, data `{origin['data'][:8]}`."
+    )
