@@ -58,7 +58,6 @@ def test_mined_ones_pass_every_guard_and_are_audited():
     assert np.issubdtype(negatives.dtype, np.int64)
 
 
-@pytest.mark.parametrize("wrong", [{}, {"mined": 1, "from_rank": 5, "to_rank": 5}])
-def test_settings_that_make_no_sense(wrong):
-    with pytest.raises(ValidationError, match="expected"):
-        NegativesSettings(**wrong)
+def test_ranks_that_make_no_sense():
+    with pytest.raises(ValidationError, match="expected from_rank below to_rank"):
+        NegativesSettings(mined=1, from_rank=5, to_rank=5)
