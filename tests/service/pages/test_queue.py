@@ -84,6 +84,6 @@ def test_gaps_are_answered_or_ignored(visit, service) -> None:
     page.get_by_text("Ignored from now on.").wait_for()
     page.goto(GAPS)
     assert page.locator(".gap", has_text="park my boat").count() == 0
-    page.get_by_role("link", name="What is ignored").click()
+    page.get_by_role("link", name="Ignored gaps").click()
     page.get_by_role("button", name="Show it again: Where may I park my boat?").click()
     page.locator(".gap", has_text="park my boat").wait_for()

@@ -40,9 +40,9 @@ def test_ask_counts_a_view_once(visit, service) -> None:
     wait_for(lambda: since(service, before) == {"shown": 1, "opened": 1, "accepted": 1})
     assert {cookie["name"] for cookie in page.context.cookies()} == cookies
     page.goto("/a/riverside/quality")
-    use = page.locator("figure", has_text="What it is used for")
+    use = page.locator("figure", has_text="Usage")
     assert "similar questions were shown" in use.inner_text()
-    use.get_by_text("The numbers").click()
+    use.get_by_text("Daily counts").click()
     assert use.get_by_role("row").count() == 2
     metrics = service.get("/metrics").body.decode()
     for event in ("shown", "opened", "accepted"):

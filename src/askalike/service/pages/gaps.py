@@ -23,7 +23,7 @@ MAX_GAPS = 50
 REASON_TEXTS = {
     "nothing": "nothing was found",
     "none_of_these": "nothing that was found helped",
-    "posted_anyway": "asked all the same",
+    "posted_anyway": "asked anyway",
 }
 ACTION_MESSAGES = {"written": "The entry is there: search finds it within a second.", "ignored": "Ignored from now on."}
 

@@ -32,7 +32,7 @@ VERDICT_LABELS = {
 }
 
 
-USE_LABELS = {"not_asked": "read instead of asking", "posted": "asked all the same", "other": "neither"}
+USE_LABELS = {"not_asked": "read instead of asking", "posted": "asked anyway", "other": "neither"}
 """What became of a view in which similar questions were shown."""
 
 
@@ -94,7 +94,7 @@ def _day_name(day: str) -> str:
 
 
 def _outcomes(use: DailyUse) -> dict[str, int]:
-    """Return in how many views somebody read instead of asking, asked all the same, or did neither."""
+    """Return in how many views somebody read instead of asking, asked anyway, or did neither."""
     posted = use.counts["posted"]
     return {"not_asked": use.not_asked, "posted": posted, "other": max(0, use.counts["shown"] - use.not_asked - posted)}
 
