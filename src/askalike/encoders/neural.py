@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from safetensors.numpy import save_file
 
 from askalike import encoders
@@ -30,7 +31,7 @@ WEIGHTS_FILE = "weights.safetensors"
 class NeuralEncoderSettings(Settings):
     """What may be chosen when a trained network is used."""
 
-    device: Literal["cpu", "cuda", "mps"] = "cpu"
+    device: Literal["cpu", "cuda", "mps"] = Field("cpu", description="where texts are encoded")
 
 
 class TrainedNetwork(NamedTuple):

@@ -43,7 +43,7 @@ BATCH_SIZE = 256
 class LearnedWeightsSettings(Settings):
     """From how much it learns, and how boldly."""
 
-    similarity: str = Field("bm25", description="by whose formula; further settings are its own and the index's")
+    similarity: str = Field("bm25", description="the similarity; its settings and those of the index are accepted, too")
     weights: str = Field("", description="a JSON file of weights by word; nothing is learned then")
     of_query: int = Field(4, ge=1, description="at most so many pairs of one query")
     max_pairs: int = Field(10_000, ge=1, description="at most so many pairs")

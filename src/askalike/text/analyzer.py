@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final, Literal
 
 import Stemmer
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from askalike.config import Settings
 from askalike.text.clean import CodeRule, plain_text
@@ -41,12 +41,12 @@ class AnalyzerSettings(Settings):
     code, links: what `plain_text` does with them.
     """
 
-    tokenizer: Tokenizer = "standard"
-    language: str = "auto"
-    stem: bool = True
-    stop_words: bool = False
-    code: CodeRule = "keep"
-    links: Literal["token", "keep"] = "token"
+    tokenizer: Tokenizer = Field("standard", description="how text is divided into words")
+    language: str = Field("auto", description="ISO 639-1 code for all texts, or auto: that of each question")
+    stem: bool = Field(True, description="whether words are stemmed")
+    stop_words: bool = Field(False, description="whether function words are dropped (en, de, es, fr, ru)")
+    code: CodeRule = Field("keep", description="whether text in code blocks counts")
+    links: Literal["token", "keep"] = Field("token", description="whether a URL becomes one token or stays as it is")
 
     @field_validator("language")
     @classmethod

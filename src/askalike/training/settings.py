@@ -15,8 +15,10 @@ class NegativesSettings(Settings):
     judged: int = Field(0, ge=0, description="so many documents that are judged irrelevant to the pair's query")
     in_batch: bool = Field(False, description="the other pairs of the batch")
     hardest: bool = Field(False, description="only the one drawn negative that scores highest counts")
-    sides: Literal["both", "query"] = Field("both", description="whether drawn ones stand against p, too")
-    ranker: str = Field("lm_jelinek_mercer", description="whose run is mined")
+    sides: Literal["both", "query"] = Field(
+        "both", description="whether the positive competes with drawn negatives, too"
+    )
+    ranker: str = Field("lm_jelinek_mercer", description="the ranker whose run is mined")
     from_rank: int = Field(10, ge=0, description="the best so many are passed over: many are duplicates unlabelled")
     to_rank: int = Field(100, ge=1, description="how deep is mined")
     below: float = Field(0.95, gt=0, description="only those that score less than this share of the positive's score")
@@ -36,15 +38,17 @@ class NegativesSettings(Settings):
 class TeacherSettings(Settings):
     """An encoder whose vectors of the archive's texts, whole and unfinished, a network learns instead of pairs."""
 
-    encoder: str = Field("", description="who teaches: pretrained, static, or a model of the archive; none: pairs do")
-    model: str = Field("", description="which model the encoder pretrained is: a folder, or an installed package")
+    encoder: str = Field(
+        "", description="the teacher: pretrained, static, or a model of the archive; empty: learn from pairs"
+    )
+    model: str = Field("", description="the model of the encoder pretrained: a folder, or an installed package")
     half: bool = Field(False, description="on a GPU the encoder pretrained works in bf16")
     taught: tuple[Literal["title", "body", "whole"], ...] = Field(
         ("title", "body", "whole"), description="what of each question: its title, its body, both as one text"
     )
-    prefixes: float = Field(0.25, ge=0, description="so many of its unfinished versions for each title")
-    dropped: float = Field(0.25, ge=0, description="so many versions without some of its words for each title")
-    recombined: float = Field(0.0, ge=0, description="so many new titles, each made of several, for each title")
+    prefixes: float = Field(0.25, ge=0, description="unfinished versions for each title")
+    dropped: float = Field(0.25, ge=0, description="versions without some of its words for each title")
+    recombined: float = Field(0.0, ge=0, description="new titles, each made of several, for each title")
     alone: bool = Field(
         False, description="each word of titles alone, too, and pairs of words that several titles have"
     )
@@ -62,7 +66,7 @@ class TrainingSettings(Settings):
     optimizer: Literal["sgd", "adam", "adamw", "adagrad", "lazy_adam"] = Field(
         "sgd", description="lazy_adam: adam that moves only the words of a batch, much faster with large vocabularies"
     )
-    learning_rate: float = Field(0.05, gt=0)
+    learning_rate: float = Field(0.05, gt=0, description="the step size of the optimizer")
     weight_decay: float = Field(0.0, ge=0, description="L2 (adamw: decoupled)")
     schedule: Literal["constant", "linear"] = Field("constant", description="linear falls to 0 at the last epoch's end")
     warm_up: float = Field(0.0, ge=0, lt=1, description="the share of all steps over which the rate rises from 0")
@@ -72,7 +76,7 @@ class TrainingSettings(Settings):
     patience: int = Field(4, ge=1, description="stops after so many epochs without a better one")
     dev_documents: int = Field(50_000, ge=1, description="dev queries rank the relevant and so many others")
     least_pairs: int = Field(32, ge=1, description="fewer pairs are refused")
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, description="seed of initial weights, batches and drawn negatives")
     accelerator: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="where it is trained")
     devices: int = Field(1, ge=1, description="processes, each with a device of its own")
     precision: Literal["auto", "32-true", "bf16-mixed"] = Field("auto", description="auto: bf16 on a GPU")

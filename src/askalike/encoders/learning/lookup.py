@@ -36,7 +36,7 @@ class LookupLearningSettings(TeacherSettings):
     """Which texts the teacher encodes to be learned from, and what is looked up."""
 
     alone: bool = Field(True, description="each word of titles alone, too, and pairs of words that several titles have")
-    recombined: float = Field(1.0, ge=0, description="so many new titles, each made of several, for each title")
+    recombined: float = Field(1.0, ge=0, description="new titles, each made of several, for each title")
     subwords: int = Field(32_000, ge=0, description="rows of the tokenizer's vocabulary")
     words: int = Field(32_768, ge=0, description="rows of hashed words")
     bigrams: int = Field(65_536, ge=0, description="rows of hashed pairs of words")

@@ -55,17 +55,15 @@ class EmbeddingSettings(Settings):
 class DataSettings(Settings):
     """Which pairs a network is trained on."""
 
-    signals: tuple[str, ...] = SIGNALS
+    signals: tuple[str, ...] = Field(SIGNALS, description="the sources of training pairs")
     irrelevant: bool = Field(
         False,
         description="pairs judged irrelevant are learned, each by itself, as the relevant ones (loss cross_entropy)",
     )
     of_cluster: int = Field(50, ge=0, description="at most so many pairs of one duplicate cluster; 0: all")
     of_query: int = Field(0, ge=0, description="at most so many pairs of one query, drawn before the cluster's; 0: all")
-    dev_share: float = 0.1
-    """The share of the clusters that is held out as dev queries where no dev split is named."""
-    dev_queries: int = 1000
-    """How many dev queries are held out at most."""
+    dev_share: float = Field(0.1, description="the share of clusters held out as dev queries if no dev split is named")
+    dev_queries: int = Field(1000, description="at most so many dev queries are held out")
 
 
 @dataclass(frozen=True, slots=True)
