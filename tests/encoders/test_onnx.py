@@ -51,11 +51,30 @@ def test_it_equals_sentence_transformers(name, tmp_path):
     np.testing.assert_allclose(OnnxModel(folder, 32).encode(TEXTS), expected_vectors(folder, TEXTS), atol=1e-4)
 
 
+def test_a_vector_is_the_sum_of_its_words_and_of_the_tokens_that_are_added(bert):
+    model = OnnxModel(bert, 32)
+    words, sums = model.encode_words("unknown-bike!  rice RICE")
+    assert (words, model.averages_tokens) == (["unknown-bike!", "rice", "RICE"], True)
+    states = model._layers.run(np.array(model._tokenize(["unknown-bike!  rice RICE"]), np.int64))[0]
+    np.testing.assert_allclose(sums.sum(0), states[1:-1].sum(0), atol=1e-5)
+    np.testing.assert_allclose(sums[1:], states[-3:-1], atol=1e-6)
+    vector = sums.sum(0) + states[0] + states[-1]
+    expected = model.encode(["unknown-bike!  rice RICE"])[0]
+    np.testing.assert_allclose(vector / np.linalg.norm(vector), expected / np.linalg.norm(expected), atol=1e-5)
+
+
+def test_words_beyond_what_a_model_reads_have_no_vector(bert):
+    words, sums = OnnxModel(bert, 32).encode_words("rice " * 900)
+    assert (len(words), sums[0].any(), sums[-1].any()) == (900, True, False)
+    assert OnnxModel(bert, 32).encode_words("")[1].shape[0] == 0
+
+
 @pytest.mark.parametrize("pooling", ["cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"])
 def test_every_pooling_equals_sentence_transformers(pooling, tmp_path):
     folder = make_model_folder(tmp_path, "bert", pooling, dense=True, normalise=pooling == "max")
-    expected = expected_vectors(folder, TEXTS)
-    np.testing.assert_allclose(OnnxModel(folder, 32).encode(TEXTS), expected, atol=1e-4 * np.abs(expected).max())
+    expected, model = expected_vectors(folder, TEXTS), OnnxModel(folder, 32)
+    np.testing.assert_allclose(model.encode(TEXTS), expected, atol=1e-4 * np.abs(expected).max())
+    assert not model.averages_tokens
 
 
 def test_older_descriptions_of_pooling_are_read(bert, tmp_path):

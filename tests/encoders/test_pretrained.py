@@ -75,5 +75,8 @@ def test_it_ranks(encoder, tmp_path):
         query = Question("q", "my bike was stolen")
         run = ranker.rank({"q": query}, 2)
         assert [h.id for h in run["q"]] == ["a", "b"]
-        assert ranker.explain_ids(query, ["a"])["a"].score == pytest.approx(run["q"][0].score)
+        explained = ranker.explain_ids(query, ["a"])["a"]
+        assert explained.score == pytest.approx(run["q"][0].score)
+        assert {row.word for row in explained.contributions[:2]} == {"bike ≈ bicycle", "stolen ≈ theft"}
+        assert [explained.text["title"][span.start : span.end] for span in explained.spans] == ["bicycle", "theft"]
         np.testing.assert_allclose(run["q"][0].score, 0.7, atol=0.25)

@@ -7,7 +7,12 @@ import pytest
 
 from askalike import rankers
 from askalike.encoders import TracedText, VectorContributions
-from askalike.rankers._explanations import explain_by_occlusion, explain_by_traces, similarity_matrix
+from askalike.rankers._explanations import (
+    encoder_score_function,
+    explain_by_occlusion,
+    explain_by_traces,
+    similarity_matrix,
+)
 from askalike.rankers._word_vectors import Word, WordReader, find_nearest
 from askalike.store.archive import Archive
 from askalike.types import Question, Span, VectorPart, Vectors
@@ -73,11 +78,17 @@ def test_a_pre_trained_encoder_is_explained_by_what_is_lost(tmp_path):
             pytest.skip(f"needs {package}")
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("a", "my bicycle was taken by a thief"), Question("b", "tax form")])
-        ranker = rankers.open_current(rankers.create("pretrained", {"model": MODEL, "device": "cpu"}), archive.view())
-        reason = ranker.explain_ids(Question("q", "the bike is stolen"), ["a"])["a"]
-    assert {c.word for c in reason.contributions[:2]} == {"bike", "stolen"}
+        ranker = rankers.create("pretrained", {"model": MODEL, "device": "cpu"})
+        query, document = Question("q", "the bike is stolen"), Question("a", "my bicycle was taken by a thief")
+        reason = rankers.open_current(ranker, archive.view()).explain_ids(query, ["a"])["a"]
+    lost = {c.word.split(" ≈ ")[0]: c.score for c in reason.contributions}
+    assert set(list(lost)[:2]) == {"bike", "stolen"}
+    assert "bike ≈ bicycle" in {c.word for c in reason.contributions}
     marked = {reason.text["title"][s.start : s.end] for s in reason.spans}
     assert {"bicycle", "thief"} & marked
+    scores = encoder_score_function(ranker.encoder)
+    exactly = explain_by_occlusion(scores, "x", query, {0: document}, {0: reason.score})[0]
+    assert {c.word: c.score for c in exactly.contributions} == pytest.approx(lost, abs=0.05)
 
 
 class Letters:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -26,6 +27,8 @@ from askalike.types import Answer, Question, VectorPart, Vectors
 
 MODEL_FOLDER = "pretrained"
 """The subfolder of a fine-tuned model in its folder of `models/`."""
+CACHED_TEXTS = 2_048
+"""How many texts are cached with their words' vectors, some 50 MB: while somebody types, the same ones are explained."""
 DESCRIBING_SUFFIXES = (".json", ".safetensors", ".onnx")
 PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 """How models call what stands before a text of each role."""
@@ -63,6 +66,7 @@ class PretrainedEncoder:
         self.cache: VectorCache | None = None
         """The cache of vectors; without one, every text is encoded each time."""
         self._model: Any = None
+        self._words = lru_cache(CACHED_TEXTS)(lambda text: self.model.encode_words(text))
         self._prompts = _read_prompts(self.folder, settings)
         precision = [] if settings.precision == "32" else [settings.precision]
         code = [] if settings.code == "drop" else ["code"]
@@ -116,6 +120,15 @@ class PretrainedEncoder:
         """Return the last states of a plain text's tokens, of length 1, (tokens, hidden)."""
         [states] = self.model.encode_tokens([self._prompts[role] + text])
         return np.asarray(states, np.float32)
+
+    @property
+    def averages_words(self) -> bool:
+        """See ContextualEncoder."""
+        return bool(getattr(self.model, "averages_tokens", False))
+
+    def words(self, texts: Sequence[str]) -> Sequence[tuple[Sequence[str], NDArray[np.float32]]]:
+        """Return the words of plain texts and what each adds to its text's vector, without the role's prompt."""
+        return [self._words(text) for text in texts]
 
     def _encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return vectors (texts, dim)."""

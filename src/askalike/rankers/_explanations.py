@@ -2,7 +2,7 @@
 
 A vector that is a sum of word vectors makes the score a sum over the query's words. A network whose numbers each come
 from one window of words makes it a sum over windows. For every other model an explanation says what the score loses
-without each word.
+without each word; where a text's vector is the mean of its words in context, one reading of each document is enough.
 """
 
 import re
@@ -14,7 +14,14 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from askalike.encoders import Encoder, TracedText, VectorContributions
-from askalike.rankers._word_vectors import AdditiveEncoder, EncodedWords, Word, WordReader, find_nearest
+from askalike.rankers._word_vectors import (
+    AdditiveEncoder,
+    ContextualEncoder,
+    EncodedWords,
+    Word,
+    WordReader,
+    find_nearest,
+)
 from askalike.text.clean import plain_text
 from askalike.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
 
@@ -46,19 +53,22 @@ def explain_by_vectors(
 
     documents: the fields of each document, each as a text of its own. name: the ranker's, shown where no word can be.
     """
-    if not isinstance(encoder, AdditiveEncoder):
+    in_context = isinstance(encoder, ContextualEncoder)
+    if not isinstance(encoder, AdditiveEncoder) or (in_context and not encoder.averages_words):
         pairs = zip(documents, scores, strict=True)
         return [
             _explain_network(encoder, name, query, fields, score) if fields else _explain_whole(name, score)
             for fields, score in pairs
         ]
     texts = [{field: reader.plain_text(text) for field, text in fields.items()} for fields in documents]
-    query_words, *words = reader.read([(("query", encoder.text(query)),), *(tuple(own.items()) for own in texts)])
+    query_words, *words = reader.read([(("query", reader.plain_text(query)),), *(tuple(own.items()) for own in texts)])
     nearest = iter(find_nearest(query_words, [own for own in words if len(own)] if len(query_words) else []))
+    losses = _directions_lost(encoder, query_words) if in_context and len(query_words) else None
     explanations = []
     for own, plain, score in zip(words, texts, scores, strict=True):
         partners = next(nearest) if len(query_words) and len(own) else []
-        explanations.append(_explain_words(name, query_words, own, partners, plain, score))
+        shares = _share_score(query_words, own, score, losses) if score and partners else []
+        explanations.append(_explain_words(name, query_words, shares, partners, plain, score))
     return explanations
 
 
@@ -66,23 +76,38 @@ def _explain_whole(name: str, score: float, texts: Mapping[str, str] | None = No
     return Explanation(score, (Contribution(name, (), score),) if score else (), (), texts or {})
 
 
+def _directions_lost(encoder: Encoder, query_words: EncodedWords) -> Floats:
+    """What the query's vector of length 1 loses without each of its first words: (words, dim)."""
+    words, removed = query_words.words, range(min(len(query_words), MAX_WORDS))
+    texts = [words, *([*words[:n], *words[n + 1 :]] for n in removed)]
+    [part] = encoder.encode([Question("", " ".join(text)) for text in texts], "query").parts
+    units = part.values / np.maximum(np.linalg.norm(part.values, axis=1, keepdims=True), MIN_SUM)
+    return np.asarray(units[0] - units[1:], np.float64)
+
+
+def _share_score(
+    query_words: EncodedWords, words: EncodedWords, score: float, losses: Floats | None
+) -> Sequence[float]:
+    """What each word of the query adds to the score, or what that loses without each of the first; [] if unknown."""
+    if losses is not None:
+        return (losses @ (words.sum / max(float(np.linalg.norm(words.sum)), MIN_SUM))).tolist()
+    added = (query_words.vectors @ words.sum).astype(np.float64)
+    total = added.sum()
+    return [] if abs(total) < MIN_SUM else (added * (score / total)).tolist()
+
+
 def _explain_words(
-    name: str, query_words: EncodedWords, words: EncodedWords, nearest: Sequence[Word | None],
+    name: str, query_words: EncodedWords, shares: Sequence[float], nearest: Sequence[Word | None],
     texts: Mapping[str, str], score: float,
 ) -> Explanation:  # fmt: skip
     """nearest: the word of the document that is most similar to each word of the query; none without any."""
-    if not score or not nearest:
+    if not shares:
         return _explain_whole(name, score, texts)
-    added = (query_words.vectors @ words.sum).astype(np.float64)
-    total = added.sum()
-    if abs(total) < MIN_SUM:
-        return _explain_whole(name, score, texts)
-    shares = (added * (score / total)).tolist()
     rows = [
         Contribution(_pair_label(form.text, other.text), (other.span.field,), share)
         if other
         else Contribution(form.text, (), share)
-        for form, other, share in zip(query_words.forms, nearest, shares, strict=True)
+        for form, other, share in zip(query_words.forms, nearest, shares, strict=False)
     ]
     spans = dict.fromkeys(other.span for other in nearest if other)
     return Explanation(score, _by_score(rows), tuple(spans), texts)

@@ -29,10 +29,18 @@ class AdditiveEncoder(Protocol):
     """An encoder whose vector of a text is the sum of its words' vectors."""
 
     def text(self, text: Question | Answer) -> str:
-        """The plain text of a question or an answer that is encoded: words with one space between them."""
+        """The plain text of a question or an answer that is encoded."""
 
     def words(self, texts: Sequence[str]) -> Sequence[TextWords]:
         """The words of plain texts, and what each adds to its text's vector."""
+
+
+@runtime_checkable
+class ContextualEncoder(AdditiveEncoder, Protocol):
+    """An encoder whose words' vectors depend on the words around them: without one, the others change too."""
+
+    averages_words: bool
+    """Whether the vector of a text has about the direction of the sum of its words' vectors."""
 
 
 class Word(NamedTuple):
@@ -58,7 +66,8 @@ class EncodedWords:
         self._words = [words for words, _ in encoded]
         self.vectors = np.concatenate([vectors for _, vectors in encoded]) if encoded else np.empty((0, 0), np.float32)
         """(words, dim): what each word adds to the text's vector."""
-        self.forms = list(map(_FORMS.__getitem__, chain.from_iterable(self._words)))
+        self.words = list(chain.from_iterable(self._words))
+        self.forms = list(map(_FORMS.__getitem__, self.words))
         """The words without the punctuation around them."""
 
     def __len__(self) -> int:
@@ -108,8 +117,8 @@ class WordReader:
 
     def __init__(self, encoder: AdditiveEncoder) -> None:
         self._encoder = encoder
-        self.plain_text = lru_cache(MAX_CACHED_FIELDS)(lambda text: encoder.text(text))
-        """The plain text of a question that is encoded."""
+        self.plain_text = lru_cache(MAX_CACHED_FIELDS)(lambda text: " ".join(encoder.text(text).split()))
+        """The plain text of a question that is encoded, with one space between words."""
 
     def read(self, texts: Sequence[TextFields]) -> list[EncodedWords]:
         """Return the words of each text."""

@@ -1,6 +1,7 @@
 """A sentence-transformers folder that ONNX Runtime runs: texts in, vectors out."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from askalike.encoders.onnx.architectures import ARCHITECTURES, Transformer
 from askalike.encoders.onnx.exported import find_exported, round_weights
 from askalike.encoders.onnx.graph import BIAS, EMBEDDED, build_graph
-from askalike.encoders.onnx.modules import normalise, read_json, read_steps
+from askalike.encoders.onnx.modules import is_mean_of_tokens, normalise, read_json, read_steps
 from askalike.encoders.onnx.weights import WEIGHT_FILES, map_tensors
 from askalike.errors import InputError
 from askalike.text.subwords import open_tokenizer
@@ -24,6 +25,7 @@ FATAL = 4
 MAX_BATCH_TOKENS = 2_048
 """A batch of longer texts has fewer of them: what a layer computes then stays in the processor's cache."""
 STATE_OUTPUTS = ("last_hidden_state", "token_embeddings")
+WORD = re.compile(r"\S+")
 LONGEST_TEXT = 512
 """Tokens of a text that are read where a folder does not say how many."""
 
@@ -66,6 +68,28 @@ class OnnxModel:
             for place, own in zip(places, self._layers.run(np.array([rows[n] for n in places], np.int64)), strict=True):
                 states[place] = normalise(own)
         return states
+
+    @property
+    def averages_tokens(self) -> bool:
+        """Whether a text's vector is the mean of its tokens' states, of whatever length."""
+        return is_mean_of_tokens(self._steps)
+
+    def encode_words(self, text: str) -> tuple[list[str], Array]:
+        """Return the words of a text between white space, and the sum of the states of each word's tokens: (words, dim).
+
+        Only for a model that averages tokens. Words beyond what it reads get zeros; the tokens that it adds belong to
+        no word.
+        """
+        [encoding] = self._tokenizer.encode_batch([text.lower() if self._lowercase else text])
+        words = list(WORD.finditer(text))
+        sums = np.zeros((len(words), self.dim), np.float32)
+        tokens = [n for n, is_added in enumerate(encoding.special_tokens_mask) if not is_added]
+        if words and tokens:
+            [states] = self._layers.run(np.array([encoding.ids], np.int64))
+            ends = [encoding.offsets[n][1] for n in tokens]
+            places = np.searchsorted([word.start() for word in words], ends) - 1
+            np.add.at(sums, np.maximum(places, 0), states[tokens])
+        return [word[0] for word in words], sums
 
     @cached_property
     def dim(self) -> int:

@@ -84,7 +84,15 @@ def _read_pooling(path: Path) -> Step:
     modes = [modes] if isinstance(modes, str) else modes
     if unknown := [mode for mode in modes if mode not in POOLINGS]:
         raise InputError(f"{path}: pooling_mode = {unknown[0]!r}; expected one of {', '.join(POOLINGS)}")
+    if len(modes) == 1:
+        return POOLINGS[modes[0]]
     return lambda states: np.concatenate([POOLINGS[mode](states) for mode in modes], 1)
+
+
+def is_mean_of_tokens(steps: Sequence[Step]) -> bool:
+    """Return whether these steps make a text's vector the mean of its tokens' states, of whatever length."""
+    pooling, *others = steps or (normalise,)
+    return pooling is POOLINGS["mean"] and all(step in (normalise, ACTIVATIONS["Identity"]) for step in others)
 
 
 def _read_dense(folder: Path) -> Step:
