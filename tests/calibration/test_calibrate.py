@@ -160,8 +160,8 @@ def test_a_changed_archive_or_another_one_is_refused(report, directory, tmp_path
         assert local.search(QUERY)[0].probability is not None
         local.archive.upsert(replace(q, id=f"x{q.id}") for q in few)
         assert local.search(QUERY)[0].probability is None
-        assert "40 questions were added" in local.stale_reason
-        with pytest.raises(SettingsError, match="40 questions were added"):
+        assert "40 questions of 244 changed since" in local.stale_reason
+        with pytest.raises(SettingsError, match="40 questions of 244 changed since"):
             local.search(QUERY, min_probability=0.5)
     report.calibration.model_copy(update={"state": report.calibration.state.model_copy(update={"change": 9**9})}).save(
         moved

@@ -72,7 +72,7 @@ def test_it_follows_the_archive(tmp_path, calibrated_riverside):
         questions = [question for _, question in moved.view().questions()][:40]
         moved.upsert(replace(question, id=f"new-{question.id}") for question in questions)
         assert calibrator.calibration is None
-        assert "40 questions were added" in calibrator.stale_reason
+        assert "40 questions of 244 changed since" in calibrator.stale_reason
         assert calibrator.min_probability(None) == 0
-        with pytest.raises(SettingsError, match="40 questions were added"):
+        with pytest.raises(SettingsError, match="40 questions of 244 changed since"):
             calibrator.min_probability(0.5)

@@ -96,7 +96,7 @@ DUMPS = {
     "truncated": (
         f"<posts>\n{POSTS}<row Id='2' Pos".encode(),
         "line 3: the XML ends before",
-        "1 question before it kept",
+        "kept the 1 question before it",
     ),
     "wrong encoding": (b"<posts>\n<row Id='1' Title='caf\xe9'/></posts>", "line 2: byte 30 (0xe9) is not UTF-8"),
     "billion laughs": (

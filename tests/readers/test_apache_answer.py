@@ -142,7 +142,7 @@ def test_an_interrupted_import_goes_on_and_passing_errors_are_waited_for(
     site.put_questions(*(question(str(n), f"How do I mend part {n}?") for n in range(4)))
     site.responses["question/info 3"] = 500, b"broken"
     with pytest.raises(
-        InputError, match=r"question/info\?id=3: answered 500 .* a repeated import resumes there; the 3 questions"
+        InputError, match=r"question/info\?id=3: answered 500 .* a repeated import resumes there; kept the 3 questions"
     ):
         import_archive(
             "apache_answer", [site.address], tmp_path / "out", options={"pause": 0, "responses": tmp_path / "kept"}

@@ -134,7 +134,7 @@ def test_the_rest_api(imported: Importing, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (json.dumps([issue(1, "Why?"), issue(2, "How?")])[:-200], "cut short; 1 question before it kept"),
+        (json.dumps([issue(1, "Why?"), issue(2, "How?")])[:-200], "cut short; kept the 1 question before it"),
         (
             '{"data": null, "errors": [{"message": "Bad credentials"}]}',
             "GitHub answered 'Bad credentials'; fetch it again",

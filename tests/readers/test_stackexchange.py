@@ -150,7 +150,7 @@ def test_a_truncated_dump_keeps_what_came_before(tmp_path: Path) -> None:
     folder = dump(tmp_path / "site")
     text = (folder / "Posts.xml").read_text()
     (folder / "Posts.xml").write_text(text[: text.index("Foam &amp;")])
-    with pytest.raises(InputError, match=r"Posts\.xml, line 5: the XML ends .*; 1 question before it kept$"):
+    with pytest.raises(InputError, match=r"Posts\.xml, line 5: the XML ends .*; kept the 1 question before it$"):
         import_archive("stackexchange", [folder], tmp_path / "out")
     assert (tmp_path / "out/archive.sqlite").exists()
 

@@ -62,7 +62,7 @@ def test_rejected_rows_are_of_the_last_import(tmp_path: Path) -> None:
 
 def test_strict_stops_at_the_first_rejected_row(tmp_path: Path) -> None:
     path = write_faq(tmp_path / "write_faq.csv", 3, '9,"",nothing\n10,Why not?,x\n')
-    with pytest.raises(InputError, match=r"line 5: no question; --strict stops .*; 3 questions before it kept"):
+    with pytest.raises(InputError, match=r"line 5: no question; --strict stops .*; kept the 3 questions before it"):
         import_table(path, tmp_path / "out", strict=True)
     repeated = write_faq(tmp_path / "again.csv", 3, "1,Twice?,x\n")
     with pytest.raises(InputError, match=r"again\.csv, line 5: question id '1' occurs twice.*--strict"):

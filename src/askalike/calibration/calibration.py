@@ -46,9 +46,8 @@ class ArchiveState(Settings):
             return "it was made on another archive"
         moved = view.count_changed(self.change) + len(view.deleted_docids(self.change))
         if moved > MAX_DRIFT * self.questions:
-            return (
-                f"{format_count(moved, 'question')} added, changed or deleted since, when there were {self.questions:,}"
-            )
+            changed = f"{format_count(moved, 'question')} of {self.questions:,} changed since"
+            return f"{changed} (added, edited or deleted)"
         return None
 
 

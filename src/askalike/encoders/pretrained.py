@@ -28,7 +28,7 @@ from askalike.types import Answer, Question, VectorPart, Vectors
 MODEL_FOLDER = "pretrained"
 """The subfolder of a fine-tuned model in its folder of `models/`."""
 CACHED_TEXTS = 2_048
-"""How many texts are cached with their words' vectors, some 50 MB: while somebody types, the same ones are explained."""
+"""How many texts are cached with their words' vectors, some 50 MB: while somebody types, the same are explained."""
 DESCRIBING_SUFFIXES = (".json", ".safetensors", ".onnx")
 PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 """How models call what stands before a text of each role."""

@@ -53,8 +53,8 @@ def explain_by_vectors(
 
     documents: the fields of each document, each as a text of its own. name: the ranker's, shown where no word can be.
     """
-    in_context = isinstance(encoder, ContextualEncoder)
-    if not isinstance(encoder, AdditiveEncoder) or (in_context and not encoder.averages_words):
+    contextual = encoder if isinstance(encoder, ContextualEncoder) else None
+    if not isinstance(encoder, AdditiveEncoder) or (contextual and not contextual.averages_words):
         pairs = zip(documents, scores, strict=True)
         return [
             _explain_network(encoder, name, query, fields, score) if fields else _explain_whole(name, score)
@@ -63,7 +63,7 @@ def explain_by_vectors(
     texts = [{field: reader.plain_text(text) for field, text in fields.items()} for fields in documents]
     query_words, *words = reader.read([(("query", reader.plain_text(query)),), *(tuple(own.items()) for own in texts)])
     nearest = iter(find_nearest(query_words, [own for own in words if len(own)] if len(query_words) else []))
-    losses = _directions_lost(encoder, query_words) if in_context and len(query_words) else None
+    losses = _directions_lost(encoder, query_words) if contextual and len(query_words) else None
     explanations = []
     for own, plain, score in zip(words, texts, scores, strict=True):
         partners = next(nearest) if len(query_words) and len(own) else []
@@ -90,10 +90,10 @@ def _share_score(
 ) -> Sequence[float]:
     """What each word of the query adds to the score, or what that loses without each of the first; [] if unknown."""
     if losses is not None:
-        return (losses @ (words.sum / max(float(np.linalg.norm(words.sum)), MIN_SUM))).tolist()
+        return list(map(float, losses @ (words.sum / max(float(np.linalg.norm(words.sum)), MIN_SUM))))
     added = (query_words.vectors @ words.sum).astype(np.float64)
     total = added.sum()
-    return [] if abs(total) < MIN_SUM else (added * (score / total)).tolist()
+    return [] if abs(total) < MIN_SUM else list(map(float, added * (score / total)))
 
 
 def _explain_words(

@@ -66,7 +66,7 @@ class _DraftPass:
         except InputError as error:
             self._finish(finished=False)
             written = self._counts["added"] + self._counts["updated"]
-            kept = f"; {format_count(written, 'draft')} before it kept" if written else ""
+            kept = f"; kept the {format_count(written, 'draft')} before it" if written else ""
             raise InputError(f"{error}{kept}") from None
         self._finish(finished=True)
         notes = dict(self._request.source.notes)

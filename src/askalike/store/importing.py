@@ -161,7 +161,7 @@ class _ArchiveImport:
             self._languages.store_languages()
             written = self._sink.count_written("questions")
             raise InputError(
-                f"{error}; {format_count(written, 'question')} before it kept" if written else str(error)
+                f"{error}; kept the {format_count(written, 'question')} before it" if written else str(error)
             ) from None
         self._refuse_if_empty()
         self._remove_missing()

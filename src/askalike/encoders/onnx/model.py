@@ -75,7 +75,7 @@ class OnnxModel:
         return is_mean_of_tokens(self._steps)
 
     def encode_words(self, text: str) -> tuple[list[str], Array]:
-        """Return the words of a text between white space, and the sum of the states of each word's tokens: (words, dim).
+        """Return the words of a text between white space, and the sum of each word's tokens' states: (words, dim).
 
         Only for a model that averages tokens. Words beyond what it reads get zeros; the tokens that it adds belong to
         no word.
