@@ -1,5 +1,6 @@
 """Fixtures that every test may use."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -40,8 +41,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
+    """Waits until the search is compiled; what was imported and collected until then is never garbage."""
     if process := session.config.stash.get(compiling, None):
         process.wait()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
