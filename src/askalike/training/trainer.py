@@ -1,7 +1,6 @@
 """The training loop: epochs over pairs, a dev measure and a checkpoint after each, the best epoch's weights."""
 
 import copy
-import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -95,7 +94,6 @@ def train(job: TrainingJob) -> Sequence[Epoch]:
     )
     with _unwrap_process_errors():
         fabric.launch(partial(_train_on_device, job=job))
-    gc.collect()  # Fabric's wrappers refer to each other: the optimizer's moments would wait for it
     checkpoint.load_weights(job.network.cpu(), job.directory / BEST_WEIGHTS_FILE)
     return checkpoint.read_history(job.directory, job.run_id) or []
 
@@ -156,6 +154,8 @@ def _train_on_device(fabric: Fabric, job: TrainingJob) -> None:
         while not _is_finished(epochs, settings):
             epochs.append(_train_epoch(fabric, job, wrapped, optimizer, epochs))
             _save_checkpoint(fabric, job, optimizer, epochs)
+    optimizer.zero_grad()  # Fabric's wrappers refer to each other: gradients and moments would wait for the collector
+    optimizer.optimizer.state.clear()
 
 
 def _is_finished(epochs: Sequence[Epoch], settings: TrainingSettings) -> bool:
