@@ -1,13 +1,13 @@
 """Builds the index of a newly deployed ranker in a process of its own, while the old one's index is kept up to date."""
 
 import os
-import subprocess
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from askalike.calibration.silence import prepare_silence
 from askalike.errors import IndexBusyError
-from askalike.service.processes.child import begin_child, start_child
+from askalike.service.processes.child import ChildProcess
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import resolve_ranker
 from askalike.store import Archive, get_served_ranker
@@ -24,7 +24,7 @@ class IndexBuilder:
 
     def __init__(self, settings: ServiceSettings, path: Path) -> None:
         self._settings = settings.model_copy(update={"archives": (path,)})
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ChildProcess | None = None
         self._number: int | None = None
         self._retry_at = 0.0
 
@@ -32,10 +32,9 @@ class IndexBuilder:
         """Return whether the index of the deployment with that number is built; if not, start or await its build."""
         if self._process is None:
             if time.monotonic() >= self._retry_at:
-                self._process, self._number = start_child(self._settings, "builder"), number
-                begin_child(self._process)
+                self._process, self._number = ChildProcess(run, self._settings, fork=False), number
             return False
-        exit_code = self._process.poll()
+        exit_code = self._process.exit_code
         if exit_code is None:
             return False
         self._process = None
@@ -43,7 +42,7 @@ class IndexBuilder:
         return exit_code == 0 and number == self._number
 
 
-def run(settings: ServiceSettings) -> None:
+def run(settings: ServiceSettings, parent: Connection) -> None:
     """Build the index of each archive's deployed ranker; wait where the indexer holds an index that both use."""
     os.nice(NICENESS)
     for path in settings.archive_paths().values():

@@ -1,74 +1,85 @@
-"""Both ends of a process of the service: how it is started, and what it runs.
+"""A process of the service: how it is started, and how it learns that the process that started it has ended.
 
-`python -m askalike.service.processes.child` takes `indexer`, `builder`, or `worker` with two numbers: the inherited
-file descriptors of the socket and of the callers' rates. Its settings come as one line of JSON on standard input;
-another line lets it begin. Whoever started it keeps its standard input open: where that ends, the process ends itself.
+On Linux it is a copy of its supervisor, which has imported what all of them need; elsewhere, where copies of a process
+that has loaded numpy can crash, it is a new one.
 """
 
-import importlib
-import io
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from typing import Any
 
 from askalike.errors import AskalikeError
 from askalike.service.settings import ServiceSettings
 
-PRELOADED_MODULE = "askalike.rankers.lexical"
-"""What nearly every ranker needs, and takes longest to import."""
+FORKS = sys.platform == "linux"
 USER_ERROR_EXIT_CODE = 2
 """The exit code of a process whose error a user has to fix."""
 
 
-def start_child(settings: ServiceSettings, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a process with these options of Popen; it prepares what it can and then waits for `begin_child`."""
-    command = [sys.executable, "-m", "askalike.service.processes.child", *arguments]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, **options)
-    _send_line(process, settings.model_dump_json())
-    return process
+class ChildProcess:
+    """A process that runs `run(settings, parent, *arguments)`; `parent` is its end of the connection.
+
+    It prepares what it can, waits until it receives something, begins its work, and sends something once that is ready.
+    """
+
+    def __init__(self, run: Callable[..., None], settings: ServiceSettings, *arguments: Any, fork: bool) -> None:
+        """`fork`: whether it may be a copy of this process, which must then not have any threads."""
+        context: Any = multiprocessing.get_context("fork" if fork and FORKS else "spawn")
+        self._pipe, parent = context.Pipe()
+        self._process = context.Process(target=_main, args=(run, settings, parent, arguments))
+        self._process.start()
+        parent.close()
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code; None while it runs, negative for a signal that ended it."""
+        return self._process.exitcode  # type: ignore[no-any-return]
+
+    def begin(self) -> None:
+        """Let it begin its work."""
+        with suppress(OSError):  # it has ended, which whoever waits for it will see
+            self._pipe.send(None)
+
+    def is_ready(self, timeout_s: float) -> bool:
+        """Return whether it is ready, after at most that time. Raises EOFError where it has ended."""
+        if not self._pipe.poll(timeout_s):
+            return False
+        try:
+            self._pipe.recv()
+        except OSError:
+            raise EOFError from None
+        return True
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._process.terminate()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until it has ended; kill it where it has not after that time."""
+        self._process.join(timeout_s)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
 
 
-def begin_child(process: subprocess.Popen[bytes]) -> None:
-    """Let a process begin."""
-    _send_line(process, "")
-
-
-def main(arguments: list[str]) -> int:
-    """Run one process of the service and return its exit code."""
+def _main(run: Callable[..., None], settings: ServiceSettings, parent: Connection, arguments: tuple[Any, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor says when to end
-    module = importlib.import_module(f"askalike.service.processes.{arguments[0]}")
-    importlib.import_module(PRELOADED_MODULE)
-    stdin = os.fdopen(0, "rb", buffering=0, closefd=False)  # a buffer's lock would be held at exit
-    if not (line := stdin.readline()):
-        return 0
-    settings = ServiceSettings.model_validate_json(line)
-    if hasattr(module, "prepare"):
-        module.prepare(settings)
-    stdin.readline()
-    threading.Thread(target=_end_with_parent, args=(stdin,), daemon=True).start()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        module.run(settings, *map(int, arguments[1:]))
+        run(settings, parent, *arguments)
     except AskalikeError as error:
         print(f"askalike: {error}", file=sys.stderr)
-        return USER_ERROR_EXIT_CODE
-    return 0
+        sys.exit(USER_ERROR_EXIT_CODE)
 
 
-def _send_line(process: subprocess.Popen[bytes], line: str) -> None:
-    with suppress(BrokenPipeError):  # it has ended, which whoever waits for it will see
-        if process.stdin:
-            process.stdin.write(f"{line}\n".encode())
-            process.stdin.flush()
-
-
-def _end_with_parent(stdin: io.FileIO) -> None:
-    stdin.read()
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def _end_with_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -7,6 +7,7 @@ meanwhile, and then marks the new ranker as ready.
 import sys
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from askalike.calibration.calibration import calibration_version
@@ -104,12 +105,13 @@ class Indexer:
             self._propose_at = start + IDLE_S
 
 
-def run(settings: ServiceSettings) -> None:
-    """Index the changes so far, print `ready`, and go on indexing until the process is ended."""
+def run(settings: ServiceSettings, parent: Connection) -> None:
+    """Index the changes so far, tell the supervisor, and continue to index until the process is ended."""
+    parent.recv()
     indexers = [Indexer(path, settings) for path in settings.archive_paths().values()]
     for indexer in indexers:
         indexer.index_and_activate()
-    print("ready", flush=True)
+    parent.send(None)
     while True:
         time.sleep(POLL_S)
         for indexer in indexers:

@@ -1,19 +1,20 @@
 """Runs the service as processes: an indexer, as many workers as are wanted, and this one, which restarts them."""
 
+import importlib
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from askalike.errors import ArchiveError, SettingsError
-from askalike.service.processes.child import USER_ERROR_EXIT_CODE, begin_child, start_child
+from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.rate import create_shared_file
 from askalike.store import Archive
@@ -22,24 +23,23 @@ from askalike.store.keys import has_active_key
 POLL_S = 0.2
 SHUTDOWN_TIMEOUT_S = 15
 BACKLOG = 1024
+PRELOADED_MODULE = "askalike.rankers.lexical"
+"""What nearly every ranker needs, and takes long to import."""
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder in which prometheus_client adds up the counts of several processes."""
-BLAS_THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
-"""Limits the threads of numpy's products, which are so small in a request that a second thread only costs time."""
-READY_LINE = b"ready\n"
 
 
-class ChildProcess:
+class SupervisedProcess:
     """A process of the service, started again where it has died."""
 
-    def __init__(self, settings: ServiceSettings, name: str, *arguments: str, **options: Any) -> None:
+    def __init__(self, name: str, run: Callable[..., None], settings: ServiceSettings, *arguments: Any) -> None:
         self._name = name
-        self._start = partial(start_child, settings, name, *arguments, stdout=subprocess.PIPE, **options)
+        self._start = partial(ChildProcess, run, settings, *arguments, fork=True)
         self.process = self._start()
 
     def restart_if_dead(self) -> None:
         """Start it again where it has died. Raises SettingsError where that would not help."""
-        exit_code = self.process.poll()
+        exit_code = self.process.exit_code
         if exit_code is None:
             return
         if exit_code == USER_ERROR_EXIT_CODE:
@@ -47,7 +47,7 @@ class ChildProcess:
         message = f"askalike: the {self._name} has ended ({exit_code}) and is started again"
         print(message, file=sys.stderr, flush=True)
         self.process = self._start()
-        begin_child(self.process)
+        self.process.begin()
 
 
 def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> None:
@@ -60,21 +60,25 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     with _listen(settings) as listener, TemporaryDirectory(prefix="askalike-") as shared_dir:
-        indexer = ChildProcess(settings, "indexer")
-        fds = [listener.fileno(), create_shared_file(shared_dir)]
-        environment = {BLAS_THREADS_VARIABLE: "1"} | os.environ | {METRICS_DIR_VARIABLE: shared_dir}
-        start_worker = partial(ChildProcess, settings, "worker", *map(str, fds), pass_fds=fds, env=environment)
-        workers = [start_worker() for _ in range(settings.workers)]
+        os.environ[METRICS_DIR_VARIABLE] = shared_dir
+        from askalike.service.processes import indexer, worker  # which read the variable
+
+        importlib.import_module(PRELOADED_MODULE)
+        rates = create_shared_file(Path(shared_dir))
+        indexers = [SupervisedProcess("indexer", indexer.run, settings)]
+        workers = []
         try:
-            _begin_all([indexer], stopping)
+            for _ in range(settings.workers):
+                workers.append(SupervisedProcess("worker", worker.run, settings, listener, rates))
+            _begin_all(indexers, stopping)
             _begin_all(workers, stopping)
             announce(base_url(listener))
             while not stopping.wait(POLL_S):
-                for child in (indexer, *workers):
+                for child in (*indexers, *workers):
                     child.restart_if_dead()
         finally:
             _terminate_all(workers)
-            _terminate_all([indexer])
+            _terminate_all(indexers)
 
 
 def base_url(listener: socket.socket) -> str:
@@ -83,34 +87,24 @@ def base_url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _begin_all(children: Sequence[ChildProcess], stopping: threading.Event) -> None:
+def _begin_all(children: Sequence[SupervisedProcess], stopping: threading.Event) -> None:
+    """Let processes begin; return once they are ready or the service is to end. Raises ArchiveError if one ends."""
     for child in children:
-        begin_child(child.process)
+        child.process.begin()
     for child in children:
-        _wait_until_ready(child, stopping)
+        try:
+            while not stopping.is_set() and not child.process.is_ready(POLL_S):
+                pass
+        except EOFError:
+            raise ArchiveError("the service cannot start; the line above says why") from None
 
 
-def _terminate_all(children: Sequence[ChildProcess]) -> None:
+def _terminate_all(children: Sequence[SupervisedProcess]) -> None:
     for child in children:
         child.process.terminate()
     deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S
     for child in children:
-        try:
-            child.process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            child.process.kill()
-            child.process.wait()
-
-
-def _wait_until_ready(child: ChildProcess, stopping: threading.Event) -> None:
-    """Return once the process has said that it is ready, or the service is to end. Raises ArchiveError."""
-    lines, stdout = list[bytes](), child.process.stdout
-    reader = threading.Thread(target=lambda: lines.append(stdout.readline() if stdout else b""), daemon=True)
-    reader.start()
-    while reader.is_alive() and not stopping.wait(POLL_S / 4):
-        pass
-    if lines and lines[0] != READY_LINE:
-        raise ArchiveError("the service cannot start; the line above says why")
+        child.process.join(max(0.0, deadline - time.monotonic()))
 
 
 def _check_archives(settings: ServiceSettings) -> None:

@@ -1,12 +1,16 @@
-"""A process that answers requests at an inherited socket."""
+"""A process that answers requests at a socket that all workers share."""
 
 import logging
+import os
 import socket
 import sys
 from contextlib import suppress
 from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
 
 import uvicorn
+from threadpoolctl import threadpool_limits
 
 from askalike.errors import AskalikeError
 from askalike.service.app import create_app
@@ -16,6 +20,8 @@ from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import ServedEngine
 from askalike.service.state.rate import RateLimiter
 
+BLAS_THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
+"""Where it is not set, a worker limits numpy to one thread: a request's products are too small for a second one."""
 GRACE_S = 10
 KEEP_ALIVE_S = 5
 SWITCH_INTERVAL_S = 0.0005
@@ -23,22 +29,23 @@ SWITCH_INTERVAL_S = 0.0005
 
 
 class Server(uvicorn.Server):
-    """A server that prints `ready` once it accepts requests."""
+    """A server that tells its supervisor once it accepts requests."""
+
+    def __init__(self, config: uvicorn.Config, parent: Connection) -> None:
+        super().__init__(config)
+        self._parent = parent
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        print("ready", flush=True)
+        self._parent.send(None)
 
 
-def prepare(settings: ServiceSettings) -> None:
-    """Search each index once, so that what loads lazily is there when requests are accepted."""
-    for path in settings.archive_paths().values():
-        with suppress(AskalikeError):  # the error shows when the application opens it
-            ServedEngine.open(settings, path).engine.close()
-
-
-def run(settings: ServiceSettings, socket_fd: int, rate_fd: int) -> None:
+def run(settings: ServiceSettings, parent: Connection, listener: socket.socket, rates: Path) -> None:
     """Answer requests until the process is asked to end; then finish those that have begun."""
+    if BLAS_THREADS_VARIABLE not in os.environ:
+        threadpool_limits(1, user_api="blas")
+    _prepare(settings)
+    parent.recv()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -47,7 +54,7 @@ def run(settings: ServiceSettings, socket_fd: int, rate_fd: int) -> None:
     receive_s, max_connections = settings.receive_s, settings.max_connections
     protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections)
     config = uvicorn.Config(
-        create_app(settings, RateLimiter(rate_fd, settings.requests_per_s, settings.burst)),
+        create_app(settings, RateLimiter(rates, settings.requests_per_s, settings.burst)),
         lifespan="on",
         access_log=False,
         log_config=None,
@@ -59,4 +66,11 @@ def run(settings: ServiceSettings, socket_fd: int, rate_fd: int) -> None:
         ws="none",
         loop="uvloop",
     )
-    Server(config).run([socket.socket(fileno=socket_fd)])
+    Server(config, parent).run([listener])
+
+
+def _prepare(settings: ServiceSettings) -> None:
+    """Search each index once, so that what loads lazily is there when requests are accepted."""
+    for path in settings.archive_paths().values():
+        with suppress(AskalikeError):  # the error shows when the application opens it
+            ServedEngine.open(settings, path).engine.close()

@@ -8,10 +8,10 @@ picks the slot; callers who share one of the 16,384 slots share its allowance.
 import fcntl
 import hashlib
 import mmap
-import os
 import secrets
 import struct
 import time
+from pathlib import Path
 
 N_SLOTS = 1 << 14
 SLOT_BYTES = 8
@@ -22,12 +22,12 @@ FILE_BYTES = KEY_BYTES + N_SLOTS * SLOT_BYTES
 class RateLimiter:
     """Allows each caller `per_s` requests a second and bursts of `burst`. A `per_s` of 0: no limit."""
 
-    def __init__(self, fd: int, per_s: float, burst: int) -> None:
-        """`fd`: a file descriptor from `create_shared_file`."""
-        self._fd = fd
+    def __init__(self, path: Path, per_s: float, burst: int) -> None:
+        """`path`: a file from `create_shared_file`."""
+        self._file = path.open("r+b", buffering=0)
         self._per_s = per_s
         self._burst = burst
-        self._memory = mmap.mmap(fd, FILE_BYTES)
+        self._memory = mmap.mmap(self._file.fileno(), FILE_BYTES)
 
     def acquire(self, caller: str) -> float:
         """Count a request of the caller and return 0; where it comes too soon, return the seconds to wait instead."""
@@ -35,7 +35,7 @@ class RateLimiter:
             return 0.0
         digest = hashlib.blake2b(caller.encode(), key=self._memory[:KEY_BYTES], digest_size=8).digest()
         offset = KEY_BYTES + int.from_bytes(digest) % N_SLOTS * SLOT_BYTES
-        fcntl.lockf(self._fd, fcntl.LOCK_EX, SLOT_BYTES, offset)
+        fcntl.lockf(self._file, fcntl.LOCK_EX, SLOT_BYTES, offset)
         try:
             now = time.monotonic()
             due = max(now, struct.unpack_from("d", self._memory, offset)[0])
@@ -45,12 +45,12 @@ class RateLimiter:
             struct.pack_into("d", self._memory, offset, due + 1 / self._per_s)
             return 0.0
         finally:
-            fcntl.lockf(self._fd, fcntl.LOCK_UN, SLOT_BYTES, offset)
+            fcntl.lockf(self._file, fcntl.LOCK_UN, SLOT_BYTES, offset)
 
 
-def create_shared_file(folder: str) -> int:
-    """Create the file of slots in a folder and return its file descriptor, for processes to inherit."""
-    fd = os.open(os.path.join(folder, "rate"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    os.write(fd, secrets.token_bytes(KEY_BYTES))
-    os.ftruncate(fd, FILE_BYTES)
-    return fd
+def create_shared_file(folder: Path) -> Path:
+    """Create the file of slots in a folder, which only this user may read; return its path."""
+    path = folder / "rate"
+    path.touch(0o600, exist_ok=False)
+    path.write_bytes(secrets.token_bytes(KEY_BYTES) + bytes(FILE_BYTES - KEY_BYTES))
+    return path
