@@ -5,7 +5,7 @@ import json
 import pytest
 
 from askalike import rankers
-from askalike.calibration.silence import choose_threshold, find_thresholds, off_topic_questions
+from askalike.calibration.silence import SilenceThreshold, choose_threshold, find_thresholds, off_topic_questions
 from askalike.cli.search import index_command
 from askalike.engines.local import LocalEngine
 from askalike.store import Archive
@@ -44,6 +44,23 @@ def test_everyday_questions_nonsense_and_other_languages_get_nothing(engine):
 
 def test_what_the_archive_knows_is_shown(engine):
     assert all(engine.search(text) for text in ON_TOPIC)
+
+
+def test_thresholds_of_a_searcher_that_was_opened_before_a_commit_are_not_kept(tmp_path, monkeypatch):
+    """The indexer commits while a worker looks for thresholds, in the index that it had opened before."""
+    path, ranker = riverside(tmp_path / "archive"), rankers.create("lm_jelinek_mercer")
+    with Archive.open(path) as archive:
+
+        def find_while_another_process_commits(searcher):
+            ranker.build(archive.view())
+            return find_thresholds(searcher)
+
+        silence, view = SilenceThreshold(archive, ranker), archive.committed_view()
+        monkeypatch.setattr("askalike.calibration.silence.find_thresholds", find_while_another_process_commits)
+        assert set(silence.prepare(view).values()) == {0.0}  # nothing was found in an empty index
+        assert silence.saved_thresholds is None
+        assert silence.similarity(view, ON_TOPIC[0]) > 0.2
+        assert silence.saved_thresholds
 
 
 def test_an_archive_that_is_not_indexed_yet_gets_no_thresholds(tmp_path):

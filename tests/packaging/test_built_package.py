@@ -87,7 +87,7 @@ def test_recipes_come_with_it(installed: Path, tmp_path: Path) -> None:
 def test_it_serves_pages_and_the_widget(installed: Path, tmp_path: Path) -> None:
     need("fastapi", "uvicorn")
     run(installed / "askalike", "import", "table", EXAMPLE, "-o", "riverside", cwd=tmp_path)
-    service = Service(tmp_path / "riverside", program=(str(installed / "askalike"),), source=None)
+    service = Service(tmp_path / "riverside", program=installed / "askalike")
     try:
         wait_for(lambda: service.get("/readyz").status == 200)
         page = service.get("/a/riverside?title=my+bicycle+was+stolen")

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-SOURCE = Path(__file__).parents[2] / "src"
+from preloaded import PreloadedProcess
+
 RANKER = ("--ranker", "lm_jelinek_mercer")  # the default depends on what is installed
 PATIENCE_S = 120
 """How long a test waits for something before it fails; no promise of the service."""
@@ -38,16 +38,13 @@ class Service:
         *archives: Path,
         options: tuple[str, ...] = (),
         ranker: tuple[str, ...] = RANKER,
-        program: tuple[str, ...] = (sys.executable, "-m", "askalike"),
-        source: Path | None = SOURCE,
+        program: Path | None = None,
     ) -> None:
-        """source: where askalike is imported from; None: where the program finds it."""
+        """`program`: the command to start it with, instead of a copy of a process that has imported it."""
         self.archive_path = archives[0]
-        command = [*program, "serve", *map(str, archives), *ranker, "--port", "0", *options]
-        env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        env |= {"PYTHONPATH": str(source)} if source else {}
-        env["TMPDIR"] = str(archives[0].parent)  # where a service that is killed leaves its shared folder
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=env)
+        arguments = ["serve", *map(str, archives), *ranker, "--port", "0", *options]
+        env = os.environ | {"TMPDIR": str(archives[0].parent)}  # where a killed service leaves its shared folder
+        self.process = _start(program, arguments, env) if program else PreloadedProcess(arguments, env)
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -103,6 +100,11 @@ class Service:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(30)
         self._reader.join(10)
+
+
+def _start(program: Path, arguments: list[str], env: Mapping[str, str]) -> "subprocess.Popen[str]":
+    env = {name: value for name, value in env.items() if name != "PYTHONPATH"}  # it finds its own packages
+    return subprocess.Popen([program, *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True, env=env)
 
 
 def wait_for(condition: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:

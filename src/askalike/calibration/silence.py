@@ -53,24 +53,27 @@ class SilenceThreshold:
         self._view, self._ranker = archive.view(), ranker
         digest = hashlib.sha256(settings_json(ranker.values).encode()).hexdigest()[:12]
         self._path = archive.path / FOLDER / f"{ranker.name}-{digest}.silence.json"
-        self._thresholds: Thresholds | None = None
+        self._thresholds: Thresholds | None = None  # that hold
 
-    def prepare(self, searcher: Searcher) -> Thresholds:
-        """Return the thresholds: those that were saved, if they still hold, else newly found ones, which are saved."""
-        thresholds = self.saved_thresholds
-        if thresholds is None:
-            thresholds = find_thresholds(searcher)
-            if self._is_indexed():
-                self._save(thresholds)
+    def prepare(self, view: View) -> Thresholds:
+        """Return the thresholds: those that were saved, if they still hold, else newly found ones, which are saved.
+
+        Those found while another process commits an index are not saved: not all indexes may have been searched.
+        `view`: the archive, as the ranker is opened on it.
+        """
+        if saved := self.saved_thresholds:
+            self._thresholds = saved
+            return saved
+        changes = self._indexed_changes()
+        thresholds = find_thresholds(self._ranker.open(view))
+        if all(changes) and changes == self._indexed_changes():
+            self._save(thresholds)
+            self._thresholds = thresholds
         return thresholds
 
-    def similarity(self, searcher: Searcher, text: str) -> float:
-        """Return the absolute score below which no hit is shown for a text. searcher: the ranker, on the archive."""
-        thresholds = self._thresholds
-        if thresholds is None:
-            thresholds = self.prepare(searcher)
-            self._thresholds = thresholds if self._is_indexed() else None
-        return choose_threshold(thresholds, text)
+    def similarity(self, view: View, text: str) -> float:
+        """Return the absolute score below which no hit is shown for a text. `view`: see `prepare`."""
+        return choose_threshold(self._thresholds or self.prepare(view), text)
 
     @property
     def saved_thresholds(self) -> Thresholds | None:
@@ -82,9 +85,9 @@ class SilenceThreshold:
         holds = saved.fingerprint == fingerprint(self._ranker) and saved.state.stale_reason(self._view) is None
         return saved.thresholds if holds and saved.thresholds.get(OTHER_LANGUAGES) else None
 
-    def _is_indexed(self) -> bool:
-        """Whether the ranker's indexes were committed once: another process may be building them still."""
-        return all(index.change for index in self._ranker.indexes(self._view))
+    def _indexed_changes(self) -> Sequence[int]:
+        """Return the change up to which each index was committed, 0 where it was not yet."""
+        return [index.change for index in self._ranker.indexes(self._view)]
 
     def _save(self, thresholds: Thresholds) -> None:
         """Save the thresholds, unless the archive cannot be written."""
@@ -101,7 +104,7 @@ def prepare_silence(archive: Archive, ranker: Ranker) -> None:
     """Find and save the thresholds of a ranker whose index was just built, unless a calibration has one."""
     view, calibration = archive.view(), load_calibration(archive, ranker)
     if len(view) and ranker.indexes(view) and not (calibration and calibration.threshold):
-        SilenceThreshold(archive, ranker).prepare(ranker.open(view))
+        SilenceThreshold(archive, ranker).prepare(view)
 
 
 def choose_threshold(thresholds: Thresholds, text: str) -> float:

@@ -177,7 +177,7 @@ class LocalEngine:
             return 0.0
         if request.min_similarity is not None:
             return request.min_similarity
-        return self._silence.similarity(searcher, f"{question.title} {question.body}")
+        return self._silence.similarity(searcher.view, f"{question.title} {question.body}")
 
 
 def _use(request: SearchRequest) -> Use:

@@ -99,7 +99,7 @@ class SimilarLinker:
     @classmethod
     def above_silence(cls, archive: Archive, ranker: Ranker) -> Self:
         """Return one for hits that a search would show, in whatever language. The ranker's index must be there."""
-        thresholds = SilenceThreshold(archive, ranker).prepare(ranker.open(archive.view()))
+        thresholds = SilenceThreshold(archive, ranker).prepare(archive.view())
         return cls(min(thresholds.values()))
 
     @property
