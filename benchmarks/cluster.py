@@ -2,6 +2,7 @@
 
     python benchmarks/cluster.py                                   # 100,000 and 1,000,000 made questions
     python benchmarks/cluster.py --questions 10000 --nodes 1       # small
+    python benchmarks/cluster.py --questions 1000000 --keep        # indexes stay, and are only searched next time
 
 Every engine answers the same queries, one at a time and from 8 threads, after a warm-up. What was measured is also in
 bench-data/cluster.json, where fan_out.py reads what a search of one shard takes.
@@ -46,14 +47,33 @@ def made_archive(n: int) -> Path:
     return path
 
 
-def measure(path: Path, engine: str | None, ranker: str, queries: Sequence[Question]) -> dict[str, Any]:
-    """Questions indexed a second; searches a second from 8 threads; the milliseconds of single searches."""
+def build(path: Path, engine: str | None, ranker: str) -> float:
+    """Index an archive; return how many questions a second were indexed."""
     with Archive.open(path, engine) as archive:
         started = time.perf_counter()
         rankers.create(ranker).build(archive.view())
-        index_s = time.perf_counter() - started
+        return len(archive.view()) / (time.perf_counter() - started)
+
+
+def build_in(cluster: Cluster, path: Path, ranker: str, note: Path | None) -> float:
+    """Index an archive in a new cluster; return how many questions a second were indexed.
+
+    note: the file that says so where the cluster's indexes stay; where it is there, they are built already.
+    """
+    if note and note.exists():
+        connect(cluster.url).request("GET", "/_cluster/health", wait_for_status="green", timeout="60s")
+        return float(note.read_text())
+    init_cluster(cluster.url, shards=len(cluster.nodes), replicas=0)
+    rate = build(path, cluster.url, ranker)
+    if note:
+        note.write_text(str(rate))
+    return rate
+
+
+def measure(path: Path, engine: str | None, ranker: str, queries: Sequence[Question]) -> dict[str, Any]:
+    """Searches a second from 8 threads; the milliseconds of single searches."""
+    with Archive.open(path, engine) as archive:
         searcher = rankers.open_current(rankers.create(ranker), archive.view())
-        count = len(archive.view())
 
         def search(query: Question) -> float:
             begun = time.perf_counter()
@@ -69,7 +89,6 @@ def measure(path: Path, engine: str | None, ranker: str, queries: Sequence[Quest
             together = list(pool.map(search, queries))
         rate = len(together) / (time.perf_counter() - started)
     return {
-        "indexed_per_s": count / index_s,
         "searches_per_s": rate,
         "p50_ms": statistics.median(alone),
         "p95_ms": float(np.percentile(alone, 95)),
@@ -100,23 +119,24 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, nargs="*", default=[1, 3], choices=(1, 2, 3))
     parser.add_argument("--queries", type=int, default=400)
     parser.add_argument("--ranker", default="lm_jelinek_mercer")
+    parser.add_argument("--keep", action="store_true", help="keep the indexes, and search those that are there")
     parser.add_argument("--output", type=Path, default=DATA / "cluster.json", help="the JSON, to which rows are added")
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores; all nodes and the client share them")
     ranker = options.ranker
     for n in options.questions:
         path = made_archive(n)
-        queries = [
-            Question(f"typed{i}", " ".join(map(spelled, title)))
-            for i, (title, _) in enumerate(texts(options.queries, 1))
-        ]
+        titles = texts(options.queries, 1)
+        queries = [Question(f"typed{i}", " ".join(map(spelled, title))) for i, (title, _) in enumerate(titles)]
         shutil.rmtree(path / "index", ignore_errors=True)  # so that building is timed
-        store(options.output, n, ranker, "local", measure(path, None, ranker, queries))
+        row = {"indexed_per_s": build(path, None, ranker), **measure(path, None, ranker, queries)}
+        store(options.output, n, ranker, "local", row)
         for nodes in options.nodes:
+            folder = DATA / f"cluster-{n}-{ranker}-{nodes}-nodes" if options.keep else None
             try:
-                with Cluster(nodes, heap="1g") as cluster:
-                    init_cluster(cluster.url, shards=nodes, replicas=0)
-                    row = measure(path, cluster.url, ranker, queries)
+                with Cluster(nodes, heap="1g", folder=folder) as cluster:
+                    rate = build_in(cluster, path, ranker, folder and folder / "indexed_per_s")
+                    row = {"indexed_per_s": rate, **measure(path, cluster.url, ranker, queries)}
                     row["bytes_per_question"] = index_bytes(cluster.url) / n
                     store(options.output, n, ranker, f"{nodes} nodes", row)
             except NoClusterError as error:

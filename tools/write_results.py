@@ -121,7 +121,7 @@ def all_files() -> dict[Path, str]:
     reports = {name: report for name in DATASETS if (report := load(name))}
     drawings = draw_figures({DATASETS[name][0]: r for name, r in reports.items()}, load("calibration"), load("scale"))
     files = {PAGES / f"{name}.md": leaderboard(name, report) for name, report in reports.items()}
-    files[PAGES / "index.md"] = overview(reports, drawings, load("cluster") or [])
+    files[PAGES / "index.md"] = overview(reports, drawings, load("cluster") or [], load("cluster_faults") or [])
     files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in drawings.items()}
     files[PAPERS] = fill_tables(PAPERS.read_text(encoding="utf-8"), load)
     if reports.keys() >= set(README_DATASETS):
@@ -199,7 +199,10 @@ def provenance(origin: Report) -> Iterator[str]:
 
 
 def overview(
-    reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, str]], cluster_rows: Sequence[Report]
+    reports: Mapping[str, Report],
+    drawings: Mapping[str, tuple[str, str]],
+    cluster_rows: Sequence[Report],
+    fault_rows: Sequence[Report],
 ) -> str:
     """Return the first page: the data sets, every figure, and what a cluster does beside the local engine."""
     rows = [("data set", "queries", "best AP", "BM25", "default"), ("---",) * 5]
@@ -215,6 +218,8 @@ def overview(
         lines += ["", f"## {heading}", "", f"![{heading}]({name}.svg)", "", caption]
     if cluster_rows:
         lines += ["", *cluster_section(cluster_rows)]
+    if fault_rows:
+        lines += ["", *faults_section(fault_rows)]
     return "\n".join([*lines, ""])
 
 
@@ -231,6 +236,22 @@ def cluster_section(rows: Sequence[Report]) -> Iterator[str]:
     yield f"Made-up titles, `{rows[0]['ranker']}`. All nodes and the client share one machine ({rows[0]['hardware']}),"
     yield "which had other work. Several nodes there show what their talking costs, not what more machines bring."
     yield f"`python benchmarks/cluster.py`, commit `{rows[0]['commit']}`."
+
+
+def faults_section(rows: Sequence[Report]) -> Iterator[str]:
+    """Yield the table of nodes that are killed or cut off."""
+    yield from ("## When a node of the cluster fails", "")
+    head = ("event", "longest time without a search", "without a write", "searches", "writes", "errors", "lost", "load")
+    yield from map(table_row, [head, ("---",) * len(head)])
+    for row in rows:
+        gaps = (f"{row[f'longest_s_without_{kind}']:.2f} s" for kind in ("search", "write"))
+        counts = (f"{row[name]:,}" for name in ("searches", "writes", "errors", "lost", "load_average"))
+        yield table_row((row["event"], *gaps, *counts))
+    yield ""
+    yield "Three nodes with all copies, 50 searches and 20 writes a second, one run each; the node is away for"
+    yield f"{rows[0]['seconds']:.0f} seconds. All nodes and the client share one machine ({rows[0]['hardware']}), whose"
+    yield "load average at the end is the last column, as a busy one adds to the times."
+    yield f"`python benchmarks/cluster_faults.py`, commit `{rows[0]['commit']}`."
 
 
 INTRODUCTION = """\

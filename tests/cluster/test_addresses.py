@@ -9,7 +9,7 @@ import pytest
 from opensearch.nodes import free_port
 
 from askalike.errors import EngineError, SettingsError
-from askalike.index.cluster.connection import ClusterAddress, ClusterConnection, Patience, connect
+from askalike.index.cluster.connection import ClusterAddress, ClusterConnection, connect
 
 
 def test_an_address_names_nodes_login_and_options():
@@ -131,9 +131,8 @@ class _Waiting(_Healthy):
         super().do_GET()
 
 
-def test_a_read_that_a_node_does_not_answer_goes_to_the_next(monkeypatch):
+def test_a_read_that_a_node_does_not_answer_is_sent_to_the_next():
     pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
-    monkeypatch.setattr("askalike.index.cluster.connection.PATIENCE_S", 0.2)
     with (
         http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Waiting) as waiting,
         http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Healthy) as healthy,
@@ -150,17 +149,6 @@ def test_a_read_that_a_node_does_not_answer_goes_to_the_next(monkeypatch):
             _Waiting.over.set()
             for server in servers:
                 server.shutdown()
-
-
-def test_patience_follows_what_is_usual_and_grows_once_every_node_was_asked():
-    patience = Patience(nodes=3, most_s=30)
-    assert [patience.seconds(tries) for tries in range(10)] == [0.5, 0.5, 0.5, 1, 2, 4, 8, 16, 30, 30]
-    assert Patience(nodes=1, most_s=30).seconds(0) == 30
-    patience.note(2)
-    assert patience.seconds(0) == 8
-    for _ in range(100):
-        patience.note(0.01)
-    assert patience.seconds(0) == 0.5
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,19 @@ def test_what_is_sent_again_as_an_answer_was_lost_counts_once(archive, monkeypat
     assert {hit.id: hit.score for hit in run} == pytest.approx({hit.id: hit.score for hit in expected}, rel=1e-5)
 
 
+def test_what_only_a_node_had_that_was_cut_off_is_sent_again(archive, monkeypatch):
+    send, refused = opensearchpy.Transport.perform_request, []
+
+    def refuse_first(self, method, path, **options):
+        if not path.endswith("/_bulk") or refused:
+            return send(self, method, path, **options)
+        refused.extend(range(options["body"].count("\n") // 2))
+        return {"items": [{"index": {"status": 409, "error": {"type": "version_conflict"}}} for _ in refused]}
+
+    monkeypatch.setattr(opensearchpy.Transport, "perform_request", refuse_first)
+    assert len(found(archive)) == len(refused) == 300
+
+
 def test_an_index_that_a_lost_answer_has_created_is_no_error(archive):
     index = opened_index(rankers.create("bm25"), archive)
     settings, fields = index.schema()

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from opensearch.jars import NoClusterError, class_path, find_jdk
 
-START_TIMEOUT_S, STOP_TIMEOUT_S, POLL_S = 120.0, 20.0, 0.1
+START_TIMEOUT_S, STOP_TIMEOUT_S, POLL_S = 300.0, 20.0, 0.1
 JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "--enable-native-access=ALL-UNNAMED")
 HEAP = "512m"
 
@@ -107,14 +107,18 @@ class Node:
 
 
 class Cluster:
-    """Some nodes that know each other, in a temporary folder."""
+    """Some nodes that know each other, in a temporary folder, or in one that stays."""
 
     def __init__(
         self, nodes: int = 1, settings: Mapping[str, str] | None = None, heap: str = HEAP,
-        places: Sequence[tuple[str, Sequence[str]]] = (),
+        places: Sequence[tuple[str, Sequence[str]]] = (), folder: Path | None = None,
     ) -> None:  # fmt: skip
-        """places: the host of each node and the words before its command, where they are not this machine's."""
-        self._folder = Path(tempfile.mkdtemp(prefix="askalike-opensearch-"))
+        """places: the host of each node and the words before its command, where they are not this machine's.
+
+        folder: where the nodes' data stays for the next cluster of as many nodes.
+        """
+        self._stays = folder is not None
+        self._folder = folder or Path(tempfile.mkdtemp(prefix="askalike-opensearch-"))
         at = places or [("127.0.0.1", ())] * nodes
         self.nodes = [
             Node(f"node{n}", self._folder / f"node{n}", settings or {}, heap, host, prefix)
@@ -141,10 +145,11 @@ class Cluster:
         return self
 
     def close(self) -> None:
-        """End the nodes and remove what they stored."""
+        """End the nodes and remove what they stored, unless it stays."""
         for node in self.nodes:
             node.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if not self._stays:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self.start()

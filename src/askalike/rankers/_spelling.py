@@ -6,13 +6,13 @@ from a question that holds such a term, since terms are stems and encoders want 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from askalike.index.lexical.edits import edit_distance
 from askalike.index.lexical.searcher import PostingsSearcher
+from askalike.index.lexical.spelling import NearSearch
 from askalike.rankers._ranker import ResolvedQuery
 from askalike.store import View
 from askalike.text.analyzer import Analyzer
@@ -50,12 +50,27 @@ class _Word(NamedTuple):
     is_unfinished: bool
 
 
+class _Typed(NamedTuple):
+    """A word as it was typed, in lower case, with its term: what the same word is read as each time."""
+
+    text: str
+    term: str
+    language: str | None
+    is_unfinished: bool
+
+    @property
+    def max_edits(self) -> int:
+        """By how many edits the term may differ from the one that is meant."""
+        return 1 + (len(self.text) >= TWO_EDITS_FROM)
+
+
 class SpellingCorrector:
     """Corrects the titles of queries by the words of a view, of which `postings` is the index."""
 
     def __init__(self, view: View, postings: "PostingsSearcher | ClusterPostingsSearcher", analyzer: Analyzer) -> None:
         self._view, self._postings, self._analyzer = view, postings, analyzer
-        self._words: dict[tuple[str, str, str | None], str | None] = {}
+        self._meant: dict[_Typed, str | None] = {}
+        self._finished: dict[tuple[str, str | None], str | None] = {}
 
     def correct(
         self, queries: Sequence[ResolvedQuery], languages: Sequence[str | None], prefix: bool
@@ -65,12 +80,18 @@ class SpellingCorrector:
         pairs = zip(texts, languages, strict=True)
         words = [list(self._long_words(text, language, prefix)) for text, language in pairs]
         unknown = self._postings.speller.unknown([word.term for own in words for word in own])
+        misspelt = [[word for word in own if word.term in unknown] for own in words]
+        meant = self._look_up(
+            _typed(text, word, language)
+            for text, own, language in zip(texts, misspelt, languages, strict=True)
+            for word in own
+        )
         corrected = []
-        for one, text, own, language in zip(queries, texts, words, languages, strict=True):
-            misspelt = [word for word in own if word.term in unknown]
-            read = self._replace_words(one, text, misspelt, language) if misspelt else one
-            is_foreign = len(misspelt) > MAX_UNKNOWN and 2 * len(misspelt) > len(own)
-            every = len(read.corrections) - len(one.corrections) == len({text[w.start : w.end] for w in misspelt})
+        for n, one in enumerate(queries):
+            read = self._replace_words(one, texts[n], misspelt[n], languages[n], meant) if misspelt[n] else one
+            is_foreign = len(misspelt[n]) > MAX_UNKNOWN and 2 * len(misspelt[n]) > len(words[n])
+            distinct = {texts[n][word.start : word.end] for word in misspelt[n]}
+            every = len(read.corrections) - len(one.corrections) == len(distinct)
             corrected.append(read if every or not is_foreign else one)
         return corrected
 
@@ -84,17 +105,24 @@ class SpellingCorrector:
         typed = text[start:end]
         if end < len(text) or not typed.isalpha() or not self._postings.speller.unknown([term]):
             return one
-        typed_lower = typed.lower()
-        find = partial(self._find_completion, typed_lower, language)
-        if word := self._remember(("finish", typed_lower, language), find):
+        if word := self._complete(typed.lower(), language):
             finished = replace(one.query, title=text[:start] + word)
             return replace(one, finished=finished, corrections={**one.corrections, typed: word})
         return one
 
+    def _complete(self, typed: str, language: str | None) -> str | None:
+        if len(self._finished) >= MAX_REMEMBERED_WORDS:
+            self._finished = {}
+        remembered, key = self._finished, (typed, language)
+        if key not in remembered:
+            remembered[key] = self._find_completion(typed, language)
+        return remembered[key]
+
     def _find_completion(self, typed: str, language: str | None) -> str | None:
         """Return a word that begins as typed, of the term that most questions have."""
         for term in self._postings.complete(typed)[:1]:
-            for texts in self._read_texts(term):
+            [docids] = self._postings.speller.docids_of_each([term], MAX_QUESTIONS)
+            for texts in self._read_texts(docids):
                 words: list[str] = [word for text in texts for word in WORD.findall(text.lower())]
                 likely = Counter(word for word in words if word.startswith(typed)).most_common()
                 for word, _ in likely:
@@ -111,12 +139,17 @@ class SpellingCorrector:
                     yield _Word(term, start, end, is_unfinished)
 
     def _replace_words(
-        self, one: ResolvedQuery, text: str, words: Sequence[_Word], language: str | None
+        self,
+        one: ResolvedQuery,
+        text: str,
+        words: Sequence[_Word],
+        language: str | None,
+        meant_words: Mapping[_Typed, str | None],
     ) -> ResolvedQuery:
         corrections = dict(one.corrections)
         for word in reversed(words):
             typed = text[word.start : word.end]
-            if meant := self._look_up(typed.lower(), word, language):
+            if meant := meant_words[_typed(text, word, language)]:
                 meant = meant.capitalize() if typed[0].isupper() else meant
                 text = f"{text[: word.start]}{meant}{text[word.end :]}"
                 corrections[typed] = meant
@@ -124,48 +157,59 @@ class SpellingCorrector:
             return one
         return replace(one, query=replace(one.query, title=text), corrections=corrections)
 
-    def _look_up(self, typed: str, word: _Word, language: str | None) -> str | None:
-        def find() -> str | None:
-            beginning = self._find_beginning(typed) if word.is_unfinished else None
-            return beginning or self._find_word(typed, word.term, language)
+    def _look_up(self, words: Iterable[_Typed]) -> Mapping[_Typed, str | None]:
+        """Return what words stand for; new ones are looked up together, as an index elsewhere is asked once for all."""
+        if len(self._meant) >= MAX_REMEMBERED_WORDS:
+            self._meant = {}
+        remembered = self._meant
+        if new := [word for word in dict.fromkeys(words) if word not in remembered]:
+            meant = self._find_beginnings([word for word in new if word.is_unfinished])
+            for find in self._find_by_stem, self._find_by_beginning:
+                meant |= find([word for word in new if not meant.get(word)])
+            remembered |= meant
+        return remembered
 
-        return self._remember(("begin" if word.is_unfinished else "correct", typed, language), find)
+    def _find_beginnings(self, words: Sequence[_Typed]) -> dict[_Typed, str | None]:
+        """Return the beginnings of known terms that unfinished words may stand for."""
+        searches = [NearSearch(word.text, 1, beginning=UNFINISHED_BEGINNING, open_end=True) for word in words]
+        found = zip(words, self._postings.speller.near_each(searches), strict=True)
+        return {word: near[0].term[: near[0].letters] if near else None for word, near in found}
 
-    def _remember(self, key: tuple[str, str, str | None], find: Callable[[], str | None]) -> str | None:
-        if key not in self._words:
-            if len(self._words) >= MAX_REMEMBERED_WORDS:
-                self._words.clear()
-            self._words[key] = find()
-        return self._words[key]
+    def _find_by_stem(self, words: Sequence[_Typed]) -> dict[_Typed, str | None]:
+        """Return the known words that words may stand for whose terms are misspelt."""
+        searches = [NearSearch(word.term, word.max_edits) for word in words]
+        return self._find_words(words, searches, INFLECTED_EDITS)
 
-    def _find_beginning(self, typed: str) -> str | None:
-        """Return the beginning of a known term that an unfinished word may stand for."""
-        near = self._postings.speller.near(typed, 1, beginning=UNFINISHED_BEGINNING, open_end=True)
-        return near[0].term[: near[0].letters] if near else None
+    def _find_by_beginning(self, words: Sequence[_Typed]) -> dict[_Typed, str | None]:
+        """Return the known words that words may stand for whose endings are misspelt."""
+        searches = [NearSearch(word.text, 0, beginning=STEM_BEGINNING, tail=INFLECTION) for word in words]
+        return self._find_words(words, searches, 0)
 
-    def _find_word(self, typed: str, stem: str, language: str | None) -> str | None:
-        """Return the known word that a finished word may stand for, None where none is near enough."""
-        speller, max_edits = self._postings.speller, 1 + (len(typed) >= TWO_EDITS_FROM)
-        for near in speller.near(stem, max_edits)[:MAX_TERMS]:
-            if word := self._find_form(near.term, typed, max_edits + INFLECTED_EDITS, language):
-                return word
-        for near in speller.near(typed, 0, beginning=STEM_BEGINNING, tail=INFLECTION)[:MAX_TERMS]:
-            if word := self._find_form(near.term, typed, max_edits, language):
-                return word
-        return None
+    def _find_words(
+        self, words: Sequence[_Typed], searches: Sequence[NearSearch], more_edits: int
+    ) -> dict[_Typed, str | None]:
+        """Return word → the one that it may stand for, by the terms near it; None where none is near enough."""
+        found: dict[_Typed, str | None] = dict.fromkeys(words)
+        near = dict(zip(words, self._postings.speller.near_each(searches), strict=True))
+        for rank in range(MAX_TERMS):
+            terms = {word: near[word][rank].term for word in words if not found[word] and rank < len(near[word])}
+            docids = self._postings.speller.docids_of_each(list(terms.values()), MAX_QUESTIONS)
+            for (word, term), of_term in zip(terms.items(), docids, strict=True):
+                found[word] = self._find_form(term, of_term, word, word.max_edits + more_edits)
+        return found
 
-    def _find_form(self, term: str, typed: str, max_edits: int, language: str | None) -> str | None:
+    def _find_form(self, term: str, docids: Sequence[int], word: _Typed, max_edits: int) -> str | None:
         """Return the word that is most like the one typed, among those with this term in a few questions."""
-        for texts in self._read_texts(term):
-            edits = {form: edit_distance(form, typed) for form in self._forms(term, texts, language)}
+        for texts in self._read_texts(docids):
+            edits = {form: edit_distance(form, word.text) for form in self._forms(term, texts, word.language)}
             best = min(edits, key=edits.__getitem__, default="")
             if best and edits[best] <= max_edits:
                 return best
         return None
 
-    def _read_texts(self, term: str) -> Iterator[Sequence[str]]:
-        """Yield the titles and rephrasings of a few questions with a term, then their bodies."""
-        questions = self._view.questions_by_docid(self._postings.speller.docids(term, MAX_QUESTIONS)).values()
+    def _read_texts(self, docids: Sequence[int]) -> Iterator[Sequence[str]]:
+        """Yield the titles and rephrasings of a few questions, then their bodies."""
+        questions = self._view.questions_by_docid(docids).values()
         yield [title for question in questions for title in (question.title, *question.rephrasings)]
         yield [question.body for question in questions]
 
@@ -175,3 +219,7 @@ class SpellingCorrector:
         words = dict.fromkeys(word for text in texts for word in WORD.findall(text.lower()))
         similar = (word for word in words if word.startswith(beginning))
         return (word for word in similar if self._analyzer.analyze(word, language) == [term])
+
+
+def _typed(text: str, word: _Word, language: str | None) -> _Typed:
+    return _Typed(text[word.start : word.end].lower(), word.term, language, word.is_unfinished)

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from askalike.errors import EngineError, ReadOnlyClusterError, SettingsError
+from askalike.index.cluster.hedging import NodesInTurn, Patience, first_answer
 from askalike.iteration import chunks
 
 DEFAULT_PORT = 9200
@@ -20,9 +21,9 @@ RETRY_S, FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, 0.05, 1.0
 """For how long a request is repeated that the cluster cannot serve now, and how long it waits between two tries."""
 CONNECT_S, DEAD_S = 1.0, 2.0
 """For how long a node may take to accept a connection, and how long it is passed over first when it did not."""
-PATIENCE_S, PATIENCE_FACTOR, PATIENCE_DECAY = 0.5, 4.0, 0.9
-"""A read goes to the next node after a multiple of what reads took lately, and not before so many seconds."""
-READS = ("/_msearch", "/_mtermvectors")
+READS = ("/_msearch", "/_mtermvectors", "/_mget")
+READ_WAIT_S, WRITE_WAIT_S = 0.1, 2.0
+"""After how long without an answer another node is asked as well, at least."""
 CONNECTIONS_PER_NODE = 32
 """How many connections to a node stay open for the threads of a process."""
 RETRIED_STATUSES = (429, 502, 503, 504)
@@ -48,6 +49,8 @@ ADVICE = (
     "free space on its nodes, or lift the block; the archive has every change, and the next index or search sends them"
 )
 ResultT = TypeVar("ResultT")
+Line = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""The action of a bulk request, and its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,31 +138,6 @@ class SearchQueue:
                 self._send(some)
 
 
-class Patience:
-    """For how long a node may take to answer a read before the next one is asked: what is usual decides.
-
-    A node waits for shards on a node that the network has cut off until the cluster has noticed; another may not.
-    """
-
-    def __init__(self, nodes: int, most_s: float) -> None:
-        self._nodes, self._most_s = nodes, most_s
-        self._usual_s = 0.0
-
-    def note(self, took_s: float) -> None:
-        """Remember what a read took: longer ones count at once, and are forgotten slowly."""
-        self._usual_s = max(took_s, PATIENCE_DECAY * self._usual_s + (1 - PATIENCE_DECAY) * took_s)
-
-    def seconds(self, tries: int) -> float:
-        """Return the patience after so many tries; it doubles with each of them once every node was asked.
-
-        Where there is no other node it is the whole timeout.
-        """
-        if self._nodes == 1:
-            return self._most_s
-        doublings = max(0, tries - self._nodes + 1)
-        return min(max(PATIENCE_S, PATIENCE_FACTOR * self._usual_s) * 2.0 ** min(doublings, 10), self._most_s)
-
-
 class ClusterConnection:
     """Requests to a cluster. Threads may share it. Every failure is an EngineError of one line."""
 
@@ -187,9 +165,10 @@ class ClusterConnection:
             dead_timeout=DEAD_S,
             http_compress=False,
             pool_maxsize=CONNECTIONS_PER_NODE,
+            selector_class=NodesInTurn,
         )
         self._make_timeout = partial(urllib3.Timeout, connect=min(CONNECT_S, address.timeout_s))
-        self._patience = Patience(len(address.hosts), address.timeout_s)
+        self._reads, self._writes = Patience(READ_WAIT_S), Patience(WRITE_WAIT_S)
         self._local = local()
         self.version = self._read_version()
 
@@ -218,20 +197,32 @@ class ClusterConnection:
             )
         return queue.add(index, body)
 
-    def bulk(self, index: str, lines: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
-        """Write documents: (action, document) pairs, None for a deletion.
+    def bulk(self, index: str, lines: Sequence[Line]) -> None:
+        """Write documents: (action, document) pairs.
 
         What the cluster has no room for now is sent again, and what a node refuses that has not heard of the index
-        yet, too; what it has in the same version or a newer one is left as it is.
+        yet, too. What it has in the same version or a newer one is left as it is. A node that says so may be cut off
+        from the others, which then go on without it: what they lack is sent once more.
         """
-        remaining = list(lines)
+        if refused := self._send_documents(index, lines):
+            self.request("POST", f"/{index}/_refresh")  # answered once all copies are reached, or left out
+            ids = [action["index"]["_id"] for action, _ in refused]
+            found = self.request("POST", f"/{index}/_mget", {"ids": ids}, realtime="false", _source="false")["docs"]
+            versions = [document["_version"] if document.get("found") else 0 for document in found]
+            pairs = zip(refused, versions, strict=True)
+            self._send_documents(index, [line for line, version in pairs if version < line[0]["index"]["version"]])
+
+    def _send_documents(self, index: str, lines: Sequence[Line]) -> list[Line]:
+        """Send documents until the cluster has taken each or refused its version; return the refused ones."""
+        remaining, refused = list(lines), list[Line]()
 
         def send(tries: int) -> None:
             nonlocal remaining
-            body = _json_lines(line for pair in remaining for line in pair if line is not None)
+            body = _json_lines(line for pair in remaining for line in pair)
             answer = self._send("POST", f"/{index}/_bulk", body, tries)
             states = [next(iter(item.values())) for item in answer["items"]]
             failed = [(n, state) for n, state in enumerate(states) if "error" in state and state["status"] != 409]
+            refused.extend(remaining[n] for n, state in enumerate(states) if state["status"] == 409)
             remaining = [remaining[n] for n, _ in failed]
             if failed:
                 pairs = ((503 if state["status"] == 404 else state["status"], state["error"]) for _, state in failed)
@@ -240,6 +231,7 @@ class ClusterConnection:
 
         if remaining:
             self._repeat(send)
+        return refused
 
     def _send_searches(self, searches: Sequence[PendingSearch], tries: int) -> None:
         body = _json_lines(line for one in searches for line in ({"index": one.index, **SEARCH_HEADER}, one.body))
@@ -261,17 +253,20 @@ class ClusterConnection:
         missing: Any = None,
         params: Mapping[str, Any] | None = None,
     ) -> Any:
-        """tries: how often this was sent before. A read that takes unusually long is given up, a write is not."""
-        reads, started = method == "GET" or path in READS, time.monotonic()
-        patience_s = self._patience.seconds(tries) if reads else self.address.timeout_s
-        timeout: Any = self._make_timeout(read=patience_s)
-        try:
-            answer = self._client.transport.perform_request(
-                method, path, params=dict(params or {}), body=body, timeout=timeout
-            )
-            if reads:
-                self._patience.note(time.monotonic() - started)
+        """tries: how often this was sent before, each time to as many nodes as it took."""
+        is_read, most_s = method == "GET" or path.endswith(READS), self.address.timeout_s
+        patience, nodes = (self._reads if is_read else self._writes), len(self.address.hosts)
+        give_up_s = patience.give_up_s(tries, most_s) if is_read and nodes > 1 else most_s
+        timeout: Any = self._make_timeout(read=give_up_s)
+
+        def ask() -> Any:
+            started, options = time.monotonic(), dict(params or {})
+            answer = self._client.transport.perform_request(method, path, params=options, body=body, timeout=timeout)
+            patience.note(time.monotonic() - started)
             return answer
+
+        try:
+            return first_answer(ask, nodes, patience.wait_s, self._errors.ConnectionError)
         except self._errors.NotFoundError as error:
             if missing is not None:
                 return missing
@@ -285,7 +280,7 @@ class ClusterConnection:
             raise EngineError(f"{self.address}: {_tls_problem(str(error.info))}") from None
         except self._errors.ConnectionError as error:
             reason = f"no node answers ({type(error.info).__name__}); is it running, and is this its address?"
-            is_impatient = isinstance(error, self._errors.ConnectionTimeout) and patience_s < self.address.timeout_s
+            is_impatient = isinstance(error, self._errors.ConnectionTimeout) and give_up_s < most_s
             raise _Unavailable(503, reason, is_impatient) from None
         except self._errors.TransportError as error:
             raise _Unavailable.from_answer(int(error.status_code), error.info or error.error) from None
@@ -295,8 +290,8 @@ class ClusterConnection:
     def _repeat(self, attempt: Callable[[int], ResultT], seconds: float | None = None) -> ResultT:
         """Return what an attempt returns; one that the cluster cannot serve now is made again, after growing waits.
 
-        attempt: called with the number of tries before it. seconds: for how long; every node is asked in any case, and
-        a read is not given up before a node has had the address's whole timeout for it.
+        attempt: called with the number of tries before it. seconds: for how long; a read is not given up before a node
+        has had the address's whole timeout for it.
         """
         until, wait, tries = time.monotonic() + (RETRY_S if seconds is None else seconds), FIRST_WAIT_S, 0
         while True:
@@ -304,9 +299,7 @@ class ClusterConnection:
                 return attempt(tries)
             except _Unavailable as problem:
                 tries += 1
-                is_over = (
-                    tries >= len(self.address.hosts) and time.monotonic() + wait > until and not problem.is_impatient
-                )
+                is_over = time.monotonic() + wait > until and not problem.is_impatient
                 if "read-only" in problem.reason:
                     raise ReadOnlyClusterError(f"{self.address}: takes no writes: {problem.reason}; {ADVICE}") from None
                 if problem.status not in RETRIED_STATUSES or is_over:

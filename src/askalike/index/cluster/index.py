@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from askalike.errors import SearchIndexError
-from askalike.index.cluster.connection import ClusterConnection
+from askalike.index.cluster.connection import ClusterConnection, Line
 from askalike.index.rows import Array, DocAttributes
 from askalike.types import AllowedDocs
 
@@ -185,7 +185,7 @@ class ClusterWriter(Generic[IndexT]):
 
     def __init__(self, index: IndexT, generation: str, state: ClusterState) -> None:
         self.index, self._generation, self.state = index, generation, state
-        self._lines: list[tuple[Mapping[str, Any], Mapping[str, Any] | None]] = []
+        self._lines: list[Line] = []
         self._bytes, self._last_docid = 0, state.docid
         self._replaced: list[int] = []
         self._deleted: list[int] = []

@@ -142,7 +142,7 @@ class ClusterPostingsSearcher:
                     pending[row] = pending[row] | self._search_fields(prepared, row, windows, filters)
                     fetched[row] = fetched[row] | windows
                 rows = list(more)
-            return [self._order_hits(prepared, row, scores, k) for row, scores in enumerate(found)]
+            return self._order_hits(prepared, found, [k] * len(found))
 
         return LaterTopDocs(len(pending), fetch_all)
 
@@ -152,10 +152,12 @@ class ClusterPostingsSearcher:
             [self._search_docids(prepared, row, some) for some in split_docids(docids, self._phrasings)]
             for row, docids in enumerate(candidates)
         ]
+        found = [
+            {docid: score for search in searches for docid, score in _best_scores(search).items()}
+            for searches in pending
+        ]
         scores = []
-        for row, (docids, searches) in enumerate(zip(candidates, pending, strict=True)):
-            found = {docid: score for search in searches for docid, score in _best_scores(search).items()}
-            top = self._order_hits(prepared, row, found, len(found))
+        for docids, top in zip(candidates, self._order_hits(prepared, found, list(map(len, found))), strict=True):
             exact = dict(zip(top.docids.tolist(), top.scores.tolist(), strict=True))
             scores.append(np.array([exact.get(docid, 0.0) for docid in docids.tolist()]))
         return scores
@@ -273,26 +275,30 @@ class ClusterPostingsSearcher:
         clauses = [make(term, count) for term, count in Counter(prepared.queries[row].terms).items()]
         return [*clauses, {"dis_max": {"queries": completions}}] if completions else clauses
 
-    def _order_hits(self, prepared: PreparedClusterQueries, row: int, found: Mapping[int, float], k: int) -> TopDocs:
-        """Return the k best of docid → score. What is nearly equal is scored again, exactly."""
-        docids = np.array(list(found), np.int64)
-        scores = np.array([found[docid] for docid in docids.tolist()], np.float64)
-        order = np.lexsort((docids, -scores))
-        docids, scores = docids[order], scores[order]
-        uncertain = _nearly_equal(scores, k)
-        if uncertain.any():
-            scores[uncertain] = self._score_exactly(prepared, row, docids[uncertain])
-            order = np.lexsort((docids, -scores))
-            docids, scores = docids[order], scores[order]
-        return TopDocs(docids[:k], scores[:k])
+    def _order_hits(
+        self, prepared: PreparedClusterQueries, found: Sequence[Mapping[int, float]], counts: Sequence[int]
+    ) -> list[TopDocs]:
+        """Return the best of each query's docid → score, so many. What is nearly equal is scored again, exactly."""
+        hits = [_sort_hits(np.array(list(of_query), np.int64), np.array(list(of_query.values()))) for of_query in found]
+        uncertain = [_nearly_equal(top.scores, k) for top, k in zip(hits, counts, strict=True)]
+        rows = zip(prepared.queries, hits, uncertain, strict=True)
+        texts = [self._search_texts(query, top.docids[which]) for query, top, which in rows]
+        ordered = []
+        for row, (top, which, k) in enumerate(zip(hits, uncertain, counts, strict=True)):
+            if which.any():
+                top.scores[which] = self._score_exactly(prepared, row, top.docids[which], texts[row])
+                top = _sort_hits(top.docids, top.scores)
+            ordered.append(TopDocs(top.docids[:k], top.scores[:k]))
+        return ordered
 
-    def _score_exactly(self, prepared: PreparedClusterQueries, row: int, docids: Array) -> NDArray[np.float64]:
-        """Return the score of each docid as a local index computes it."""
+    def _score_exactly(
+        self, prepared: PreparedClusterQueries, row: int, docids: Array, texts: PendingSearch | None
+    ) -> NDArray[np.float64]:
+        """Return the score of each docid as a local index computes it. texts: the search for their phrasings."""
         best = dict.fromkeys(docids.tolist(), 0.0)
-        texts = _read_terms(self._search_texts(prepared.queries[row], docids))
-        for (docid, _, _), scores in zip(
-            texts, self._score_texts(prepared, row, [terms for _, _, terms in texts]), strict=True
-        ):
+        read = _read_terms(texts)
+        scored = self._score_texts(prepared, row, [terms for _, _, terms in read])
+        for (docid, _, _), scores in zip(read, scored, strict=True):
             best[docid] = max(best[docid], sum(score for _, score in scores))
         return np.array(list(best.values()), np.float64)
 
@@ -330,6 +336,12 @@ class ClusterPostingsSearcher:
         for place, term, score in zip(places, terms, rounded.tolist(), strict=True):
             rows[place][term] = score
         return [_drop_lesser_completions(scores, weights) for scores in rows]
+
+
+def _sort_hits(docids: Array, scores: NDArray[np.float64]) -> TopDocs:
+    """Return hits with the best first, equal ones by docid."""
+    order = np.lexsort((docids, -scores))
+    return TopDocs(docids[order], scores[order])
 
 
 def _read_terms(texts: PendingSearch | None) -> list[tuple[int, int, list[str]]]:

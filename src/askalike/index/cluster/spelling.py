@@ -1,15 +1,18 @@
 """The terms of a cluster's index that a misspelt word may stand for."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from askalike.index.cluster.connection import ClusterConnection
+from askalike.index.cluster.connection import ClusterConnection, PendingSearch
 from askalike.index.lexical.edits import code_points, find_near_terms, sign_terms
-from askalike.index.lexical.spelling import MAX_REMEMBERED_TERMS, NearTerm, rank_near_terms
+from askalike.index.lexical.spelling import MAX_REMEMBERED_TERMS, NearSearch, NearTerm, rank_near_terms
 from askalike.index.lexical.terms import pack_terms
+from askalike.iteration import chunks
 
 MAX_TERMS = 1_000
 """How many terms near a word are considered; more are near short words alone, which nobody corrects."""
+COUNTED_AT_ONCE = 4_000
+"""How many terms one search counts documents of."""
 VOCABULARY = "vocabulary"
 OWN_TEXT: Mapping[str, Any] = {"term": {"phrasing": 0}}
 
@@ -31,65 +34,94 @@ class ClusterTermSpeller:
             self._is_known.update((term, term in counts) for term in new)
         return {term for term in terms if not self._is_known[term]}
 
-    def docids(self, term: str, count: int) -> list[int]:
-        """Return the lowest docids of the questions that hold a term, at most so many."""
-        body = {"query": {"term": {VOCABULARY: term}}, "collapse": {"field": "docid"}, "sort": ["docid"]}
-        hits = self._cluster.search_later(self._index, {**body, "size": count, "_source": False}).hits
-        return [int(hit["sort"][0]) for hit in hits]
+    def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
+        """Return the lowest docids of the questions that hold each term, at most so many."""
+        pending = []
+        for term in terms:
+            body = {"query": {"term": {VOCABULARY: term}}, "collapse": {"field": "docid"}, "sort": ["docid"]}
+            pending.append(self._cluster.search_later(self._index, {**body, "size": count, "_source": False}))
+        return [[int(hit["sort"][0]) for hit in search.hits] for search in pending]
 
-    def near(
-        self, word: str, max_edits: int, *, beginning: int = 0, tail: int = 0, open_end: bool = False
-    ) -> list[NearTerm]:
-        """Return the terms that differ from a word by at most so many edits, the best first; see TermSpeller.near.
+    def near_each(self, searches: Sequence[NearSearch]) -> list[list[NearTerm]]:
+        """Return the terms near each word, the best first; see TermSpeller.near.
 
-        Where the word may have a tail no edits are allowed, where its end is open at most one.
+        Where a word may have a tail no edits are allowed, where its end is open at most one.
         """
-        if tail:
-            shortest = max(beginning, len(word) - tail, 1)
-            proposed: Iterable[str] = (word[:length] for length in range(shortest, len(word) + 1))
-        elif open_end:
-            proposed = self._find_beginnings(word, beginning)
-        else:
-            proposed = self._suggest(word, max_edits)
-        counts = self._count_documents([term for term in dict.fromkeys(proposed) if term.startswith(word[:beginning])])
-        terms = sorted(counts)
-        dictionary = pack_terms(terms)
-        ids, edits, ends = find_near_terms(
-            *dictionary, *sign_terms(*dictionary), 0, len(terms), code_points(word), max_edits, tail, open_end
-        )
-        rows = zip(ids.tolist(), edits.tolist(), ends.tolist(), strict=True)
-        return rank_near_terms(word, tail, [(counts[terms[i]], NearTerm(terms[i], n, end)) for i, n, end in rows])
+        asked = [self._propose(one) for one in searches]
+        proposed = [
+            [term for term in propose() if term.startswith(one.word[: one.beginning])]
+            for one, propose in zip(searches, asked, strict=True)
+        ]
+        counts = self._count_documents(sorted({term for terms in proposed for term in terms}))
+        return [
+            _keep_near(one, {term: counts[term] for term in terms if term in counts})
+            for one, terms in zip(searches, proposed, strict=True)
+        ]
 
-    def _suggest(self, word: str, max_edits: int) -> list[str]:
-        """Return the terms of the dictionaries within so many edits."""
+    def _propose(self, one: NearSearch) -> Callable[[], Iterable[str]]:
+        """Ask for the terms that may be near a word; return what reads the answer."""
+        if one.tail:
+            shortest = max(one.beginning, len(one.word) - one.tail, 1)
+            return lambda: (one.word[:length] for length in range(shortest, len(one.word) + 1))
+        if one.open_end:
+            beginnings = self._find_beginnings(one.word, one.beginning)
+            return lambda: (bucket["key"] for bucket in beginnings.buckets("terms"))
+        suggestions = self._suggest(one.word, one.max_edits)
+        return lambda: _read_suggestions(suggestions)
+
+    def _suggest(self, word: str, max_edits: int) -> PendingSearch:
+        """Ask for the terms of the dictionaries within so many edits."""
         options = {"suggest_mode": "always", "size": MAX_TERMS, "shard_size": MAX_TERMS, "accuracy": 0.0}
         options |= {"prefix_length": 0, "min_word_length": 1, "max_edits": max_edits, "analyzer": "terms"}
         suggest = {field: {"text": word, "term": {"field": field, **options}} for field in self._fields}
-        result = self._cluster.search_later(self._index, {"size": 0, "suggest": suggest}).result
-        suggested = result.get("suggest", {})  # none where the index is being made, and has no shard yet
-        entries = [entry for of_field in suggested.values() for entry in of_field]
-        return [option["text"] for entry in entries for option in entry["options"]]
+        return self._cluster.search_later(self._index, {"size": 0, "suggest": suggest})
 
-    def _find_beginnings(self, word: str, beginning: int) -> list[str]:
-        """Return the terms that begin with a text within one edit of a word whose first letters are right."""
+    def _find_beginnings(self, word: str, beginning: int) -> PendingSearch:
+        """Ask for the terms that begin with a text within one edit of a word whose first letters are right."""
         pattern = f"{_escape(word[:beginning])}({'|'.join(_one_edit(word[beginning:]))}).*"
         matching = {"regexp": {VOCABULARY: {"value": pattern}}}
-        return list(self._aggregate(matching, pattern, MAX_TERMS))
+        return self._aggregate(matching, pattern, MAX_TERMS)
 
     def _count_documents(self, terms: Sequence[str]) -> dict[str, int]:
         """Return term → how many questions' own texts have it, of those terms that any text has."""
-        if not terms:
-            return {}
-        return self._aggregate({"terms": {VOCABULARY: list(terms)}}, list(terms), len(terms))
+        pending = [
+            self._aggregate({"terms": {VOCABULARY: some}}, some, len(some)) for some in chunks(terms, COUNTED_AT_ONCE)
+        ]
+        buckets = (bucket for search in pending for bucket in search.buckets("terms"))
+        return {bucket["key"]: int(bucket["own"]["doc_count"]) for bucket in buckets}
 
-    def _aggregate(self, matching: Mapping[str, Any], include: str | list[str], size: int) -> dict[str, int]:
+    def _aggregate(self, matching: Mapping[str, Any], include: str | list[str], size: int) -> PendingSearch:
+        """Ask in how many documents each of some terms is."""
         buckets = {
             "terms": {"field": VOCABULARY, "include": include, "size": size},
             "aggs": {"own": {"filter": OWN_TEXT}},
         }
         body = {"size": 0, "query": {"bool": {"filter": [matching]}}, "aggs": {"terms": buckets}}
-        found = self._cluster.search_later(self._index, body).buckets("terms")
-        return {bucket["key"]: int(bucket["own"]["doc_count"]) for bucket in found}
+        return self._cluster.search_later(self._index, body)
+
+
+def _read_suggestions(search: PendingSearch) -> list[str]:
+    suggested = search.result.get("suggest", {})  # none where the index is being made, and has no shard yet
+    entries = [entry for of_field in suggested.values() for entry in of_field]
+    return [option["text"] for entry in entries for option in entry["options"]]
+
+
+def _keep_near(one: NearSearch, counts: Mapping[str, int]) -> list[NearTerm]:
+    """Return those of some terms, given with how many questions have each, that are near a word, the best first."""
+    terms = sorted(counts)
+    dictionary = pack_terms(terms)
+    ids, edits, ends = find_near_terms(
+        *dictionary,
+        *sign_terms(*dictionary),
+        0,
+        len(terms),
+        code_points(one.word),
+        one.max_edits,
+        one.tail,
+        one.open_end,
+    )
+    rows = zip(ids.tolist(), edits.tolist(), ends.tolist(), strict=True)
+    return rank_near_terms(one.word, one.tail, [(counts[terms[i]], NearTerm(terms[i], n, end)) for i, n, end in rows])
 
 
 def _one_edit(text: str) -> list[str]:

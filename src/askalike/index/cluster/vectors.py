@@ -110,19 +110,20 @@ class ClusterVectorSearcher:
             for q in range(len(rows))
         ]
 
-        def fetch_more(q: int) -> TopDocs:
-            """Fetch more rows where several belong to one question, until there are k questions, or no more rows."""
-            search, fetched = pending[q], size
-            while search is not None:
-                hits = search.hits
-                found = self._best_scores(hits)
-                if len(found) >= k or len(hits) < fetched or fetched == MAX_WINDOW:
-                    return _top_docs(found, k)
+        def fetch_all() -> list[TopDocs]:
+            """Fetch more rows for all queries together, where several belong to one question and too few are left."""
+            fetched, found = size, [dict[int, float]()] * len(pending)
+            rows_left = [q for q, search in enumerate(pending) if search]
+            while rows_left:
+                hits = {q: search.hits for q in rows_left if (search := pending[q])}
+                found = [self._best_scores(hits[q]) if q in hits else best for q, best in enumerate(found)]
+                rows_left = [q for q in hits if len(found[q]) < k and len(hits[q]) == fetched < MAX_WINDOW]
                 fetched = min(4 * fetched, MAX_WINDOW)
-                search = self._search(rows[q], queries.exclusions[q], filters, fetched)
-            return TopDocs(np.empty(0, np.int64), np.empty(0))
+                for q in rows_left:
+                    pending[q] = self._search(rows[q], queries.exclusions[q], filters, fetched)
+            return [_top_docs(best, k) for best in found]
 
-        return LaterTopDocs(len(pending), lambda: [fetch_more(q) for q in range(len(pending))])
+        return LaterTopDocs(len(pending), fetch_all)
 
     def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
         """Return the score of each query's candidates: docids in any order; NaN where a vector is missing or zero."""

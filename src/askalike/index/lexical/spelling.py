@@ -19,6 +19,16 @@ class NearTerm(NamedTuple):
     letters: int
 
 
+class NearSearch(NamedTuple):
+    """What `TermSpeller.near` is asked for a word."""
+
+    word: str
+    max_edits: int
+    beginning: int = 0
+    tail: int = 0
+    open_end: bool = False
+
+
 class TermSpeller:
     """Knows the terms of some segments, and finds those that are spelt nearly like a word."""
 
@@ -43,6 +53,16 @@ class TermSpeller:
             [at] = find_terms(live.segment.term_bytes, live.segment.term_offsets, [term])
             docids += live.first_docids(at, count) if at >= 0 else []
         return sorted(docids)[:count]
+
+    def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
+        """Return the `docids` of each term."""
+        return [self.docids(term, count) for term in terms]
+
+    def near_each(self, searches: Sequence[NearSearch]) -> list[list[NearTerm]]:
+        """Return the terms that are `near` each word."""
+        return [
+            self.near(s.word, s.max_edits, beginning=s.beginning, tail=s.tail, open_end=s.open_end) for s in searches
+        ]
 
     def near(
         self, word: str, max_edits: int, *, beginning: int = 0, tail: int = 0, open_end: bool = False

@@ -1,4 +1,4 @@
-"""Searches and writes at a steady pace, as a service has them, while something happens to the cluster."""
+"""Searches and writes at a steady pace, as a service has them, while something happens to a cluster."""
 
 import threading
 import time
@@ -19,15 +19,18 @@ WRITES_PER_S, WRITERS = 20, 2
 class Load:
     """Five threads that search and two that write, until it is stopped.
 
-    errors: what no retry helped against. gaps: the seconds in which no search ended, one for each that did.
+    errors: what no retry helped against. gaps, write_gaps: the seconds in which no search ended, or no write, one for
+    each that did.
     """
 
     def __init__(self, archive: Archive) -> None:
         self.errors: list[Exception] = []
         self.gaps: list[float] = []
+        self.write_gaps: list[float] = []
         self._acknowledged = [0] * WRITERS
         self._path, self._url, self._stopped = archive.path, archive.engine, threading.Event()
-        self._lock, self._last = threading.Lock(), 0.0
+        self._lock = threading.Lock()
+        self._last = {"search": time.monotonic(), "write": time.monotonic()}
         work = [*[(self._search, False)] * SEARCHERS, *[(self._writer(n), True) for n in range(WRITERS)]]
         self._threads = [threading.Thread(target=self._run, args=one) for one in work]
 
@@ -40,6 +43,11 @@ class Load:
     def written_ids(self) -> set[str]:
         """The questions whose write was acknowledged."""
         return {f"new{writer}-{n}" for writer, count in enumerate(self._acknowledged) for n in range(count)}
+
+    def forget_gaps(self) -> None:
+        """Begin to measure anew."""
+        with self._lock:
+            self.gaps, self.write_gaps = [], []
 
     def __enter__(self) -> "Load":
         for thread in self._threads:
@@ -66,11 +74,7 @@ class Load:
 
     def _search(self, engine: OpenSearchEngine) -> float:
         assert engine.search_batch([SearchRequest("bake bread", explain=False, min_similarity=0.0)])[0].hits
-        with self._lock:
-            ended = time.monotonic()
-            if self._last:
-                self.gaps.append(ended - self._last)
-            self._last = ended
+        self._note("search")
         return SEARCHERS / SEARCHES_PER_S
 
     def _writer(self, number: int) -> Callable[[OpenSearchEngine], float]:
@@ -79,9 +83,16 @@ class Load:
             engine.archive.upsert([Question(f"new{number}-{n}", f"samovar number {number} {n}")])
             engine.searcher()  # follows the archive: the cluster acknowledges the write
             self._acknowledged[number] += 1
+            self._note("write")
             return WRITERS / WRITES_PER_S
 
         return write
+
+    def _note(self, kind: str) -> None:
+        with self._lock:
+            ended = time.monotonic()
+            (self.gaps if kind == "search" else self.write_gaps).append(ended - self._last[kind])
+            self._last[kind] = ended
 
 
 def health(url: str) -> str:
@@ -102,3 +113,9 @@ def find_samovars(archive: Archive) -> set[str]:
     """Return the ids of the questions that the load has written, as they are found afterwards."""
     searcher = rankers.open_current(rankers.create("bm25"), archive.view())
     return {hit.id for hit in searcher.rank({"q": Question("q", "samovar")}, 10_000)["q"]}
+
+
+def has_left(url: str, node: str) -> bool:
+    """Whether the node at an address knows that another one, given by its name, is no longer part of the cluster."""
+    nodes = connect(url).request("GET", "/_cluster/state/nodes", local="true")["nodes"]
+    return node not in [other["name"] for other in nodes.values()]

@@ -1,0 +1,111 @@
+"""A node of three that is killed, or cut off by the network, under 50 searches and 20 writes a second.
+
+    python benchmarks/cluster_faults.py                                  # all four
+    python benchmarks/cluster_faults.py --events "kill the manager"
+
+Each event has a new cluster with the settings of docs/operators/docker-compose.yml, an archive of 200 questions, and
+all copies on every node. The node is away for `--seconds`. Needs a JDK and Maven, and to cut a node off Linux, root and
+iproute2, as each node has a network of its own. What was measured is also in bench-data/cluster_faults.json.
+"""
+
+import argparse
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from _rows import DATA, add_row
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+
+from opensearch.jars import NoClusterError
+from opensearch.load import Load, find_samovars, health, manager_index
+from opensearch.network import open_network
+from opensearch.nodes import Cluster
+
+from askalike import rankers
+from askalike.engines.opensearch import init_cluster
+from askalike.store import Archive
+from askalike.types import Question
+
+SETTINGS = Path(__file__).parents[1] / "docs" / "operators" / "docker-compose.yml"
+EVENTS = ("kill the manager", "kill another node", "cut off the manager", "cut off another node")
+WARM_UP_S, GREEN_S, AFTER_S = 15.0, 300.0, 5.0
+
+
+def operators_settings() -> dict[str, str]:
+    """Return what the documentation's cluster does about nodes that do not answer."""
+    settings = yaml.safe_load(SETTINGS.read_text())["services"]["opensearch-1"]["environment"]
+    return {name: value for name, value in settings.items() if name.endswith((".timeout", ".retry_count", "_block"))}
+
+
+def measure(event: str, seconds: float) -> dict[str, Any]:
+    """Return what a load does while a node is away, and until the cluster is green again and a little longer."""
+    with contextlib.ExitStack() as stack:
+        network = stack.enter_context(open_network(3)) if event.startswith("cut") else None
+        cluster = Cluster(3, operators_settings(), places=network.places if network else ())
+        stack.enter_context(cluster)
+        init_cluster(cluster.url, shards=1, replicas=2)
+        folder = Path(tempfile.mkdtemp())
+        stack.callback(shutil.rmtree, folder)
+        with Archive.create(folder / "desk") as made:
+            made.upsert(Question(f"q{n}", f"how do I bake bread number {n}") for n in range(200))
+        archive = stack.enter_context(Archive.open(folder / "desk", cluster.url))
+        rankers.create("bm25").build(archive.view())
+        wait_until(lambda: health(cluster.url) == "green")
+        victim = (manager_index(cluster.url, 3) + (not event.endswith("the manager"))) % 3
+        with Load(archive) as load:
+            time.sleep(WARM_UP_S)
+            load.forget_gaps()
+            (network.cut_off(victim) if network else cluster.nodes[victim].kill())
+            time.sleep(seconds)
+            away = {"searches_meanwhile": len(load.gaps), "writes_meanwhile": len(load.write_gaps)}
+            (network.heal(victim) if network else cluster.start())
+            wait_until(lambda: load.errors or health(cluster.url) == "green")
+            time.sleep(AFTER_S)
+        return {
+            **away,
+            "longest_s_without_search": round(max(load.gaps), 2),
+            "longest_s_without_write": round(max(load.write_gaps), 2),
+            "errors": len(load.errors),
+            "lost": len(load.written_ids - find_samovars(archive)),
+            "searches": len(load.gaps),
+            "writes": len(load.write_gaps),
+        }
+
+
+def wait_until(condition: Callable[[], Any]) -> None:
+    until = time.monotonic() + GREEN_S
+    while not condition():
+        if time.monotonic() > until:
+            raise NoClusterError(f"the cluster is not green after {GREEN_S:.0f} s")
+        time.sleep(0.1)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", nargs="*", default=EVENTS, choices=EVENTS)
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long the node is away")
+    parser.add_argument("--output", type=Path, default=DATA / "cluster_faults.json", help="to which rows are added")
+    options = parser.parse_args()
+    print(f"{os.cpu_count()} cores; all nodes and the client share them")
+    for event in options.events:
+        try:
+            row = measure(event, options.seconds)
+        except NoClusterError as error:
+            print(f"{event}: {error}", file=sys.stderr)
+            return 2
+        row["load_average"] = round(os.getloadavg()[0], 1)
+        print(f"{event:22}", *(f"{name} {value}" for name, value in row.items()), flush=True)
+        add_row(options.output, {"event": event, "seconds": options.seconds, **row}, ("event",))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""A request to several nodes: where one does not answer soon another is asked as well, and the first answer counts.
+
+These are the hedged requests of Dean and Barroso, "The Tail at Scale" (2013). A node may wait for another that the
+network has cut off until the cluster has noticed; a request need not.
+"""
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from itertools import count
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+
+HEDGE_FACTOR, PATIENCE_FACTOR, DECAY = 2.0, 4.0, 0.9
+PATIENCE_S = 0.5
+"""The least time that a node gets for an answer, where there are others."""
+AnswerT = TypeVar("AnswerT")
+_asked: ContextVar[list[Any] | None] = ContextVar("asked", default=None)
+
+
+def first_answer(request: Callable[[], AnswerT], nodes: int, wait_s: float, failure: type[Exception]) -> AnswerT:
+    """Return the first answer to a request that is sent to at most so many nodes.
+
+    The next node is asked where one has failed, or where none has answered after `wait_s` seconds. An error that is no
+    `failure` counts as an answer. Raises the last failure where each node has failed.
+    """
+    if nodes == 1:
+        return request()
+    outcomes: SimpleQueue[tuple[AnswerT, None] | tuple[None, Exception]] = SimpleQueue()
+    asked: list[Any] = []
+
+    def ask() -> None:
+        _asked.set(asked)
+        try:
+            outcomes.put((request(), None))
+        except Exception as error:
+            outcomes.put((None, error))
+
+    started = failed = 0
+    while True:
+        if started < nodes:
+            Thread(target=ask, daemon=True).start()
+            started += 1
+        try:
+            answer, error = outcomes.get(timeout=wait_s if started < nodes else None)
+        except Empty:
+            continue
+        if error is None:
+            return answer  # type: ignore[return-value]
+        failed += 1
+        if failed == nodes or not isinstance(error, failure):
+            raise error
+
+
+class NodesInTurn:
+    """Chooses a connection's nodes in turn, for opensearch-py; none twice for one request while there is another."""
+
+    def __init__(self, options: Any) -> None:
+        self._numbers = count()
+
+    def select(self, connections: Sequence[Any]) -> Any:
+        """Return one of the nodes that are not known to be dead."""
+        first, asked = next(self._numbers), _asked.get()
+        turns = [connections[(first + n) % len(connections)] for n in range(len(connections))]
+        chosen = next((node for node in turns if node not in (asked or ())), turns[0])
+        if asked is not None:
+            asked.append(chosen)
+        return chosen
+
+
+class Patience:
+    """For how long requests of a kind are waited for: what they took lately decides."""
+
+    def __init__(self, least_s: float) -> None:
+        """least_s: how long a node is waited for at least before another is asked as well."""
+        self._least_s, self._usual_s = least_s, 0.0
+
+    def note(self, took_s: float) -> None:
+        """Remember what a request took: longer ones count at once, and are forgotten slowly."""
+        self._usual_s = max(took_s, DECAY * self._usual_s + (1 - DECAY) * took_s)
+
+    @property
+    def wait_s(self) -> float:
+        """After how many seconds without an answer another node is asked as well."""
+        return max(self._least_s, HEDGE_FACTOR * self._usual_s)
+
+    def give_up_s(self, rounds: int, most_s: float) -> float:
+        """Return after how many seconds a node's answer is no longer waited for; it doubles with each round of all."""
+        return min(max(PATIENCE_S, PATIENCE_FACTOR * self._usual_s) * 2.0 ** min(rounds, 10), most_s)

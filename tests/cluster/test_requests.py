@@ -1,0 +1,36 @@
+"""How many requests a batch of queries takes: no more than one query."""
+
+import random
+
+import pytest
+
+from askalike import rankers
+from askalike.store import Archive
+from askalike.text.typos import misspell
+from askalike.types import Question
+from calibration.riverside import riverside
+
+opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
+REQUESTS_FOR_A_BATCH = 25
+"""Eleven to look words up, and those of any search; they were more than four for each query."""
+
+
+def test_a_batch_takes_no_more_requests_than_a_query(cluster_url, tmp_path, monkeypatch):
+    path = riverside(tmp_path / "library")
+    send, sent = opensearchpy.Transport.perform_request, []
+
+    def count(self, method, path, **options):
+        sent.append(path)
+        return send(self, method, path, **options)
+
+    with Archive.open(path) as here, Archive.open(path, cluster_url) as there:
+        titles = [title for _, _, title in here.view().titles()][:50]
+        queries = {f"typed {n}": Question("", misspell(title, 1, random.Random(n))) for n, title in enumerate(titles)}
+        local, remote = (rankers.open_current(rankers.create("bm25"), archive.view()) for archive in (here, there))
+        monkeypatch.setattr(opensearchpy.Transport, "perform_request", count)
+        run = remote.rank(queries, 200)
+        assert len(sent) <= REQUESTS_FOR_A_BATCH
+        expected = local.rank(queries, 200)
+    assert {id: [hit.id for hit in run[id]] for id in queries} == {
+        id: [hit.id for hit in expected[id]] for id in queries
+    }
