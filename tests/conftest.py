@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 from opensearch.jars import NoClusterError
 
 import random_examples  # noqa: F401 (how many examples property tests draw)
-from askalike import rankers
+from askalike import pieces, rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
@@ -87,3 +88,25 @@ def browser() -> Iterator[Any]:
         chromium = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield chromium
         chromium.close()
+
+
+@pytest.fixture
+def ray():
+    return pytest.importorskip("ray", reason="needs the extra ray")
+
+
+@pytest.fixture
+def fragile_workers(monkeypatch, tmp_path):
+    """The first worker that works on a kind of piece is killed at it. Returns where the kinds are noted."""
+    folder = tmp_path / "killed"
+    folder.mkdir()
+
+    def apply(function, piece):
+        marker = folder / getattr(function, "func", function).__name__
+        if not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(piece)
+
+    monkeypatch.setattr(pieces, "_apply", apply)
+    return folder

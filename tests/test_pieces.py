@@ -1,13 +1,11 @@
 """Offline work on a Ray cluster: the bytes of one process, whatever worker is lost."""
 
-import os
 import shutil
-import signal
 import sys
 
 import pytest
 
-from askalike import encoders, pieces, rankers
+from askalike import encoders, rankers
 from askalike.encoders.learning import distillation
 from askalike.encoders.learning.distillation import encode_targets
 from askalike.errors import SettingsError
@@ -21,28 +19,6 @@ from askalike.pieces import map_pieces, work_on
 from askalike.rankers import dense
 from askalike.store import Archive
 from calibration.riverside import DEFAULT_RANKER
-
-
-@pytest.fixture
-def ray():
-    return pytest.importorskip("ray", reason="needs the extra ray")
-
-
-@pytest.fixture
-def fragile_workers(monkeypatch, tmp_path):
-    """The first worker that works on a kind of piece is killed at it. Returns where the kinds are noted."""
-    folder = tmp_path / "killed"
-    folder.mkdir()
-
-    def apply(function, piece):
-        marker = folder / getattr(function, "func", function).__name__
-        if not marker.exists():
-            marker.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(piece)
-
-    monkeypatch.setattr(pieces, "_apply", apply)
-    return folder
 
 
 def test_without_a_cluster_pieces_are_worked_on_here():

@@ -41,6 +41,16 @@ def work_on(cluster: str | None) -> Iterator[None]:
             _ray.reset(token)
 
 
+@contextmanager
+def work_here() -> Iterator[None]:
+    """Have `map_pieces` work in this process until the context ends, whatever cluster there is."""
+    token = _ray.set(None)
+    try:
+        yield
+    finally:
+        _ray.reset(token)
+
+
 def has_cluster() -> bool:
     """Whether `map_pieces` works on a cluster now."""
     return _ray.get() is not None

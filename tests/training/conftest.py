@@ -39,8 +39,10 @@ def job(pairs, tmp_path):
     return job_of(pairs, tmp_path / "run")
 
 
-def job_of(pairs, directory, network="cnn", negatives=None, report=None, loss="logistic_ranking", **settings):
-    """A job whose dev queries are of the training's own kind."""
+def job_of(
+    pairs, directory, network="cnn", negatives=None, report=None, loss="logistic_ranking", sizes=None, **settings
+):
+    """A job whose dev queries are of the training's own kind. sizes: the network's settings."""
     negatives = negatives or NegativesSettings(random=4, hardest=True)
     settings = {"epochs": 3, "batch_size": 8, "accelerator": "cpu", "measure": "RR", "patience": 9} | settings
     texts = collect_texts(pairs)
@@ -60,7 +62,7 @@ def job_of(pairs, directory, network="cnn", negatives=None, report=None, loss="l
     )  # fmt: skip
     with torch.random.fork_rng():
         torch.manual_seed(7)
-        built = network_class(network_class.Settings(dim=8, units=12), len(words.tokens))
+        built = network_class(network_class.Settings(**(sizes or {"dim": 8, "units": 12})), len(words.tokens))
     built.initialise(None, torch.from_numpy(words.idf))
     return TrainingJob(
         built,

@@ -63,6 +63,9 @@ class TrainingSettings(Settings):
 
     epochs: int = Field(20, ge=1, description="at most so many")
     batch_size: int = Field(64, ge=1, description="pairs in a batch, of each device")
+    accumulate: int = Field(
+        1, ge=1, description="batches whose mean gradient makes a step; with --cluster they are worked on side by side"
+    )
     optimizer: Literal["sgd", "adam", "adamw", "adagrad", "lazy_adam"] = Field(
         "sgd", description="lazy_adam: adam that moves only the words of a batch, much faster with large vocabularies"
     )
@@ -80,6 +83,12 @@ class TrainingSettings(Settings):
     accelerator: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="where it is trained")
     devices: int = Field(1, ge=1, description="processes, each with a device of its own")
     precision: Literal["auto", "32-true", "bf16-mixed"] = Field("auto", description="auto: bf16 on a GPU")
+
+    @model_validator(mode="after")
+    def _check_accumulate(self) -> "TrainingSettings":
+        if self.accumulate > 1 and self.devices > 1:
+            raise ValueError("accumulate is for one process; set devices=1, or accumulate=1")
+        return self
 
     @model_validator(mode="after")
     def _check_weight_decay(self) -> "TrainingSettings":

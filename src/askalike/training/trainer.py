@@ -1,9 +1,10 @@
 """The training loop: epochs over pairs, a dev measure and a checkpoint after each, the best epoch's weights."""
 
 import copy
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,13 @@ from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 from askalike.counts import format_count
 from askalike.errors import TrainingError
 from askalike.nn import Network
+from askalike.pieces import work_here
 from askalike.training import checkpoint
 from askalike.training.batches import make_batches
 from askalike.training.checkpoint import BEST_WEIGHTS_FILE, Epoch
 from askalike.training.dev import DevSet
 from askalike.training.examples import Examples, Indices
+from askalike.training.gradients import add_gradient, compute_gradients
 from askalike.training.lazy_adam import LazyAdam
 from askalike.training.loss import Loss
 from askalike.training.objective import Objective, make_training_batch
@@ -181,13 +184,14 @@ def _train_epoch(
     batches = _select_process_batches(fabric, job, number)
     objective.train()
     started, total_loss, pair_count, reported = time.perf_counter(), 0.0, 0, 0.0
-    for n, pairs in enumerate(batches):
+    for n in range(0, len(batches), settings.accumulate):
+        of_step = batches[n : n + settings.accumulate]
         _set_learning_rate(optimizer, settings, number - 1 + n / len(batches))
-        total_loss += _train_step(fabric, job, objective, optimizer, pairs, number, n)
-        pair_count += len(pairs)
+        total_loss += _train_step(fabric, job, objective, optimizer, of_step, number, n)
+        pair_count += sum(map(len, of_step))
         if fabric.is_global_zero and (now := time.perf_counter()) - reported > 1:
             reported, rate = now, pair_count / (now - started)
-            _report_progress(job, epochs, (n + 1, len(batches)), total_loss / pair_count, rate)
+            _report_progress(job, epochs, (n + len(of_step), len(batches)), total_loss / pair_count, rate)
     rate = pair_count * fabric.world_size / (time.perf_counter() - started)
     value = job.dev.evaluate(job.network, settings.measure) if fabric.is_global_zero else 0.0
     value = float(fabric.broadcast(value))
@@ -206,21 +210,58 @@ def _select_process_batches(fabric: Fabric, job: TrainingJob, epoch: int) -> lis
 
 
 def _train_step(
-    fabric: Fabric, job: TrainingJob, objective: nn.Module, optimizer: Optimizer, pairs: Indices, epoch: int, n: int
+    fabric: Fabric,
+    job: TrainingJob,
+    objective: Any,
+    optimizer: Optimizer,
+    batches: Sequence[Indices],
+    epoch: int,
+    n: int,
 ) -> float:
-    """Learn from one batch and return the sum of its pairs' losses."""
+    """Learn from the batches of a step and return the sum of their pairs' losses. n: the first batch's number."""
     settings = job.settings
     with convert_memory_errors(f"training.batch_size (now {settings.batch_size}) or features.longest"):
-        losses = objective(make_training_batch(job.examples, pairs, fabric.device)).float()
-        total = float(losses.detach().sum())
-        if total != total or abs(total) == float("inf"):
-            raise TrainingError(_describe_infinite_loss(job, pairs, epoch, n, total))
         optimizer.zero_grad()
-        fabric.backward(losses.sum() if settings.reduction == "sum" else losses.mean())
+        add_up = _compute_gradient if settings.accumulate == 1 else _accumulate_gradients
+        total = add_up(fabric, job, objective, batches, epoch, n)
         if settings.clip:
             fabric.clip_gradients(objective, optimizer, max_norm=settings.clip)
         optimizer.step()
     return total
+
+
+def _compute_gradient(
+    fabric: Fabric, job: TrainingJob, objective: Any, batches: Sequence[Indices], epoch: int, n: int
+) -> float:
+    """Set the gradient to that of one batch and return the sum of its pairs' losses."""
+    [pairs] = batches
+    losses = objective(make_training_batch(job.examples, pairs, fabric.device)).float()
+    total = float(losses.detach().sum())
+    _require_finite(job, pairs, epoch, n, total)
+    fabric.backward(losses.sum() if job.settings.reduction == "sum" else losses.mean())
+    return total
+
+
+def _accumulate_gradients(
+    fabric: Fabric, job: TrainingJob, objective: Any, batches: Sequence[Indices], epoch: int, n: int
+) -> float:
+    """Set the gradient to the mean over several batches and return the sum of their pairs' losses."""
+    settings, total = job.settings, 0.0
+    seeds = (settings.seed * 1_000_003 + epoch * 1_009 + n + place for place in range(len(batches)))
+    inputs = (make_training_batch(job.examples, pairs, fabric.device) for pairs in batches)
+    with fabric.autocast(), work_here() if fabric.device.type != "cpu" else nullcontext():
+        pieces = compute_gradients(objective.module, zip(inputs, seeds, strict=True), settings.reduction)
+        for place, (loss, gradient) in enumerate(pieces):
+            _require_finite(job, batches[place], epoch, n + place, loss)
+            add_gradient(objective.module, gradient, 1 / len(batches))
+            total += loss
+    return total
+
+
+def _require_finite(job: TrainingJob, pairs: Indices, epoch: int, n: int, loss: float) -> None:
+    """Raise TrainingError for a loss that is no finite number."""
+    if not math.isfinite(loss):
+        raise TrainingError(_describe_infinite_loss(job, pairs, epoch, n, loss))
 
 
 def _describe_infinite_loss(job: TrainingJob, pairs: Indices, epoch: int, n: int, loss: float) -> str:
