@@ -107,8 +107,10 @@ class Drawing:
 
 
 def render_figure(figure: "Figure", name: str, description: str) -> Drawing:
-    """Return the figure in each form; see `to_inline_svg` for name and description. It has a file's colours then."""
-    return Drawing(to_inline_svg(figure, name, description), _render_svg_file(figure), _render_pdf(figure))
+    """Return the figure in each form, laid out once; see `to_inline_svg` for name and description."""
+    svg = _render_svg(figure)
+    figure.set_layout_engine("none")
+    return Drawing(_convert_to_inline(svg, name, description), _set_file_colours(svg), _render_pdf(figure))
 
 
 def to_inline_svg(figure: "Figure", name: str, description: str) -> str:
@@ -116,7 +118,15 @@ def to_inline_svg(figure: "Figure", name: str, description: str) -> str:
 
     Font and colours are those of the page.
     """
-    svg = _render(figure)
+    return _convert_to_inline(_render_svg(figure), name, description)
+
+
+def write_svg(figure: "Figure", path: Path) -> None:
+    """Write the figure as a file of its own, readable on light and dark backgrounds. Raises OSError."""
+    write_atomically(path, _set_file_colours(_render_svg(figure)))
+
+
+def _convert_to_inline(svg: str, name: str, description: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
@@ -130,13 +140,7 @@ def to_inline_svg(figure: "Figure", name: str, description: str) -> str:
     return re.sub(r"<svg[^>]*>", lambda _: opening, svg, count=1)
 
 
-def write_svg(figure: "Figure", path: Path) -> None:
-    """Write the figure as a file of its own, readable on light and dark backgrounds. Raises OSError."""
-    write_atomically(path, _render_svg_file(figure))
-
-
-def _render_svg_file(figure: "Figure") -> str:
-    svg = _render(figure)
+def _set_file_colours(svg: str) -> str:
     for placeholder, colour in _FILE_COLOURS.items():
         svg = svg.replace(placeholder, colour)
     return svg
@@ -159,7 +163,7 @@ def _replace_pdf_colour(match: re.Match[bytes]) -> bytes:
     return " ".join(f"{share:.3f}".removeprefix("0") for share in shares).encode().ljust(len(match[0]))
 
 
-def _render(figure: "Figure") -> str:
+def _render_svg(figure: "Figure") -> str:
     out = io.StringIO()
     figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return out.getvalue()

@@ -155,7 +155,7 @@ def plot_score_histograms(scores: Mapping[str, tuple[Floats, Floats]]) -> Report
             kinds: Sequence[tuple[Floats, str, str]] = ((wrong, WRONG, "best other"), (right, RIGHT, "duplicate"))
             for values, tint, kind in kinds:
                 weights = np.full(len(values), 100 / max(len(values), 1))
-                each.hist(values, bins, weights=weights, color=tint, alpha=0.25)
+                each.hist(values, bins, weights=weights, color=tint, alpha=0.25, histtype="stepfilled")
                 each.hist(values, bins, weights=weights, color=tint, histtype="step", linewidth=1.4, label=kind)
             counts = f"{format_count(len(right), 'duplicate')}, {format_count(len(wrong), 'best other')}"
             each.set_title(f"{label}: {counts}", loc="left", fontsize=10, color=INK)
