@@ -3,7 +3,6 @@
 import http.server
 import json
 import threading
-from typing import ClassVar
 
 import pytest
 from opensearch.nodes import free_port
@@ -90,29 +89,32 @@ def test_a_request_is_sent_again_where_a_node_has_lost_another():
         server.shutdown()
 
 
-class _LateNode(_Site):
-    """A node that hears of a new index after the first bulk request."""
+class _NodeThatRefusesFirst(_Site):
+    """A node that refuses the first bulk request's document, with the status `refusal`."""
 
     status, body = 201, json.dumps(VERSION).encode()
-    bodies: ClassVar[list[bytes]] = []
+    refusal, bodies = 0, list[bytes]()
 
     def do_POST(self) -> None:
         self.bodies.append(self.rfile.read(int(self.headers["content-length"])))
-        missing = {"status": 404, "error": {"type": "index_not_found_exception", "reason": "no such index [desk]"}}
-        item = {"status": 201} if len(self.bodies) > 1 else missing
+        refused = {"status": self.refusal, "error": {"type": "exception", "reason": "not now"}}
+        item = {"status": 201} if len(self.bodies) > 1 else refused
         self.body = json.dumps({"items": [{"index": item}]}).encode()
         self.do_GET()
 
 
-def test_documents_are_sent_again_where_a_node_has_not_heard_of_the_index():
+@pytest.mark.parametrize("refusal", [404, 429, 503])
+def test_documents_are_sent_again_that_a_node_cannot_take_now(refusal):
+    """404: it has not heard of a new index yet. 429: its queues are full."""
     pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _LateNode) as server:
+    node = type("_Node", (_NodeThatRefusesFirst,), {"refusal": refusal, "bodies": []})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), node) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         connection = ClusterConnection(ClusterAddress.parse(f"http://127.0.0.1:{server.server_port}"))
         connection.bulk("desk", [({"index": {"_id": "1-0"}}, {"docid": 1})])
         server.shutdown()
-    assert len(_LateNode.bodies) == 2
-    assert _LateNode.bodies[0] == _LateNode.bodies[1]
+    assert len(node.bodies) == 2
+    assert node.bodies[0] == node.bodies[1]
 
 
 class _Healthy(_Site):

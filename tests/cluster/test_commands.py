@@ -43,6 +43,30 @@ def test_the_same_is_printed_with_and_without_a_cluster(cluster_url, library, tm
 
 
 @pytest.mark.long
+def test_evaluating_calibrating_and_deduplicating_give_the_same_with_and_without_a_cluster(cluster_url, tmp_path):
+    path = riverside(tmp_path / "library")
+    results = []
+    for engine in ((), ("--engine", cluster_url)):
+        measured = json.loads(run("evaluate", path, *RANKER, *engine, "--json"))["measures"]
+        calibrated = json.loads(run("calibrate", path, *RANKER, *engine, "--json"))
+        (path / "index" / "neighbours-lm_jelinek_mercer.jsonl").unlink(missing_ok=True)
+        run("dedupe", path, *RANKER, *engine, "-o", tmp_path / "clusters.csv")
+        first = {name: calibrated["first"][name] for name in ("n", "clusters", "base_rate", "error", "skill")}
+        results.append((measured, (tmp_path / "clusters.csv").read_text(), first))
+    (here, clusters, first), (there, *others) = results
+    assert there == here
+    assert others == [clusters, pytest.approx(first, rel=1e-3)]
+    settings = tmp_path / "experiment.toml"
+    settings.write_text(
+        f'title = "There"\narchive = "{path}"\nsplit = "duplicates"\nengine = "{cluster_url}"\n'
+        '[[system]]\nranker = "lm_jelinek_mercer"\n'
+    )
+    run("experiment", settings, "-o", tmp_path / "run")
+    [system] = json.loads((tmp_path / "run" / "report.json").read_text())["systems"]
+    assert system["measures"]["AP"]["mean"] == here["AP"]["mean"]
+
+
+@pytest.mark.long
 def test_status_tells_what_is_behind_and_a_drop_removes_everything(cluster_url, tmp_path):
     path = riverside(tmp_path / "library")
     engine = ("--engine", cluster_url)

@@ -3,6 +3,7 @@
 import pytest
 
 from askalike import rankers
+from askalike.engines.opensearch import cluster_status
 from askalike.errors import EngineError, SearchIndexError
 from askalike.index.cluster.index import ClusterWriter
 from askalike.index.rows import DocAttributes
@@ -115,13 +116,35 @@ def test_an_index_of_another_version_is_refused_and_built_again_beside_it(archiv
     assert len(found(archive, ranker=ranker)) == 300
     index = opened_index(ranker, archive)
     generation = index.current_generation()
-    index.write_state(generation, type(index.state)(index.state.fingerprint, format=99, change=index.state.change))
+    state = {"fingerprint": index.state.fingerprint, "format": 99, "of_a_later_version": 1}
+    index.cluster.request("PUT", f"/{generation}/_doc/state", {"state": state})
     with pytest.raises(SearchIndexError, match="index format 99.*--rebuild"):
         found(archive)
+    [status] = cluster_status(archive, ranker)
+    assert "built with other settings or another version; run: askalike index" in status.advice
+    assert status.advice.endswith("--rebuild")
     again = rankers.create("bm25")
     rankers.delete_indexes(again, archive.view())
     assert len(found(archive, ranker=again)) == 300
     assert opened_index(again, archive).generations() == [f"{generation[:-1]}2"]
+
+
+def test_searches_go_on_while_a_new_generation_is_built(archive, monkeypatch):
+    ranker, again = rankers.create("bm25"), rankers.create("bm25")
+    found(archive, ranker=ranker)
+    searched, put = [], ClusterWriter.put
+
+    def search_and_put(self, docid, *rest):
+        if docid == 200:
+            searched.append(len(found_committed(ranker, archive)))
+        put(self, docid, *rest)
+
+    monkeypatch.setattr("askalike.index.cluster.index.BULK_BYTES", 10_000)
+    monkeypatch.setattr(ClusterWriter, "put", search_and_put)
+    rankers.delete_indexes(again, archive.view())
+    assert len(found(archive, ranker=again)) == 300
+    assert searched == [300]
+    assert opened_index(again, archive).generations()[0].endswith("-000002")
 
 
 def test_a_cluster_that_refuses_writes_says_why_and_follows_later(archive, monkeypatch):

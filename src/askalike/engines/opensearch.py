@@ -75,7 +75,7 @@ def cluster_status(archive: Archive, ranker: Ranker) -> list[ClusterIndexStatus]
     view = archive.view()
     cluster, statuses = connect(str(archive.engine)), []
     command = f"askalike index {archive.path} --ranker {ranker.name} --engine {cluster.address}"
-    for index in ranker.indexes(view):
+    for index in ranker.indexes(view, refresh=False):
         if not isinstance(index, ClusterIndex):
             continue
         try:

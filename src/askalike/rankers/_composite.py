@@ -119,8 +119,10 @@ class CompositeRanker(Ranker):
         for part in self.parts:
             part.start_over(view)
 
-    def indexes(self, view: View) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
-        return tuple(index for part in self.parts for index in part.indexes(view))
+    def indexes(
+        self, view: View, *, refresh: bool = True
+    ) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
+        return tuple(index for part in self.parts for index in part.indexes(view, refresh=refresh))
 
 
 class CompositeSearcher(Searcher):

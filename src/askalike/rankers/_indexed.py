@@ -62,9 +62,11 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         else:
             super().start_over(view)
 
-    def indexes(self, view: View) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
-        """The view's index as it was last committed."""
-        return (self._current_index(view),)
+    def indexes(
+        self, view: View, *, refresh: bool = True
+    ) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
+        """See Ranker.indexes."""
+        return (self._current_index(view) if refresh else self._open(view),)
 
     def _built_index(self, view: View) -> IndexT:
         """The view's index, to be searched. Raises NotFittedError where nothing was ever built."""

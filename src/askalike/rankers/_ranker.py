@@ -139,8 +139,14 @@ class Ranker(ABC):
         for path in self.index_paths(view):
             shutil.rmtree(path, ignore_errors=True)
 
-    def indexes(self, view: View) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
-        """Its indexes of a view as they were last committed; empty for a ranker without one."""
+    def indexes(
+        self, view: View, *, refresh: bool = True
+    ) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
+        """Return its indexes of a view; empty for a ranker without one.
+
+        refresh: as they were last committed. Raises SearchIndexError for one of another version; without, nothing is
+        read that was not read before.
+        """
         return ()
 
 

@@ -65,8 +65,10 @@ class ByQuestionRanker(Ranker):
     def start_over(self, view: View) -> None:
         self.inner.start_over(replace(view, kind="questions"))
 
-    def indexes(self, view: View) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
-        return self.inner.indexes(replace(view, kind="questions"))
+    def indexes(
+        self, view: View, *, refresh: bool = True
+    ) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
+        return self.inner.indexes(replace(view, kind="questions"), refresh=refresh)
 
     def _questions(self, view: View) -> View:
         if view.kind != "answers":

@@ -129,7 +129,12 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
     def read_state(self, index: str) -> ClusterState | None:
         """Return the state of a generation, or of the one behind an alias; None where there is none."""
         document = self.cluster.request("GET", f"/{index}/_doc/{STATE_ID}", missing={}, preference="_local")
-        return ClusterState(**document["_source"]["state"]) if document.get("found") else None
+        if not document.get("found"):
+            return None
+        stored, known = document["_source"]["state"], ClusterState.__dataclass_fields__
+        return ClusterState(
+            **{name: value for name, value in stored.items() if name in known}
+        )  # another version's, too
 
     def commit(self, generation: str, state: ClusterState) -> None:
         """Make a generation the one that is searched, with its state; remove those before it."""
