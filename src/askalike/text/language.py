@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def _detect_by_script(text: str, letters: int) -> str | None:
     return "ja" if 10 * kana > han else "zh"
 
 
+@lru_cache(maxsize=1024)  # a search looks at the same few words several times
 def _detect_by_ngrams(text: str, languages: tuple[str, ...]) -> str | None:
     ranked = _load_identifier().rank(text)
     eligible = [(probability, code) for code, probability in ranked if code in languages]
