@@ -1,5 +1,6 @@
 """The files for operators are what their tools read, and name what askalike has."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from typer.testing import CliRunner
 from askalike.cli import app, register
 from askalike.engines.opensearch import MAX_CLAUSES
 from askalike.index.cluster.connection import ClusterAddress
+from askalike.service.routes import monitoring
 
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 FOLDER = Path(__file__).parents[2] / "docs" / "operators"
@@ -27,11 +29,40 @@ def test_the_compose_file_starts_three_nodes_and_two_desks():
         assert {host for host, _ in address.hosts} == nodes.keys()
 
 
-def test_the_command_of_a_desk_has_the_options_that_serve_takes():
+def arguments_of_desks():
+    """What the image's command, askalike, is given."""
     command = yaml.safe_load((FOLDER / "docker-compose.yml").read_text())["services"]["desk-1"]["command"]
+    _, deployment, _ = yaml.safe_load_all((FOLDER / "askalike.yaml").read_text())
+    return command, deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
+def test_the_command_of_a_desk_has_the_options_that_serve_takes():
     register(app)
-    helped = CliRunner().invoke(app, [command[1], "--help"], env={"COLUMNS": "200"}).output
-    assert all(word in helped for word in command if word.startswith("--"))
+    image = (FOLDER.parents[1] / "deploy" / "Dockerfile").read_text()
+    assert 'ENTRYPOINT ["askalike"]' in image
+    assert "opensearch" in image
+    [volume] = re.findall(r"^VOLUME (\S+)", image, re.MULTILINE)
+    for arguments in arguments_of_desks():
+        helped = CliRunner().invoke(app, [arguments[0], "--help"], env={"COLUMNS": "200"}).output
+        assert all(word in helped for word in arguments if word.startswith("--"))
+        assert arguments[1].startswith(f"{volume}/")
+
+
+def test_the_desks_of_kubernetes_find_the_cluster_of_the_helm_values():
+    values = yaml.safe_load((FOLDER / "opensearch-values.yaml").read_text())
+    claim, deployment, service = yaml.safe_load_all((FOLDER / "askalike.yaml").read_text())
+    pod = deployment["spec"]["template"]
+    [container] = pod["spec"]["containers"]
+    environment = {one["name"]: one.get("value") for one in container["env"]}
+    address = ClusterAddress.parse(environment["ASKALIKE_ENGINE"].replace("$(OPENSEARCH_PASSWORD)", "x"))
+    name = f"{values['clusterName']}-{values['nodeGroup']}"
+    assert [host for host, _ in address.hosts] == [f"{name}-{n}.{name}-headless" for n in range(values["replicas"])]
+    assert service["spec"]["selector"] == pod["metadata"]["labels"] == deployment["spec"]["selector"]["matchLabels"]
+    volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
+    assert volumes["archive"]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    assert {mount["name"] for mount in container["volumeMounts"]} == volumes.keys()
+    probed = {container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")}
+    assert probed <= {route.path for route in monitoring.router.routes}
 
 
 def test_the_helm_values_are_a_cluster_of_three():
