@@ -23,9 +23,21 @@ SettingsT = TypeVar("SettingsT", bound=Settings)
 def validate_settings(model: type[SettingsT], values: Mapping[str, Any], source: str) -> SettingsT:
     """Return the settings that `values` describe. Raises SettingsError, which names every wrong key with its path."""
     try:
-        return model.model_validate(dict(values))
+        return model.model_validate(_drop_earlier_keys(model, values))
     except ValidationError as error:
         raise SettingsError(f"{source}: {'; '.join(describe_errors(model, error))}") from None
+
+
+def _drop_earlier_keys(model: type[Settings], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values without keys that stand under their earlier name, too: today's name decides."""
+    earlier = {name for key, (name, _) in _fields_by_key(model).items() if key != name and key in values}
+    return {key: value for key, value in values.items() if key not in earlier}
+
+
+def accepted_keys(model: type[Settings]) -> dict[str, str]:
+    """Return the keys that a settings class takes, with the name of the field of each; earlier names included."""
+    named = _fields_by_key(model).items()
+    return {key: name for key, (name, _) in named} | {name: name for _, (name, _) in named}
 
 
 def describe_errors(model: type[Settings], error: ValidationError) -> list[str]:
@@ -57,13 +69,13 @@ def _known_keys(model: type[Settings], parts: Sequence[str | int]) -> list[str]:
     """Return the keys of the settings at a path, which leads through fields and their lists."""
     for part in parts:
         if isinstance(part, str):
-            model = _inner_settings(_fields_by_key(model)[part].annotation)
+            model = _inner_settings(_fields_by_key(model)[part][1].annotation)
     return list(_fields_by_key(model))
 
 
-def _fields_by_key(model: type[Settings]) -> Mapping[str, FieldInfo]:
-    """The fields by the keys that they have in files."""
-    return {str(field.validation_alias or name): field for name, field in model.model_fields.items()}
+def _fields_by_key(model: type[Settings]) -> Mapping[str, tuple[str, FieldInfo]]:
+    """The name and description of each field by the key that it has in files."""
+    return {str(field.validation_alias or name): (name, field) for name, field in model.model_fields.items()}
 
 
 def _inner_settings(annotation: Any) -> type[Settings]:

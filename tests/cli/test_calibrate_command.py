@@ -97,7 +97,7 @@ def test_json_and_what_is_out_of_reach(desk):
     [
         (("--split", "duplicates"), "at least 100 labelled queries"),
         (("--split", "nowhere"), "no split 'nowhere'"),
-        (("--precision", "90"), "between 0 and 1"),
+        (("--precision", "90"), "less than or equal to 1"),
         (("--off-topic", "nowhere.jsonl"), "nowhere.jsonl"),
     ],
 )

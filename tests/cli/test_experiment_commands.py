@@ -68,7 +68,7 @@ def test_tune_as_json(desk):
 
 
 def test_replay_asks_at_asking_time(desk, tmp_path):
-    done = askalike("replay", desk, "--since", "2020-01-01", "-o", tmp_path / "out", "--json")
+    done = askalike("replay", desk, "--after", "2020-01-01", "-o", tmp_path / "out", "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told == json.loads((tmp_path / "out/replay.json").read_text())
@@ -83,14 +83,14 @@ def test_replay_asks_at_asking_time(desk, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("tune", "{desk}", "--only", "everything"), "expected --only lexical"),
+        (("tune", "{desk}", "--only", "everything"), "is not one of 'lexical'"),
         (("tune", "{desk}", "--only", "lexical", "--rankers", "cnn"), "'cnn' is not a lexical ranker"),
         (("tune", "{desk}", "--only", "lexical", "--rankers", "hybrid"), "'hybrid' is not a lexical ranker"),
         (("tune", "{desk}", "--only", "lexical", "--measure", "Sucess@1"), "Sucess@1"),
         (("tune", "{desk}", "--only", "lexical", "--dev", "duplicates", "--test", "duplicates"), "cannot both choose"),
-        (("replay", "{desk}", "--since", "yesterday"), "date 'yesterday': expected a date"),
-        (("replay", "{desk}", "--since", "2099-01-01"), "choose an earlier date"),
-        (("replay", "{desk}", "--since", "2020-01-01", "-r", "bm52"), "no ranker is called 'bm52'"),
+        (("replay", "{desk}", "--after", "yesterday"), "date 'yesterday': expected a date"),
+        (("replay", "{desk}", "--after", "2099-01-01"), "choose an earlier date"),
+        (("replay", "{desk}", "--after", "2020-01-01", "-r", "bm52"), "no ranker is called 'bm52'"),
     ],
 )
 def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, words, says):

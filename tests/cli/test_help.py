@@ -14,19 +14,36 @@ from write_help import GOLDEN_FILE, help_texts
 import askalike
 from askalike.cli import FILES, GROUP_OF, register, register_summaries
 from askalike.cli._command import RENAMED_OPTIONS
+from askalike.cli._options import parse_settings
+from askalike.config import validate_settings
+from askalike.encoders.pretrained import PretrainedEncoderSettings
+from askalike.encoders.recipes import Recipe
 from commands import run_command
 
 
 def all_commands() -> Iterator[tuple[str, Any]]:
-    """Yield every command with its whole name, but for the readers of `import`."""
+    """Yield every command, and every group of commands, with its whole name."""
     whole = typer.Typer()
     register(whole)
     for name, command in typer.main.get_command(whole).commands.items():  # type: ignore[attr-defined]
-        parts = getattr(command, "commands", {})
-        yield from ((f"{name} {part}", each) for part, each in parts.items()) if parts else [(name, command)]
+        yield name, command
+        if hasattr(command, "list_commands"):
+            parts = command.list_commands(None)
+            yield from ((f"{name} {part}", command.get_command(None, part)) for part in parts)
 
 
-COMMANDS = {name: command for name, command in all_commands() if name != "import"}
+ALL = dict(all_commands())
+COMMANDS = {name: command for name, command in ALL.items() if not hasattr(command, "list_commands")}
+VALUE_NAMES_THAT_VARY = {"--output": {"DIR", "FILE", "FOLDER"}, "--format": None}
+"""Options whose value is of another kind in each command; None: a choice of its own."""
+NAMED_BY_READERS = {"--question", "--answer", "--body", "--category", "--state", "--url", "--id", "--quotes", "--lang"}
+
+
+def options(name: str) -> list[Any]:
+    """Return the options of a command as its help shows them."""
+    command = COMMANDS[name]
+    context = typer.Context(command, info_name=name)
+    return [p for p in command.get_params(context) if p.param_type_name == "option"]
 
 
 def test_module_runs_as_the_command() -> None:
@@ -68,22 +85,89 @@ def test_every_command_is_in_a_group() -> None:
     assert sorted(GROUP_OF) == sorted(name for names in FILES.values() for name in names.split())
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ALL)
 def test_examples_in_the_help_are_command_lines_that_it_takes(name: str) -> None:
-    examples = re.findall("^askalike .*", COMMANDS[name].help, re.MULTILINE)
-    assert 1 <= len(examples) <= 3
+    examples = re.findall("^ *askalike .*", ALL[name].help, re.MULTILINE)
+    assert 2 <= len(examples) <= 3
     for example in examples:
-        used, words = name, shlex.split(example)[1:]
-        if words[: len(name.split())] != name.split():  # it shows what comes next
-            used = words[0]
-        COMMANDS[used].make_context(used, words[len(used.split()) :])
+        words = shlex.split(example)[1:]
+        used = " ".join(words[: 2 if words[0] not in COMMANDS else 1])
+        arguments = words[len(used.split()) :]
+        if arguments != ["--help"]:
+            COMMANDS[used].make_context(used, arguments)
+
+
+def test_help_shows_no_type_of_python_and_usage_no_doubled_brackets() -> None:
+    texts = GOLDEN_FILE.read_text(encoding="utf-8")
+    assert not re.findall(r"<(?:[a-z]|list\[)[^>]*>", texts)
+    assert not re.findall(r"Usage:.*(?:\{|\[\[|\]\]|…)", texts)
+
+
+def test_an_option_means_one_thing_in_all_commands() -> None:
+    values: dict[str, set[str]] = {}
+    for name in COMMANDS:
+        for option in options(name):
+            long = option.opts[0] if option.opts[0].startswith("--") else option.opts[-1]
+            if name.startswith("import ") and long in NAMED_BY_READERS:  # the columns of a table
+                continue
+            values.setdefault(long, set()).add(option.metavar)
+    for long, names in values.items():
+        allowed = VALUE_NAMES_THAT_VARY.get(long, set())
+        assert len(names) == 1 or allowed is None or names <= allowed, f"{long}: {names}"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_flags_have_no_type_and_usage_no_doubled_brackets(name: str) -> None:
-    _, help, _ = run_command(*name.split(), "--help")
-    assert "<bool>" not in help
-    assert not re.search(r"Usage:.*(\{|\[\[|\]\])", help)
+def test_numbers_choices_and_dates_are_checked_when_the_command_line_is_read(name: str) -> None:
+    for option in options(name):
+        kind = option.type_descriptor
+        if option.metavar in ("N", "NUMBER"):
+            assert kind.is_ranged, f"{name} {option.opts}: a number without a smallest value"
+        if option.metavar in ("DATE", "TIME", "SIZE", "MEASURE", "MEASURES"):
+            assert option.callback, f"{name} {option.opts}: not checked"
+        if "|" in (option.metavar or ""):
+            assert kind.is_choice, f"{name} {option.opts}: a choice that is not checked"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_with_a_ranker_has_its_settings_and_fields(name: str) -> None:
+    names = {spelling for option in options(name) for spelling in option.opts}
+    if "--ranker" in names:
+        assert names >= {"--set", "--fields"}
+    assert ("--before" in names) == ("--after" in names)
+    assert "--resume" not in names  # the same command resumes, everywhere
+
+
+def test_wrong_values_are_errors_before_the_archive_is_opened() -> None:
+    for arguments, expected in (
+        (("search", "nowhere", "text", "--min-probability", "2"), "--min-probability"),
+        (("evaluate", "nowhere", "--rule", "ours"), "--rule"),
+        (("evaluate", "nowhere", "--measures", "Sucess@5"), "no measure is called 'Sucess@5'"),
+        (("tune", "nowhere", "--budget", "soon"), "expected a time such as 90s"),
+        (("replay", "nowhere", "--after", "soon"), "expected a date"),
+        (("split", "nowhere", "--by", "cluster", "--shares", "most"), "expected numbers"),
+        (("keys", "create", "nowhere", "--scope", "all"), "--scope"),
+        (("serve", "nowhere", "--port", "99999"), "--port"),
+        (("index", "nowhere", "--fields", "tags"), "--fields"),
+    ):
+        code, _, error = run_command(*arguments)
+        assert (code, expected in error) == (2, True), error
+
+
+def test_earlier_names_of_settings_work_with_a_note(capsys) -> None:
+    assert parse_settings(["model=A", "pretrained.model=B", "k1=1"]) == {
+        "encoder": "A",
+        "pretrained.encoder": "B",
+        "k1": 1,
+    }
+    assert capsys.readouterr().err.splitlines() == [
+        "askalike: --set model=… is now --set encoder=…",
+        "askalike: --set pretrained.model=… is now --set pretrained.encoder=…",
+    ]
+    assert validate_settings(PretrainedEncoderSettings, {"model": "A"}, "").model == "A"
+    assert validate_settings(PretrainedEncoderSettings, {"model": "A", "encoder": "B"}, "").model == "B"
+    for name in ("encoder", "base"):
+        assert Recipe.read("transformer", {name: "B"}).network.base == "B"
+    assert Recipe.read("distil", {"encoder": "B"}).teacher.encoder == "B"
 
 
 def test_variables_name_the_archive_and_the_ranker(tmp_path, monkeypatch) -> None:

@@ -75,7 +75,7 @@ def test_errors_are_one_line_and_exit_2(faq: Path, tmp_path: Path, arguments: li
 
 def test_every_reader_is_a_command_with_its_settings_as_options() -> None:
     listed = askalike("import", "--help").stdout
-    assert all(name in listed for name in names("reader"))
+    assert all(name.replace("_", "-") in listed for name in names("reader"))
     shown = askalike("import", "yahoo", "--help").stdout
     assert all(f"--{name}" in shown for name in load("reader", "yahoo").model_fields)
 
@@ -83,7 +83,7 @@ def test_every_reader_is_a_command_with_its_settings_as_options() -> None:
 @pytest.mark.parametrize("name", names("reader"))
 def test_every_setting_of_a_reader_is_described(name: str) -> None:
     reader = load("reader", name)
-    assert f"Examples:\n\n    ```\n    askalike import {name} " in reader.__doc__
+    assert f"Examples:\n\n    ```\n    askalike import {name.replace('_', '-')} " in reader.__doc__
     assert all(field.description for field in reader.model_fields.values())
 
 

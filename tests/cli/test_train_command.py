@@ -58,7 +58,7 @@ def test_from_the_archive_to_answers_by_the_models_name(desk, tmp_path):
     assert listed.stdout.startswith("mine                  static ")
     assert "\nactive ranker: " in listed.stdout
     assert askalike("models", desk, "--remove", "mine").stdout == "removed mine\n"
-    assert askalike("models", desk).stdout.startswith("no model; ")
+    assert askalike("models", desk).stdout.startswith("no models; ")
 
 
 @pytest.mark.long

@@ -64,7 +64,7 @@ def test_it_learns_on_and_teaches(encoder, archive):
 
 
 def test_fine_tuning_without_a_model_is_one_line(archive):
-    with pytest.raises(SettingsError, match=r"expected network\.base=…"):
+    with pytest.raises(SettingsError, match=r"expected network\.encoder=…"):
         models.train(archive, models.load_recipe("transformer", {}), "tuned")
 
 

@@ -5,33 +5,38 @@ import sys
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 DIRECTORY_VARIABLE = "ASKALIKE_DIR"
 RENAMED_OPTIONS: dict[str, dict[str, str | None]] = {
     "calibrate": {"--queries": "--sample"},
+    "check": {"--ignore": "--skip"},
+    "conflicts": {"-n": "-k", "--limit": "-k"},
     "experiment": {"--resume": None},
     "export": {"--out": "--output"},
+    "replay": {"--since": "--after", "--until": "--before"},
     "serve": {"--option": "--set"},
     "suggest-tags": {"--queries": "--sample"},
 }
 """The earlier names of options, by command; None is an option that is no longer needed. Kept until version 2."""
+VALUE_NAMES = {"str": "TEXT", "path": "FILE", "Path": "FILE", "int": "N", "float": "NUMBER"}
+"""What the help shows for a value, by its type in Python."""
 
 
 class CommandGroup(TyperGroup):
-    """A group of commands whose help shows no type beside a flag."""
+    """A group of commands whose help names values, and not their types in Python."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the group's parameters; a flag has no value to show."""
-        return _without_flag_types(super().get_params(ctx))
+        """Return the group's parameters as its help shows them."""
+        return _name_values(super().get_params(ctx), ctx)
 
 
 class ArchiveCommand(TyperCommand):
     """A command that finds its archive in ASKALIKE_DIR where the command line names none."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the command's parameters; a flag has no value to show."""
-        return _without_flag_types(super().get_params(ctx))
+        """Return the command's parameters as its help shows them."""
+        return _name_values(super().get_params(ctx), ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what the usage line shows after the command's name, such as `DIR TEXT` or `[DIR]`."""
@@ -51,11 +56,23 @@ class ArchiveCommand(TyperCommand):
             return super().parse_args(ctx, [directory, *args])
 
 
-def _without_flag_types(parameters: list[Any]) -> list[Any]:
+def _name_values(parameters: list[Any], ctx: Any) -> list[Any]:
+    """Give each option a name for its value: `a|b` for a choice, `N` for an integer, nothing for a flag."""
     for parameter in parameters:
-        if getattr(parameter, "is_flag", False):
+        if isinstance(parameter, TyperArgument):
+            parameter.display_type_rich = _show_nothing  # type: ignore[method-assign]  # its own name says it all
+        elif getattr(parameter, "is_flag", False):
             parameter.metavar = ""
+        elif parameter.metavar is None:
+            kind = (
+                parameter.display_type(ctx).strip("<>").removeprefix("list[").removesuffix("]").removesuffix(" range")
+            )
+            parameter.metavar = VALUE_NAMES.get(kind, kind)
     return parameters
+
+
+def _show_nothing(ctx: Any) -> None:
+    """The type of an argument, which its name makes clear."""
 
 
 def _replace_renamed_options(args: list[str], renamed: dict[str, str | None]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
 
@@ -29,6 +29,8 @@ def checked(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
     return parse_option
 
 
+RENAMED_SETTINGS = {"base": "encoder", "model": "encoder"}
+"""The earlier names of settings. Kept until version 2."""
 RANKER_NAMES = ", ".join(rankers.names())
 RANKER_HELP = f"A model of the archive, or one of: {RANKER_NAMES}."
 Directory = Annotated[Path, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archive's directory.")]
@@ -39,7 +41,10 @@ RankerName = Annotated[
 Assignments = Annotated[
     list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of the ranker; may be repeated.")
 ]
-Fields = Annotated[str | None, Option(help="title, body, or title,body (the default).")]
+SearchedFields = Literal["title", "body", "title,body"]
+Fields = Annotated[
+    SearchedFields | None, Option("--fields", help="The fields of questions to search.", show_default="title,body")
+]
 EngineUrl = Annotated[
     str | None,
     Option("--engine", metavar="URL", envvar="ASKALIKE_ENGINE", help="The OpenSearch cluster that holds the indexes."),
@@ -49,10 +54,16 @@ RayCluster = Annotated[
     Option("--cluster", metavar="ADDRESS", help="Work on a Ray cluster: auto for this machine's cores, or HOST:PORT."),
 ]
 Json = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
+Probability = Annotated[
+    float | None, Option(min=0, max=1, help="Minimum probability that a hit asks the same; needs a calibration.")
+]
+RuleName = Literal["trec_eval", "semeval", "beir", "lei"]
+Seed = Annotated[int, Option(min=0, help="Seed of everything that is drawn at random.")]
+Port = Annotated[int, Option(min=0, max=65535, help="The port; 0 picks a free one.")]
 Body = Annotated[str, Option(help="The question's body.")]
 Tags = Annotated[
     list[str] | None,
-    Option("--tag", callback=checked(parse_tag), help="Only questions with this tag; may be repeated."),
+    Option("--tag", metavar="TAG", callback=checked(parse_tag), help="Only questions with this tag; may be repeated."),
 ]
 Before = Annotated[
     str | None,
@@ -68,15 +79,27 @@ Without = Annotated[
     list[str] | None,
     Option(
         "--without",
+        metavar="STATE",
         callback=checked(parse_left_out),
-        help=f"Leave out what is {', '.join(LEFT_OUT[:-1])} or {LEFT_OUT[-1]}; may be repeated.",
+        help=f"Leave out {', '.join(LEFT_OUT[:-1])} or {LEFT_OUT[-1]} questions; may be repeated.",
     ),
 ]
-QrelsFile = Annotated[Path | None, Option(help="What is relevant: TREC, BEIR or SemEval lines.")]
+QrelsFile = Annotated[
+    Path | None, Option(metavar="FILE", help="Relevance judgements, in the format of TREC, BEIR or SemEval.")
+]
+
+
+def check_measures(text: str) -> str:
+    """Return a list of measures as it was given. Raises SettingsError for an unknown one."""
+    from askalike.evaluation.measures import canonical_name
+
+    for name in split_list(text):
+        canonical_name(name)
+    return text
 
 
 def announce_compilation() -> None:
-    """Say on stderr why the first search after an installation takes its time."""
+    """Explain on stderr why the first search after an installation is slow."""
     from askalike.index.lexical.maxscore import search_queries
 
     if not search_queries.is_cached:
@@ -90,8 +113,19 @@ def build_ranker(archive: Archive, name: str | None, settings: list[str] | None,
 
 
 def parse_settings(settings: list[str] | None, fields: str | None = None) -> dict[str, object]:
-    """Return what --set and --fields say, as setting → value."""
-    return parse_assignments(settings or []) | ({"fields": fields} if fields else {})
+    """Return the settings that --set and --fields give, as setting → value."""
+    values = {rename_setting(key): value for key, value in parse_assignments(settings or []).items()}
+    return values | ({"fields": fields} if fields else {})
+
+
+def rename_setting(key: str) -> str:
+    """Return today's name of a setting, with a note on stderr if it was renamed."""
+    path, dot, last = key.rpartition(".")
+    if last not in RENAMED_SETTINGS:
+        return key
+    new = f"{path}{dot}{RENAMED_SETTINGS[last]}"
+    print_remark(f"askalike: --set {key}=… is now --set {new}=…")
+    return new
 
 
 def split_list(text: str) -> list[str]:

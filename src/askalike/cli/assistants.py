@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Option
 
-from askalike.cli._options import Assignments, Directory, Fields, RankerName, build_ranker
+from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, RankerName, build_ranker
 from askalike.cli._output import print_remark
 from askalike.engines.local import LocalEngine
 from askalike.store import Archive
@@ -15,11 +15,12 @@ def mcp_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
+    engine: EngineUrl = None,
     http: Annotated[bool, Option("--http", help="Listen over HTTP instead of standard input and output.")] = False,
-    host: Annotated[str, Option(help="With --http: the address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="With --http: the port; 0 takes one that is free.")] = 8081,
+    host: Annotated[str, Option(metavar="ADDRESS", help="With --http: the address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="With --http: the port; 0 picks a free one.")] = 8081,
     require_keys: Annotated[
-        bool, Option("--require-keys", help="With --http: a key is needed on loopback too.")
+        bool, Option("--require-keys", help="With --http: require a key on loopback, too.")
     ] = False,
 ) -> None:
     """Serve an archive's read-only tools to assistants over the Model Context Protocol.
@@ -40,10 +41,10 @@ def mcp_command(
     from askalike.assistants.transports import serve_http, serve_stdio
 
     with (
-        Archive.open(directory) as archive,
-        LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as engine,
+        Archive.open(directory, engine) as archive,
+        LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
     ):
-        server = create_server(engine)
+        server = create_server(opened)
         if http:
             serve_http(server, directory, host, port, require_keys, lambda url: print_remark(f"askalike: MCP at {url}"))
         else:

@@ -20,7 +20,7 @@ from askalike.calibration.thresholds import (
     ThresholdChoice,
     ThresholdRow,
 )
-from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Json, RankerName, build_ranker
+from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Json, RankerName, Seed, build_ranker
 from askalike.cli._output import format_proportion, print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.counts import format_count
@@ -30,8 +30,8 @@ from askalike.rankers import Ranker
 from askalike.store import Archive
 from askalike.types import Question
 
-OFF_TOPIC_HELP = "Queries that nothing should be found for: JSON lines, or another archive."
-PREVALENCE_HELP = "The share of what people ask that was asked before; default: 1, for --off-topic's threshold 0.5."
+OFF_TOPIC_HELP = "Queries that should find nothing: JSON lines, or another archive."
+PREVALENCE_HELP = "The share of new questions that somebody has asked before."
 
 
 def calibrate_command(
@@ -41,27 +41,30 @@ def calibrate_command(
     fields: Fields = None,
     engine: EngineUrl = None,
     split: Annotated[
-        str | None, Option(help="The split whose queries are used; default: dev, else the first with enough.")
+        str | None,
+        Option(metavar="SPLIT", help="The split with the queries.", show_default="dev, else the first with enough"),
     ] = None,
     precision: Annotated[
-        float | None, Option(help="Set the threshold above which this share of first hits is right.")
+        float | None, Option(min=0, max=1, help="Set the threshold above which this share of first hits is right.")
     ] = None,
-    off_topic: Annotated[Path | None, Option("--off-topic", help=OFF_TOPIC_HELP)] = None,
-    prevalence: Annotated[float | None, Option(help=PREVALENCE_HELP, show_default=False)] = None,
+    off_topic: Annotated[Path | None, Option("--off-topic", metavar="FILE", help=OFF_TOPIC_HELP)] = None,
+    prevalence: Annotated[
+        float | None, Option(min=0, max=1, help=PREVALENCE_HELP, show_default="1; with --off-topic 0.5")
+    ] = None,
     titles: Annotated[bool, Option("--titles", help="Use titles alone as queries, as people type them.")] = False,
     max_queries: Annotated[int, Option("--sample", min=1, help="Use at most this many queries.")] = MAX_QUERIES,
     per_cluster: Annotated[int, Option(min=1, help="Use at most this many queries of one cluster.")] = MAX_PER_CLUSTER,
-    seed: Annotated[int, Option(help="Seed of the sample, the folds and the resamples.")] = 0,
+    seed: Seed = 0,
     verbose: Annotated[bool, Option("--verbose", "-v", help="Print all measurements with their intervals.")] = False,
     json: Json = False,
 ) -> None:
     """Turn a ranker's scores into probabilities, and measure how reliable they are.
 
-    Where questions have bodies it is done twice: for whole questions, which `dedupe` and the queue ask, and for titles,
-    which people type; --titles: for titles alone. From then on `search` shows probabilities, and nothing below the
-    threshold where one was picked: the one that --precision asks for, else the one at which nine in ten of the queries
-    that --off-topic names get nothing. The calibration holds for this ranker with these settings, until a tenth of the
-    archive has changed.
+    If questions have bodies, there are two calibrations: one for whole questions, as `dedupe` and the queue use them,
+    and one for titles, as people type them. With --titles there is only the second. Afterwards `search` shows
+    probabilities and hides hits below the threshold. --precision sets the threshold; otherwise --off-topic sets it
+    so that nine in ten of those queries find nothing. The calibration is valid for this ranker and these settings,
+    until a tenth of the archive has changed.
 
     Examples:
 

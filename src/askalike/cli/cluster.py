@@ -11,7 +11,18 @@ from askalike.counts import format_count
 from askalike.errors import SettingsError
 from askalike.store import Archive
 
-cluster_command = Typer(help="Set up and inspect an OpenSearch cluster that holds indexes.", no_args_is_help=True)
+cluster_command = Typer(
+    help="""Set up and inspect an OpenSearch cluster that holds indexes.
+
+    Examples:
+
+    ```
+    askalike cluster init http://127.0.0.1:9200
+    askalike cluster status DIR --engine http://127.0.0.1:9200
+    ```
+    """,
+    no_args_is_help=True,
+)
 Url = Annotated[str, Argument(metavar="URL", help="The cluster's address.", envvar="ASKALIKE_ENGINE")]
 
 
@@ -26,7 +37,8 @@ def init_cluster_command(
     Examples:
 
     ```
-    askalike cluster init http://127.0.0.1:9200 --shards 3 --replicas 1
+    askalike cluster init http://127.0.0.1:9200
+    askalike cluster init http://127.0.0.1:9200 --shards 3 --replicas 2
     ```
     """
     from askalike.engines.opensearch import init_cluster
@@ -50,6 +62,7 @@ def cluster_status_command(
 
     ```
     askalike cluster status DIR --engine http://127.0.0.1:9200
+    askalike cluster status DIR --ranker bm25 --json
     ```
     """
     from askalike.engines.opensearch import cluster_status
@@ -73,6 +86,7 @@ def merge_indexes_command(directory: Directory, engine: EngineUrl = None) -> Non
     Examples:
 
     ```
+    askalike cluster merge DIR
     askalike cluster merge DIR --engine http://127.0.0.1:9200
     ```
     """
@@ -88,20 +102,21 @@ def merge_indexes_command(directory: Directory, engine: EngineUrl = None) -> Non
 def drop_indexes_command(
     directory: Directory,
     engine: EngineUrl = None,
-    yes: Annotated[bool, Option("--yes", help="Remove them without a question.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Confirm the removal.")] = False,
 ) -> None:
     """Remove every index of an archive from the cluster; the archive is untouched.
 
     Examples:
 
     ```
+    askalike cluster drop DIR --yes
     askalike cluster drop DIR --engine http://127.0.0.1:9200 --yes
     ```
     """
     from askalike.engines.opensearch import drop_indexes
 
     if not yes:
-        raise SettingsError(f"cluster drop removes every index of {directory} from the cluster; say so with --yes")
+        raise SettingsError(f"cluster drop removes every index of {directory} from the cluster; confirm with --yes")
     with _open_archive(directory, engine) as archive:
         names = drop_indexes(archive)
     print(f"{len(names)} indexes removed")
@@ -109,5 +124,5 @@ def drop_indexes_command(
 
 def _open_archive(directory: Directory, engine: str | None) -> Archive:
     if engine is None:
-        raise SettingsError("which cluster? give --engine URL, or set ASKALIKE_ENGINE")
+        raise SettingsError("no cluster is named; give --engine URL, or set ASKALIKE_ENGINE")
     return Archive.open(directory, engine)

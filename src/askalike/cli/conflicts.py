@@ -1,4 +1,4 @@
-"""askalike conflicts: answers to the same question that say different things."""
+"""askalike conflicts: contradictory answers to the same question."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -18,23 +18,23 @@ MAX_SHOWN = 100
 
 def conflicts_command(
     directory: Directory,
-    limit: Annotated[int, Option("-n", "--limit", min=1, help="Maximum number of pairs of answers.")] = MAX_SHOWN,
+    k: Annotated[int, Option("-k", min=1, help="Maximum number of pairs of answers.")] = MAX_SHOWN,
     json: Json = False,
 ) -> None:
-    """Find answers to the same question that say different things: other numbers, dates, or a "not".
+    """Find answers to the same question that contradict each other: in a number, a date, or a "not".
 
-    Compared are the answers of one question, and those of questions that ask the same: by links and labels, by their
-    wording, and by probable proposals of a calibrated service. Rules find them; a person decides which is right.
+    Compares the answers of one question, and those of duplicates: linked or labelled, with the same wording, or
+    proposed by a calibrated service. Fixed rules find the contradictions; a person decides which answer is right.
 
     Examples:
 
     ```
     askalike conflicts DIR
-    askalike conflicts DIR --json
+    askalike conflicts DIR -k 20 --json
     ```
     """
     with Archive.open(directory) as archive:
-        conflicts = list(islice(find_conflicts(archive), limit))
+        conflicts = list(islice(find_conflicts(archive), k))
     if json:
         print(to_json([asdict(conflict) for conflict in conflicts]))
         return

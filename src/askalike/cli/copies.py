@@ -1,8 +1,8 @@
-"""askalike export, backup, restore: everything in an archive as files of other tools, or as one file."""
+"""askalike export, backup, restore: an archive as files for other tools, or as one file."""
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
@@ -17,16 +17,18 @@ from askalike.store.backup import BackupManifest, backup, restore
 
 def export_command(
     directory: Directory,
-    format: Annotated[str, Option(metavar="beir|csv|spreadsheet|retrieval", help="What to write; see below.")],
-    out: Annotated[Path, Option("-o", "--output", metavar="FOLDER", help="A new folder.")],
-    force: Annotated[bool, Option("--force", help="Replace an earlier export there.")] = False,
+    format: Annotated[
+        Literal["beir", "csv", "spreadsheet", "retrieval"], Option(help="The format of the export; see above.")
+    ],
+    out: Annotated[Path, Option("-o", "--output", metavar="FOLDER", help="The folder to write.")],
+    force: Annotated[bool, Option("--force", help="Replace an earlier export.")] = False,
     html: Annotated[bool, Option("--html", help="Keep the markup of texts with --format retrieval.")] = False,
 ) -> None:
     """Export an archive to a new folder.
 
     `beir` and `csv` are exact and can be imported again. Cells of `csv` may begin with `=`, `+`, `-` or `@`, which a
-    spreadsheet runs as formulas: to open the tables in one, take `spreadsheet`, which puts an apostrophe before them.
-    `retrieval` has every split as queries and qrels, texts without markup, for the evaluators of other libraries.
+    spreadsheet runs as formulas. To open the tables in one, use `spreadsheet`, which puts an apostrophe before them.
+    `retrieval` writes every split as queries and qrels, without markup, for the evaluators of other libraries.
 
     Examples:
 
@@ -43,10 +45,10 @@ def export_command(
 
 def backup_command(
     directory: Directory,
-    file: Annotated[Path, Argument(metavar="FILE", help="The backup to make: a name that is not taken.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="The backup to write; must not exist.")],
     json: Json = False,
 ) -> None:
-    """Save an archive to one file, while it is in use.
+    """Save an archive to one file; the archive may be in use.
 
     The backup holds everything but the indexes, which are rebuilt from it.
 
@@ -54,6 +56,7 @@ def backup_command(
 
     ```
     askalike backup DIR monday.tar
+    askalike backup DIR monday.tar --json
     ```
     """
     _print_manifest("saved", backup(directory, file), json)
@@ -61,7 +64,7 @@ def backup_command(
 
 def restore_command(
     file: Annotated[Path, Argument(metavar="FILE", help="A backup.")],
-    directory: Annotated[Path, Argument(metavar="DIR", help="The archive to make: a new or empty directory.")],
+    directory: Annotated[Path, Argument(metavar="DIR", help="A new or empty directory.")],
     json: Json = False,
 ) -> None:
     """Restore an archive from a backup, after checking every byte.
@@ -70,6 +73,7 @@ def restore_command(
 
     ```
     askalike restore monday.tar NEW_DIR
+    askalike restore monday.tar NEW_DIR --json
     ```
     """
     _print_manifest("restored", restore(file, directory), json)

@@ -14,14 +14,18 @@ def distil_command(
     directory: Directory,
     model: Annotated[
         str | None,
-        Argument(metavar="MODEL", help="A model of the archive, a folder, or a package; default: the archive's own."),
+        Argument(
+            metavar="MODEL",
+            help="The encoder: a model of the archive, a folder or a package.",
+            show_default="the archive's own",
+        ),
     ] = None,
-    name: Annotated[str, Option(help="What the model is called.")] = "fast",
+    name: Annotated[str, Option(metavar="NAME", help="Name of the new model.")] = "fast",
     settings: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of the lookup; may be repeated.")
     ] = None,
 ) -> None:
-    """Learn to look queries up in place of a slow encoder, which still encodes documents, each once.
+    """Make searches with a slow encoder fast: look queries up instead; the encoder still encodes each document once.
 
     An interrupted run resumes with the same command.
 

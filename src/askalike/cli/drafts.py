@@ -1,4 +1,4 @@
-"""askalike drafts: FAQ entries that are proposed, for a person to accept or reject."""
+"""askalike drafts: proposed FAQ entries, for a person to accept or reject."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -20,17 +20,19 @@ MAX_ANSWER_CHARACTERS = 300
 def drafts_command(
     directory: Directory,
     accept: Annotated[
-        int | None, Option(metavar="NUMBER", help="Make this draft a question of the archive, with its answer.")
+        int | None, Option(min=1, metavar="N", help="Make this draft a question of the archive, with its answer.")
     ] = None,
-    reject: Annotated[int | None, Option(metavar="NUMBER", help="Propose this draft no more.")] = None,
+    reject: Annotated[int | None, Option(min=1, metavar="N", help="Never propose this draft again.")] = None,
     title: Annotated[str | None, Option(help="With --accept: another title.")] = None,
-    answer: Annotated[Path | None, Option(help="With --accept: a text file with another answer.")] = None,
+    answer: Annotated[
+        Path | None, Option(metavar="FILE", help="With --accept: a text file with another answer.")
+    ] = None,
     min_questions: Annotated[int, Option(min=2, help="Minimum number of questions that ask the same.")] = MIN_QUESTIONS,
     json: Json = False,
 ) -> None:
-    """Propose FAQ entries: solved questions that come again and have no entry yet.
+    """Propose FAQ entries: frequent solved questions that have no entry yet.
 
-    Nobody is shown a draft before it is accepted.
+    A draft is visible only to moderators until one accepts it.
 
     Examples:
 
@@ -41,7 +43,7 @@ def drafts_command(
     ```
     """
     if accept is not None and reject is not None:
-        raise InputError("--accept and --reject: expected one of them")
+        raise InputError("--accept and --reject exclude each other; give one of them")
     with Archive.open(directory) as archive:
         if accept is not None:
             text = _read_answer(answer) if answer else None

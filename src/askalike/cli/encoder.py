@@ -11,7 +11,18 @@ from askalike.counts import format_count
 from askalike.store import Archive
 from askalike.tuning.adoption import adopt_encoder
 
-encoder_command = Typer(help="Choose the pre-trained encoder of an archive.", no_args_is_help=True)
+encoder_command = Typer(
+    help="""Choose the pre-trained encoder of an archive.
+
+    Examples:
+
+    ```
+    askalike encoder use DIR models/all-MiniLM-L6-v2
+    askalike encoder use --help
+    ```
+    """,
+    no_args_is_help=True,
+)
 encoder_command.callback()(lambda: None)
 
 
@@ -21,7 +32,9 @@ def use_encoder_command(
     model: Annotated[
         str, Argument(metavar="MODEL", help="A model's folder, a package that carries one, or a name on the hub.")
     ],
-    name: Annotated[str, Option(help="What it is called in the archive; default: the last part of MODEL.")] = "",
+    name: Annotated[
+        str, Option(metavar="NAME", help="Its name in the archive.", show_default="the last part of MODEL")
+    ] = "",
     download: Annotated[bool, Option("--download", help="Fetch MODEL from the Hugging Face hub.")] = False,
     json: Json = False,
 ) -> None:

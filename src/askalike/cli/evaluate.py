@@ -13,8 +13,9 @@ from typer import Argument, Option
 
 from askalike import rankers
 from askalike.cli._options import (
-    RANKER_NAMES,
+    RANKER_HELP,
     Assignments,
+    Before,
     Directory,
     EngineUrl,
     Fields,
@@ -22,8 +23,10 @@ from askalike.cli._options import (
     QrelsFile,
     RankerName,
     RayCluster,
+    RuleName,
     announce_compilation,
     build_ranker,
+    check_measures,
     checked,
     parse_settings,
     split_list,
@@ -49,7 +52,7 @@ from askalike.labels.partitions import Partition, create_partition
 from askalike.labels.splits import load_split
 from askalike.pieces import work_on
 from askalike.rankers import Ranker
-from askalike.replay.replay import WORDING_REMARK, replay
+from askalike.replay.replay import WORDING_REMARK, parse_moment, replay
 from askalike.replay.report import write_replay
 from askalike.store import Archive
 
@@ -58,37 +61,44 @@ if TYPE_CHECKING:
     from askalike.experiments.prediction import PredictionReport
 
 MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
-RULE_HELP = "trec_eval, semeval, beir or lei: ties, self-hits, what counts 0."
-SHARES_HELP = "Of train, dev, test, by cluster, category or tag [default: 0.8,0.1,0.1]."
+RULE_HELP = "How ties, self-hits and unanswered queries count."
+SHARES_HELP = "Shares of train, dev and test, by cluster, category or tag."
 
 
 def evaluate_command(
     directory: Annotated[Path | None, Argument(metavar="DIR", help="An archive with labels.")] = None,
-    run: Annotated[Path | None, Option(help="A run to measure, instead of an archive's ranker.")] = None,
+    run: Annotated[
+        Path | None, Option(metavar="FILE", help="A run to measure, instead of an archive's ranker.")
+    ] = None,
     qrels: QrelsFile = None,
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
     engine: EngineUrl = None,
     split: Annotated[
-        str | None, Option(help="The split whose queries are measured; default: test, else the first.")
+        str | None, Option(metavar="SPLIT", help="The split with the queries.", show_default="test, else the first")
     ] = None,
-    measures: Annotated[str, Option(help=MEASURES_HELP)] = " ".join(DEFAULT_MEASURES),
-    rule: Annotated[str, Option(help=RULE_HELP)] = "trec_eval",
+    measures: Annotated[
+        str, Option(metavar="MEASURES", callback=checked(check_measures), help=MEASURES_HELP)
+    ] = " ".join(DEFAULT_MEASURES),
+    rule: Annotated[RuleName, Option(help=RULE_HELP)] = "trec_eval",
     k: Annotated[int, Option("-k", min=1, help="Documents per query.")] = 100,
     per_query: Annotated[
-        Path | None, Option(metavar="FILE.csv", help="Write the values of each query to this file.")
+        Path | None, Option(metavar="FILE", help="Write the values of each query to this CSV file.")
     ] = None,
     predict: Annotated[
-        bool, Option("--predict", help="Also correlate what predicts a query's first measure without labels.")
+        bool, Option("--predict", help="Also test how well label-free signals predict a query's first measure.")
     ] = False,
     grounded: Annotated[
-        int, Option(min=0, metavar="N", help="Also let --endpoint answer N of the queries; measures support, a proxy.")
+        int,
+        Option(
+            min=0, metavar="N", help="Also let --endpoint answer N queries, and measure how well sources support them."
+        ),
     ] = 0,
     endpoint: Annotated[
         str | None, Option(metavar="URL", help="With --grounded: an OpenAI-compatible endpoint.")
     ] = None,
-    model: Annotated[str | None, Option(help="With --grounded: the endpoint's model.")] = None,
+    model: Annotated[str | None, Option(metavar="NAME", help="With --grounded: the endpoint's model.")] = None,
     json: Json = False,
 ) -> None:
     """Measure a ranker on an archive's labels, or a run file against qrels.
@@ -167,13 +177,27 @@ def compare_command(
         list[str], Argument(metavar="RUN", help="Run files, or folders of experiments; NAME=PATH names one.")
     ],
     qrels: QrelsFile = None,
-    archive: Annotated[Path | None, Option(help="The archive that judges, and has the texts.")] = None,
-    split: Annotated[str | None, Option(help="Its split; default: the experiment's, else test.")] = None,
-    measures: Annotated[str | None, Option(help="Default: the experiments', else the usual ones.")] = None,
-    rule: Annotated[str | None, Option(help="Default: the experiments' rule, else trec_eval.")] = None,
+    archive: Annotated[Path | None, Option(metavar="DIR", help="The archive with the judgements and texts.")] = None,
+    split: Annotated[
+        str | None, Option(metavar="SPLIT", help="The archive's split.", show_default="the experiment's, else test")
+    ] = None,
+    measures: Annotated[
+        str | None,
+        Option(
+            metavar="MEASURES",
+            callback=checked(check_measures),
+            help=MEASURES_HELP,
+            show_default="the experiment's, else the usual ones",
+        ),
+    ] = None,
+    rule: Annotated[RuleName | None, Option(help=RULE_HELP, show_default="the experiment's, else trec_eval")] = None,
     common_only: Annotated[bool, Option("--common-only", help="Only queries that every run has.")] = False,
-    format: Annotated[str, Option(help="text, html, latex, csv or json.")] = "text",
-    output: Annotated[Path | None, Option("-o", "--output", help="A file to write to.")] = None,
+    format: Annotated[
+        Literal["text", "html", "latex", "csv", "json"], Option(help="The format of the comparison.")
+    ] = "text",
+    output: Annotated[
+        Path | None, Option("-o", "--output", metavar="FILE", help="The file to write.", show_default="stdout")
+    ] = None,
 ) -> None:
     """Compare runs query by query, with intervals and significance.
 
@@ -191,31 +215,43 @@ def compare_command(
 
     sources = parse_sources(runs)
     names = split_list(measures) if measures is not None else declared_value(sources, "measures") or DEFAULT_MEASURES
-    rule = rule or declared_value(sources, "rule") or "trec_eval"
+    judged_by = rule or declared_value(sources, "rule") or "trec_eval"
     judgements = load_judgements(sources, qrels, archive, split)
-    text = format_comparison(compare_runs(sources, judgements, names, rule, common_only=common_only), format)
+    text = format_comparison(compare_runs(sources, judgements, names, judged_by, common_only=common_only), format)
     if output:
         print_remark(str(write_file(output, text)))
     else:
         sys.stdout.write(text)
 
 
+def _parse_shares(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise SettingsError(f"--shares {text!r}: expected numbers with commas between, as in 0.8,0.1,0.1") from None
+
+
 def split_command(
     directory: Directory,
     by: Annotated[Literal["cluster", "category", "tag", "time", "folds"], Option(help="What separates the parts.")],
     source_split: Annotated[
-        str | None, Option("--of", metavar="SPLIT", help="The split to divide; default: the first.")
+        str | None, Option("--of", metavar="SPLIT", help="The split to divide.", show_default="the first")
     ] = None,
-    shares: Annotated[str | None, Option(help=SHARES_HELP)] = None,
+    shares: Annotated[
+        str | None,
+        Option(metavar="SHARES", callback=checked(_parse_shares), help=SHARES_HELP, show_default="0.8,0.1,0.1"),
+    ] = None,
     before: Annotated[
-        str | None, Option(metavar="DATE", callback=checked(parse_limit), help="By time: train ends before it.")
+        str | None, Option(metavar="DATE", callback=checked(parse_limit), help="By time: train ends before this date.")
     ] = None,
     after: Annotated[
-        str | None, Option(metavar="DATE", callback=checked(parse_limit), help="By time: test begins at it.")
+        str | None, Option(metavar="DATE", callback=checked(parse_limit), help="By time: test begins on this date.")
     ] = None,
-    folds: Annotated[int | None, Option(help="How many folds [default: 5].")] = None,
-    seed: Annotated[int | None, Option(help="Seed of the order of clusters [default: 0].")] = None,
-    name: Annotated[str | None, Option(help="The parts are called NAME/PART; default: as --by.")] = None,
+    folds: Annotated[int | None, Option(min=2, help="Number of folds.", show_default="5")] = None,
+    seed: Annotated[int | None, Option(min=0, help="Seed of the order of clusters.", show_default="0")] = None,
+    name: Annotated[
+        str | None, Option(metavar="NAME", help="Name of the parts, as in NAME/dev.", show_default="the value of --by")
+    ] = None,
     replace: Annotated[bool, Option("--replace", help="Replace the parts of that name.")] = False,
     json: Json = False,
 ) -> None:
@@ -231,7 +267,7 @@ def split_command(
     askalike evaluate DIR --split cluster/dev
     ```
     """
-    options = {"shares": _parse_shares(shares), "before": before, "after": after, "folds": folds, "seed": seed}
+    options = {"shares": shares, "before": before, "after": after, "folds": folds, "seed": seed}
     settings = {key: value for key, value in options.items() if value is not None}
     with Archive.open(directory) as archive:
         partition = create_partition(archive, by, settings, source_split=source_split, name=name, replace=replace)
@@ -256,22 +292,16 @@ def _print_partition(partition: Partition) -> None:
     console.print(f"{partition.description}{left_out}", soft_wrap=True)
 
 
-def _parse_shares(text: str | None) -> list[float] | None:
-    try:
-        return [float(part) for part in text.split(",")] if text is not None else None
-    except ValueError:
-        raise SettingsError(f"--shares {text!r}: expected numbers with commas between, as in 0.8,0.1,0.1") from None
-
-
 def experiment_command(
-    file: Annotated[Path, Argument(metavar="FILE.toml", help="Data, rankers and measures.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="A TOML file with data, rankers and measures.")],
     output: Annotated[
-        Path | None, Option("-o", "--output", metavar="DIR", help="The folder; default: runs/ and FILE's name.")
+        Path | None,
+        Option("-o", "--output", metavar="FOLDER", help="The folder of results.", show_default="runs/ and FILE's name"),
     ] = None,
     changes: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="Change a key of FILE; may be repeated.")
     ] = None,
-    force: Annotated[bool, Option("--force", help="Discard the experiment that is in the folder.")] = False,
+    force: Annotated[bool, Option("--force", help="Discard an earlier experiment in the folder.")] = False,
     cluster: RayCluster = None,
     json: Json = False,
 ) -> None:
@@ -314,26 +344,39 @@ def _experiment_command_line(file: Path, output: Path | None, changes: Sequence[
 
 def replay_command(
     directory: Directory,
-    since: Annotated[str, Option(metavar="DATE", help="Replay the questions from this date on.")],
-    until: Annotated[str | None, Option(metavar="DATE", help="Replay the questions before this date.")] = None,
+    after: Annotated[
+        str,
+        Option(metavar="DATE", callback=checked(parse_moment), help="Only questions asked on or after this date."),
+    ],
+    before: Before = None,
     ranker: Annotated[
-        list[str] | None, Option("--ranker", "-r", help=f"May be repeated. One of: {RANKER_NAMES}.")
+        list[str] | None,
+        Option(
+            "--ranker",
+            "-r",
+            metavar="NAME",
+            envvar="ASKALIKE_RANKER",
+            help=f"{RANKER_HELP} May be repeated.",
+            show_default="the active one",
+        ),
     ] = None,
     settings: Assignments = None,
     fields: Fields = None,
-    k: Annotated[int, Option("-k", min=1, help="Hits among which the original counts as found.")] = 5,
-    output: Annotated[Path | None, Option("-o", "--output", help="A folder for results, runs and plot.")] = None,
+    k: Annotated[int, Option("-k", min=1, help="The original counts as found among this many hits.")] = 5,
+    output: Annotated[
+        Path | None, Option("-o", "--output", metavar="FOLDER", help="The folder for results, runs and plot.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Ask every known duplicate again, as of the moment it was asked.
+    """Search again for every known duplicate, in the archive as it was when somebody asked it.
 
-    Each is ranked against what existed then: texts, statistics, and what a ranker had learned.
+    Texts, statistics and the training data of rankers are those of that moment.
 
     Examples:
 
     ```
-    askalike replay DIR --since 2023-01-01
-    askalike replay DIR --since 2023-01-01 --ranker bm25 --ranker hybrid -o replay
+    askalike replay DIR --after 2023-01-01
+    askalike replay DIR --after 2023-01-01 --ranker bm25 --ranker hybrid -o replay
     ```
     """
     values = parse_settings(settings, fields)
@@ -341,7 +384,7 @@ def replay_command(
         announce_compilation()
         active, active_settings = rankers.active_ranker(archive)
         settings_by_ranker = dict.fromkeys(ranker, values) if ranker else {active: {**active_settings, **values}}
-        result = replay(archive, settings_by_ranker, since, until, k, report)
+        result = replay(archive, settings_by_ranker, after, before, k, report)
     paths = write_replay(result, output) if output else []
     if json:
         print(to_json(result.as_dict()))

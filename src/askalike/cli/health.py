@@ -23,8 +23,8 @@ from askalike.store import Archive, storage_errors
 
 def check_command(
     directory: Directory,
-    strict: Annotated[bool, Option("--strict", help="Exit with 1 if anything was found.")] = False,
-    ignore: Annotated[list[str] | None, Option(metavar="CHECK", help="Leave a check out; repeatable.")] = None,
+    strict: Annotated[bool, Option("--strict", help="Exit with 1 if a check finds anything.")] = False,
+    skip: Annotated[list[str] | None, Option(metavar="CHECK", help="Skip this check; may be repeated.")] = None,
     json: Json = False,
 ) -> None:
     """Check an archive: titles, templates, label leaks, languages, references.
@@ -33,11 +33,11 @@ def check_command(
 
     ```
     askalike check DIR
-    askalike check DIR --strict --ignore languages
+    askalike check DIR --strict --skip languages
     ```
     """
     with Archive.open(directory) as archive, progress_tracker() as track:
-        findings = run_checks(archive, ignored=ignore or (), track=track)
+        findings = run_checks(archive, ignored=skip or (), track=track)
     hits = sorted((finding for finding in findings if finding.count), key=lambda finding: not finding.loud)
     if json:
         print(to_json({"found": len(hits), "findings": [asdict(finding) for finding in findings]}))

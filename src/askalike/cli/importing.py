@@ -8,33 +8,42 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic.fields import FieldInfo
 from typer import Argument, Option
 
 from askalike.cli._command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup
+from askalike.cli._options import checked
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import byte_progress_bar
+from askalike.clock import parse_limit
 from askalike.counts import format_count
 from askalike.readers import import_archive
 from askalike.registry import load, names
 from askalike.store.import_counts import describe_counts
 from askalike.store.rejects import REJECTS_FILE
+from askalike.values import parse_language
 
 COMMON_PARAMETERS: dict[str, Any] = {
-    "paths": Annotated[list[Path], Argument(metavar="PATH", help="The files or folders to read.")],
+    "paths": Annotated[list[Path], Argument(metavar="PATH", help="Files or folders to read.")],
     "output": Annotated[
         Path, Option("--output", "-o", metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archive; created if new.")
     ],
-    "strict": Annotated[bool, Option("--strict", help="Stop at the first row that cannot be taken.")],
-    "language": Annotated[str | None, Option(metavar="XX", help="The archive's language; else it is detected.")],
-    "source": Annotated[
-        str | None, Option(metavar="NAME", help="What the files come from; else the site, or the file.")
+    "strict": Annotated[bool, Option("--strict", help="Stop at the first row that cannot be imported.")],
+    "language": Annotated[
+        str | None,
+        Option(metavar="XX", callback=checked(parse_language), help="The archive's language.", show_default="detected"),
     ],
-    "prune": Annotated[bool, Option("--prune", help="Remove what the source no longer has.")],
-    "dry_run": Annotated[bool, Option("--dry-run", help="Say what would change, and write nothing.")],
-    "yes": Annotated[bool, Option("--yes", "-y", help="Change more than a tenth of what the source brought earlier.")],
-    "encoding": Annotated[str | None, Option(metavar="NAME", help="That of text files, e.g. cp1252; else UTF-8.")],
+    "source": Annotated[
+        str | None, Option(metavar="NAME", help="The source of the files.", show_default="the site, or the file's name")
+    ],
+    "prune": Annotated[bool, Option("--prune", help="Remove records that the source no longer has.")],
+    "dry_run": Annotated[bool, Option("--dry-run", help="Show the changes without writing them.")],
+    "yes": Annotated[bool, Option("--yes", "-y", help="Allow changes to more than a tenth of the source's records.")],
+    "encoding": Annotated[
+        str | None, Option(metavar="NAME", help="The encoding of text files, e.g. cp1252.", show_default="UTF-8")
+    ],
     "encoder": Annotated[
-        str | None, Option(metavar="MODEL", help="A pre-trained encoder for it; see askalike encoder use.")
+        str | None, Option(metavar="MODEL", help="Also adopt this pre-trained encoder; see askalike encoder use.")
     ],
     "download": Annotated[bool, Option("--download", help="Fetch the encoder from the Hugging Face hub.")],
     "as_json": Annotated[bool, Option("--json", help="Print one JSON object.")],
@@ -43,6 +52,15 @@ FLAGS = ("strict", "prune", "dry_run", "yes", "download", "as_json")
 COMMON_DEFAULTS: dict[str, Any] = dict.fromkeys(FLAGS, False) | dict.fromkeys(
     ("language", "source", "encoding", "encoder")
 )
+
+
+VALUE_NAMES = {
+    "category": "IDS", "channels": "NAMES", "lang": "XX", "records": "PATH", "responses": "FOLDER", "site": "URL",
+    "since": "DATE", "split": "SPLIT", "workspace": "URL",
+}  # fmt: skip
+"""What the help shows for the value of a reader's setting."""
+CHECKS = {"since": parse_limit}
+"""What checks the values of readers' settings before any file is read."""
 
 
 class _ReaderCommands(CommandGroup):
@@ -54,14 +72,25 @@ class _ReaderCommands(CommandGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         cmd_name = cmd_name.replace("-", "_")
         one = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-        one.command(cmd_name, cls=ArchiveCommand, help=inspect.getdoc(load("reader", cmd_name)))(
+        one.command(cmd_name.replace("_", "-"), cls=ArchiveCommand, help=inspect.getdoc(load("reader", cmd_name)))(
             _build_command(cmd_name)
         )
         return typer.main.get_command(one)
 
 
 import_command = typer.Typer(
-    cls=_ReaderCommands, help="Import questions and answers from files, a dump or a running site.", no_args_is_help=True
+    cls=_ReaderCommands,
+    help="""Import questions and answers from files, a dump or a running site.
+
+    Examples:
+
+    ```
+    askalike import table faq.csv -o DIR
+    askalike import stackexchange cooking.stackexchange.com.7z -o DIR
+    askalike import table --help
+    ```
+    """,
+    no_args_is_help=True,
 )
 import_command.callback()(lambda: None)
 
@@ -96,7 +125,7 @@ def _build_command(reader: str) -> Callable[..., None]:
 
     fields = load("reader", reader).model_fields
     options = {
-        name: Annotated[field.annotation, Option(help=_sentence(field.description))] for name, field in fields.items()
+        name: Annotated[field.annotation, _describe_option(reader, name, field)] for name, field in fields.items()
     }
     defaults = COMMON_DEFAULTS | {name: field.default for name, field in fields.items()}
     run.__annotations__ = COMMON_PARAMETERS | options
@@ -109,6 +138,12 @@ def _build_command(reader: str) -> Callable[..., None]:
     return run
 
 
-def _sentence(description: str) -> str:
-    """Return a setting's description as the help of an option."""
-    return f"{description[:1].upper()}{description[1:]}."
+def _describe_option(reader: str, name: str, field: FieldInfo) -> Any:
+    """Return the option of a reader's setting: its help, the name of its value, and its smallest value."""
+    description = str(field.description)
+    help = f"{description[:1].upper()}{description[1:]}."
+    column = "COLUMN" if description.startswith("the column of") else VALUE_NAMES.get(name)
+    bounds = [bound for bound in field.metadata if hasattr(bound, "ge") or hasattr(bound, "gt")]
+    smallest = next((getattr(bound, "ge", getattr(bound, "gt", None)) for bound in bounds), None)
+    callback = checked(CHECKS[name]) if name in CHECKS else None
+    return Option(help=help, metavar=column, min=smallest, callback=callback)

@@ -11,7 +11,17 @@ from typer import Argument, Exit, Option
 
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
-from askalike.cli._options import Assignments, Directory, Fields, Json, RayCluster, announce_compilation, parse_settings
+from askalike.cli._options import (
+    Assignments,
+    Directory,
+    Fields,
+    Json,
+    RayCluster,
+    announce_compilation,
+    check_measures,
+    checked,
+    parse_settings,
+)
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.encoders import NEURAL_EXTRA_MODULES
@@ -29,16 +39,26 @@ RECIPE_HELP = f"A packaged recipe ({', '.join(list_trainable())}), or a TOML fil
 
 def train_command(
     directory: Directory,
-    recipe: Annotated[str, Option(help=RECIPE_HELP)],
+    recipe: Annotated[str, Option(metavar="RECIPE", help=RECIPE_HELP)],
     settings: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of the recipe; may be repeated.")
     ] = None,
-    signals: Annotated[str | None, Option(help="What pairs are learned from, as in duplicates,title_body.")] = None,
-    dev: Annotated[
-        str | None, Option(help="The split that chooses the best epoch; default: a part kept from training.")
+    encoder: Annotated[
+        str | None,
+        Option(metavar="MODEL", help="The pre-trained encoder to fine-tune or distil: a folder, package or model."),
     ] = None,
-    name: Annotated[str | None, Option(help="What the model is called; default: my_RECIPE.")] = None,
-    devices: Annotated[int, Option(min=1, help="How many processes train, each on a device of its own.")] = 1,
+    signals: Annotated[
+        str | None,
+        Option(
+            metavar="NAMES", help="Sources of training pairs, as in duplicates,title_body.", show_default="RECIPE's"
+        ),
+    ] = None,
+    dev: Annotated[
+        str | None,
+        Option(metavar="SPLIT", help="The split that chooses the best epoch.", show_default="a held-out tenth"),
+    ] = None,
+    name: Annotated[str | None, Option(metavar="NAME", help="Name of the model.", show_default="my_RECIPE")] = None,
+    devices: Annotated[int, Option(min=1, help="Number of training processes, each with its own device.")] = 1,
     cluster: RayCluster = None,
 ) -> None:
     """Train a network on the archive's own labels.
@@ -48,14 +68,15 @@ def train_command(
     Examples:
 
     ```
-    askalike train DIR --recipe distil
+    askalike train DIR --recipe distil --encoder models/all-MiniLM-L6-v2
     askalike train DIR --recipe bow_cnn --signals duplicates,title_body --name mine
     ```
     """
     missing = [module for module in NEURAL_EXTRA_MODULES if importlib.util.find_spec(module) is None]
     if missing:
         raise SettingsError(f"train: {missing[0]} is not installed; pip install 'askalike[neural]'")
-    values = parse_settings(settings) | ({"signals": signals} if signals else {})
+    options = {"signals": signals, "encoder": encoder}
+    values = parse_settings(settings) | {key: value for key, value in options.items() if value}
     loaded = load_recipe(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
     name = name or f"my_{Path(recipe).stem}"
     with work_on(cluster), Archive.open(directory) as archive:
@@ -110,8 +131,8 @@ def models_command(
         value = f"{model.measure} {model.value:.4f} on dev" if model.value is not None else ""
         print(f"{model.name:<20}  {model.kind:<12}  {value:<24}  {decimal(model.size_bytes)}".rstrip())
     if not trained:
-        print("no model; train one with: askalike train")
-    print(f"active ranker: {active} (where no --ranker is named)")
+        print("no models; train one with: askalike train")
+    print(f"active ranker: {active} (the default of --ranker)")
 
 
 def promote_command(
@@ -119,8 +140,10 @@ def promote_command(
     ranker: Annotated[str, Argument(metavar="RANKER", help="A model of the archive, or a ranker by its name.")],
     settings: Assignments = None,
     fields: Fields = None,
-    measure: Annotated[str, Option(help="What to compare by, as ir-measures writes it.")] = LEADING_MEASURE,
-    force: Annotated[bool, Option("--force", help="Activate it whatever the comparison says.")] = False,
+    measure: Annotated[
+        str, Option(metavar="MEASURE", callback=checked(check_measures), help="The measure to compare.")
+    ] = LEADING_MEASURE,
+    force: Annotated[bool, Option("--force", help="Activate it regardless of the comparison.")] = False,
     json: Json = False,
 ) -> None:
     """Activate a ranker if it is significantly better on held-out links and feedback.
@@ -142,7 +165,7 @@ def promote_command(
         uncalibrated = result.promoted and load_calibration(archive, rankers.create(None, {}, archive)) is None
     print(to_json(result.as_dict()) if json else result.reason)
     if uncalibrated and not json:
-        print(f"its scores are not probabilities yet; run: askalike calibrate {directory}")
+        print(f"its scores are not calibrated; run: askalike calibrate {directory}")
     if not result.promoted:
         raise Exit(REFUSED_EXIT_CODE)
 
@@ -154,6 +177,7 @@ def rollback_command(directory: Directory) -> None:
 
     ```
     askalike rollback DIR
+    askalike models DIR
     ```
     """
     with Archive.open(directory) as archive:
@@ -162,4 +186,4 @@ def rollback_command(directory: Directory) -> None:
             raise SettingsError(f"{directory}: no ranker was activated; {rankers.default_name()} is the default")
         successor = withdraw_ranker(archive)
     active = successor.ranker if successor else f"the default, {rankers.default_name()},"
-    print(f"{withdrawn.ranker} is withdrawn; {active} serves again")
+    print(f"{withdrawn.ranker} is withdrawn; {active} is active again")

@@ -28,20 +28,22 @@ from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
 from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_suggestions, suggest_tags
 from askalike.store import Archive
 
-PROBABILITY_HELP = "Minimum probability that a pair asks the same; default: 0.5. Needs a calibration."
-SIMILARITY_HELP = "Minimum similarity of a pair, 0 to 1, without a calibration; default: 0.7."
+SIMILARITY_HELP = "Minimum similarity of a pair, for an uncalibrated ranker."
 REASON_LABELS = {"nothing": "found nothing", "none_of_these": "not helped", "posted_anyway": "posted anyway"}
 
 
 def dedupe_command(
     directory: Directory,
-    output: Annotated[Path, Option("-o", "--output", help="The CSV file of clusters.")],
+    output: Annotated[Path, Option("-o", "--output", metavar="FILE", help="The CSV file of clusters.")],
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
     engine: EngineUrl = None,
-    min_probability: Annotated[float | None, Option(help=PROBABILITY_HELP, show_default=False)] = None,
-    min_similarity: Annotated[float | None, Option(help=SIMILARITY_HELP, show_default=False)] = None,
+    min_probability: Annotated[
+        float | None,
+        Option(min=0, max=1, help="Minimum probability of a pair; needs a calibration.", show_default="0.5"),
+    ] = None,
+    min_similarity: Annotated[float | None, Option(min=0, max=1, help=SIMILARITY_HELP, show_default="0.7")] = None,
     cluster: RayCluster = None,
 ) -> None:
     """Find clusters of duplicates and propose an original for each.
@@ -82,16 +84,16 @@ def gaps_command(
     directory: Directory,
     k: Annotated[int, Option("-k", min=1, help="Number of gaps.")] = 20,
     min_probability: Annotated[
-        float, Option(min=0, max=1, help="Count queries whose best hit is less probable, too.")
+        float, Option(min=0, max=1, help="Also count queries whose best hit is less probable than this.")
     ] = 0.0,
-    ignored: Annotated[bool, Option("--ignored", help="Show those that are ignored instead.")] = False,
+    ignored: Annotated[bool, Option("--ignored", help="Show the ignored gaps instead.")] = False,
     ignore: Annotated[str | None, Option(metavar="ID", help="Ignore a gap from now on.")] = None,
     restore: Annotated[str | None, Option(metavar="ID", help="Show an ignored gap again.")] = None,
     json: Json = False,
 ) -> None:
-    """List questions that found nothing good.
+    """List questions that people ask and the archive does not answer.
 
-    Similar queries form a cluster; the most frequent come first.
+    Similar queries form one gap. The most frequent come first.
 
     Examples:
 
@@ -115,22 +117,23 @@ def gaps_command(
         for phrasing in gap.examples[1:]:
             print(f"       {phrasing.times:5}  {phrasing.title}")
     if not gaps:
-        print("no gaps: nothing that was asked and kept went without an answer")
+        print("no gaps: every logged query found something")
 
 
 def suggest_tags_command(
     directory: Directory,
-    question: Annotated[str, Argument(help="The question.")] = "",
+    question: Annotated[str, Argument(metavar="TEXT", help="The question.")] = "",
     body: Body = "",
     k: Annotated[int, Option("-k", min=1, help="Number of tags.")] = K,
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
+    engine: EngineUrl = None,
     evaluate: Annotated[
         bool, Option("--evaluate", help="Measure the suggestions on tagged questions instead.")
     ] = False,
     sample: Annotated[int, Option(min=1, help="With --evaluate: the number of questions.")] = MAX_QUERIES,
-    seed: Annotated[int, Option(help="With --evaluate: chooses the sample.")] = 0,
+    seed: Annotated[int, Option(min=0, help="With --evaluate: seed of the sample.")] = 0,
     json: Json = False,
 ) -> None:
     """Suggest tags for a question, from those of the most similar questions.
@@ -144,7 +147,7 @@ def suggest_tags_command(
     """
     if bool(question.strip()) == evaluate:
         raise SettingsError("suggest-tags: expected a question, or --evaluate")
-    with Archive.open(directory) as archive:
+    with Archive.open(directory, engine) as archive:
         built = build_ranker(archive, ranker, settings, fields)
         if evaluate:
             _print_evaluation(evaluate_suggestions(archive, built, sample, seed), built.name, json)

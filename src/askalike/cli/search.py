@@ -21,6 +21,7 @@ from askalike.cli._options import (
     EngineUrl,
     Fields,
     Json,
+    Probability,
     RankerName,
     RayCluster,
     Tags,
@@ -58,7 +59,7 @@ def index_command(
     rebuild: Annotated[bool, Option("--rebuild", help="Discard the old index first.")] = False,
     memory: Annotated[
         str | None,
-        Option(metavar="SIZE", callback=checked(parse_memory), help="Memory limit of the build; default: 2GB."),
+        Option(metavar="SIZE", callback=checked(parse_memory), help="Memory limit of the build.", show_default="2GB"),
     ] = None,
     cluster: RayCluster = None,
 ) -> None:
@@ -98,11 +99,10 @@ def search_command(
     after: After = None,
     without: Without = None,
     prefix: Annotated[bool, Option("--prefix", help="The last word may be unfinished.")] = False,
-    min_probability: Annotated[
-        float | None, Option(help="Minimum probability of asking the same; needs a calibration.")
-    ] = None,
+    min_probability: Probability = None,
     min_similarity: Annotated[
-        float | None, Option(help="Minimum similarity where nothing is calibrated; 0 shows all hits.")
+        float | None,
+        Option(min=0, max=1, help="Minimum similarity for an uncalibrated ranker; 0 shows all hits."),
     ] = None,
     explain: Annotated[
         bool, Option("--explain", help="Show which words matched, and how much each contributed.")
@@ -149,14 +149,18 @@ def search_command(
 
 def rank_command(
     directory: Directory,
-    queries: Annotated[str, Option(help="A file of JSON lines, or split:NAME for one of the archive's own.")],
-    output: Annotated[Path, Option("-o", "--output", help="Where the run goes, in TREC's format.")],
+    queries: Annotated[
+        str, Option(metavar="FILE", help="A file of JSON lines, or split:NAME for a split of the archive.")
+    ],
+    output: Annotated[Path, Option("-o", "--output", metavar="FILE", help="The run to write, in TREC's format.")],
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
     engine: EngineUrl = None,
     k: Annotated[int, Option("-k", min=1, help="Documents per query.")] = 100,
-    candidates: Annotated[Path | None, Option(help="JSON lines with each query's documents to rank.")] = None,
+    candidates: Annotated[
+        Path | None, Option(metavar="FILE", help="JSON lines with the documents to rank for each query.")
+    ] = None,
     tag: Tags = None,
     before: Before = None,
     after: After = None,
@@ -190,7 +194,8 @@ def answer_command(
     mode: Annotated[
         Literal["nearest", "generate", "auto", "grounded"],
         Option(
-            help="Stored answers; text that a model writes; either, by probability; an endpoint's, from stored ones."
+            help="nearest: stored answers. generate: a model's text. auto: either, by probability. grounded: text that "
+            "an endpoint writes from stored answers."
         ),
     ] = "nearest",
     k: Annotated[int, Option("-k", min=1, help="Number of stored answers.")] = 3,
@@ -200,7 +205,7 @@ def answer_command(
     engine: EngineUrl = None,
     body: Body = "",
     model: Annotated[
-        str | None, Option(help="Which model of the archive, or of the endpoint, writes.", show_default=False)
+        str | None, Option(metavar="NAME", help="The model, of the archive or the endpoint, that writes the answer.")
     ] = None,
     endpoint: Annotated[
         str | None,
@@ -208,10 +213,10 @@ def answer_command(
             metavar="URL", help="With grounded: an OpenAI-compatible endpoint; its key is in ASKALIKE_ENDPOINT_KEY."
         ),
     ] = None,
-    min_probability: Annotated[
-        float | None, Option(help="No answer below this probability; needs a calibration.")
-    ] = None,
-    sure: Annotated[float, Option(help="With auto: a stored answer from this probability on.")] = DEFAULT_SURE,
+    min_probability: Probability = None,
+    sure: Annotated[
+        float, Option(min=0, max=1, help="With auto: use a stored answer from this probability up.")
+    ] = DEFAULT_SURE,
     json: Json = False,
 ) -> None:
     """Answer a question from the archive's stored answers.

@@ -1,4 +1,4 @@
-"""askalike serve, keys, feedback, purge: archives over HTTP, who may use them, and what people asked and said."""
+"""askalike serve, keys, feedback, purge: archives over HTTP, their keys, and the queries and verdicts received."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,24 +6,55 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from askalike.cli._options import Directory, EngineUrl, Fields, Json, RankerName, announce_compilation, parse_settings
+from askalike.cli._options import (
+    Directory,
+    EngineUrl,
+    Fields,
+    Json,
+    Port,
+    RankerName,
+    announce_compilation,
+    parse_settings,
+)
 from askalike.cli._output import print_remark, to_json
 from askalike.config import validate_settings
 from askalike.counts import format_count
 from askalike.store import Archive
 from askalike.store.feedback import export_feedback
-from askalike.store.keys import SCOPES, create_key, list_keys, revoke_key
+from askalike.store.keys import Scope, create_key, list_keys, revoke_key
 from askalike.store.query_log import delete_older_than
 
-ORIGIN_HELP = "A site such as https://forum.example, whose pages may show this key to anybody."
-keys_command = Typer(help="Create, list and revoke the keys of an archive's HTTP interface.", no_args_is_help=True)
-feedback_command = Typer(help="Export what people said about the hits they saw.", no_args_is_help=True)
+ORIGIN_HELP = "A site, such as https://forum.example, whose pages may publish this key."
+keys_command = Typer(
+    help="""Create, list and revoke the keys of an archive's HTTP interface.
+
+    Examples:
+
+    ```
+    askalike keys create DIR --scope read
+    askalike keys list DIR
+    ```
+    """,
+    no_args_is_help=True,
+)
+feedback_command = Typer(
+    help="""Export people's verdicts on the hits that they saw.
+
+    Examples:
+
+    ```
+    askalike feedback export DIR -o feedback.csv
+    askalike feedback export --help
+    ```
+    """,
+    no_args_is_help=True,
+)
 
 
 def serve_command(
-    directories: Annotated[list[Path], Argument(metavar="DIR…", help="The archives' directories.")],
-    host: Annotated[str, Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="The port; 0 picks a free one.")] = 8080,
+    directories: Annotated[list[Path], Argument(metavar="DIR", help="The archives' directories.")],
+    host: Annotated[str, Option(metavar="ADDRESS", help="The address to listen at.")] = "127.0.0.1",
+    port: Port = 8080,
     ranker: RankerName = None,
     settings: Annotated[
         list[str] | None,
@@ -31,7 +62,7 @@ def serve_command(
     ] = None,
     fields: Fields = None,
     engine: EngineUrl = None,
-    workers: Annotated[int, Option(help="Number of worker processes.")] = 1,
+    workers: Annotated[int, Option(min=1, help="Number of worker processes.")] = 1,
     allow_origin: Annotated[
         list[str] | None, Option(metavar="ORIGIN", help="A site whose pages may send requests; may be repeated.")
     ] = None,
@@ -65,11 +96,11 @@ def serve_command(
 @keys_command.command("create")
 def create_key_command(
     directory: Directory,
-    scope: Annotated[str, Option(help=f"What the key permits: {', '.join(SCOPES)}.")] = "read",
+    scope: Annotated[Scope, Option(help="What the key permits; each scope includes those before it.")] = "read",
     note: Annotated[str, Option(help="A note for your own list.")] = "",
-    origin: Annotated[str | None, Option(help=ORIGIN_HELP)] = None,
+    origin: Annotated[str | None, Option(metavar="ORIGIN", help=ORIGIN_HELP)] = None,
 ) -> None:
-    """Create a key and print it, this once.
+    """Create a key and print it; it is never shown again.
 
     Examples:
 
@@ -90,6 +121,7 @@ def list_keys_command(directory: Directory, json: Json = False) -> None:
 
     ```
     askalike keys list DIR
+    askalike keys list DIR --json
     ```
     """
     with Archive.open(directory) as archive:
@@ -104,13 +136,16 @@ def list_keys_command(directory: Directory, json: Json = False) -> None:
 
 
 @keys_command.command("revoke")
-def revoke_key_command(directory: Directory, id: Annotated[str, Argument(help="The key's id, as listed.")]) -> None:
-    """Revoke a key, at once.
+def revoke_key_command(
+    directory: Directory, id: Annotated[str, Argument(metavar="ID", help="The key's id, as `keys list` shows it.")]
+) -> None:
+    """Revoke a key at once.
 
     Examples:
 
     ```
     askalike keys revoke DIR 3f9a2c
+    askalike keys list DIR
     ```
     """
     with Archive.open(directory) as archive:
@@ -120,7 +155,8 @@ def revoke_key_command(directory: Directory, id: Annotated[str, Argument(help="T
 
 @feedback_command.command("export")
 def export_feedback_command(
-    directory: Directory, output: Annotated[Path, Option("-o", "--output", help="The CSV file of pairs.")]
+    directory: Directory,
+    output: Annotated[Path, Option("-o", "--output", metavar="FILE", help="The CSV file of pairs.")],
 ) -> None:
     """Export every verdict as a labelled pair: 1 asks the same, 0 does not.
 
@@ -130,6 +166,7 @@ def export_feedback_command(
 
     ```
     askalike feedback export DIR -o feedback.csv
+    askalike import pairs feedback.csv -o DIR
     ```
     """
     with Archive.open(directory) as archive:
@@ -138,7 +175,7 @@ def export_feedback_command(
 
 def purge_command(
     directory: Directory,
-    days: Annotated[float, Option(min=0, help="Delete entries older than this; 0 deletes everything.")],
+    days: Annotated[float, Option(min=0, help="Delete entries older than this many days; 0 deletes all.")],
 ) -> None:
     """Delete queries and feedback received over HTTP; the archive's questions stay.
 
@@ -146,6 +183,7 @@ def purge_command(
 
     ```
     askalike purge DIR --days 90
+    askalike purge DIR --days 0
     ```
     """
     with Archive.open(directory) as archive:

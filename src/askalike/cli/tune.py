@@ -1,13 +1,25 @@
-"""askalike tune: which ranker suits this archive best, and what that is worth."""
+"""askalike tune: the ranker that suits an archive best, and how good it is."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from typer import Option
 
 from askalike import registry
 from askalike.cli import _tuning
-from askalike.cli._options import Directory, Fields, Json, RayCluster, announce_compilation, parse_settings, split_list
+from askalike.cli._options import (
+    Directory,
+    Fields,
+    Json,
+    RayCluster,
+    RuleName,
+    Seed,
+    announce_compilation,
+    check_measures,
+    checked,
+    parse_settings,
+    split_list,
+)
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.errors import SettingsError
@@ -19,41 +31,58 @@ from askalike.store import Archive
 from askalike.tuning.run import tune_archive
 from askalike.tuning.state import parse_duration
 
-ENCODER_HELP = "A pre-trained encoder that teaches and competes: a folder or package; else the archive's own."
-CROSS_ENCODER_HELP = "A cross-encoder, a folder or package: the first 20 hits re-ranked by it are tried, too."
-MEASURE_HELP = f"What to maximise, as ir-measures writes it; default: {TUNING_MEASURE}."
-ONLY_HELP = "lexical: only the settings of the lexical rankers, on a finer grid; serves nothing."
-RANKERS_HELP = "With --only: which rankers, with commas; default: all."
+ENCODER_HELP = "A pre-trained encoder, a folder or package, to try and to distil."
+CROSS_ENCODER_HELP = "A cross-encoder, a folder or package, to try for re-ranking the first 20 hits."
+ONLY_HELP = "Tune only the lexical rankers, on a finer grid; activates nothing."
+
+
+def _check_budget(text: str) -> str:
+    parse_duration(text)
+    return text
 
 
 def tune_command(
     directory: Directory,
-    budget: Annotated[str, Option(metavar="TIME", help="How long it may take: 90s, 10m, 1.5h.")] = "10m",
-    encoder: Annotated[str, Option(metavar="MODEL", help=ENCODER_HELP)] = "",
+    budget: Annotated[
+        str, Option(metavar="TIME", callback=_check_budget, help="Time limit, such as 90s, 10m or 1.5h.")
+    ] = "10m",
+    encoder: Annotated[str, Option(metavar="MODEL", help=ENCODER_HELP, show_default="the archive's own")] = "",
     cross_encoder: Annotated[str, Option(metavar="MODEL", help=CROSS_ENCODER_HELP)] = "",
-    measure: Annotated[str, Option(help=MEASURE_HELP, show_default=False)] = "",
+    measure: Annotated[
+        str,
+        Option(
+            metavar="MEASURE",
+            callback=checked(check_measures),
+            help="The measure to maximise.",
+            show_default=TUNING_MEASURE,
+        ),
+    ] = "",
     settings: Annotated[
-        list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting that all rankers have; may be repeated.")
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of all rankers; may be repeated.")
     ] = None,
     fields: Fields = None,
-    seed: Annotated[int, Option(help="Decides about parts, folds and samples.")] = SEED,
-    rule: Annotated[str, Option(help="trec_eval, semeval, beir or lei.")] = "trec_eval",
-    only: Annotated[str, Option(help=ONLY_HELP)] = "",
-    dev: Annotated[str | None, Option(metavar="SPLIT", help="With --only: whose queries choose.")] = None,
-    test: Annotated[str | None, Option(metavar="SPLIT", help="With --only: whose queries measure, once.")] = None,
-    ranker_names: Annotated[str, Option("--rankers", help=RANKERS_HELP, show_default=False)] = "",
-    sample: Annotated[int | None, Option(min=1, help="With --only: choose on so many of the dev queries only.")] = None,
-    folds: Annotated[int, Option(min=2, help="With --only: folds, where there is no test split.")] = FOLDS,
+    seed: Seed = SEED,
+    rule: Annotated[RuleName, Option(help="How ties, self-hits and unanswered queries count.")] = "trec_eval",
+    only: Annotated[Literal["lexical"] | None, Option(help=ONLY_HELP)] = None,
+    dev: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split that chooses.")] = None,
+    test: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split that measures, once.")] = None,
+    ranker_names: Annotated[
+        str, Option("--rankers", metavar="NAMES", help="With --only: rankers, with commas.", show_default="all")
+    ] = "",
+    sample: Annotated[int | None, Option(min=1, help="With --only: use at most this many dev queries.")] = None,
+    folds: Annotated[int, Option(min=2, help="With --only: number of folds if there is no test split.")] = FOLDS,
     cluster: RayCluster = None,
     json: Json = False,
 ) -> None:
     """Find the ranker that suits an archive best, activate it, and calibrate it.
 
-    Tries the active ranker first; then, from the simplest on and while the budget lasts: six similarities, each tuned;
-    packaged vectors; encoders trained on the archive's own pairs or distilled from a pre-trained one; that one itself;
-    each alone and with the lexical ranker, with votes where there are any, with distinct hits where duplicates are
-    known. Activates the simplest that no other beats significantly, and only one that beats the active ranker. An
-    interrupted run resumes with the same command.
+    Tries the active ranker first, then others from the simplest up, within the budget: six tuned similarities,
+    packaged vectors, encoders trained on the archive's pairs, the pre-trained encoder, and encoders distilled from it.
+    Each is tried alone and with the lexical ranker. Votes and distinct hits are tried if the archive has votes or
+    known duplicates.
+
+    Activates the simplest ranker that no other beats significantly, if it beats the active one. An interrupted run
+    resumes with the same command.
 
     Examples:
 
@@ -66,7 +95,7 @@ def tune_command(
     fixed = parse_settings(settings, fields)
     if only:
         _tune_lexical(
-            only, directory, fixed, dev, test, measure or LEXICAL_TUNING_MEASURE, ranker_names, sample, folds, seed,
+            directory, fixed, dev, test, measure or LEXICAL_TUNING_MEASURE, ranker_names, sample, folds, seed,
             rule, json,
         )  # fmt: skip
         return
@@ -84,12 +113,10 @@ def tune_command(
 
 
 def _tune_lexical(
-    only: str, directory: Path, fixed: dict[str, Any], dev: str | None, test: str | None, measure: str, names: str,
+    directory: Path, fixed: dict[str, Any], dev: str | None, test: str | None, measure: str, names: str,
     sample: int | None, folds: int, seed: int, rule: str, json: bool,
 ) -> None:  # fmt: skip
-    """Tune lexical rankers alone, and measure what that is worth."""
-    if only != "lexical":
-        raise SettingsError(f"tune --only {only}: expected --only lexical")
+    """Tune lexical rankers alone, and measure the gain."""
     with Archive.open(directory) as archive:
         first, second = tuning_splits(archive, dev, test)
         choosing, measuring = load_split(archive, first), load_split(archive, second) if second else None

@@ -37,7 +37,9 @@ PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "document": (
 class PretrainedEncoderSettings(config.Settings):
     """Which model is used, and how."""
 
-    model: str = Field("", description="the model's folder, or an installed package that carries one")
+    model: str = Field(
+        "", validation_alias="encoder", description="the model's folder, or an installed package that contains one"
+    )
     query_prompt: str | None = Field(None, description="what stands before each query; unless given, as the model says")
     document_prompt: str | None = Field(None, description="what stands before each document")
     code: CodeRule = Field("drop", description="whether code counts")
@@ -59,7 +61,7 @@ class PretrainedEncoder:
 
     def __init__(self, settings: PretrainedEncoderSettings) -> None:
         self.settings = settings
-        self.folder = find_model(settings.model, "model")
+        self.folder = find_model(settings.model, "encoder")
         self.trained_until: str | None = None
         """The date of the newest text or link that a fine-tuned model was trained on; else None."""
         self.learned_labels = LearnedLabels()

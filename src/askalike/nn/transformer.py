@@ -17,7 +17,10 @@ from askalike.packages import find_model
 class TransformerNetworkSettings(Settings):
     """The model to start with."""
 
-    base: str = Field("", description="the model to begin with: a folder, or an installed package that carries one")
+    base: str = Field(
+        "", validation_alias="encoder",
+        description="the model to fine-tune: a folder, or an installed package that contains one",
+    )  # fmt: skip
 
 
 class TransformerNetwork(Network):
@@ -29,7 +32,7 @@ class TransformerNetwork(Network):
 
     def __init__(self, settings: TransformerNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
-        self.model = load_sentence_transformer(find_model(settings.base, "network.base"), "cpu")
+        self.model = load_sentence_transformer(find_model(settings.base, "network.encoder"), "cpu")
         older: Any = self.model.get_sentence_embedding_dimension
         self.vector_dim = int(getattr(self.model, "get_embedding_dimension", older)())
 

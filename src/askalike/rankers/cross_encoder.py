@@ -25,7 +25,9 @@ from askalike.types import Answer, Question
 class CrossEncoderSettings(Settings):
     """Which model reads pairs, and how."""
 
-    model: str = Field("", description="the model's folder, or an installed package that carries one")
+    model: str = Field(
+        "", validation_alias="encoder", description="the model's folder, or an installed package that contains one"
+    )
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
     code: CodeRule = Field("drop", description="whether code counts")
     precision: Annotated[Literal["8", "32"], BeforeValidator(str)] = Field("8", description="the bits of weights")
@@ -94,4 +96,6 @@ def _find_folder(model: str) -> Path:
         found = sorted(place.rglob("config.json"), key=lambda path: len(path.parts))
         if found:
             return found[0].parent
-    raise SettingsError(f"cross_encoder.model={model!r}: no model is there; expected a folder or an installed package")
+    raise SettingsError(
+        f"cross_encoder.encoder={model!r}: no model is there; expected a folder or an installed package"
+    )

@@ -28,14 +28,15 @@ Item = Mapping[str, Any]
 
 
 class ApacheAnswerReader(Settings):
-    """A running Apache Answer site: PATH is its address. It is asked politely, and an interrupted import resumes.
+    """A running Apache Answer site: PATH is its address. Requests are paced; an interrupted import resumes.
 
-    Only questions that everybody sees are taken. What has not changed since the last import is not asked for again.
+    Imports public questions only, and requests only those that changed since the last import.
 
     Examples:
 
     ```
-    askalike import apache_answer https://ask.example.org -o ask
+    askalike import apache-answer https://ask.example.org -o ask
+    askalike import apache-answer https://ask.example.org -o ask --pause 1 --dry-run
     ```
     """
 

@@ -35,8 +35,8 @@ class AzureQnaReader(Settings):
     Examples:
 
     ```
-    askalike import azure_qna export.tsv -o faq
-    askalike import azure_qna export.xlsx -o faq --language en
+    askalike import azure-qna export.tsv -o faq
+    askalike import azure-qna export.xlsx -o faq --language en
     ```
     """
 

@@ -27,12 +27,13 @@ Topic = Mapping[str, Any]
 class DiscourseReader(FollowUpReader):
     """Topics of a Discourse forum: PATHs are files of `/t/ID.json`, or a CSV of the data explorer.
 
-    Only topics of the named categories are taken. Private messages, unlisted topics and hidden posts never are.
+    Imports only topics of the named categories, and never private messages, unlisted topics or hidden posts.
 
     Examples:
 
     ```
     askalike import discourse topics/*.json -o forum --category all
+    askalike import discourse topics.csv -o forum --category 4,7 --since 2026-01-31
     ```
     """
 

@@ -35,12 +35,13 @@ HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 class GithubReader(FollowUpReader):
     """Issues and discussions of one repository: PATHs are files of JSON, of `gh issue list --json …` or GraphQL.
 
-    Pull requests, and what bots opened or answered, are left out.
+    Leaves out pull requests, and issues and comments by bots.
 
     Examples:
 
     ```
     askalike import github issues.json -o bugs
+    askalike import github issues.json discussions.json -o bugs --since 2026-01-31
     ```
     """
 

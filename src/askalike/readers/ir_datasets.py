@@ -22,13 +22,13 @@ TEXT_FIELDS = ("text", "body", "abstract")
 class IrDatasetsReader(Settings):
     """Data sets of the package ir_datasets: PATHs are their names, e.g. beir/quora/test. Needs the extra ir_datasets.
 
-    What is not on this machine yet, ir_datasets fetches. Names with documents of their own have ids NAME/ID.
+    ir_datasets downloads missing data. If several names have documents of their own, ids are NAME/ID.
 
     Examples:
 
     ```
-    askalike import ir_datasets beir/quora/test -o quora
-    askalike import ir_datasets antique/test -o antique --min-relevance 3
+    askalike import ir-datasets beir/quora/test -o quora
+    askalike import ir-datasets antique/test -o antique --min-relevance 3
     ```
     """
 

@@ -19,6 +19,7 @@ class LeiReader(Settings):
 
     ```
     askalike import lei askubuntu -o askubuntu
+    askalike import lei askubuntu -o askubuntu --dry-run
     ```
     """
 

@@ -24,6 +24,7 @@ class ParquetReader(QuestionTable):
 
     ```
     askalike import parquet faq.parquet -o faq --question title
+    askalike import parquet part-1.parquet part-2.parquet -o faq --dry-run
     ```
     """
 

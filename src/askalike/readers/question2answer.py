@@ -28,6 +28,7 @@ class Question2answerReader(Settings):
 
     ```
     askalike import question2answer qa_posts.tsv -o site --site https://qa.example.org
+    askalike import question2answer qa_posts.json -o site --categories qa_categories.json
     ```
     """
 

@@ -29,12 +29,14 @@ Row = Mapping[str, Any]
 class SlackReader(ThreadReader):
     """Threads of Slack that begin with a question, as drafts for review: PATH is the folder of an unpacked export.
 
-    Only public channels are read. Nobody is shown a draft before it is accepted: askalike drafts, or the page Drafts.
+    Reads public channels only. Drafts are hidden until a moderator accepts them, by `askalike drafts` or on the page
+    Drafts.
 
     Examples:
 
     ```
-    askalike import slack export -o drafts-of-slack --channels help,support
+    askalike import slack export -o desk
+    askalike import slack export -o desk --channels help,support
     ```
     """
 

@@ -29,13 +29,14 @@ class YahooReader(Settings):
     Examples:
 
     ```
+    askalike import yahoo small_sample.xml -o yahoo --dry-run
     askalike import yahoo FullOct2007.xml.part1.gz FullOct2007.xml.part2.gz -o yahoo --lang en --sample 100000
     ```
     """
 
     lang: str | None = Field(None, description="keep only questions asked in this language, e.g. en")
     sample: int | None = Field(None, ge=1, description="keep this many questions, drawn at random (reads twice)")
-    seed: int = Field(0, description="another seed draws another sample")
+    seed: int = Field(0, ge=0, description="another seed draws another sample")
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield questions with their answers, the best one accepted. Raises InputError."""

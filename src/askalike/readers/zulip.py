@@ -35,12 +35,13 @@ Row = Mapping[str, Any]
 class ZulipReader(ThreadReader):
     """Topics of Zulip that begin with a question, as drafts for review: PATHs are responses of its API, or an export.
 
-    Private channels and direct messages are never read. Nobody is shown a draft before it is accepted.
+    Never reads private channels or direct messages. Drafts are hidden until a moderator accepts them.
 
     Examples:
 
     ```
     askalike import zulip messages.json -o help --site https://chat.example.org
+    askalike import zulip messages.json -o help --channels help,support
     ```
     """
 

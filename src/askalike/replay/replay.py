@@ -190,7 +190,7 @@ def _check_trained_before(ranker: Ranker, first_query: Question) -> Ranker:
     if ranker.trained_until and ranker.trained_until >= str(first_query.created_at):
         raise SettingsError(
             f"{ranker.name} was trained on data up to {ranker.trained_until}, and the first question asked again is of "
-            f"{first_query.created_at}: it would know the future; choose a later --since, or train it on what was there"
+            f"{first_query.created_at}: it would know the future; choose a later --after, or train it on older data"
         )
     return ranker
 

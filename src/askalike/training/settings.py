@@ -39,9 +39,11 @@ class TeacherSettings(Settings):
     """An encoder whose vectors of the archive's texts, whole and unfinished, a network learns instead of pairs."""
 
     encoder: str = Field(
-        "", description="the teacher: pretrained, static, or a model of the archive; empty: learn from pairs"
+        "",
+        description="the teacher: a model of the archive, static, or the folder or package of a pre-trained encoder; "
+        "empty: learn from pairs",
     )
-    model: str = Field("", description="the model of the encoder pretrained: a folder, or an installed package")
+    model: str = Field("", description="earlier form, with encoder = pretrained: its folder or package")
     half: bool = Field(False, description="on a GPU the encoder pretrained works in bf16")
     taught: tuple[Literal["title", "body", "whole"], ...] = Field(
         ("title", "body", "whole"), description="what of each question: its title, its body, both as one text"

@@ -9,7 +9,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from askalike import encoders
+from askalike import encoders, registry
 from askalike.encoders import Encoder
 from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.pair_data import TrainingData
@@ -38,12 +38,17 @@ Array = NDArray[np.float32]
 
 
 def load_teacher(view: View, settings: TeacherSettings, on_gpu: bool) -> Encoder:
-    """Return the teacher: a model of the archive, or a registered encoder. Raises SettingsError or InputError."""
-    values = {"model": settings.model} if settings.model else {}
-    values |= {"precision": "bf16"} if settings.half else {}
-    values |= {"device": "cuda"} if on_gpu and settings.encoder == "pretrained" else {}
+    """Return the teacher: a model of the archive, a registered encoder, or a pre-trained one by its folder or package.
+
+    Raises SettingsError or InputError.
+    """
     folder = view.path / "models" / settings.encoder
-    return encoders.open_encoder(folder, values) if folder.is_dir() else encoders.build(settings.encoder, values)
+    registered = folder.is_dir() or settings.encoder in registry.names("encoder")
+    name, model = (settings.encoder, settings.model) if registered else ("pretrained", settings.encoder)
+    values = {"model": model} if model else {}
+    values |= {"precision": "bf16"} if settings.half else {}
+    values |= {"device": "cuda"} if on_gpu and name == "pretrained" else {}
+    return encoders.open_encoder(folder, values) if folder.is_dir() else encoders.build(name, values)
 
 
 def collect_distillation_data(

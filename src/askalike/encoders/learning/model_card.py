@@ -80,7 +80,7 @@ def _describe_base(base: str) -> str:
     """Return the pre-trained model that a network began as, with the licence that its own card states."""
     if not base:
         return ""
-    card = find_model(base, "network.base") / CARD_FILE
+    card = find_model(base, "network.encoder") / CARD_FILE
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     stated = re.search(r"^license: *[\"']?([^\"'\n]+)", text, re.MULTILINE)
     licence = f"its card states the licence {stated[1].strip()}" if stated else "its files state no licence"

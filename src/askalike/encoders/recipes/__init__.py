@@ -11,7 +11,7 @@ import tomli_w
 from pydantic import Field
 
 from askalike import registry
-from askalike.config import Settings, validate_settings
+from askalike.config import Settings, accepted_keys, validate_settings
 from askalike.errors import InputError, SettingsError
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
@@ -191,15 +191,23 @@ def _group_by_table(values: Mapping[str, Any], models: Mapping[str, type[Setting
             continue
         if name == "signals" and isinstance(value, str):
             value = tuple(value.split(","))
-        tables = [table] if table else [t for t, model in models.items() if name in model.model_fields]
+        tables = [table] if table else _tables_with(name, models)
         if len(tables) != 1 or tables[0] not in models:
             raise SettingsError(_describe_unknown_setting(name, tables, models))
-        grouped.setdefault(tables[0], {})[key] = value
+        grouped.setdefault(tables[0], {})[accepted_keys(models[tables[0]]).get(key, key)] = value
     return grouped
+
+
+def _tables_with(name: str, models: Mapping[str, type[Settings]]) -> list[str]:
+    """Return the tables that have a setting; `encoder` is the network's, and the teacher's only if that has none."""
+    tables = [table for table, model in models.items() if name in accepted_keys(model)]
+    return ["network"] if name == "encoder" and "network" in tables else tables
 
 
 def _describe_unknown_setting(name: str, tables: Sequence[str], models: Mapping[str, type[Settings]]) -> str:
     if len(tables) > 1:
         return f"{name}: which one? {', '.join(f'{table}.{name}' for table in tables)}"
-    known = ", ".join(f"{t}.{key}" for t, model in models.items() for key in model.model_fields)
+    known = ", ".join(
+        f"{t}.{field.validation_alias or key}" for t, m in models.items() for key, field in m.model_fields.items()
+    )
     return f"{name} is not a setting (known: {known})"

@@ -19,7 +19,7 @@ CHUNK_SIZE = 1_000
 class WordpieceSettings(Settings):
     """Whose tokenizer, and how much of a text is read."""
 
-    pieces_of: str = Field("", description="the model whose tokenizer it is: network.base says so")
+    pieces_of: str = Field("", description="the model with the tokenizer; follows network.encoder")
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
     longest: int = Field(128, ge=3, description="a text is read up to this piece, the model's own marks included")
 
@@ -31,7 +31,7 @@ class WordpieceFeatures(UntrainedFeatures):
 
     def __init__(self, settings: WordpieceSettings) -> None:
         super().__init__(settings)
-        path = find_model(settings.pieces_of, "network.base") / TOKENIZER_FILE
+        path = find_model(settings.pieces_of, "network.encoder") / TOKENIZER_FILE
         self._tokenizer = open_tokenizer(path, extra="pretrained")
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(settings.longest)
