@@ -113,9 +113,3 @@ def find_samovars(archive: Archive) -> set[str]:
     """Return the ids of the questions that the load has written, as they are found afterwards."""
     searcher = rankers.open_current(rankers.create("bm25"), archive.view())
     return {hit.id for hit in searcher.rank({"q": Question("q", "samovar")}, 10_000)["q"]}
-
-
-def has_left(url: str, node: str) -> bool:
-    """Whether the node at an address knows that another one, given by its name, is no longer part of the cluster."""
-    nodes = connect(url).request("GET", "/_cluster/state/nodes", local="true")["nodes"]
-    return node not in [other["name"] for other in nodes.values()]
